@@ -1,0 +1,119 @@
+//! The HyperNode: nodes, or smaller HyperNodes, with equal network between them.
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::core::{Condition, LabelSelector};
+use crate::schema;
+
+#[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::duplicated_attributes, reason = "columns may have the same type")]
+#[kube(
+    group = "topology.volcano.sh",
+    version = "v1alpha1",
+    kind = "HyperNode",
+    plural = "hypernodes",
+    shortname = "hn",
+    status = "HyperNodeStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    doc = "Nodes, or smaller HyperNodes, with equal network between them.",
+    printcolumn(name = "Tier", type_ = "integer", json_path = ".spec.tier"),
+    printcolumn(name = "TierName", type_ = "string", json_path = ".spec.tierName"),
+    printcolumn(name = "NodeCount", type_ = "integer", json_path = ".status.nodeCount"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["members", "tier"]))]
+pub struct HyperNodeSpec {
+    /// Tier 1 has the fastest network; a HyperNode of tier 2 is made of those of tier 1, and so on.
+    #[schemars(range(min = 0))]
+    pub tier: i32,
+    /// A name for the tier, for example rack.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253))]
+    pub tier_name: String,
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    pub members: Vec<Member>,
+}
+
+/// Nodes or HyperNodes that are part of the HyperNode.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(extend("required" = ["selector", "type"]))]
+pub struct Member {
+    #[serde(rename = "type")]
+    pub kind: MemberKind,
+    #[serde(default)]
+    pub selector: MemberSelector,
+}
+
+#[derive(JsonSchema, Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum MemberKind {
+    #[default]
+    Node,
+    HyperNode,
+}
+
+/// Which members; exactly one of the three is set.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "(has(self.exactMatch) ? 1 : 0) + (has(self.regexMatch) ? 1 : 0) + (has(self.labelMatch) ? 1 : 0) == 1",
+    "message": "set exactly one of exactMatch, regexMatch and labelMatch",
+}]))]
+pub struct MemberSelector {
+    /// The member with this name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact_match: Option<ExactMatch>,
+    /// Members whose name the pattern matches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regex_match: Option<RegexMatch>,
+    /// Members with these labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::label_selector")]
+    pub label_match: Option<LabelSelector>,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExactMatch {
+    #[schemars(schema_with = "schema::object_name")]
+    pub name: String,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RegexMatch {
+    /// In Go's syntax, matched anywhere in the name unless it is anchored.
+    #[schemars(length(min = 1))]
+    pub pattern: String,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HyperNodeStatus {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "conditions")]
+    pub conditions: Vec<Condition>,
+    #[schemars(range(min = 0))]
+    pub node_count: i64,
+}
+
+fn conditions(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {
+                "type": { "type": "string" },
+                "status": { "type": "string" },
+                "reason": { "type": "string" },
+                "message": { "type": "string" },
+                "lastTransitionTime": { "type": "string", "format": "date-time" },
+                "observedGeneration": { "type": "integer", "format": "int64" },
+            },
+        },
+    })
+}

@@ -1,0 +1,35 @@
+//! Kubernetes and Volcano objects as Muster reads them. No I/O, no scheduling.
+
+pub mod core;
+mod crds;
+mod hypernode;
+pub mod keys;
+pub mod manifest;
+mod podgroup;
+mod quantity;
+mod queue;
+mod requests;
+mod schema;
+mod selector;
+mod time;
+mod validate;
+pub mod yaml;
+
+pub use crds::crds;
+pub use hypernode::{
+    ExactMatch, HyperNode, HyperNodeSpec, HyperNodeStatus, Member, MemberKind, MemberSelector, RegexMatch,
+};
+pub use podgroup::{
+    NetworkTopologyMode, NetworkTopologySpec, PodGroup, PodGroupCondition, PodGroupPhase, PodGroupSpec,
+    PodGroupStatus, SubGroupPolicy,
+};
+pub use quantity::{Quantity, ResourceList};
+pub use queue::{
+    DequeueStrategy, ExtendCluster, Guarantee, NodeGroupAffinity, Queue, QueueAffinity, QueueSpec,
+    QueueState, QueueStatus, Reservation,
+};
+pub use requests::pod_requests;
+pub use time::{Time, parse_duration};
+pub use validate::{
+    Problem, validate_hyper_node, validate_node, validate_pod, validate_pod_group, validate_queue,
+};

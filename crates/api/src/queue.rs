@@ -1,0 +1,205 @@
+//! The Queue: a share of the cluster.
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ResourceList, schema};
+
+/// What a queue may use, and what is kept for it.
+#[derive(CustomResource, JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::duplicated_attributes, reason = "columns may have the same type")]
+#[kube(
+    group = "scheduling.volcano.sh",
+    version = "v1beta1",
+    kind = "Queue",
+    plural = "queues",
+    shortname = "q",
+    shortname = "queue-v1beta1",
+    status = "QueueStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    doc = "A share of the cluster.",
+    printcolumn(name = "PARENT", type_ = "string", json_path = ".spec.parent"),
+    printcolumn(name = "WEIGHT", type_ = "integer", json_path = ".spec.weight"),
+    printcolumn(name = "STATE", type_ = "string", json_path = ".status.state"),
+    printcolumn(name = "AGE", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+// CEL compares amounts that are written as strings; the few that are numbers are left to the scheduler.
+#[schemars(extend("x-kubernetes-validations" = [
+    {
+        "rule": "!has(self.deserved) || !has(self.capability) || self.deserved.all(r, \
+            !(r in self.capability) || type(self.deserved[r]) != string || type(self.capability[r]) != string || \
+            quantity(self.deserved[r]).compareTo(quantity(self.capability[r])) <= 0)",
+        "message": "deserved must not exceed capability",
+    },
+    {
+        "rule": "!has(self.guarantee) || !has(self.guarantee.resource) || \
+            self.guarantee.resource.all(r, has(self.deserved) && r in self.deserved)",
+        "message": "a resource with a guarantee needs a deserved amount",
+    },
+    {
+        "rule": "!has(self.guarantee) || !has(self.guarantee.resource) || !has(self.deserved) || \
+            self.guarantee.resource.all(r, !(r in self.deserved) || \
+            type(self.guarantee.resource[r]) != string || type(self.deserved[r]) != string || \
+            quantity(self.guarantee.resource[r]).compareTo(quantity(self.deserved[r])) <= 0)",
+        "message": "guarantee must not exceed deserved",
+    },
+]))]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueueSpec {
+    /// The part of the cluster, relative to the weights of the queues beside it.
+    #[schemars(range(min = 1, max = 65535))]
+    pub weight: i32,
+    /// The most that the queue may use; a resource that is not named is unlimited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::resources")]
+    pub capability: Option<ResourceList>,
+    /// Whether other queues may take back what this queue uses above its share; unset means yes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reclaimable: Option<bool>,
+    /// Other clusters that work may be sent to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extend_clusters: Vec<ExtendCluster>,
+    /// What is kept for the queue even when it is idle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
+    /// Which groups of nodes the queue may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<QueueAffinity>,
+    #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 253))]
+    pub type_: String,
+    /// The queue that this one is part of; unset means root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::object_name")]
+    pub parent: Option<String>,
+    /// What the queue gets when others want it too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::resources")]
+    pub deserved: Option<ResourceList>,
+    /// Queues with a higher number are served first and reclaimed from last.
+    #[schemars(range(min = 0))]
+    pub priority: i32,
+    pub dequeue_strategy: DequeueStrategy,
+}
+
+impl Default for QueueSpec {
+    fn default() -> QueueSpec {
+        QueueSpec {
+            weight: 1,
+            capability: None,
+            reclaimable: None,
+            extend_clusters: Vec::new(),
+            guarantee: None,
+            affinity: None,
+            type_: String::new(),
+            parent: None,
+            deserved: None,
+            priority: 0,
+            dequeue_strategy: DequeueStrategy::Traverse,
+        }
+    }
+}
+
+/// A cluster that work may be sent to.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExtendCluster {
+    #[schemars(length(max = 253))]
+    pub name: String,
+    #[schemars(range(min = 0))]
+    pub weight: i32,
+    #[serde(skip_serializing_if = "ResourceList::is_empty")]
+    #[schemars(schema_with = "schema::resources")]
+    pub capacity: ResourceList,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Guarantee {
+    #[serde(skip_serializing_if = "ResourceList::is_empty")]
+    #[schemars(schema_with = "schema::resources")]
+    pub resource: ResourceList,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueueAffinity {
+    /// Groups of nodes that the queue must or would like to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_group_affinity: Option<NodeGroupAffinity>,
+    /// Groups of nodes that the queue must not or would not like to use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_group_anti_affinity: Option<NodeGroupAffinity>,
+}
+
+/// Names of node groups, as in the label volcano.sh/nodegroup-name.
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeGroupAffinity {
+    #[serde(
+        rename = "requiredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub required: Vec<String>,
+    #[serde(
+        rename = "preferredDuringSchedulingIgnoredDuringExecution",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub preferred: Vec<String>,
+}
+
+/// What happens behind a gang that has to wait.
+#[derive(JsonSchema, Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DequeueStrategy {
+    /// The gangs behind it wait too.
+    Fifo,
+    /// The gangs behind it are tried.
+    #[default]
+    #[serde(alias = "")]
+    Traverse,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueStatus {
+    pub state: QueueState,
+    #[schemars(range(min = 0))]
+    pub unknown: i32,
+    #[schemars(range(min = 0))]
+    pub pending: i32,
+    #[schemars(range(min = 0))]
+    pub running: i32,
+    #[schemars(range(min = 0))]
+    pub inqueue: i32,
+    #[schemars(range(min = 0))]
+    pub completed: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Reservation>,
+    #[serde(skip_serializing_if = "ResourceList::is_empty")]
+    #[schemars(schema_with = "schema::resources")]
+    pub allocated: ResourceList,
+}
+
+#[derive(JsonSchema, Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum QueueState {
+    #[default]
+    #[serde(alias = "")]
+    Open,
+    Closed,
+    /// Takes no new work; what it has goes on.
+    Closing,
+    Unknown,
+}
+
+#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reservation {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<String>,
+    #[serde(skip_serializing_if = "ResourceList::is_empty")]
+    #[schemars(schema_with = "schema::resources")]
+    pub resource: ResourceList,
+}

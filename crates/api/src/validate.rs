@@ -1,0 +1,232 @@
+//! What is wrong with one object, found without looking at any other: all problems at once, each with the field
+//! and with what to write instead. What only fails by reference (a queue that does not exist) is not checked here.
+
+mod core_kinds;
+mod custom_kinds;
+mod pod;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+pub use core_kinds::validate_node;
+pub(crate) use core_kinds::{
+    validate_budget, validate_meta, validate_priority_class, validate_quota, validate_volume,
+};
+pub use custom_kinds::{validate_hyper_node, validate_pod_group, validate_queue};
+pub use pod::validate_pod;
+
+use crate::core::{LabelSelector, Meta, Requirement};
+use crate::{ResourceList, Time, keys, parse_duration};
+
+/// The longest name of most objects, and of fields that hold one.
+const NAME_LENGTH: usize = 253;
+/// The longest name of a namespace or a container.
+const LABEL_LENGTH: usize = 63;
+
+/// Something that must be changed before an object can be used.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The field, for example `spec.members[1].selector`.
+    pub path: String,
+    /// What is wrong and what to write instead.
+    pub message: String,
+}
+
+impl From<&ObjectMeta> for Meta {
+    fn from(meta: &ObjectMeta) -> Meta {
+        let time =
+            |time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time| Time(time.0.as_millisecond());
+        Meta {
+            name: meta.name.clone().unwrap_or_default(),
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            resource_version: meta.resource_version.clone(),
+            labels: meta.labels.clone().unwrap_or_default(),
+            annotations: meta.annotations.clone().unwrap_or_default(),
+            creation_timestamp: meta.creation_timestamp.as_ref().map(time),
+            deletion_timestamp: meta.deletion_timestamp.as_ref().map(time),
+        }
+    }
+}
+
+/// Collects problems while an object is checked.
+#[derive(Default)]
+struct Problems(Vec<Problem>);
+
+impl Problems {
+    fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
+        self.0.push(Problem { path: path.into(), message: message.into() });
+    }
+
+    fn check(&mut self, holds: bool, path: impl Into<String>, message: impl Into<String>) {
+        if !holds {
+            self.add(path, message);
+        }
+    }
+
+    /// The name and namespace that every object has.
+    fn meta(&mut self, meta: &Meta) {
+        if meta.name.is_empty() {
+            self.add("metadata.name", "is missing; give the object a name");
+        } else {
+            self.name("metadata.name", &meta.name);
+        }
+        if !meta.namespace.is_empty() && !is_dns_label(&meta.namespace) {
+            self.add(
+                "metadata.namespace",
+                format!(
+                    "{:?} is not a valid namespace; use up to {LABEL_LENGTH} lower case letters, digits and -, \
+                     starting and ending with a letter or a digit",
+                    meta.namespace
+                ),
+            );
+        }
+    }
+
+    /// The name of an object.
+    fn name(&mut self, path: impl Into<String>, name: &str) {
+        if !is_dns_subdomain(name) {
+            self.add(
+                path,
+                format!(
+                    "{name:?} is not a valid name; use up to {NAME_LENGTH} lower case letters, digits, - and ., \
+                     starting and ending with a letter or a digit"
+                ),
+            );
+        }
+    }
+
+    fn one_of(&mut self, path: impl Into<String>, value: &str, allowed: &[&str]) {
+        if !allowed.contains(&value) {
+            let known: Vec<&str> = allowed.iter().copied().filter(|name| !name.is_empty()).collect();
+            let written =
+                if value.is_empty() { "is missing".to_owned() } else { format!("{value:?} is not known") };
+            self.add(path, format!("{written}; write one of {}", known.join(", ")));
+        }
+    }
+
+    fn at_least(&mut self, path: impl Into<String>, least: i64, number: impl Into<i64>) {
+        let number = number.into();
+        self.check(number >= least, path, format!("{number} is too small; write {least} or more"));
+    }
+
+    fn at_most_long(&mut self, path: impl Into<String>, longest: usize, text: &str) {
+        let length = text.len();
+        self.check(length <= longest, path, format!("is {length} characters long; write at most {longest}"));
+    }
+
+    fn amounts(&mut self, path: &str, amounts: &ResourceList) {
+        for (name, amount) in amounts {
+            let at = format!("{path}[{name}]");
+            self.check(
+                !name.is_empty(),
+                at.clone(),
+                "has no name; write the name of a resource, for example cpu",
+            );
+            self.check(!amount.is_negative(), at, format!("{amount} is negative; write 0 or more"));
+        }
+    }
+
+    /// Every amount is at most the bound for the same resource; a resource without a bound is free.
+    fn within(&mut self, path: &str, amounts: &ResourceList, bound_name: &str, bounds: &ResourceList) {
+        for (name, amount) in amounts {
+            if let Some(bound) = bounds.get(name).filter(|bound| amount > bound) {
+                self.add(
+                    format!("{path}[{name}]"),
+                    format!("{amount} is more than {bound} in {bound_name}; lower it or raise {bound_name}"),
+                );
+            }
+        }
+    }
+
+    fn label_selector(&mut self, path: &str, selector: &LabelSelector) {
+        for (index, requirement) in selector.match_expressions.iter().enumerate() {
+            self.requirement(&format!("{path}.matchExpressions[{index}]"), requirement, false);
+        }
+    }
+
+    fn requirement(&mut self, path: &str, requirement: &Requirement, on_node: bool) {
+        let Requirement { key, operator, values } = requirement;
+        self.check(!key.is_empty(), format!("{path}.key"), "is missing; write the key of a label");
+        let at = format!("{path}.values");
+        match operator.as_str() {
+            "In" | "NotIn" => {
+                self.check(!values.is_empty(), at, format!("is empty; {operator} needs at least one value"));
+            }
+            "Exists" | "DoesNotExist" => {
+                self.check(values.is_empty(), at, format!("must be left out; {operator} takes no values"));
+            }
+            "Gt" | "Lt" if on_node => {
+                let is_number = matches!(&values[..], [bound] if bound.parse::<i64>().is_ok());
+                self.check(is_number, at, format!("{operator} needs exactly one whole number, in quotes"));
+            }
+            _ if on_node => {
+                let known = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
+                self.one_of(format!("{path}.operator"), operator, &known);
+            }
+            _ => {
+                self.one_of(format!("{path}.operator"), operator, &["In", "NotIn", "Exists", "DoesNotExist"])
+            }
+        }
+    }
+
+    /// Annotations that hold a duration, of pods and groups alike.
+    fn durations(&mut self, meta: &Meta) {
+        let [sla, sla_short] = keys::SLA_WAITING_TIME;
+        for key in [keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION, sla, sla_short] {
+            let Some(text) = meta.annotations.get(key) else { continue };
+            let at = format!("metadata.annotations[{key}]");
+            match parse_duration(text) {
+                Ok(milliseconds) if milliseconds < 0 => {
+                    self.add(at, format!("{text:?} is negative; write 0s or more"));
+                }
+                Ok(_) => {}
+                Err(message) => self.add(at, message),
+            }
+        }
+    }
+}
+
+fn is_dns_label(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=LABEL_LENGTH).contains(&name.len())
+        && name.bytes().all(allowed)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+fn is_dns_subdomain(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(allowed) && !part.starts_with('-') && !part.ends_with('-')
+    };
+    name.len() <= NAME_LENGTH && name.split('.').all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::yaml;
+
+    /// The problems of the object that the YAML describes, one line each.
+    pub(super) fn problems<T: for<'de> Deserialize<'de>>(
+        text: &str,
+        validate: fn(&T) -> Vec<Problem>,
+    ) -> Vec<String> {
+        let tree = yaml::parse(text).expect("valid YAML");
+        let object = T::deserialize(&tree).unwrap_or_else(|error| panic!("{error}"));
+        validate(&object).iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect()
+    }
+
+    #[test]
+    fn names_follow_dns() {
+        for name in ["a", "a.b", "a-b.c1", "0", &"a".repeat(253)] {
+            assert!(is_dns_subdomain(name), "{name}");
+        }
+        for name in ["", "A", "a_b", "-a", "a-", "a..b", ".a", "a.", "é", "a b", &"a".repeat(254)] {
+            assert!(!is_dns_subdomain(name), "{name}");
+        }
+        assert!(is_dns_label("kube-system") && !is_dns_label("a.b") && !is_dns_label(&"a".repeat(64)));
+    }
+}

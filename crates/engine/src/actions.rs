@@ -1,0 +1,42 @@
+//! The actions, in one list. A cycle runs the configured ones in order; each is a plain function on a [`Session`].
+
+pub mod allocate;
+pub mod backfill;
+pub mod enqueue;
+
+use muster_api::Time;
+
+use crate::config::{Args, Settings};
+use crate::ids::{GangId, QueueId};
+use crate::model::Cluster;
+use crate::placement::Rankings;
+use crate::plan::Plan;
+use crate::plugins::Argument;
+use crate::policy::Policy;
+
+pub struct Action {
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub arguments: &'static [Argument],
+    /// Takes the action's arguments from its `configurations:` entry.
+    pub configure: fn(&mut Args, &mut Settings),
+    pub run: fn(&mut Session),
+}
+
+pub static ACTIONS: &[&Action] = &[&allocate::ACTION, &backfill::ACTION, &enqueue::ACTION];
+
+/// Actions of Volcano and of Muster's design that aren't built (yet): naming one is a warning, not an error.
+pub static NOT_BUILT: &[&str] =
+    &["consolidate", "gangpreempt", "gangreclaim", "preempt", "reclaim", "shuffle", "stalegangeviction"];
+
+/// What an action works with.
+pub struct Session<'e> {
+    pub cluster: &'e mut Cluster,
+    pub policy: &'e Policy,
+    pub rankings: &'e mut Rankings,
+    pub settings: &'e Settings,
+    pub plan: &'e mut Plan,
+    pub now: Time,
+    /// Gangs that keep everyone behind them in their queue waiting, found by `allocate` for `backfill`.
+    pub heads: Vec<(QueueId, GangId)>,
+}

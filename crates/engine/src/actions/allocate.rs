@@ -1,0 +1,213 @@
+//! Binds gangs that fit: queue by queue, gang by gang, one turn at a time. A turn places the missing minimum, all
+//! of it or nothing, or one pod above it.
+
+use crate::actions::{Action, Session};
+use crate::ids::{GangId, PodId};
+use crate::line::{Line, blocks, gate, overdue};
+use crate::model::gangs::{Gang, Missing};
+use crate::model::pods::PodState;
+use crate::nominations;
+use crate::placement::place;
+use crate::plugins::Argument;
+use crate::policy::Room;
+use crate::reason::Reason;
+use crate::txn::Txn;
+
+pub static ACTION: Action = Action {
+    name: "allocate",
+    summary: "bind gangs that fit, whole minimums first",
+    arguments: &[
+        Argument {
+            name: "traverseHeadWait",
+            default: "10m",
+            meaning: "in a traverse queue nobody passes a gang that has waited this long (0s: never)",
+        },
+        Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
+    ],
+    configure: |args, settings| {
+        let wait = args.duration_ms("traverseHeadWait", Some(settings.traverse_head_wait_ms));
+        settings.traverse_head_wait_ms = wait.unwrap_or(0);
+    },
+    run,
+};
+
+fn run(session: &mut Session) {
+    nominations::restore(session);
+    nominations::fulfil(session);
+    let candidates = session.cluster.gangs.ids().filter(|&gang| wants_room(session, gang)).collect();
+    serve(session, candidates);
+}
+
+/// Gives turns to the gangs until none of them can place anything more.
+pub fn serve(session: &mut Session, candidates: Vec<GangId>) {
+    let mut ready = Vec::new();
+    for gang in candidates {
+        match gate(session.cluster, session.policy, gang, session.now) {
+            Ok(()) => ready.push(gang),
+            Err(reason) => session.cluster.gangs[gang].reasons = vec![reason],
+        }
+    }
+    let mut line = Line::new(session.cluster, session.policy, ready);
+    while let Some((queue, gang)) = line.next(session.cluster, session.policy) {
+        let starting = !session.cluster.gangs[gang].ready(session.policy.gangs_are_whole());
+        match turn(session, gang) {
+            Ok(()) => {
+                let row = &mut session.cluster.gangs[gang];
+                row.reasons.clear();
+                if row.counts.nominated > 0 {
+                    row.reasons.push(Reason::Promised { places: row.counts.nominated });
+                }
+                if row.counts.pending > 0 {
+                    line.put_back(session.cluster, session.policy, gang);
+                }
+            }
+            Err(reasons) => {
+                waits(session, gang, reasons);
+                if starting && blocks(session.cluster, session.settings, gang, session.now) {
+                    let head = session.cluster.gangs[gang].key.clone();
+                    let waited_ms = overdue(session.cluster, session.settings, gang, session.now);
+                    for behind in line.stop(queue) {
+                        session.cluster.gangs[behind].reasons =
+                            vec![Reason::Behind { head: head.clone(), waited_ms }];
+                    }
+                    session.heads.push((queue, gang));
+                }
+            }
+        }
+    }
+}
+
+/// Has pods for this action: those that request nothing alone are left to `backfill`.
+fn wants_room(session: &Session, id: GangId) -> bool {
+    let gang = &session.cluster.gangs[id];
+    gang.counts.pending > gang.counts.pending_best_effort && may_try(session, gang)
+}
+
+/// Admitted, and something has changed since it was last refused.
+pub fn may_try(session: &Session, gang: &Gang) -> bool {
+    gang.admitted() && gang.hopeless != Some(session.cluster.freed)
+}
+
+/// Remembers why a gang waits, and that only more room can help if only nodes were in the way.
+fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>) {
+    let cluster = &mut *session.cluster;
+    let near = cluster.gangs[id]
+        .pods
+        .iter()
+        .all(|&pod| !cluster.terms.far_reaching(&cluster.shapes[cluster.pods.shape[pod]].bonds));
+    let nodes_only = reasons.iter().all(|reason| matches!(reason, Reason::NoNodes { .. }));
+    let freed = cluster.freed;
+    let heads = blocks(cluster, session.settings, id, session.now);
+    let gang = &mut cluster.gangs[id];
+    gang.waiting_since.get_or_insert(session.now);
+    gang.reasons = reasons;
+    // The head of a line must be met again, or those behind it would pass.
+    gang.hopeless = (near && nodes_only && !heads).then_some(freed);
+    let deadline = session.settings.traverse_head_wait_ms;
+    if deadline > 0 {
+        let due = gang.waiting_since.expect("just set").plus_ms(deadline);
+        if due > session.now {
+            session.plan.wake_at(due);
+        }
+    }
+}
+
+/// Places what one visit to the gang may place, now if possible, else as promises on room that is on its way.
+fn turn(session: &mut Session, gang: GangId) -> Result<(), Vec<Reason>> {
+    let whole = session.policy.gangs_are_whole();
+    let row = &session.cluster.gangs[gang];
+    let minimum = row.missing(whole);
+    let missing = match minimum.total {
+        0 => Missing::one(row.roles.len()),
+        _ => nominations::not_promised(row, whole),
+    };
+    if missing.total == 0 {
+        return Err(vec![Reason::Promised { places: row.counts.nominated }]);
+    }
+    let pods = in_order(session, gang);
+    // A gang that is partly promised can't be bound by this turn; the rest is promised as well.
+    let promised = minimum.total > 0 && missing != minimum;
+    let rooms: &[Room] = match (promised, session.cluster.departures > 0) {
+        (true, _) => &[Room::Later],
+        (false, true) => &[Room::Now, Room::Later],
+        (false, false) => &[Room::Now],
+    };
+    let mut refused = Vec::new();
+    for &room in rooms {
+        match attempt(session, gang, &pods, &missing, room) {
+            Ok(()) => return Ok(()),
+            Err(reasons) => refused = reasons,
+        }
+    }
+    Err(refused)
+}
+
+fn attempt(
+    session: &mut Session,
+    gang: GangId,
+    pods: &[PodId],
+    missing: &Missing,
+    room: Room,
+) -> Result<(), Vec<Reason>> {
+    let single = one_shape(session, pods);
+    if let Some(shape) = single {
+        if let Some(reason) = session.rankings.known_refusal(shape, room, missing.total) {
+            return Err(vec![reason]);
+        }
+    }
+    let mut txn = Txn::begin(session.cluster);
+    let start = txn.mark();
+    let mut result = place(&mut txn, session.policy, session.rankings, gang, pods, missing.clone(), room);
+    if result.is_err() && single.is_none() && missing.total > 1 {
+        // Small pods may have taken the room of large ones: try once more, large ones first.
+        txn.rewind(start);
+        let large_first = by_size(&txn, pods);
+        if place(&mut txn, session.policy, session.rankings, gang, &large_first, missing.clone(), room)
+            .is_ok()
+        {
+            result = Ok(());
+        }
+    }
+    match result {
+        Ok(()) => {
+            let moves = txn.commit();
+            session.plan.record(&moves);
+            Ok(())
+        }
+        Err(reasons) => {
+            drop(txn);
+            if let (Some(shape), [reason @ Reason::NoNodes { .. }]) = (single, reasons.as_slice()) {
+                session.rankings.remember_refusal(shape, room, missing.total, reason);
+            }
+            Err(reasons)
+        }
+    }
+}
+
+/// The gang's pending pods in the order in which they are placed.
+pub fn in_order(session: &Session, gang: GangId) -> Vec<PodId> {
+    let cluster = &*session.cluster;
+    let pending = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
+    let mut pods: Vec<PodId> = cluster.gangs[gang].pods.iter().filter(pending).copied().collect();
+    pods.sort_by(|&a, &b| session.policy.pod_order(cluster, a, b));
+    pods
+}
+
+/// The shape of all of them, if it is one and no rule between pods concerns it.
+fn one_shape(session: &Session, pods: &[PodId]) -> Option<crate::ids::ShapeId> {
+    let cluster = &*session.cluster;
+    let shape = cluster.pods.shape[*pods.first()?];
+    let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape && !cluster.pods.fact[pod].refused);
+    (same && !cluster.terms.far_reaching(&cluster.shapes[shape].bonds)).then_some(shape)
+}
+
+fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {
+    let size = |pod: PodId| {
+        let mut amounts = crate::resources::Amounts::default();
+        amounts.add_all(&txn.shapes[txn.pods.shape[pod]].request, 1);
+        crate::resources::Share::dominant(&amounts, |resource| txn.total.get(resource))
+    };
+    let mut sorted = pods.to_vec();
+    sorted.sort_by(|&a, &b| size(b).cmp(&size(a)));
+    sorted
+}

@@ -1,0 +1,168 @@
+//! Fills what the line leaves open: gangs that lack only pods without requests, and smaller gangs that wait behind
+//! the head of a line, where they don't delay it.
+
+use muster_api::Time;
+
+use crate::actions::allocate::{in_order, may_try, serve};
+use crate::actions::{Action, Session};
+use crate::ids::{GangId, PodId, QueueId};
+use crate::line::gate;
+use crate::model::Cluster;
+use crate::model::gangs::Missing;
+use crate::model::pods::PodState;
+use crate::nominations::not_promised;
+use crate::placement::{Rankings, place};
+use crate::plugins::Argument;
+use crate::policy::{Policy, Room};
+use crate::reason::Reason;
+use crate::txn::{Mark, Txn};
+
+pub static ACTION: Action = Action {
+    name: "backfill",
+    summary: "place pods without requests, and small gangs that don't delay the head of their line",
+    arguments: &[Argument {
+        name: "predicateErrorCacheEnable",
+        default: "true",
+        meaning: "accepted, always on",
+    }],
+    configure: |_, _| {},
+    run,
+};
+
+fn run(session: &mut Session) {
+    let heads = std::mem::take(&mut session.heads);
+    let best_effort = |gang: &GangId| {
+        let gang = &session.cluster.gangs[*gang];
+        gang.counts.pending > 0
+            && gang.counts.pending == gang.counts.pending_best_effort
+            && may_try(session, gang)
+    };
+    let candidates = session.cluster.gangs.ids().filter(best_effort).collect();
+    serve(session, candidates);
+    for (queue, head) in heads {
+        fill_behind(session, queue, head);
+    }
+}
+
+/// Places gangs behind the head on room that the head doesn't need, or that they give back before it does.
+fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
+    let mut behind: Vec<GangId> = session
+        .cluster
+        .gangs
+        .iter()
+        .filter(|(_, gang)| {
+            gang.queue == queue && gang.reasons.iter().any(|r| matches!(r, Reason::Behind { .. }))
+        })
+        .map(|(id, _)| id)
+        .filter(|&id| gate(session.cluster, session.policy, id, session.now).is_ok())
+        .collect();
+    behind.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
+    if behind.is_empty() {
+        return;
+    }
+    let pods: Vec<(GangId, Vec<PodId>)> =
+        behind.iter().map(|&gang| (gang, in_order(session, gang))).collect();
+    let head_pods = in_order(session, head);
+    let whole = session.policy.gangs_are_whole();
+    // Promises of others stand for room that is about to be free: nobody may sit there meanwhile.
+    let open = session.cluster.nominations == 0;
+
+    let mut txn = Txn::begin(session.cluster);
+    let start = txn.mark();
+    let reserved = reserve(&mut txn, session.policy, session.rankings, session.now, head, &head_pods);
+    let mut filled: Vec<GangId> = Vec::new();
+    let decided = txn.mark();
+    for (gang, pods) in &pods {
+        let ends = estimate(&txn, *gang, pods).map(|run| session.now.plus_ms(run));
+        let in_time = match (ends, reserved) {
+            (Some(ends), Some(Some(needed))) => ends <= needed,
+            _ => false,
+        };
+        let room = if in_time && open { Room::Meanwhile } else { Room::Now };
+        let missing = match not_promised(&txn.gangs[*gang], whole) {
+            Missing { total: 0, roles } => Missing::one(roles.len()),
+            missing => missing,
+        };
+        let mark = txn.mark();
+        match place(&mut txn, session.policy, session.rankings, *gang, pods, missing, room) {
+            Ok(()) => filled.push(*gang),
+            Err(_) => txn.rewind(mark),
+        }
+    }
+    let moves = txn.since(decided);
+    txn.rewind(start);
+    txn.replay(&moves);
+    let moves = txn.commit();
+    session.plan.record(&moves);
+    for gang in filled {
+        session.cluster.gangs[gang].reasons.clear();
+    }
+}
+
+/// Finds the earliest time at which the head fits and leaves its places promised in the transaction.
+/// None: it can't fit at all. Some(None): only when pods end of which nobody knows when.
+fn reserve(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    now: Time,
+    head: GangId,
+    pods: &[PodId],
+) -> Option<Option<Time>> {
+    let ends = ends(txn, now);
+    let mut fits = |txn: &mut Txn, leave: &[(Time, PodId)]| {
+        let mark = txn.mark();
+        for &(_, pod) in leave {
+            txn.evict(pod);
+        }
+        let missing = not_promised(&txn.gangs[head], policy.gangs_are_whole());
+        let placed = place(txn, policy, rankings, head, pods, missing, Room::Later).is_ok();
+        if !placed {
+            txn.rewind(mark);
+        }
+        placed
+    };
+    let known = ends.partition_point(|&(end, _)| end < Time(i64::MAX));
+    let mark: Mark = txn.mark();
+    if !fits(txn, &ends[..known]) {
+        return fits(txn, &ends).then_some(None);
+    }
+    // The more pods have left the better it fits, so the shortest list that does is found by halving.
+    let (mut too_few, mut enough) = (0, known);
+    while too_few < enough {
+        txn.rewind(mark);
+        let middle = (too_few + enough) / 2;
+        if fits(txn, &ends[..middle]) { enough = middle } else { too_few = middle + 1 }
+    }
+    txn.rewind(mark);
+    fits(txn, &ends[..enough]);
+    Some(Some(enough.checked_sub(1).map_or(now, |last| ends[last].0)))
+}
+
+/// Our pods on nodes by when they end; those that nobody knows of last.
+fn ends(cluster: &Cluster, now: Time) -> Vec<(Time, PodId)> {
+    let mut ends: Vec<(Time, PodId)> = cluster
+        .pods
+        .live()
+        .filter(|&pod| matches!(cluster.pods.state[pod], PodState::Running(_) | PodState::Allocated(_)))
+        .map(|pod| {
+            let fact = &cluster.pods.fact[pod];
+            let run = fact
+                .estimate
+                .or_else(|| cluster.pods.gang[pod].and_then(|gang| cluster.gangs[gang].estimate));
+            let end = run
+                .map_or(Time(i64::MAX), |run| fact.started.unwrap_or(now).plus_ms(run).max(now.plus_ms(1)));
+            (end, pod)
+        })
+        .collect();
+    ends.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| cluster.pods.name(a.1).cmp(cluster.pods.name(b.1))));
+    ends
+}
+
+/// How long the gang's pods will run at most; None is forever.
+fn estimate(cluster: &Cluster, gang: GangId, pods: &[PodId]) -> Option<i64> {
+    let of_gang = cluster.gangs[gang].estimate;
+    pods.iter()
+        .map(|&pod| cluster.pods.fact[pod].estimate.or(of_gang))
+        .try_fold(0, |longest, run| Some(longest.max(run?)))
+}

@@ -1,0 +1,132 @@
+//! Lets gangs into the line for room, one at a time and in order, as long as what they ask for at least can be
+//! expected to be there. A gang that was let in and can't run makes room for others after a while.
+
+use muster_api::{DequeueStrategy, PodGroupPhase};
+
+use crate::actions::{Action, Session};
+use crate::admission::Admission;
+use crate::ids::GangId;
+use crate::line::{Line, named};
+use crate::model::gangs::Origin;
+use crate::plugins::Argument;
+use crate::reason::Reason;
+
+pub static ACTION: Action = Action {
+    name: "enqueue",
+    summary: "let gangs into the line for room",
+    arguments: &[Argument {
+        name: "admissionTimeout",
+        default: "5m",
+        meaning: "an admitted gang that could not start gives its admission back after this time, if another waits for one (0s: never)",
+    }],
+    configure: |args, settings| {
+        let timeout = args.duration_ms("admissionTimeout", Some(settings.admission_timeout_ms));
+        settings.admission_timeout_ms = timeout.unwrap_or(0);
+    },
+    run,
+};
+
+fn run(session: &mut Session) {
+    let mut first = Vec::new();
+    let mut later = Vec::new();
+    let waiting: Vec<GangId> = session.cluster.gangs.ids().collect();
+    for id in waiting {
+        let gang = &mut session.cluster.gangs[id];
+        if gang.admitted() {
+            gang.admitted.get_or_insert(session.now);
+            continue;
+        }
+        if gang.origin == Origin::Missing && gang.pods.is_empty() {
+            continue;
+        }
+        let gave_back = gang.gave_back.is_some();
+        match named(session.cluster, session.policy, id) {
+            Ok(()) if gave_back => later.push(id),
+            Ok(()) => first.push(id),
+            Err(reason) => session.cluster.gangs[id].reasons = vec![reason],
+        }
+    }
+    if first.is_empty() && later.is_empty() {
+        return;
+    }
+    let mut admission = Admission::count(session.cluster);
+    let mut refused = vote(session, &mut admission, first);
+    refused.extend(vote(session, &mut admission, later));
+    if !refused.is_empty() {
+        take_turns(session, &mut admission, refused);
+    }
+}
+
+/// Votes on each gang in order; returns those that were refused.
+fn vote(session: &mut Session, admission: &mut Admission, gangs: Vec<GangId>) -> Vec<GangId> {
+    let mut refused = Vec::new();
+    let mut line = Line::new(session.cluster, session.policy, gangs);
+    while let Some((queue, gang)) = line.next_of_all(session.cluster, session.policy) {
+        match verdict(session, admission, gang) {
+            Ok(()) => admit(session, admission, gang),
+            Err(reasons) => {
+                session.cluster.gangs[gang].reasons = reasons;
+                refused.push(gang);
+                if session.cluster.queues[queue].strategy == DequeueStrategy::Fifo {
+                    let head = session.cluster.gangs[gang].key.clone();
+                    for behind in line.stop(queue) {
+                        session.cluster.gangs[behind].reasons =
+                            vec![Reason::NotAdmittedBehind { head: head.clone() }];
+                    }
+                }
+            }
+        }
+    }
+    refused
+}
+
+/// A gang that says nothing of its minimum resources is always let in.
+fn verdict(session: &Session, admission: &Admission, gang: GangId) -> Result<(), Vec<Reason>> {
+    match session.cluster.gangs[gang].min_resources {
+        Some(_) => session.policy.enqueue(session.cluster, admission, gang),
+        None => Ok(()),
+    }
+}
+
+fn admit(session: &mut Session, admission: &mut Admission, gang: GangId) {
+    admission.admit(session.cluster, gang);
+    let gang = &mut session.cluster.gangs[gang];
+    gang.phase = PodGroupPhase::Inqueue;
+    gang.admitted = Some(session.now);
+    gang.reasons.clear();
+}
+
+/// Gangs whose admission has run out compete for it again, behind those that were refused.
+fn take_turns(session: &mut Session, admission: &mut Admission, refused: Vec<GangId>) {
+    let timeout = session.settings.admission_timeout_ms;
+    if timeout == 0 {
+        return;
+    }
+    let mut expired = Vec::new();
+    for (id, gang) in session.cluster.gangs.iter() {
+        let Some(since) = gang.admitted else { continue };
+        if gang.origin == Origin::Group && gang.admitted() && gang.idle() && !gang.awaited().is_empty() {
+            let due = since.plus_ms(timeout);
+            if due <= session.now { expired.push(id) } else { session.plan.wake_at(due) }
+        }
+    }
+    if expired.is_empty() {
+        return;
+    }
+    for &gang in &expired {
+        admission.give_back(session.cluster, gang);
+    }
+    vote(session, admission, refused);
+    expired.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
+    for gang in expired {
+        if verdict(session, admission, gang).is_ok() {
+            admission.admit(session.cluster, gang);
+            continue;
+        }
+        let gang = &mut session.cluster.gangs[gang];
+        gang.phase = PodGroupPhase::Pending;
+        gang.admitted = None;
+        gang.gave_back = Some(session.now);
+        gang.reasons = vec![Reason::GaveAdmissionBack { after_ms: timeout }];
+    }
+}

@@ -1,0 +1,196 @@
+//! Volcano's scheduler configuration: which actions run, which plugins are asked, with which arguments.
+//!
+//! A mistake is a [`Diagnostic`] with its place, and all mistakes are reported at once. What Volcano knows and
+//! Muster doesn't is ignored with a warning, so that a configuration can be brought along as it is.
+
+mod actions;
+mod args;
+mod diagnostic;
+mod lint;
+mod scalar;
+mod switches;
+mod tiers;
+
+use muster_api::yaml::{self, Value, Yaml};
+
+use crate::actions::Action;
+use crate::policy::Policy;
+
+pub use args::Args;
+pub use diagnostic::Diagnostic;
+
+use diagnostic::{Place, Report, describe, suggest};
+
+/// What is used when no configuration is given.
+pub const BUILTIN: &str = r#"actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: capacity
+  - name: nodeorder
+    arguments:
+      # So that it doesn't pull against binpack.
+      leastrequested.weight: 0
+  - name: binpack
+"#;
+
+pub struct Config {
+    pub actions: Vec<&'static Action>,
+    pub policy: Policy,
+    pub settings: Settings,
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Config {
+    /// Reads a configuration. The file's name is only for messages. On error, all of them in the order of the text.
+    pub fn parse(file: &str, text: &str) -> Result<Config, Vec<Diagnostic>> {
+        let mut report = Report::new(file);
+        let parts = read(text, &mut report);
+        let (errors, warnings) = report.finish();
+        match parts {
+            Some((actions, policy, settings)) if errors.is_empty() => {
+                Ok(Config { actions, policy, settings, warnings })
+            }
+            _ => {
+                assert!(!errors.is_empty(), "a configuration is refused with a reason");
+                Err(errors)
+            }
+        }
+    }
+
+    pub fn builtin() -> Config {
+        Config::parse("builtin", BUILTIN).unwrap_or_else(|errors| {
+            let errors: Vec<String> = errors.iter().map(Diagnostic::to_string).collect();
+            panic!("the built-in configuration is wrong:\n{}", errors.join("\n"))
+        })
+    }
+}
+
+/// The arguments of actions. Each action's `configure` fills in its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// In a traverse queue nobody passes a gang that has waited this long; 0 is never.
+    pub traverse_head_wait_ms: i64,
+    /// An admitted gang that could not start gives its admission back after this time; 0 is never.
+    pub admission_timeout_ms: i64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { traverse_head_wait_ms: 600_000, admission_timeout_ms: 300_000 }
+    }
+}
+
+const TOP_KEYS: [&str; 4] = ["actions", "tiers", "configurations", "metrics"];
+
+type Parts = (Vec<&'static Action>, Policy, Settings);
+
+/// Nothing if the text has no configuration in it at all; what is wrong in one goes to the report.
+fn read(text: &str, report: &mut Report) -> Option<Parts> {
+    let root = match yaml::parse(text) {
+        Ok(root) => root,
+        Err(error) => {
+            let at = Place { line: error.line, column: error.column };
+            report.error(at, &error.path, error.message, "");
+            return None;
+        }
+    };
+    top_level(&root, report)?;
+
+    let mut named = actions::read(&root, report);
+    let settings = actions::configure(&root, &mut named, report);
+    let (plugins, seats) = tiers::read(&root, report);
+    let setup = lint::Setup {
+        actions: &named.names,
+        actions_at: named.at,
+        plugins: &plugins,
+        tiers_at: field(&root, "tiers").map_or(Place::START, |(at, _)| at),
+    };
+    setup.conflicts(report);
+    setup.lint(report);
+    Some((named.built, Policy { seats }, settings))
+}
+
+fn top_level(root: &Yaml, report: &mut Report) -> Option<()> {
+    let example = "write, for example, actions: \"enqueue, allocate, backfill\" and tiers: with the plugins";
+    let Value::Map(entries) = &root.value else {
+        let message = match &root.value {
+            Value::Null => "the configuration is empty".to_owned(),
+            _ => format!("expected a mapping with actions and tiers, found {}", describe(root)),
+        };
+        report.error(root.into(), "", message, example);
+        return None;
+    };
+    for (key, _) in entries {
+        match key.name.as_str() {
+            "metrics" => report.warning(
+                key.into(),
+                "metrics",
+                "ignored: no built plugin reads measured load",
+                "remove it, or keep it for Volcano",
+            ),
+            name if TOP_KEYS.contains(&name) => {}
+            name => report.error(key.into(), name, "there is no such key", suggest(name, TOP_KEYS)),
+        }
+    }
+    Some(())
+}
+
+/// The entry of a map and the place of its key. An entry without a value counts as absent, as it does in Go.
+fn field<'y>(map: &'y Yaml, name: &str) -> Option<(Place, &'y Yaml)> {
+    let Value::Map(entries) = &map.value else { return None };
+    let (key, value) = entries.iter().find(|(key, _)| key.name == name)?;
+    (value.value != Value::Null).then(|| (key.into(), value))
+}
+
+/// The items of a list under a key; none if the key is absent.
+fn items<'y>(map: &'y Yaml, name: &str, help: &str, report: &mut Report) -> &'y [Yaml] {
+    match field(map, name) {
+        None => &[],
+        Some((_, Yaml { value: Value::Seq(items), .. })) => items,
+        Some((at, other)) => {
+            report.error(at, name, format!("expected a list, found {}", describe(other)), help);
+            &[]
+        }
+    }
+}
+
+/// The name in an item of a list, where a missing one is an error.
+fn name<'y>(item: &'y Yaml, what: &str, report: &mut Report) -> Option<(Place, &'y str)> {
+    let help = format!("write - name: and the name of the {what}");
+    match field(item, "name") {
+        None => {
+            let message = format!("the name of the {what} is missing");
+            report.error(item.into(), "name", message, help);
+            None
+        }
+        Some((_, value)) if value.as_str().is_some() => value.as_str().map(|name| (value.into(), name)),
+        Some((at, other)) => {
+            let message = format!("expected the name of the {what}, found {}", describe(other));
+            report.error(at, "name", message, help);
+            None
+        }
+    }
+}
+
+/// The map under `arguments`, if there is one.
+fn arguments<'y>(item: &'y Yaml, report: &mut Report) -> Option<&'y Yaml> {
+    let (at, value) = field(item, "arguments")?;
+    if matches!(value.value, Value::Map(_)) {
+        return Some(value);
+    }
+    let message = format!("expected a mapping, found {}", describe(value));
+    report.error(at, "arguments", message, "write one argument per line, as in binpack.weight: 5");
+    None
+}
+
+#[cfg(test)]
+mod mutations;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! `actions`: what a cycle does, in order; and `configurations`: their arguments.
+
+use muster_api::yaml::{Value, Yaml};
+
+use super::args::Args;
+use super::diagnostic::{Place, Report, describe, quoted, suggest};
+use super::{Settings, arguments, field, items, name, scalar};
+use crate::actions::{ACTIONS, Action, NOT_BUILT};
+
+/// The actions as the configuration names them.
+pub(super) struct Named {
+    pub at: Place,
+    pub names: Vec<String>,
+    pub built: Vec<&'static Action>,
+    /// Those that aren't built and were warned of.
+    ignored: Vec<&'static str>,
+}
+
+pub(super) fn read(root: &Yaml, report: &mut Report) -> Named {
+    let mut named = Named { at: Place::START, names: Vec::new(), built: Vec::new(), ignored: Vec::new() };
+    let help = "write, for example, actions: \"enqueue, allocate, backfill\"";
+    let Some((at, value)) = field(root, "actions") else {
+        let message = "there are no actions, so nothing would ever be scheduled";
+        report.error(root.into(), "actions", message, help);
+        return named;
+    };
+    named.at = at;
+    match scalar::words(value) {
+        Err(other) => {
+            let message = format!("expected the names of actions, found {}", describe(other));
+            report.error(other.into(), "actions", message, help);
+        }
+        Ok(words) if words.is_empty() => {
+            report.error(at, "actions", "there are no actions, so nothing would ever be scheduled", help);
+        }
+        Ok(words) => {
+            for word in words {
+                if named.names.contains(&word.text) {
+                    let message = format!("{} is there twice", quoted(&word.text));
+                    report.error(word.at, "actions", message, "remove one of them");
+                    continue;
+                }
+                named.built.extend(registered(&word.text, word.at, "actions", &mut named.ignored, report));
+                named.names.push(word.text);
+            }
+        }
+    }
+    named
+}
+
+/// Gives the actions their arguments.
+pub(super) fn configure(root: &Yaml, named: &mut Named, report: &mut Report) -> Settings {
+    let mut settings = Settings::default();
+    let mut seen: Vec<(&str, u32)> = Vec::new();
+    for item in
+        items(root, "configurations", "write one - name: for each action, with its arguments:", report)
+    {
+        let Value::Map(entries) = &item.value else {
+            let message = format!("expected an action with its arguments, found {}", describe(item));
+            let help = "write - name: and arguments:";
+            report.error(item.into(), "configurations", message, help);
+            continue;
+        };
+        let keys = ["name", "arguments"];
+        for (key, _) in entries.iter().filter(|(key, _)| !keys.contains(&key.name.as_str())) {
+            report.error(key.into(), &key.name, "a configuration has no such key", suggest(&key.name, keys));
+        }
+        let Some((at, name)) = name(item, "action", report) else { continue };
+        if let Some((_, first)) = seen.iter().find(|(seen, _)| *seen == name) {
+            let message = format!("{} is there twice: in line {first} and in line {}", quoted(name), at.line);
+            report.error(at, "name", message, "write all of its arguments in one place");
+        }
+        seen.push((name, at.line));
+        let arguments = arguments(item, report);
+        let Some(action) = registered(name, at, "name", &mut named.ignored, report) else { continue };
+
+        let mut args = Args::new(&report.file, action.name, at, arguments);
+        (action.configure)(&mut args, &mut settings);
+        let errors = args.finish(action.arguments);
+        report.extend(errors);
+        if !named.names.iter().any(|listed| listed == name) {
+            let message = format!("{name} is not among the actions, so its arguments have no effect");
+            report.warning(at, "name", message, format!("add {name} to actions, or remove this"));
+        }
+    }
+    settings
+}
+
+fn registered(
+    name: &str,
+    at: Place,
+    key: &str,
+    ignored: &mut Vec<&'static str>,
+    report: &mut Report,
+) -> Option<&'static Action> {
+    if let Some(action) = ACTIONS.iter().find(|action| action.name == name) {
+        return Some(action);
+    }
+    match NOT_BUILT.iter().find(|known| **known == name) {
+        Some(known) if ignored.contains(known) => {}
+        Some(known) => {
+            ignored.push(known);
+            report.warning(at, key, format!("{name} is ignored: not built yet"), "");
+        }
+        None => {
+            let known = ACTIONS.iter().map(|action| action.name).chain(NOT_BUILT.iter().copied());
+            report.error(at, key, format!("there is no action {}", quoted(name)), suggest(name, known));
+        }
+    }
+    None
+}

@@ -1,0 +1,422 @@
+use std::fs;
+use std::path::Path;
+
+use super::*;
+use crate::actions::{ACTIONS, NOT_BUILT};
+use crate::plugins::{PLUGINS, VOLCANO_ONLY};
+use crate::policy::Switches;
+
+fn shown(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect()
+}
+
+#[track_caller]
+fn parsed(text: &str) -> Config {
+    Config::parse("f", text).unwrap_or_else(|errors| panic!("{text}\n{}", shown(&errors)))
+}
+
+#[track_caller]
+fn refused(text: &str) -> Vec<Diagnostic> {
+    Config::parse("f", text).err().unwrap_or_else(|| panic!("accepted:\n{text}"))
+}
+
+/// Checks all errors of a configuration, as they are printed.
+#[track_caller]
+fn errors(text: &str, expected: &str) {
+    assert_eq!(shown(&refused(text)), expected, "\n{text}");
+}
+
+/// A configuration with the lines of its only tier.
+fn with_plugin(lines: &str) -> String {
+    format!("actions: allocate\ntiers:\n- plugins:\n{lines}\n")
+}
+
+fn switched(config: &Config, plugin: &str) -> Switches {
+    config.policy.seats.iter().find(|seat| seat.name == plugin).expect("it is configured").switches.clone()
+}
+
+#[test]
+fn the_builtin_configuration_has_no_warnings() {
+    let config = Config::builtin();
+    assert_eq!(shown(&config.warnings), "");
+    let actions: Vec<&str> = config.actions.iter().map(|action| action.name).collect();
+    assert_eq!(actions, ["enqueue", "allocate", "backfill"]);
+    let plugins: Vec<&str> = config.policy.seats.iter().map(|seat| seat.name).collect();
+    assert_eq!(
+        plugins,
+        [
+            "priority",
+            "gang",
+            "conformance",
+            "overcommit",
+            "drf",
+            "predicates",
+            "capacity",
+            "nodeorder",
+            "binpack"
+        ]
+    );
+    assert_eq!(config.settings, Settings::default());
+}
+
+#[test]
+fn an_empty_configuration_is_refused_with_an_example() {
+    let help = "write, for example, actions: \"enqueue, allocate, backfill\" and tiers: with the plugins";
+    for text in ["", "# nothing\n", "~"] {
+        let found = refused(text);
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!((found[0].key.as_str(), found[0].message.as_str()), ("", "the configuration is empty"));
+        assert_eq!(found[0].help, help);
+    }
+    for (text, found) in [("allocate", "the string \"allocate\""), ("- a", "a list"), ("7", "the number 7")] {
+        errors(
+            text,
+            &format!("f:1:1: expected a mapping with actions and tiers, found {found}\n  help: {help}\n"),
+        );
+    }
+}
+
+#[test]
+fn broken_yaml_is_refused_with_its_line() {
+    let found = refused("actions: allocate\ntiers: [\n- x: {\n");
+    assert_eq!(found.len(), 1);
+    assert!(found[0].line >= 2, "{}", found[0]);
+}
+
+#[test]
+fn unknown_keys_are_refused_with_the_nearest() {
+    errors(
+        "actions: allocate\ntires: []\nkind: x\n",
+        "f:2:1: tires: there is no such key\n  help: did you mean tiers?\n\
+         f:3:1: kind: there is no such key\n  help: valid are actions, tiers, configurations, metrics\n",
+    );
+    errors(
+        "actions: allocate\ntiers:\n- plugin:\n  - name: gang\n",
+        "f:3:3: plugin: a tier has no such key\n  help: did you mean plugins?\n",
+    );
+}
+
+#[test]
+fn metrics_are_ignored_with_a_warning() {
+    let config = parsed("actions: allocate\nmetrics:\n  type: prometheus\n");
+    let warnings = shown(&config.warnings);
+    assert!(warnings.contains("f:2:1: metrics: ignored: no built plugin reads measured load"), "{warnings}");
+}
+
+#[test]
+fn actions_are_a_text_or_a_list() {
+    for text in [
+        "actions: \"enqueue, allocate\"",
+        "actions: enqueue,allocate,",
+        "actions: [enqueue, allocate]",
+        "actions:\n- enqueue\n- allocate",
+    ] {
+        let names: Vec<&str> = parsed(text).actions.iter().map(|action| action.name).collect();
+        assert_eq!(names, ["enqueue", "allocate"], "{text}");
+    }
+}
+
+#[test]
+fn missing_actions_are_refused_with_an_example() {
+    let message = "actions: there are no actions, so nothing would ever be scheduled";
+    let help = "write, for example, actions: \"enqueue, allocate, backfill\"";
+    for (text, place) in [
+        ("tiers: []", "1:1"),
+        ("tiers: []\nactions:", "1:1"),
+        ("tiers: []\nactions: \"\"", "2:1"),
+        ("tiers: []\nactions: \" , \"", "2:1"),
+        ("tiers: []\nactions: []", "2:1"),
+    ] {
+        errors(text, &format!("f:{place}: {message}\n  help: {help}\n"));
+    }
+    errors(
+        "actions: {allocate: true}",
+        &format!("f:1:10: actions: expected the names of actions, found a mapping\n  help: {help}\n"),
+    );
+}
+
+#[test]
+fn unknown_and_repeated_actions_are_refused() {
+    errors(
+        "actions: \"enqueue, alocate\"",
+        "f:1:10: actions: there is no action \"alocate\"\n  help: did you mean allocate?\n",
+    );
+    errors(
+        "actions:\n- allocate\n- prempt\n- allocate\n",
+        "f:3:3: actions: there is no action \"prempt\"\n  help: did you mean preempt?\n\
+         f:4:3: actions: \"allocate\" is there twice\n  help: remove one of them\n",
+    );
+}
+
+#[test]
+fn an_action_that_is_not_built_is_warned_of_once() {
+    for name in NOT_BUILT {
+        let text = format!(
+            "actions: \"allocate, {name}\"\nconfigurations:\n- name: {name}\n  arguments: {{whatever: 1}}\n"
+        );
+        let config = parsed(&text);
+        assert_eq!(config.actions.len(), 1);
+        let warnings = shown(&config.warnings);
+        assert_eq!(warnings.matches("is ignored: not built yet").count(), 1, "{warnings}");
+        assert!(
+            warnings.contains(&format!("f:1:10: actions: {name} is ignored: not built yet\n")),
+            "{warnings}"
+        );
+    }
+}
+
+#[test]
+fn a_scheduler_that_plans_nothing_is_allowed() {
+    let config = parsed(&format!("actions: {}", NOT_BUILT.join(", ")));
+    assert!(config.actions.is_empty());
+    let warnings = shown(&config.warnings);
+    assert_eq!(warnings.matches("is ignored: not built yet").count(), NOT_BUILT.len(), "{warnings}");
+}
+
+#[test]
+fn volcanos_arguments_of_built_actions_are_accepted() {
+    let config = parsed(
+        "actions: allocate, backfill\n\
+         configurations:\n\
+         - name: allocate\n  arguments:\n    predicateErrorCacheEnable: true\n\
+         - name: backfill\n",
+    );
+    assert_eq!(config.settings, Settings::default());
+}
+
+#[test]
+fn configurations_are_checked() {
+    errors(
+        "actions: allocate\n\
+         configurations:\n\
+         - name: alocate\n\
+         - arguments: {}\n\
+         - allocate\n\
+         - name: allocate\n  argument: {}\n\
+         - name: allocate\n  arguments: 7\n\
+         - name: [allocate]\n",
+        "f:3:9: name: there is no action \"alocate\"\n  help: did you mean allocate?\n\
+         f:4:3: name: the name of the action is missing\n  help: write - name: and the name of the action\n\
+         f:5:3: configurations: expected an action with its arguments, found the string \"allocate\"\n  \
+         help: write - name: and arguments:\n\
+         f:7:3: argument: a configuration has no such key\n  help: did you mean arguments?\n\
+         f:8:9: name: \"allocate\" is there twice: in line 6 and in line 8\n  \
+         help: write all of its arguments in one place\n\
+         f:9:3: arguments: expected a mapping, found the number 7\n  \
+         help: write one argument per line, as in binpack.weight: 5\n\
+         f:10:3: name: expected the name of the action, found a list\n  \
+         help: write - name: and the name of the action\n",
+    );
+    let found =
+        refused("actions: allocate\nconfigurations:\n- name: allocate\n  arguments:\n    nonsense: 1\n");
+    assert_eq!((found[0].line, found[0].column, found[0].key.as_str()), (5, 5, "nonsense"));
+    assert_eq!(found[0].message, "allocate has no such argument");
+    errors(
+        "actions: allocate\nconfigurations: allocate\n",
+        "f:2:1: configurations: expected a list, found the string \"allocate\"\n  \
+         help: write one - name: for each action, with its arguments:\n",
+    );
+}
+
+#[test]
+fn arguments_of_an_action_that_does_not_run_are_warned_of() {
+    let config = parsed("actions: allocate\nconfigurations:\n- name: backfill\n");
+    let warnings = shown(&config.warnings);
+    assert!(
+        warnings.contains(
+            "f:3:9: name: backfill is not among the actions, so its arguments have no effect\n  \
+             help: add backfill to actions, or remove this\n"
+        ),
+        "{warnings}"
+    );
+}
+
+#[test]
+fn tiers_and_plugins_have_their_shape() {
+    errors(
+        "actions: allocate\ntiers: gang\n",
+        "f:2:1: tiers: expected a list, found the string \"gang\"\n  \
+         help: write - plugins: under tiers:, once for each tier\n",
+    );
+    errors(
+        "actions: allocate\ntiers:\n- gang\n- plugins: gang\n",
+        "f:3:3: tiers: expected a tier, found the string \"gang\"\n  \
+         help: write - plugins: and below it the plugins of the tier\n\
+         f:4:3: plugins: expected a list, found the string \"gang\"\n  \
+         help: write one - name: for each plugin\n",
+    );
+    errors(
+        &with_plugin("  - gang\n  - arguments: {}\n  - name: 7"),
+        "f:4:5: plugins: expected a plugin, found the string \"gang\"\n  help: write - name: gang\n\
+         f:5:5: name: the name of the plugin is missing\n  help: write - name: and the name of the plugin\n\
+         f:6:5: name: expected the name of the plugin, found the number 7\n  \
+         help: write - name: and the name of the plugin\n",
+    );
+    parsed("actions: allocate\ntiers:\n- plugins:\n");
+    parsed("actions: allocate\ntiers:\n");
+}
+
+#[test]
+fn unknown_and_repeated_plugins_are_refused() {
+    errors(
+        &with_plugin("  - name: gagn\n  - name: gang\n- plugins:\n  - name: gang\n  - name: telescope"),
+        &format!(
+            "f:4:11: name: there is no plugin \"gagn\"\n  help: did you mean gang?\n\
+             f:7:11: name: \"gang\" is there twice: in line 5 and in line 7\n  help: remove one of them\n\
+             f:8:11: name: there is no plugin \"telescope\"\n  help: valid are {}\n",
+            PLUGINS
+                .iter()
+                .map(|entry| entry.name)
+                .chain(VOLCANO_ONLY.iter().copied())
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+    );
+}
+
+#[test]
+fn plugins_that_only_volcano_has_are_ignored_with_one_warning_each() {
+    for name in VOLCANO_ONLY {
+        let config = parsed(&with_plugin(&format!("  - name: {name}\n    arguments: {{x: {{y: [1]}}}}")));
+        assert!(config.policy.seats.is_empty());
+        let expected = format!("f:4:11: name: {name} is ignored: not built yet\n");
+        assert_eq!(shown(&config.warnings).matches(&expected).count(), 1, "{}", shown(&config.warnings));
+    }
+}
+
+#[test]
+fn arguments_are_checked_with_their_place() {
+    errors(
+        &with_plugin("  - name: binpack\n    arguments:\n      binpack.wieght: 5\n      binpack.cpu: many"),
+        "f:6:7: binpack.wieght: binpack has no such argument\n  help: did you mean binpack.weight?\n\
+         f:7:7: binpack.cpu: expected a whole number from 0 to 10000, found the string \"many\"\n",
+    );
+    errors(
+        &with_plugin("  - name: binpack\n    binpack.weight: 5"),
+        "f:5:5: binpack.weight: this is an argument of binpack, not a key of a plugin\n  \
+         help: write it under arguments:\n",
+    );
+}
+
+#[test]
+fn every_switch_has_two_spellings() {
+    type Get = fn(&Switches) -> bool;
+    let cases: [(&str, Get); 12] = [
+        ("JobOrder", |switches| switches.gang_order),
+        ("QueueOrder", |switches| switches.queue_order),
+        ("TaskOrder", |switches| switches.pod_order),
+        ("JobReady", |switches| switches.ready),
+        ("JobEnqueued", |switches| switches.enqueue),
+        ("Overused", |switches| switches.overused),
+        ("Allocatable", |switches| switches.may_take),
+        ("Predicate", |switches| switches.filter),
+        ("NodeOrder", |switches| switches.score),
+        ("Preemptable", |switches| switches.preemptable),
+        ("Reclaimable", |switches| switches.reclaimable),
+        ("Hierarchy", |switches| switches.hierarchy),
+    ];
+    for (subject, get) in cases {
+        for spelling in ["enable", "enabled"] {
+            for (value, on) in [("true", true), ("false", false), ("\"false\"", false)] {
+                let line = format!("    {spelling}{subject}: {value}");
+                let config = parsed(&with_plugin(&format!("  - name: gang\n{line}")));
+                assert_eq!(get(&switched(&config, "gang")), on, "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_other_switches_of_volcano_have_no_effect() {
+    for subject in [
+        "JobPipelined",
+        "Preemptive",
+        "ClusterOrder",
+        "BestNode",
+        "TargetJob",
+        "ReservedNodes",
+        "Victim",
+        "JobStarving",
+        "HyperNodeOrder",
+        "SubJobReady",
+        "SubJobPipelined",
+        "SubJobOrder",
+        "HyperNodeGradient",
+    ] {
+        for spelling in ["enable", "enabled"] {
+            let config = parsed(&with_plugin(&format!("  - name: gang\n    {spelling}{subject}: false")));
+            let unchanged = format!("{:?}", Switches::default());
+            assert_eq!(format!("{:?}", switched(&config, "gang")), unchanged, "{subject}");
+        }
+    }
+}
+
+#[test]
+fn wrong_switches_are_refused() {
+    errors(
+        &with_plugin(
+            "  - name: gang\n    enableJobOder: true\n    enableJobReady: sometimes\n    enablePredicate: 1\n    \
+             enableNodeOrder: true\n    enabledNodeOrder: true\n    weight: 3",
+        ),
+        "f:5:5: enableJobOder: a plugin has no such key or switch\n  help: did you mean enableJobOrder?\n\
+         f:6:5: enableJobReady: expected true or false, found the string \"sometimes\"\n\
+         f:7:5: enablePredicate: expected true or false, found the number 1\n\
+         f:9:5: enabledNodeOrder: the same switch is set twice: here and as enableNodeOrder in line 8\n  \
+         help: remove one of them\n\
+         f:10:5: weight: a plugin has no such key or switch\n  \
+         help: valid are name, arguments, enableJobOrder, enableHierarchy, enableJobReady, enableJobPipelined, \
+         enableTaskOrder, enablePreemptable, enableReclaimable, enablePreemptive, enableQueueOrder, \
+         enabledClusterOrder, enablePredicate, enableBestNode, enableNodeOrder, enableTargetJob, \
+         enableReservedNodes, enableJobEnqueued, enabledVictim, enableJobStarving, enabledOverused, \
+         enabledAllocatable, enabledHyperNodeOrder, enabledSubJobReady, enabledSubJobPipelined, \
+         enabledSubJobOrder, enabledHyperNodeGradient\n",
+    );
+}
+
+#[test]
+fn a_drf_hierarchy_and_proportion_exclude_each_other() {
+    let expected =
+        "drf with a hierarchy and proportion (line 7) each decide what a queue deserves, and they disagree";
+    let text = with_plugin("  - name: drf\n    enableHierarchy: true\n- plugins:\n  - name: proportion");
+    errors(
+        &text,
+        &format!(
+            "f:5:5: enableHierarchy: {expected}\n  help: remove proportion, or write enableHierarchy: false\n"
+        ),
+    );
+    parsed(&text.replace("true", "false"));
+}
+
+#[test]
+fn all_errors_are_reported_at_once_in_the_order_of_the_text() {
+    let found = refused(
+        "configurations:\n- name: x\ntiers:\n- plugins:\n  - name: y\n  - name: gang\n    z: 1\nactions: w\n",
+    );
+    let lines: Vec<u32> = found.iter().map(|error| error.line).collect();
+    assert_eq!(lines, [2, 5, 7, 8]);
+}
+
+#[test]
+fn every_plugin_and_action_takes_its_defaults_without_complaint() {
+    for entry in PLUGINS {
+        parsed(&with_plugin(&format!("  - name: {}", entry.name)));
+    }
+    for action in ACTIONS {
+        parsed(&format!("actions: {0}\nconfigurations:\n- name: {0}\n", action.name));
+    }
+}
+
+#[test]
+fn all_shared_cases_are_read() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases");
+    let Ok(folders) = fs::read_dir(cases) else { return };
+    let mut refused = String::new();
+    for folder in folders {
+        let file = folder.expect("the folder can be listed").path().join("config.yaml");
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        if let Err(errors) = Config::parse(&file.display().to_string(), &text) {
+            refused.push_str(&shown(&errors));
+        }
+    }
+    assert_eq!(refused, "");
+}

@@ -1,0 +1,119 @@
+//! `tiers`: the plugins in the order in which they are asked.
+
+use muster_api::yaml::{Key, Value, Yaml};
+
+use super::args::Args;
+use super::diagnostic::{Place, Report, describe, quoted, suggest};
+use super::{arguments, items, name, scalar, switches};
+use crate::plugins::{Entry, PLUGINS, VOLCANO_ONLY};
+use crate::policy::{Seat, Switches};
+
+/// A plugin as the configuration names it.
+pub(super) struct Chosen<'y> {
+    pub entry: &'static Entry,
+    pub at: Place,
+    pub switches: Switches,
+    /// The key that turned the hierarchy on or off.
+    pub hierarchy_key: Option<&'y Key>,
+    arguments: Option<&'y Yaml>,
+}
+
+impl Chosen<'_> {
+    /// The value of a number among the arguments; that of its default if it isn't given.
+    pub fn number(&self, argument: &str) -> Option<i64> {
+        if let Some(given) = self.arguments.and_then(|arguments| arguments.entry(argument)) {
+            return scalar::whole(&given.value);
+        }
+        let declared = self.entry.arguments.iter().find(|declared| declared.name == argument)?;
+        declared.default.parse().ok()
+    }
+}
+
+/// The plugins with what is known of them from the text, and the same plugins built.
+pub(super) fn read<'y>(root: &'y Yaml, report: &mut Report) -> (Vec<Chosen<'y>>, Vec<Seat>) {
+    let mut chosen = Vec::new();
+    let mut seats = Vec::new();
+    let mut seen: Vec<(&str, u32)> = Vec::new();
+    for tier in items(root, "tiers", "write - plugins: under tiers:, once for each tier", report) {
+        for item in plugins_of(tier, report) {
+            let (reader, name) = fields(item, report);
+            let Some((at, name)) = name else { continue };
+            if let Some((_, first)) = seen.iter().find(|(seen, _)| *seen == name) {
+                let message =
+                    format!("{} is there twice: in line {first} and in line {}", quoted(name), at.line);
+                report.error(at, "name", message, "remove one of them");
+            }
+            seen.push((name, at.line));
+            let arguments = arguments(item, report);
+            let Some(entry) = registered(name, at, report) else { continue };
+
+            let mut args = Args::new(&report.file, entry.name, at, arguments);
+            let plugin = (entry.build)(&mut args, &reader.switches);
+            let errors = args.finish(entry.arguments);
+            report.extend(errors);
+            seats.push(Seat { name: entry.name, plugin, switches: reader.switches.clone() });
+            let hierarchy_key = reader.key("enableHierarchy");
+            chosen.push(Chosen { entry, at, switches: reader.switches, hierarchy_key, arguments });
+        }
+    }
+    (chosen, seats)
+}
+
+fn plugins_of<'y>(tier: &'y Yaml, report: &mut Report) -> &'y [Yaml] {
+    let Value::Map(entries) = &tier.value else {
+        let message = format!("expected a tier, found {}", describe(tier));
+        report.error(tier.into(), "tiers", message, "write - plugins: and below it the plugins of the tier");
+        return &[];
+    };
+    for (key, _) in entries.iter().filter(|(key, _)| key.name != "plugins") {
+        report.error(key.into(), &key.name, "a tier has no such key", suggest(&key.name, ["plugins"]));
+    }
+    items(tier, "plugins", "write one - name: for each plugin", report)
+}
+
+/// The switches and the name of a plugin. Every other key is an error, except `arguments`.
+fn fields<'y>(item: &'y Yaml, report: &mut Report) -> (switches::Reader<'y>, Option<(Place, &'y str)>) {
+    let mut reader = switches::Reader::default();
+    let Value::Map(entries) = &item.value else {
+        let help = format!("write - name: {}", item.as_str().unwrap_or("gang"));
+        report.error(item.into(), "plugins", format!("expected a plugin, found {}", describe(item)), help);
+        return (reader, None);
+    };
+    for (key, value) in entries {
+        if matches!(key.name.as_str(), "name" | "arguments") || reader.take(key, value, report) {
+            continue;
+        }
+        let (message, help) = match argument_of_plugin(item, &key.name) {
+            Some(plugin) => (
+                format!("this is an argument of {plugin}, not a key of a plugin"),
+                "write it under arguments:".to_owned(),
+            ),
+            None => {
+                let valid = ["name", "arguments"].into_iter().chain(switches::names());
+                ("a plugin has no such key or switch".to_owned(), suggest(&key.name, valid))
+            }
+        };
+        report.error(key.into(), &key.name, message, help);
+    }
+    (reader, name(item, "plugin", report))
+}
+
+/// The plugin of an item, if it has such an argument.
+fn argument_of_plugin(item: &Yaml, key: &str) -> Option<&'static str> {
+    let name = item.entry("name")?.as_str()?;
+    let entry = PLUGINS.iter().find(|entry| entry.name == name)?;
+    entry.arguments.iter().any(|argument| argument.name == key).then_some(entry.name)
+}
+
+fn registered(name: &str, at: Place, report: &mut Report) -> Option<&'static Entry> {
+    if let Some(entry) = PLUGINS.iter().find(|entry| entry.name == name) {
+        return Some(entry);
+    }
+    if VOLCANO_ONLY.contains(&name) {
+        report.warning(at, "name", format!("{name} is ignored: not built yet"), "");
+    } else {
+        let known = PLUGINS.iter().map(|entry| entry.name).chain(VOLCANO_ONLY.iter().copied());
+        report.error(at, "name", format!("there is no plugin {}", quoted(name)), suggest(name, known));
+    }
+    None
+}

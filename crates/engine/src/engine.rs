@@ -1,0 +1,115 @@
+//! The two calls: `apply` an event, run a `cycle`.
+
+use muster_api::{PodGroupPhase, Time};
+
+use crate::actions::Session;
+use crate::config::Config;
+use crate::event::Event;
+use crate::explain;
+use crate::model::Cluster;
+use crate::placement::Rankings;
+use crate::plan::Plan;
+use crate::policy::Policy;
+use crate::status;
+
+pub struct Engine {
+    cluster: Cluster,
+    config: Config,
+    rankings: Rankings,
+    /// After a cycle that decided nothing: the generation then, and when time alone will change something.
+    rests: Option<(u64, Option<Time>)>,
+    cycles: u64,
+}
+
+impl Engine {
+    /// Pods whose `schedulerName` is one of these are ours; others only use room.
+    pub fn new(config: Config, scheduler_names: Vec<String>) -> Engine {
+        Engine {
+            cluster: Cluster::new(scheduler_names),
+            config,
+            rankings: Rankings::default(),
+            rests: None,
+            cycles: 0,
+        }
+    }
+
+    pub fn apply(&mut self, event: Event) {
+        self.cluster.apply(event);
+    }
+
+    /// Decides what can be decided now. The decisions stand in the model until the cluster confirms or refuses them.
+    pub fn cycle(&mut self, now: Time) -> Plan {
+        if let Some((generation, wake)) = self.rests {
+            if generation == self.cluster.generation && wake.is_none_or(|wake| now < wake) {
+                return Plan { wake, ..Plan::default() };
+            }
+        }
+        self.cycles += 1;
+        self.cluster.settle();
+        self.rankings.begin_cycle();
+        let mut plan = Plan::default();
+        self.open_line();
+        let mut session = Session {
+            cluster: &mut self.cluster,
+            policy: &self.config.policy,
+            rankings: &mut self.rankings,
+            settings: &self.config.settings,
+            plan: &mut plan,
+            now,
+            heads: Vec::new(),
+        };
+        for action in &self.config.actions {
+            (action.run)(&mut session);
+        }
+        status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), now, &mut plan);
+        self.set_alarm(now, &mut plan);
+        self.rests = plan.is_empty().then_some((self.cluster.generation, plan.wake));
+        plan
+    }
+
+    /// Without the action `enqueue` every gang is in the line.
+    fn open_line(&mut self) {
+        if self.config.actions.iter().any(|action| action.name == "enqueue") {
+            return;
+        }
+        let waiting = |gang: &crate::model::gangs::Gang| gang.phase == PodGroupPhase::Pending;
+        let gangs: Vec<_> =
+            self.cluster.gangs.iter().filter(|(_, gang)| waiting(gang)).map(|(id, _)| id).collect();
+        for gang in gangs {
+            self.cluster.gangs[gang].phase = PodGroupPhase::Inqueue;
+        }
+    }
+
+    fn set_alarm(&self, now: Time, plan: &mut Plan) {
+        let backoffs = self.cluster.gangs.iter().filter_map(|(_, gang)| gang.backoff_until);
+        for until in backoffs.filter(|&until| until > now) {
+            plan.wake_at(until);
+        }
+        if let Some(time) = self.config.policy.next_change(&self.cluster, now) {
+            plan.wake_at(time);
+        }
+    }
+
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.config.policy
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Cycles that had something to look at.
+    pub fn cycles(&self) -> u64 {
+        self.cycles
+    }
+
+    /// The reasons for which a gang waits, in words.
+    pub fn reasons(&self, gang: crate::ids::GangId) -> Vec<String> {
+        let gang = &self.cluster.gangs[gang];
+        gang.reasons.iter().map(|reason| explain::message(reason, &self.cluster.dimensions)).collect()
+    }
+}

@@ -1,0 +1,229 @@
+//! Reasons as text. The only place where a reason becomes words.
+
+use muster_api::QueueState;
+
+use crate::model::queues::BrokenLine;
+use crate::reason::{Histogram, Lack, Limit, Reason, Shown, Stage, Why};
+use crate::resources::Dimensions;
+
+impl Stage {
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Reference => "reference",
+            Stage::Admission => "admission",
+            Stage::Gang => "gang",
+            Stage::Quota => "quota",
+            Stage::Order => "order",
+            Stage::Nodes => "nodes",
+        }
+    }
+}
+
+/// The reason in one CamelCase word, for conditions.
+pub fn word(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::GroupMissing { .. } => "PodGroupNotFound",
+        Reason::QueueMissing { .. } => "QueueNotFound",
+        Reason::QueueClosed { .. } => "QueueNotOpen",
+        Reason::QueueBroken { .. } => "QueueHierarchyBroken",
+        Reason::QueueHasChildren { .. } => "QueueNotLeaf",
+        Reason::ResourceClaims { .. } => "ResourceClaimsNotSupported",
+        Reason::NotAdmitted { .. } | Reason::NotAdmittedBehind { .. } => "NotAdmitted",
+        Reason::GaveAdmissionBack { .. } => "AdmissionGivenBack",
+        Reason::NotEnoughPods { .. } => "NotEnoughPods",
+        Reason::NotEnoughOfRole { .. } => "NotEnoughPodsOfTask",
+        Reason::OverLimit { .. } => "QueueQuotaReached",
+        Reason::Behind { .. } => "BehindHeadOfQueue",
+        Reason::Backoff { .. } => "BackingOff",
+        Reason::Promised { .. } => "WaitingForRoom",
+        Reason::NoNodes { .. } => "NotEnoughResources",
+    }
+}
+
+/// The reason in a sentence.
+pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
+    match reason {
+        Reason::GroupMissing { group } => format!("PodGroup {group} does not exist"),
+        Reason::QueueMissing { queue } => format!("queue {queue} does not exist"),
+        Reason::QueueClosed { queue, state } => format!("queue {queue} is {}", state_word(*state)),
+        Reason::QueueBroken { queue, line } => match line {
+            BrokenLine::UnknownParent(parent) => {
+                format!("queue {queue} is under a queue that does not exist: {parent}")
+            }
+            BrokenLine::Cycle => format!("queue {queue} is its own ancestor"),
+        },
+        Reason::QueueHasChildren { queue } => {
+            format!("queue {queue} has queues below it; only queues at the bottom take work")
+        }
+        Reason::ResourceClaims { pod } => {
+            format!(
+                "pod {pod} uses resourceClaims (dynamic resource allocation), which Muster doesn't schedule"
+            )
+        }
+        Reason::NotAdmitted { limit, lack, .. } => {
+            format!("not admitted: {}", over(limit, lack, dimensions))
+        }
+        Reason::NotAdmittedBehind { head } => format!("not admitted: {head} is before it in the fifo queue"),
+        Reason::GaveAdmissionBack { after_ms } => {
+            format!(
+                "could not start within {} of its admission and lets others go first",
+                duration(*after_ms)
+            )
+        }
+        Reason::NotEnoughPods { have, need, gated: 0 } => format!("{have} of {need} pods exist"),
+        Reason::NotEnoughPods { have, need, gated } => {
+            format!("{have} of {need} pods can be scheduled, {gated} held by scheduling gates")
+        }
+        Reason::NotEnoughOfRole { role, have, need } => format!("{have} of {need} pods of role {role} exist"),
+        Reason::OverLimit { limit, lack, .. } => over(limit, lack, dimensions),
+        Reason::Behind { head, waited_ms: None } => format!("{head} is before it in the fifo queue"),
+        Reason::Behind { head, waited_ms: Some(waited) } => {
+            format!("{head} has waited {} and goes first", duration(*waited))
+        }
+        Reason::Backoff { until, failures } => {
+            format!("a bind failed ({failures} in a row), next try at {until}")
+        }
+        Reason::Promised { places } => {
+            format!("{} promised, waiting for pods there to leave", counted(u64::from(*places), "place"))
+        }
+        Reason::NoNodes { placed, wanted, pod, histogram } => {
+            let text = histogram_text(histogram, dimensions);
+            match (wanted, placed) {
+                (1, _) => text,
+                (_, 0) => format!("0 of {wanted} pods fit: {text}"),
+                _ => format!("only {placed} of {wanted} pods fit; for {pod} {text}"),
+            }
+        }
+    }
+}
+
+fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
+    let show = |amount| dimensions.show(lack.resource, amount);
+    let (want, used, most) = (show(lack.want), show(lack.used), show(lack.limit));
+    let name = dimensions.name(lack.resource);
+    match limit {
+        Limit::Cluster => {
+            format!("the cluster has {most} {name} for admission, {used} spoken for, want {want}")
+        }
+        Limit::Capability(queue) => format!("queue {queue} may use {most} {name}, uses {used}, want {want}"),
+        Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name}, uses {used}, want {want}"),
+        Limit::Namespace(space) => {
+            format!("the resource quota of namespace {space} is {most} {name}, {used} used, want {want}")
+        }
+    }
+}
+
+/// "0/5,000 nodes fit: 3,200 short of nvidia.com/gpu (want 8, best has 6), 1,800 tainted (infra)".
+pub fn histogram_text(histogram: &Histogram, dimensions: &Dimensions) -> String {
+    let bars: Vec<String> = histogram
+        .bars
+        .iter()
+        .map(|bar| format!("{} {}", grouped(u64::from(bar.nodes)), shown_text(&bar.why, dimensions)))
+        .collect();
+    let fit =
+        format!("{}/{} nodes fit", grouped(u64::from(histogram.fit)), grouped(u64::from(histogram.nodes)));
+    if bars.is_empty() { fit } else { format!("{fit}: {}", bars.join(", ")) }
+}
+
+pub fn shown_text(shown: &Shown, dimensions: &Dimensions) -> String {
+    match shown {
+        Shown::Short { resource, want, best } => format!(
+            "short of {} (want {}, best has {})",
+            dimensions.name(*resource),
+            dimensions.show(*resource, *want),
+            dimensions.show(*resource, *best)
+        ),
+        Shown::Tainted(key) => format!("tainted ({key})"),
+        Shown::Rule(why, key) => format!("{} (by {key})", why_text(*why)),
+        Shown::Plain(why) => why_text(*why).to_owned(),
+    }
+}
+
+fn why_text(why: Why) -> &'static str {
+    match why {
+        Why::Fits => "fit",
+        Why::Gone => "gone",
+        Why::NotReady => "not ready",
+        Why::Cordoned => "unschedulable",
+        Why::Tainted => "tainted",
+        Why::Affinity => "not matching the node selector or affinity",
+        Why::Volume => "out of reach of a volume",
+        Why::ClaimMissing => "without a volume claim that exists",
+        Why::NodeGroup => "outside the queue's node groups",
+        Why::Port => "with a host port in use",
+        Why::Short(_) => "short of a resource",
+        Why::Together(_) => "without the pods it wants to be with",
+        Why::Apart(_) => "with pods it keeps away from",
+        Why::Avoided(_) => "with pods that keep away from it",
+        Why::Spread(_) => "breaking the topology spread",
+    }
+}
+
+fn state_word(state: QueueState) -> &'static str {
+    match state {
+        QueueState::Open => "open",
+        QueueState::Closed => "closed",
+        QueueState::Closing => "closing",
+        QueueState::Unknown => "in an unknown state",
+    }
+}
+
+/// 5000 → "5,000".
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+pub fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// The two largest units of a time span: "45s", "12m", "3h20m", "2d4h".
+pub fn duration(milliseconds: i64) -> String {
+    let seconds = milliseconds.max(0) / 1000;
+    let units = [("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
+    let first = units.iter().position(|(_, size)| seconds >= *size).unwrap_or(3);
+    let mut left = seconds;
+    let mut text = String::new();
+    for (unit, size) in &units[first..(first + 2).min(4)] {
+        let count = left / size;
+        left %= size;
+        if count > 0 || text.is_empty() {
+            text += &format!("{count}{unit}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reason::Bar;
+
+    #[test]
+    fn a_histogram_reads_like_a_sentence() {
+        let mut dimensions = Dimensions::default();
+        let resource = dimensions.intern("nvidia.com/gpu");
+        let bars = vec![
+            Bar { nodes: 3200, why: Shown::Short { resource, want: 8, best: 6 } },
+            Bar { nodes: 1800, why: Shown::Tainted("infra".into()) },
+        ];
+        assert_eq!(
+            histogram_text(&Histogram { nodes: 5000, fit: 0, bars }, &dimensions),
+            "0/5,000 nodes fit: 3,200 short of nvidia.com/gpu (want 8, best has 6), 1,800 tainted (infra)"
+        );
+    }
+
+    #[test]
+    fn durations_show_two_units() {
+        let shown: Vec<String> = [0, 45_000, 720_000, 12_000_000, 187_200_000].map(duration).into();
+        assert_eq!(shown, ["0s", "45s", "12m", "3h20m", "2d4h"]);
+    }
+}

@@ -1,0 +1,32 @@
+//! The scheduler as a pure state machine: events and the clock in, plans out. No I/O, no clock, no randomness.
+
+mod actions;
+mod admission;
+pub mod config;
+mod engine;
+mod event;
+pub mod explain;
+mod fairshare;
+pub mod ids;
+mod line;
+pub mod model;
+mod names;
+mod nominations;
+mod placement;
+mod plan;
+pub mod plugins;
+mod policy;
+mod ranking;
+mod reason;
+mod resources;
+mod status;
+mod txn;
+
+pub use actions::{ACTIONS, Action, NOT_BUILT};
+pub use engine::Engine;
+pub use event::Event;
+pub use plan::{Bind, Plan};
+pub use policy::{Plugin, Policy, Reach, Room, Switches, Vote};
+pub use reason::{Bar, Histogram, Lack, Limit, Reason, Shown, Stage, Why};
+pub use resources::{Amounts, Dimensions, Share, Sparse};
+pub use txn::{Mark, Move, Txn};

@@ -1,0 +1,249 @@
+//! The cluster as the scheduler knows it: pods, and the sums that follow from their states. Events change it
+//! between cycles (`apply.rs`); within a cycle the only thing that changes is a pod's state, through [`Cluster::set`].
+
+pub mod apply;
+pub mod audit;
+pub mod gangs;
+pub mod nodes;
+pub mod pods;
+pub mod queues;
+pub mod selectors;
+pub mod shapes;
+pub mod terms;
+
+use std::sync::Arc;
+
+use muster_api::core::NodeSelector;
+use rustc_hash::FxHashMap;
+
+use crate::ids::{GangId, NodeId, PodId, QueueId, SpaceId, Symbol, Table};
+use crate::names::Names;
+use crate::resources::{Amounts, Dimensions, Sparse};
+use gangs::Gangs;
+use nodes::Nodes;
+use pods::{PodState, Pods};
+use queues::Queues;
+use selectors::Tags;
+use shapes::Shapes;
+use terms::Terms;
+
+#[derive(Clone, Debug, Default)]
+pub struct Cluster {
+    pub dimensions: Dimensions,
+    pub names: Names,
+    pub nodes: Nodes,
+    pub pods: Pods,
+    pub gangs: Gangs,
+    pub queues: Queues,
+    pub shapes: Shapes,
+    pub terms: Terms,
+    pub spaces: Table<SpaceId, Space>,
+    spaces_by_name: FxHashMap<Symbol, SpaceId>,
+    pub priority_classes: FxHashMap<Symbol, PriorityClass>,
+    /// Claim `namespace/name` → the volume bound to it, if any.
+    pub claims: FxHashMap<String, Option<String>>,
+    /// Volume → where it can be used, if not everywhere.
+    pub volumes: FxHashMap<String, Option<NodeSelector>>,
+    /// Allocatable of all nodes that are live and ready.
+    pub total: Amounts,
+    /// Pods whose schedulers are these are ours.
+    pub scheduler_names: Vec<String>,
+    pub images_known: bool,
+    /// Nodes whose room changed.
+    pub touched: Log,
+    /// Nodes whose facts (labels, taints, readiness) changed.
+    pub changed: Log,
+    /// Goes up when every answer about nodes must be found anew: nodes joined or left, volumes or terms changed.
+    pub version: u64,
+    /// Goes up with every change at all.
+    pub generation: u64,
+    /// Goes up with every event: what moves within a cycle doesn't change what was asked for.
+    pub events: u64,
+    /// Goes up when room may have appeared somewhere. What did not fit before fits no better until then.
+    pub freed: u64,
+    /// How many pods hold a promise.
+    pub nominations: u32,
+    /// How many pods are on their way out of nodes that let them go.
+    pub departures: u32,
+    ranks_stale: bool,
+    lines_stale: bool,
+}
+
+/// A namespace.
+#[derive(Clone, Debug)]
+pub struct Space {
+    pub name: Symbol,
+    pub tags: Tags,
+    /// The queue of its work that names none.
+    pub queue: Option<Arc<str>>,
+    /// Hard limits by quota object.
+    pub quotas: Vec<(String, Sparse)>,
+    /// Requests of its pods that are bound or promised.
+    pub held: Amounts,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriorityClass {
+    pub value: i32,
+    pub global_default: bool,
+}
+
+/// What happened since a reader last looked. Old entries are cut; a reader that is behind the cut starts over.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    nodes: Vec<NodeId>,
+    cut: usize,
+}
+
+impl Log {
+    /// Longer than this it is dearer to read than to start over.
+    const LIMIT: usize = 1 << 17;
+
+    #[inline]
+    fn push(&mut self, node: NodeId) {
+        self.nodes.push(node);
+    }
+
+    pub fn end(&self) -> usize {
+        self.cut + self.nodes.len()
+    }
+
+    pub fn since(&self, place: usize) -> Option<&[NodeId]> {
+        self.nodes.get(place.checked_sub(self.cut)?..)
+    }
+
+    fn trim(&mut self) {
+        if self.nodes.len() > Log::LIMIT {
+            self.cut = self.end();
+            self.nodes.clear();
+        }
+    }
+}
+
+impl Cluster {
+    pub fn new(scheduler_names: Vec<String>) -> Cluster {
+        let mut cluster = Cluster { scheduler_names, ..Cluster::default() };
+        cluster.nodes.widen(cluster.dimensions.len());
+        cluster
+    }
+
+    /// Moves a pod to a new state and returns the old one. The only writer of state within a cycle.
+    pub(crate) fn set(&mut self, pod: PodId, to: PodState) -> PodState {
+        let from = self.pods.state[pod];
+        self.tally(pod, from, -1);
+        self.pods.state[pod] = to;
+        self.tally(pod, to, 1);
+        self.generation += 1;
+        from
+    }
+
+    /// Adds a pod in a state to every sum, or takes it out.
+    fn tally(&mut self, pod: PodId, state: PodState, sign: i64) {
+        let shape = &self.shapes[self.pods.shape[pod]];
+        let request = &shape.request;
+        if let Some(id) = self.pods.gang[pod] {
+            let gang = &mut self.gangs[id];
+            gang.counts.add(state, shape.best_effort, sign);
+            gang.roles[self.pods.role[pod] as usize].counts.add(state, shape.best_effort, sign);
+            match state {
+                PodState::Allocated(_) | PodState::Running(_) => {
+                    gang.held.add_all(request, sign);
+                    for at in 0..self.queues[gang.queue].lineage.len() {
+                        let queue = self.queues[gang.queue].lineage[at];
+                        self.queues[queue].held.add_all(request, sign);
+                    }
+                }
+                PodState::Nominated(_) => {
+                    gang.nominated.add_all(request, sign);
+                    for at in 0..self.queues[gang.queue].lineage.len() {
+                        let queue = self.queues[gang.queue].lineage[at];
+                        self.queues[queue].nominated.add_all(request, sign);
+                    }
+                }
+                PodState::Releasing(_) => {
+                    gang.leaving.add_all(request, sign);
+                    for at in 0..self.queues[gang.queue].lineage.len() {
+                        let queue = self.queues[gang.queue].lineage[at];
+                        self.queues[queue].leaving.add_all(request, sign);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let Some(node) = state.node() else { return };
+        self.nodes.sit(node, pod, sign);
+        if !shape.ports.is_empty() {
+            self.nodes.use_ports(node, &shape.ports, sign);
+        }
+        if !self.terms.is_empty() {
+            self.terms.tally(&shape.bonds, node, state, sign);
+        }
+        self.spaces[self.pods.space[pod]].held.add_all(request, sign);
+        let columns = match state {
+            PodState::Nominated(_) => {
+                self.nominations = (i64::from(self.nominations) + sign) as u32;
+                Some(&mut self.nodes.nominated)
+            }
+            PodState::Releasing(_) if self.nodes.fact[node].lets_go() => {
+                self.departures = (i64::from(self.departures) + sign) as u32;
+                Some(&mut self.nodes.releasing)
+            }
+            _ => None,
+        };
+        if let Some(columns) = columns {
+            for (resource, amount) in request.iter() {
+                columns[resource][node] += sign * amount;
+            }
+        }
+        if state.occupies() {
+            for (resource, amount) in request.iter() {
+                self.nodes.idle[resource][node] -= sign * amount;
+            }
+        }
+        self.touched.push(node);
+    }
+
+    /// Called before a cycle: puts in order what events left for later.
+    pub(crate) fn settle(&mut self) {
+        if std::mem::take(&mut self.lines_stale) {
+            self.redraw_queues();
+        }
+        if std::mem::take(&mut self.ranks_stale) {
+            self.nodes.rank_by_name();
+            self.version += 1;
+        }
+        self.touched.trim();
+        self.changed.trim();
+    }
+
+    pub fn space(&mut self, name: &str) -> SpaceId {
+        let symbol = self.names.intern(name);
+        if let Some(&id) = self.spaces_by_name.get(&symbol) {
+            return id;
+        }
+        let space = Space {
+            name: symbol,
+            tags: Tags::default(),
+            queue: None,
+            quotas: Vec::new(),
+            held: Amounts::default(),
+        };
+        let id = self.spaces.push(space);
+        self.spaces_by_name.insert(symbol, id);
+        id
+    }
+
+    pub fn space_name(&self, space: SpaceId) -> &str {
+        self.names.text(self.spaces[space].name)
+    }
+
+    /// The queue, if it restricts its pods to groups of nodes: then they are not like other queues' pods.
+    pub(crate) fn picky_queue(&self, queue: QueueId) -> Option<QueueId> {
+        self.queues[queue].lineage.iter().copied().find(|&queue| self.queues[queue].node_groups.is_some())
+    }
+
+    /// How a gang is called: its role names resolved, its name shared.
+    pub fn gang_name(&self, gang: GangId) -> &Arc<str> {
+        &self.gangs[gang].key
+    }
+}

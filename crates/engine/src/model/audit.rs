@@ -1,0 +1,157 @@
+//! A slow, obvious recount of every sum, to compare with the sums that moved. Always on in tests.
+
+use super::Cluster;
+use super::pods::{Counts, PodState};
+use crate::ids::ResourceId;
+use crate::resources::Amounts;
+
+/// Every sum of the model, for comparing two moments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sums {
+    nodes: Vec<NodeSums>,
+    gangs: Vec<(Counts, Vec<Counts>, [Amounts; 4])>,
+    queues: Vec<[Amounts; 4]>,
+    spaces: Vec<Amounts>,
+    terms: Vec<(Vec<super::terms::Count>, u32)>,
+    nominations: u32,
+    departures: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct NodeSums {
+    idle: Vec<i64>,
+    releasing: Vec<i64>,
+    nominated: Vec<i64>,
+    seats: Vec<crate::ids::PodId>,
+    ports: Vec<(muster_api::core::Port, u32)>,
+}
+
+impl Cluster {
+    pub fn sums(&self) -> Sums {
+        let column = |columns: &super::nodes::Columns, node| columns.rows().iter().map(|c| c[node]).collect();
+        Sums {
+            nodes: self
+                .nodes
+                .fact
+                .ids()
+                .map(|node| NodeSums {
+                    idle: column(&self.nodes.idle, node),
+                    releasing: column(&self.nodes.releasing, node),
+                    nominated: column(&self.nodes.nominated, node),
+                    seats: self.nodes.seats[node].clone(),
+                    ports: self.nodes.ports[node].clone(),
+                })
+                .collect(),
+            gangs: self
+                .gangs
+                .iter()
+                .map(|(_, gang)| {
+                    let amounts =
+                        [&gang.held, &gang.nominated, &gang.leaving, &gang.requested].map(Clone::clone);
+                    (
+                        gang.counts.clone(),
+                        gang.roles.iter().map(|role| role.counts.clone()).collect(),
+                        amounts,
+                    )
+                })
+                .collect(),
+            queues: self
+                .queues
+                .iter()
+                .map(|(_, queue)| {
+                    [&queue.held, &queue.nominated, &queue.leaving, &queue.requested].map(Clone::clone)
+                })
+                .collect(),
+            spaces: self.spaces.rows().iter().map(|space| space.held.clone()).collect(),
+            terms: self.terms.counts(),
+            nominations: self.nominations,
+            departures: self.departures,
+        }
+    }
+
+    /// The model with every sum recomputed from the pods alone.
+    fn recounted(&self) -> Cluster {
+        let mut fresh = self.clone();
+        for node in self.nodes.fact.ids() {
+            for resource in self.nodes.idle.ids() {
+                fresh.nodes.idle[resource][node] = self.nodes.allocatable[resource][node];
+                fresh.nodes.releasing[resource][node] = 0;
+                fresh.nodes.nominated[resource][node] = 0;
+            }
+            fresh.nodes.seats[node].clear();
+            fresh.nodes.ports[node].clear();
+        }
+        let gangs: Vec<_> = self.gangs.ids().collect();
+        for &id in &gangs {
+            let gang = &mut fresh.gangs[id];
+            gang.counts = Counts::default();
+            gang.roles.iter_mut().for_each(|role| role.counts = Counts::default());
+            (gang.held, gang.nominated, gang.leaving, gang.requested) = Default::default();
+        }
+        for id in self.queues.ids() {
+            let queue = &mut fresh.queues[id];
+            (queue.held, queue.nominated, queue.leaving, queue.requested) = Default::default();
+        }
+        fresh.spaces.rows_mut().iter_mut().for_each(|space| space.held = Amounts::default());
+        fresh.nominations = 0;
+        fresh.departures = 0;
+        fresh.recount_terms();
+        fresh.terms.clear_counts();
+        let pods: Vec<_> = self.pods.live().collect();
+        for pod in pods {
+            fresh.tally(pod, self.pods.state[pod], 1);
+            fresh.want(pod, 1);
+        }
+        fresh
+    }
+
+    /// Compares the kept sums with a recount, and the recount of the nodes with plain arithmetic.
+    pub fn audit(&self) -> Result<(), String> {
+        let kept = self.sums();
+        let fresh = self.recounted().sums();
+        for (place, (kept, fresh)) in kept.nodes.iter().zip(&fresh.nodes).enumerate() {
+            if kept != fresh {
+                return Err(format!("node {place} keeps {kept:?}, recounted {fresh:?}"));
+            }
+        }
+        if kept != fresh {
+            return Err(format!("sums differ from a recount:\nkept {kept:?}\nrecounted {fresh:?}"));
+        }
+        let mut total = Amounts::default();
+        for node in self.nodes.fact.ids() {
+            for resource in (0..self.dimensions.len()).map(ResourceId::from) {
+                let taken: i64 = self
+                    .pods
+                    .live()
+                    .filter(|&pod| {
+                        self.pods.state[pod].occupies() && self.pods.state[pod].node() == Some(node)
+                    })
+                    .map(|pod| self.request_of(self.pods.shape[pod], resource))
+                    .sum();
+                let allocatable = self.nodes.allocatable[resource][node];
+                if self.nodes.idle[resource][node] != allocatable - taken {
+                    return Err(format!(
+                        "{} has {} of {} idle, but {allocatable} less {taken} is expected",
+                        self.nodes.name[node],
+                        self.nodes.idle[resource][node],
+                        self.dimensions.name(resource),
+                    ));
+                }
+                if self.nodes.fact[node].lets_go() {
+                    total.add(resource, allocatable);
+                }
+            }
+        }
+        if total != self.total {
+            return Err(format!("the cluster's total is kept as {:?}, recounted {total:?}", self.total));
+        }
+        for pod in self.pods.live() {
+            if let PodState::Nominated(node) | PodState::Allocated(node) = self.pods.state[pod] {
+                if !self.nodes.fact[node].live && matches!(self.pods.state[pod], PodState::Nominated(_)) {
+                    return Err(format!("{} is promised a node that has left", self.pods.name(pod)));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,283 @@
+//! The gang table. A gang is a PodGroup with its pods, or one pod without a PodGroup.
+
+use std::sync::Arc;
+
+use muster_api::{PodGroupPhase, Time};
+use rustc_hash::FxHashMap;
+
+use super::pods::Counts;
+use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
+use crate::reason::Reason;
+use crate::resources::{Amounts, Sparse};
+
+#[derive(Clone, Debug, Default)]
+pub struct Gangs {
+    rows: Table<GangId, Gang>,
+    by_key: FxHashMap<Arc<str>, GangId>,
+    free: Vec<GangId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Gang {
+    /// `namespace/name` of the PodGroup, or of the pod that is a gang of one.
+    pub key: Arc<str>,
+    lookup: Arc<str>,
+    pub space: SpaceId,
+    pub origin: Origin,
+    pub live: bool,
+    pub uid: Arc<str>,
+    pub version: u64,
+    pub queue: QueueId,
+    pub priority: i32,
+    pub priority_class: Option<Symbol>,
+    pub created: Time,
+    /// How many pods must run for any to run. Without the `gang` plugin it is not asked.
+    pub minimum: u32,
+    pub roles: Vec<Role>,
+    pub min_resources: Option<Sparse>,
+    pub estimate: Option<i64>,
+    pub protected: bool,
+    pub sla_wait: Option<i64>,
+    pub phase: PodGroupPhase,
+    pub condition: Condition,
+    /// The phase that was last put into a plan.
+    pub reported: Option<PodGroupPhase>,
+    /// Its pods in the order of their role's index, creation and name.
+    pub pods: Vec<PodId>,
+    pub counts: Counts,
+    /// Requests of its pods: bound, promised, leaving; and of all that are not over.
+    pub held: Amounts,
+    pub nominated: Amounts,
+    pub leaving: Amounts,
+    pub requested: Amounts,
+    /// When it was admitted, as far as this process knows.
+    pub admitted: Option<Time>,
+    /// When it gave an admission back; later comers go first.
+    pub gave_back: Option<Time>,
+    /// Since when it waits with all that it needs to be tried.
+    pub waiting_since: Option<Time>,
+    /// A write for it failed: not tried again before this time.
+    pub backoff_until: Option<Time>,
+    pub failures: u32,
+    /// Why it waits, as decided when it was last tried.
+    pub reasons: Vec<Reason>,
+    /// It fitted nowhere when this much room had been freed; until more is, it is not tried again.
+    pub hopeless: Option<u64>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A PodGroup object.
+    Group,
+    /// Named by a pod, but the PodGroup isn't there (yet, or any more).
+    Missing,
+    /// A pod that names no PodGroup.
+    Solo,
+}
+
+/// Pods of one task template, with a minimum of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Role {
+    pub name: Option<Symbol>,
+    pub minimum: u32,
+    pub counts: Counts,
+}
+
+/// The PodGroup condition as last written or read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    pub scheduled: Option<bool>,
+    pub reason: String,
+    pub message: String,
+    pub since: Option<Time>,
+}
+
+impl Gang {
+    pub(super) fn new(key: Arc<str>, space: SpaceId, origin: Origin, queue: QueueId) -> Gang {
+        Gang {
+            lookup: key.clone(),
+            key,
+            space,
+            origin,
+            live: true,
+            uid: "".into(),
+            version: 0,
+            queue,
+            priority: 0,
+            priority_class: None,
+            created: Time::default(),
+            minimum: 1,
+            roles: Vec::new(),
+            min_resources: None,
+            estimate: None,
+            protected: false,
+            sla_wait: None,
+            phase: PodGroupPhase::Pending,
+            condition: Condition::default(),
+            reported: None,
+            pods: Vec::new(),
+            counts: Counts::default(),
+            held: Amounts::default(),
+            nominated: Amounts::default(),
+            leaving: Amounts::default(),
+            requested: Amounts::default(),
+            admitted: None,
+            gave_back: None,
+            waiting_since: None,
+            backoff_until: None,
+            failures: 0,
+            reasons: Vec::new(),
+            hopeless: None,
+        }
+    }
+
+    /// Roles bind only when the gang's own minimum leaves room for all of theirs (Volcano's rule).
+    pub fn enforces_roles(&self) -> bool {
+        self.minimum >= self.roles.iter().map(|role| role.minimum).sum()
+    }
+
+    /// What is missing to the minimum: pods in all, and pods of each role.
+    pub fn missing(&self, whole: bool) -> Missing {
+        let minimum = if whole { self.minimum } else { 1 };
+        let roles: Vec<u32> = if whole && self.enforces_roles() {
+            self.roles.iter().map(|role| role.minimum.saturating_sub(role.counts.ready())).collect()
+        } else {
+            vec![0; self.roles.len()]
+        };
+        let total = minimum.saturating_sub(self.counts.ready()).max(roles.iter().sum());
+        Missing { total, roles }
+    }
+
+    /// Runs with its minimum: nothing is missing.
+    pub fn ready(&self, whole: bool) -> bool {
+        self.missing(whole).total == 0
+    }
+
+    /// The part of `min_resources` that its pods don't hold yet.
+    pub fn awaited(&self) -> Vec<(crate::ids::ResourceId, i64)> {
+        self.min_resources
+            .iter()
+            .flat_map(Sparse::iter)
+            .map(|(resource, amount)| (resource, (amount - self.held.get(resource)).max(0)))
+            .filter(|&(_, amount)| amount > 0)
+            .collect()
+    }
+
+    /// Has been let into the line for room.
+    pub fn admitted(&self) -> bool {
+        self.phase != PodGroupPhase::Pending || self.origin == Origin::Solo
+    }
+
+    /// Waits with nothing placed.
+    pub fn idle(&self) -> bool {
+        self.counts.allocated + self.counts.running + self.counts.nominated + self.counts.releasing == 0
+    }
+}
+
+/// See [`Gang::missing`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    pub total: u32,
+    pub roles: Vec<u32>,
+}
+
+impl Missing {
+    /// One pod, of any role.
+    pub fn one(roles: usize) -> Missing {
+        Missing { total: 1, roles: vec![0; roles] }
+    }
+
+    /// Whether a pod of this role helps.
+    pub fn wants(&self, role: usize) -> bool {
+        self.roles[role] > 0 || self.total > self.roles.iter().sum()
+    }
+
+    /// A pod of this role is placed.
+    pub fn take(&mut self, role: usize) {
+        self.roles[role] = self.roles[role].saturating_sub(1);
+        self.total -= 1;
+    }
+}
+
+impl Gangs {
+    pub fn find(&self, key: &str) -> Option<GangId> {
+        self.by_key.get(key).copied()
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (GangId, &Gang)> {
+        self.rows.iter().filter(|(_, gang)| gang.live)
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = GangId> + '_ {
+        self.iter().map(|(id, _)| id)
+    }
+
+    /// `lookup` differs from the gang's name for a gang of one, which may have a PodGroup's name.
+    pub(super) fn insert(&mut self, lookup: &str, mut gang: Gang) -> GangId {
+        let key: Arc<str> = lookup.into();
+        gang.lookup = key.clone();
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.rows[id] = gang;
+                id
+            }
+            None => self.rows.push(gang),
+        };
+        self.by_key.insert(key, id);
+        id
+    }
+
+    pub(super) fn remove(&mut self, id: GangId) {
+        let gang = &mut self.rows[id];
+        gang.live = false;
+        gang.pods = Vec::new();
+        gang.reasons = Vec::new();
+        self.by_key.remove(&gang.lookup);
+        self.free.push(id);
+    }
+}
+
+impl std::ops::Index<GangId> for Gangs {
+    type Output = Gang;
+
+    #[inline]
+    fn index(&self, id: GangId) -> &Gang {
+        &self.rows[id]
+    }
+}
+
+impl std::ops::IndexMut<GangId> for Gangs {
+    #[inline]
+    fn index_mut(&mut self, id: GangId) -> &mut Gang {
+        &mut self.rows[id]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(total: u32, roles: &[u32]) -> Missing {
+        Missing { total, roles: roles.to_vec() }
+    }
+
+    #[test]
+    fn pods_of_a_role_are_kept_for_its_minimum() {
+        let mut left = missing(3, &[1, 1]);
+        assert!(left.wants(0), "the first of role 0 fills its minimum");
+        left.take(0);
+        assert!(left.wants(0), "one place is open to any role");
+        left.take(0);
+        assert!(!left.wants(0) && left.wants(1), "the last place is kept for role 1");
+        left.take(1);
+        assert_eq!(left, missing(0, &[0, 0]));
+    }
+}

@@ -1,0 +1,192 @@
+//! The node table: one contiguous column per resource, so that "who has room?" is a linear scan.
+
+use std::sync::Arc;
+
+use muster_api::Time;
+use muster_api::core::{Labels, Port, Taint};
+use rustc_hash::FxHashMap;
+
+use crate::ids::{NodeId, PodId, ResourceId, Table};
+use crate::resources::PODS;
+
+/// One column of nodes per resource.
+pub type Columns = Table<ResourceId, Table<NodeId, i64>>;
+
+#[derive(Clone, Debug, Default)]
+pub struct Nodes {
+    pub name: Table<NodeId, Arc<str>>,
+    pub fact: Table<NodeId, Node>,
+    pub allocatable: Columns,
+    /// Free now.
+    pub idle: Columns,
+    /// On its way out, on nodes where it can leave.
+    pub releasing: Columns,
+    /// Promised to waiting pods.
+    pub nominated: Columns,
+    /// `2^62 / allocatable`, so that a utilisation is a multiplication (see [`fraction`]).
+    pub reciprocal: Columns,
+    /// The pods that are on a node or promised to it, in order of their id.
+    pub seats: Table<NodeId, Vec<PodId>>,
+    /// Host ports in use, with how often.
+    pub ports: Table<NodeId, Vec<(Port, u32)>>,
+    /// Breaks all ties: the place of the node among all nodes, whatever the order of arrival.
+    pub rank: Table<NodeId, u32>,
+    pub by_rank: Vec<NodeId>,
+    by_name: FxHashMap<Arc<str>, NodeId>,
+}
+
+/// What a node says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Node {
+    /// False for a slot that stands for a node we know only by name, or that has left.
+    pub live: bool,
+    pub ready: bool,
+    pub cordoned: bool,
+    pub labels: Labels,
+    pub taints: Vec<Taint>,
+    /// Image name and size.
+    pub images: Vec<(String, i64)>,
+    pub created: Time,
+}
+
+impl Node {
+    /// Pods that are asked to leave it will leave.
+    pub fn lets_go(&self) -> bool {
+        self.live && self.ready
+    }
+}
+
+impl Nodes {
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The slot of a name; a new one is empty and not live.
+    pub fn slot(&mut self, name: &str) -> NodeId {
+        if let Some(id) = self.find(name) {
+            return id;
+        }
+        let shared: Arc<str> = name.into();
+        let id = self.name.push(shared.clone());
+        self.by_name.insert(shared, id);
+        self.fact.push(Node::default());
+        self.seats.push(Vec::new());
+        self.ports.push(Vec::new());
+        self.rank.push(u32::MAX);
+        for columns in self.columns_mut() {
+            for column in columns.rows_mut() {
+                column.push(0);
+            }
+        }
+        id
+    }
+
+    fn columns_mut(&mut self) -> [&mut Columns; 5] {
+        [
+            &mut self.allocatable,
+            &mut self.idle,
+            &mut self.releasing,
+            &mut self.nominated,
+            &mut self.reciprocal,
+        ]
+    }
+
+    /// Makes room for dimensions that were interned since.
+    pub fn widen(&mut self, dimensions: usize) {
+        let rows = self.name.len();
+        for columns in self.columns_mut() {
+            while columns.len() < dimensions {
+                let mut column = Table::default();
+                column.grow(rows, 0);
+                columns.push(column);
+            }
+        }
+    }
+
+    /// Free later: idle and leaving, less what is promised.
+    #[inline]
+    pub fn future_idle(&self, resource: ResourceId, node: NodeId) -> i64 {
+        self.idle[resource][node] + self.releasing[resource][node] - self.nominated[resource][node]
+    }
+
+    pub fn used(&self, resource: ResourceId, node: NodeId) -> i64 {
+        self.allocatable[resource][node] - self.idle[resource][node]
+    }
+
+    pub fn set_allocatable(&mut self, resource: ResourceId, node: NodeId, amount: i64) {
+        let before = std::mem::replace(&mut self.allocatable[resource][node], amount);
+        self.idle[resource][node] += amount - before;
+        self.reciprocal[resource][node] = if amount > 0 { (1 << 62) / amount } else { 0 };
+    }
+
+    pub fn live(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.fact.iter().filter(|(_, node)| node.live).map(|(id, _)| id)
+    }
+
+    /// Sorts the nodes anew after one joined or left.
+    pub fn rank_by_name(&mut self) {
+        self.by_rank = self.fact.ids().collect();
+        let (fact, name) = (&self.fact, &self.name);
+        self.by_rank.sort_by(|&a, &b| (!fact[a].live, &name[a]).cmp(&(!fact[b].live, &name[b])));
+        for (rank, &node) in self.by_rank.iter().enumerate() {
+            self.rank[node] = rank as u32;
+        }
+    }
+
+    pub(super) fn sit(&mut self, node: NodeId, pod: PodId, sign: i64) {
+        let seats = &mut self.seats[node];
+        match (seats.binary_search(&pod), sign) {
+            (Err(place), 1) => seats.insert(place, pod),
+            (Ok(place), _) => drop(seats.remove(place)),
+            _ => unreachable!("a pod sits down once and gets up once"),
+        }
+    }
+
+    pub(super) fn use_ports(&mut self, node: NodeId, ports: &[Port], sign: i64) {
+        let used = &mut self.ports[node];
+        for port in ports {
+            match used.binary_search_by(|(other, _)| other.cmp(port)) {
+                Ok(place) if sign > 0 => used[place].1 += 1,
+                Ok(place) if used[place].1 > 1 => used[place].1 -= 1,
+                Ok(place) => drop(used.remove(place)),
+                Err(place) => used.insert(place, (port.clone(), 1)),
+            }
+        }
+    }
+
+    /// Whether a host port is taken on the node: same protocol and port, and one of the addresses is any.
+    pub fn port_taken(&self, node: NodeId, want: &Port) -> bool {
+        let any = |ip: &str| ip.is_empty() || ip == "0.0.0.0" || ip == "::";
+        self.ports[node].iter().any(|(used, _)| {
+            used.host_port == want.host_port
+                && used.protocol == want.protocol
+                && (used.host_ip == want.host_ip || any(&used.host_ip) || any(&want.host_ip))
+        })
+    }
+
+    /// How many pods a live node may hold, for people.
+    pub fn pod_limit(&self, node: NodeId) -> i64 {
+        self.allocatable[PODS][node]
+    }
+}
+
+/// `part / whole` in 2^20ths, with the whole's reciprocal as [`Nodes::reciprocal`] keeps it. A division would
+/// cost more than the rest of a score.
+#[inline]
+pub fn fraction(part: i64, reciprocal: i64) -> i64 {
+    ((part.max(0) as u128 * reciprocal as u128) >> 42) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fraction_by_reciprocal_is_the_division_within_one_part_in_a_million() {
+        for (part, whole) in [(1, 3), (95_999, 96_000), (7 << 30, 2 << 40), (8, 8), (0, 5)] {
+            let exact = ((part as i128) << 20) / whole as i128;
+            let found = fraction(part, (1 << 62) / whole);
+            assert!((exact - i128::from(found)).abs() <= 1, "{part}/{whole}: {found} for {exact}");
+        }
+    }
+}

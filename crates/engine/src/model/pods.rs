@@ -1,0 +1,194 @@
+//! The pod table. A pod's state carries its place; every sum in the model follows from it.
+
+use std::sync::Arc;
+
+use muster_api::Time;
+use rustc_hash::FxHashMap;
+
+use crate::ids::{GangId, NodeId, PodId, ShapeId, SpaceId, Symbol, Table};
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum PodState {
+    /// Not to be scheduled yet: a scheduling gate stands.
+    Gated,
+    Pending,
+    /// Promised a place on the node once what is leaving has left.
+    Nominated(NodeId),
+    /// Bound by us, not confirmed yet.
+    Allocated(NodeId),
+    /// Bound to the node as the cluster says, started or not.
+    Running(NodeId),
+    /// Asked to leave the node, still there.
+    Releasing(NodeId),
+    Succeeded,
+    Failed,
+}
+
+impl PodState {
+    pub fn node(self) -> Option<NodeId> {
+        match self {
+            PodState::Nominated(node)
+            | PodState::Allocated(node)
+            | PodState::Running(node)
+            | PodState::Releasing(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// Takes room on a node now.
+    pub fn occupies(self) -> bool {
+        matches!(self, PodState::Allocated(_) | PodState::Running(_) | PodState::Releasing(_))
+    }
+
+    /// Over, one way or the other.
+    pub fn finished(self) -> bool {
+        matches!(self, PodState::Succeeded | PodState::Failed)
+    }
+}
+
+/// How many pods are in each state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub gated: u32,
+    pub pending: u32,
+    /// Of the pending ones, those that request nothing.
+    pub pending_best_effort: u32,
+    pub nominated: u32,
+    pub allocated: u32,
+    pub running: u32,
+    pub releasing: u32,
+    pub succeeded: u32,
+    pub failed: u32,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, state: PodState, best_effort: bool, sign: i64) {
+        let count = match state {
+            PodState::Gated => &mut self.gated,
+            PodState::Pending => {
+                if best_effort {
+                    self.pending_best_effort = moved(self.pending_best_effort, sign);
+                }
+                &mut self.pending
+            }
+            PodState::Nominated(_) => &mut self.nominated,
+            PodState::Allocated(_) => &mut self.allocated,
+            PodState::Running(_) => &mut self.running,
+            PodState::Releasing(_) => &mut self.releasing,
+            PodState::Succeeded => &mut self.succeeded,
+            PodState::Failed => &mut self.failed,
+        };
+        *count = moved(*count, sign);
+    }
+
+    /// Pods that count for the minimum: placed for good, or done.
+    pub fn ready(&self) -> u32 {
+        self.allocated + self.running + self.succeeded
+    }
+
+    /// Pods that could still count for the minimum.
+    pub fn valid(&self) -> u32 {
+        self.ready() + self.pending + self.nominated
+    }
+
+    pub fn all(&self) -> u32 {
+        self.valid() + self.gated + self.releasing + self.failed
+    }
+}
+
+/// A count that would go below zero is a bug: it stops a test and is held at zero in production.
+#[inline]
+fn moved(count: u32, sign: i64) -> u32 {
+    let moved = i64::from(count) + sign;
+    debug_assert!(moved >= 0, "a count of pods went below zero");
+    moved.max(0) as u32
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Pods {
+    pub state: Table<PodId, PodState>,
+    pub shape: Table<PodId, ShapeId>,
+    /// None for pods of other schedulers, which only use room.
+    pub gang: Table<PodId, Option<GangId>>,
+    /// The place of the pod's role in its gang's list.
+    pub role: Table<PodId, u32>,
+    pub space: Table<PodId, SpaceId>,
+    pub fact: Table<PodId, Pod>,
+    by_key: FxHashMap<Arc<str>, PodId>,
+    free: Vec<PodId>,
+}
+
+/// What is asked of a pod now and then.
+#[derive(Clone, Debug, Default)]
+pub struct Pod {
+    /// `namespace/name`
+    pub key: Arc<str>,
+    pub uid: Arc<str>,
+    pub version: u64,
+    pub live: bool,
+    pub priority: i32,
+    /// Orders the pods of a gang: `volcano.sh/task-priority`, else the priority.
+    pub order: i32,
+    pub index: u32,
+    pub created: Time,
+    pub started: Option<Time>,
+    /// How long it runs, in milliseconds, if anyone knows.
+    pub estimate: Option<i64>,
+    pub labels: Box<[(Symbol, Symbol)]>,
+    pub role: Option<Symbol>,
+    pub priority_class: Option<Symbol>,
+    pub explicit_priority: Option<i32>,
+    pub explicit_order: Option<i32>,
+    /// Says "false" to eviction.
+    pub protected: bool,
+    /// The node that an earlier run promised.
+    pub promised: Option<Arc<str>>,
+    /// Why its spec can't be scheduled by anyone here.
+    pub refused: bool,
+}
+
+impl Pods {
+    pub fn find(&self, key: &str) -> Option<PodId> {
+        self.by_key.get(key).copied()
+    }
+
+    pub(super) fn slot(&mut self, key: &str, shape: ShapeId, space: SpaceId) -> PodId {
+        let shared: Arc<str> = key.into();
+        let fact = Pod { key: shared.clone(), live: true, ..Pod::default() };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.state[id] = PodState::Pending;
+                self.shape[id] = shape;
+                self.gang[id] = None;
+                self.role[id] = 0;
+                self.space[id] = space;
+                self.fact[id] = fact;
+                id
+            }
+            None => {
+                self.state.push(PodState::Pending);
+                self.shape.push(shape);
+                self.gang.push(None);
+                self.role.push(0);
+                self.space.push(space);
+                self.fact.push(fact)
+            }
+        };
+        self.by_key.insert(shared, id);
+        id
+    }
+
+    pub(super) fn remove(&mut self, pod: PodId) {
+        let fact = std::mem::take(&mut self.fact[pod]);
+        self.by_key.remove(&fact.key);
+        self.free.push(pod);
+    }
+
+    pub fn live(&self) -> impl Iterator<Item = PodId> + '_ {
+        self.fact.iter().filter(|(_, pod)| pod.live).map(|(id, _)| id)
+    }
+
+    pub fn name(&self, pod: PodId) -> &Arc<str> {
+        &self.fact[pod].key
+    }
+}

@@ -1,0 +1,226 @@
+//! The queue tree. Sums of what its gangs hold go up to the root.
+
+use std::sync::Arc;
+
+use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
+use muster_api::{DequeueStrategy, QueueState, Time};
+use rustc_hash::FxHashMap;
+
+use crate::ids::{QueueId, Table};
+use crate::resources::{Amounts, Sparse};
+
+pub const ROOT: QueueId = QueueId(0);
+pub const DEFAULT: QueueId = QueueId(1);
+
+#[derive(Clone, Debug)]
+pub struct Queues {
+    rows: Table<QueueId, Queue>,
+    by_name: FxHashMap<Arc<str>, QueueId>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Queue {
+    pub name: Arc<str>,
+    /// False for a queue that is only named by others; `root` and `default` are always there.
+    pub exists: bool,
+    pub version: u64,
+    pub created: Time,
+    pub weight: i32,
+    pub priority: i32,
+    pub state: QueueState,
+    pub strategy: DequeueStrategy,
+    /// Unset dimensions are unlimited.
+    pub capability: Sparse,
+    /// Unset dimensions are zero.
+    pub guarantee: Sparse,
+    pub deserved: Sparse,
+    pub parent: Option<QueueId>,
+    /// Itself, its parent, … the root. Only itself if the way up is broken.
+    pub lineage: Vec<QueueId>,
+    pub children: u32,
+    pub broken: Option<BrokenLine>,
+    pub node_groups: Option<Box<NodeGroups>>,
+    /// `volcano.sh/hierarchy` and its weights, root first.
+    pub hierarchy: Vec<(Arc<str>, i64)>,
+    pub held: Amounts,
+    pub nominated: Amounts,
+    pub leaving: Amounts,
+    pub requested: Amounts,
+}
+
+/// Why a queue is not under the root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BrokenLine {
+    UnknownParent(Arc<str>),
+    Cycle,
+}
+
+/// Where a queue's pods may run, by node group (plugin `nodegroup`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeGroups {
+    pub required: Vec<String>,
+    pub preferred: Vec<String>,
+    pub anti_required: Vec<String>,
+    pub anti_preferred: Vec<String>,
+}
+
+impl Default for Queues {
+    fn default() -> Self {
+        let mut new = Queues { rows: Table::default(), by_name: FxHashMap::default() };
+        for name in [ROOT_QUEUE, DEFAULT_QUEUE] {
+            let id = new.slot(name);
+            new.rows[id].exists = true;
+        }
+        new.draw_lines();
+        new
+    }
+}
+
+impl Queue {
+    fn named(name: Arc<str>) -> Queue {
+        Queue {
+            name,
+            exists: false,
+            version: 0,
+            created: Time::default(),
+            weight: 1,
+            priority: 0,
+            state: QueueState::Open,
+            strategy: DequeueStrategy::Traverse,
+            capability: Sparse::default(),
+            guarantee: Sparse::default(),
+            deserved: Sparse::default(),
+            parent: None,
+            lineage: Vec::new(),
+            children: 0,
+            broken: None,
+            node_groups: None,
+            hierarchy: Vec::new(),
+            held: Amounts::default(),
+            nominated: Amounts::default(),
+            leaving: Amounts::default(),
+            requested: Amounts::default(),
+        }
+    }
+
+    /// What its gangs have or were promised: the queue's share.
+    pub fn taken(&self, resource: crate::ids::ResourceId) -> i64 {
+        self.held.get(resource) + self.nominated.get(resource)
+    }
+
+    /// Back to what a queue is before anyone has described it; sums stay.
+    pub(super) fn forget(&mut self) {
+        let blank = Queue::named(self.name.clone());
+        let sums = (
+            std::mem::take(&mut self.held),
+            std::mem::take(&mut self.nominated),
+            std::mem::take(&mut self.leaving),
+            std::mem::take(&mut self.requested),
+        );
+        *self = blank;
+        (self.held, self.nominated, self.leaving, self.requested) = sums;
+    }
+}
+
+impl Queues {
+    pub fn find(&self, name: &str) -> Option<QueueId> {
+        self.by_name.get(name).copied()
+    }
+
+    pub fn slot(&mut self, name: &str) -> QueueId {
+        if let Some(id) = self.find(name) {
+            return id;
+        }
+        let shared: Arc<str> = name.into();
+        let id = self.rows.push(Queue::named(shared.clone()));
+        self.by_name.insert(shared, id);
+        let lineage = if id == ROOT { vec![ROOT] } else { vec![id, ROOT] };
+        self.rows[id].lineage = lineage;
+        id
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (QueueId, &Queue)> {
+        self.rows.iter()
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = QueueId> + use<> {
+        self.rows.ids()
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Finds each queue's way to the root anew. A queue whose way is broken stands alone.
+    pub(super) fn draw_lines(&mut self) {
+        for id in self.ids() {
+            self.rows[id].children = 0;
+        }
+        for id in self.ids() {
+            let (lineage, broken) = self.line_of(id);
+            if broken.is_none() && id != ROOT && self.rows[id].exists {
+                let parent = lineage[1];
+                self.rows[parent].children += 1;
+            }
+            self.rows[id].lineage = lineage;
+            self.rows[id].broken = broken;
+        }
+    }
+
+    fn line_of(&self, id: QueueId) -> (Vec<QueueId>, Option<BrokenLine>) {
+        let mut line = vec![id];
+        let mut at = id;
+        while at != ROOT {
+            let parent = self.rows[at].parent.unwrap_or(ROOT);
+            if !self.rows[parent].exists {
+                return (vec![id], Some(BrokenLine::UnknownParent(self.rows[parent].name.clone())));
+            }
+            if line.contains(&parent) {
+                return (vec![id], Some(BrokenLine::Cycle));
+            }
+            line.push(parent);
+            at = parent;
+        }
+        (line, None)
+    }
+}
+
+impl std::ops::Index<QueueId> for Queues {
+    type Output = Queue;
+
+    #[inline]
+    fn index(&self, id: QueueId) -> &Queue {
+        &self.rows[id]
+    }
+}
+
+impl std::ops::IndexMut<QueueId> for Queues {
+    #[inline]
+    fn index_mut(&mut self, id: QueueId) -> &mut Queue {
+        &mut self.rows[id]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cycle_leaves_only_its_own_queues_without_a_root() {
+        let mut queues = Queues::default();
+        let [a, b, c] = ["a", "b", "c"].map(|name| queues.slot(name));
+        for (queue, parent) in [(a, b), (b, a), (c, ROOT)] {
+            queues[queue].exists = true;
+            queues[queue].parent = Some(parent);
+        }
+        queues.draw_lines();
+        assert_eq!(queues[a].broken, Some(BrokenLine::Cycle));
+        assert_eq!(queues[b].broken, Some(BrokenLine::Cycle));
+        assert_eq!(queues[c].lineage, [c, ROOT]);
+        assert_eq!(queues[ROOT].children, 2, "default and c");
+    }
+}

@@ -1,0 +1,371 @@
+//! Pods that no rule can tell apart share a shape, so that truths about nodes are found out once for all of them.
+
+use std::hash::{Hash, Hasher};
+
+use muster_api::core::{Container, PodAffinity, PodSpec, PodTerm, Port, SpreadConstraint};
+use muster_api::pod_requests;
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::Cluster;
+use super::selectors::{Selector, Tags, tag};
+use super::terms::{Bonds, Clause, Rule, Spread};
+use crate::ids::{QueueId, ResourceId, ShapeId, SpaceId, Symbol, Table, TermId};
+use crate::resources::{PODS, Sparse};
+
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub space: SpaceId,
+    /// Labels that some rule names.
+    pub tags: Tags,
+    /// Set where the queue restricts its pods to groups of nodes.
+    pub queue: Option<QueueId>,
+    /// The part of the spec that decides where a pod may run.
+    pub spec: PodSpec,
+    /// What it takes of a node, one pod included; scarce resources first.
+    pub request: Sparse,
+    /// Requests nothing but its place.
+    pub best_effort: bool,
+    pub ports: Box<[Port]>,
+    /// Persistent volume claims as `namespace/name`.
+    pub claims: Box<[String]>,
+    pub bonds: Bonds,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Shapes {
+    rows: Table<ShapeId, Shape>,
+    by_hash: FxHashMap<u64, Vec<ShapeId>>,
+}
+
+impl Shapes {
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl std::ops::Index<ShapeId> for Shapes {
+    type Output = Shape;
+
+    #[inline]
+    fn index(&self, id: ShapeId) -> &Shape {
+        &self.rows[id]
+    }
+}
+
+/// What shapes are compared by.
+struct Identity<'a> {
+    space: SpaceId,
+    tags: &'a Tags,
+    queue: Option<QueueId>,
+    spec: &'a PodSpec,
+    /// Nodes say which images they have, so that images make a difference.
+    images: bool,
+}
+
+impl Identity<'_> {
+    fn hash(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        let spec = self.spec;
+        (self.space, self.tags, self.queue).hash(&mut hasher);
+        for container in spec.containers.iter().chain(&spec.init_containers) {
+            (&container.resources, &container.ports, &container.restart_policy).hash(&mut hasher);
+        }
+        (&spec.overhead, &spec.resources, &spec.node_selector, &spec.affinity, &spec.tolerations)
+            .hash(&mut hasher);
+        (&spec.topology_spread_constraints, &spec.volumes, &spec.resource_claims).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn is(&self, shape: &Shape) -> bool {
+        let same = |a: &Container, b: &Container| {
+            a.resources == b.resources
+                && a.ports == b.ports
+                && a.restart_policy == b.restart_policy
+                && (!self.images || a.image == b.image)
+        };
+        let all_same =
+            |a: &[Container], b: &[Container]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
+        let (a, b) = (self.spec, &shape.spec);
+        self.space == shape.space
+            && *self.tags == shape.tags
+            && self.queue == shape.queue
+            && all_same(&a.containers, &b.containers)
+            && all_same(&a.init_containers, &b.init_containers)
+            && a.overhead == b.overhead
+            && a.resources == b.resources
+            && a.node_selector == b.node_selector
+            && a.affinity == b.affinity
+            && a.tolerations == b.tolerations
+            && a.topology_spread_constraints == b.topology_spread_constraints
+            && a.volumes == b.volumes
+            && a.resource_claims == b.resource_claims
+    }
+}
+
+impl Cluster {
+    /// The shape of a pod with this spec and these labels.
+    pub(super) fn shape_of(
+        &mut self,
+        space: SpaceId,
+        tags: &Tags,
+        queue: Option<QueueId>,
+        spec: &PodSpec,
+    ) -> ShapeId {
+        let watched = self.watched_tags(tags);
+        let identity = Identity { space, tags: &watched, queue, spec, images: self.images_known };
+        let hash = identity.hash();
+        if let Some(found) = self.shapes.by_hash.get(&hash) {
+            if let Some(&id) = found.iter().find(|&&id| identity.is(&self.shapes.rows[id])) {
+                return id;
+            }
+        }
+        self.new_shape(space, tags, queue, spec)
+    }
+
+    fn watched_tags(&self, tags: &Tags) -> Tags {
+        if self.terms.watched.is_empty() {
+            return Tags::default();
+        }
+        tags.iter().copied().filter(|(key, _)| self.terms.watched.contains(key)).collect()
+    }
+
+    fn new_shape(&mut self, space: SpaceId, tags: &Tags, queue: Option<QueueId>, spec: &PodSpec) -> ShapeId {
+        // Terms first: a rule may name labels that were not worth a difference until now.
+        let mut bonds = self.bonds_of(space, tags, spec);
+        let watched = self.watched_tags(tags);
+        bonds.matches = self.terms.matching(space, &self.spaces[space].tags, &watched);
+        let hash = Identity { space, tags: &watched, queue, spec, images: self.images_known }.hash();
+
+        let mut requests = self.dimensions.sparse(&pod_requests(spec), false).0.to_vec();
+        let best_effort = requests.is_empty();
+        requests.retain(|&(resource, _)| resource != PODS);
+        requests.push((PODS, 1));
+        self.nodes.widen(self.dimensions.len());
+        let ports =
+            spec.containers.iter().chain(&spec.init_containers).flat_map(|container| &container.ports);
+        let mut ports: Vec<Port> = ports.filter(|port| port.host_port > 0).cloned().collect();
+        for port in &mut ports {
+            if port.protocol.is_empty() {
+                port.protocol = "TCP".into();
+            }
+        }
+        ports.sort();
+        ports.dedup();
+        let namespace = self.names.text(self.spaces[space].name).clone();
+        let claims = spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
+        let shape = Shape {
+            space,
+            tags: watched,
+            queue,
+            spec: PodSpec {
+                node_name: None,
+                scheduler_name: String::new(),
+                priority: None,
+                priority_class_name: String::new(),
+                preemption_policy: None,
+                scheduling_gates: Vec::new(),
+                active_deadline_seconds: None,
+                termination_grace_period_seconds: None,
+                ..spec.clone()
+            },
+            request: Sparse(requests.into()),
+            best_effort,
+            ports: ports.into(),
+            claims: claims.map(|claim| format!("{namespace}/{}", claim.claim_name)).collect(),
+            bonds,
+        };
+        let id = self.shapes.rows.push(shape);
+        self.shapes.by_hash.entry(hash).or_default().push(id);
+        id
+    }
+
+    fn bonds_of(&mut self, space: SpaceId, tags: &Tags, spec: &PodSpec) -> Bonds {
+        let mut bonds = Bonds::default();
+        if let Some(affinity) = &spec.affinity {
+            let together = affinity.pod_affinity.as_ref();
+            let apart = affinity.pod_anti_affinity.as_ref();
+            self.affinity_bonds(space, tags, together, apart, &mut bonds);
+        }
+        for constraint in &spec.topology_spread_constraints {
+            let spread = self.spread_bond(space, tags, constraint);
+            bonds.spread.push(spread);
+        }
+        self.terms.mark(&bonds);
+        bonds
+    }
+
+    fn affinity_bonds(
+        &mut self,
+        space: SpaceId,
+        tags: &Tags,
+        together: Option<&PodAffinity>,
+        apart: Option<&PodAffinity>,
+        bonds: &mut Bonds,
+    ) {
+        if let Some(together) = together {
+            // Kubernetes counts only pods that match every required term, whatever their topology keys.
+            let clauses: Vec<Clause> =
+                together.required.iter().map(|term| self.clause(space, tags, term)).collect();
+            let space_tags = self.spaces[space].tags.clone();
+            bonds.affine_to_itself = clauses.iter().all(|clause| clause.matches(space, &space_tags, tags));
+            for term in &together.required {
+                let rule = Rule { clauses: clauses.clone(), topology_key: term.topology_key.clone() };
+                bonds.affinity.push(self.term(rule));
+            }
+            for wish in &together.preferred {
+                let term = self.single(space, tags, &wish.pod_affinity_term);
+                bonds.preferred.push((term, i64::from(wish.weight)));
+            }
+        }
+        if let Some(apart) = apart {
+            for term in &apart.required {
+                let term = self.single(space, tags, term);
+                bonds.anti_affinity.push(term);
+            }
+            for wish in &apart.preferred {
+                let term = self.single(space, tags, &wish.pod_affinity_term);
+                bonds.preferred.push((term, -i64::from(wish.weight)));
+            }
+        }
+    }
+
+    fn single(&mut self, space: SpaceId, tags: &Tags, term: &PodTerm) -> TermId {
+        let rule =
+            Rule { clauses: vec![self.clause(space, tags, term)], topology_key: term.topology_key.clone() };
+        self.term(rule)
+    }
+
+    fn clause(&mut self, space: SpaceId, tags: &Tags, term: &PodTerm) -> Clause {
+        let mut selector = Selector::compile(&mut self.names, term.label_selector.as_ref());
+        for (keys, equal) in [(&term.match_label_keys, true), (&term.mismatch_label_keys, false)] {
+            selector = self.narrow(selector, tags, keys, equal);
+        }
+        let mut spaces: Vec<SpaceId> = term.namespaces.iter().map(|name| self.space(name)).collect();
+        if spaces.is_empty() && term.namespace_selector.is_none() {
+            spaces.push(space);
+        }
+        spaces.sort_unstable();
+        let space_selector = match &term.namespace_selector {
+            Some(selector) => Some(Selector::compile(&mut self.names, Some(selector))),
+            None => None,
+        };
+        Clause { spaces, space_selector, selector }
+    }
+
+    fn narrow(&mut self, mut selector: Selector, tags: &Tags, keys: &[String], equal: bool) -> Selector {
+        for key in keys {
+            let key = self.names.intern(key);
+            if let Some(value) = tag(tags, key) {
+                selector = selector.with(key, value, equal);
+            }
+        }
+        selector
+    }
+
+    fn spread_bond(&mut self, space: SpaceId, tags: &Tags, constraint: &SpreadConstraint) -> Spread {
+        let selector = Selector::compile(&mut self.names, constraint.label_selector.as_ref());
+        let selector = self.narrow(selector, tags, &constraint.match_label_keys, true);
+        let clause = Clause { spaces: vec![space], space_selector: None, selector };
+        let counts_itself = clause.selector.matches(tags);
+        let rule = Rule { clauses: vec![clause], topology_key: constraint.topology_key.clone() };
+        Spread {
+            term: self.term(rule),
+            max_skew: i64::from(constraint.max_skew.max(1)),
+            hard: constraint.when_unsatisfiable != "ScheduleAnyway",
+            min_domains: constraint.min_domains.unwrap_or(1).max(1) as u32,
+            counts_itself,
+            honours_affinity: constraint.node_affinity_policy.as_deref() != Some("Ignore"),
+            honours_taints: constraint.node_taints_policy.as_deref() == Some("Honor"),
+        }
+    }
+
+    /// The term of a rule. A new one is counted over the pods that are there.
+    fn term(&mut self, rule: Rule) -> TermId {
+        if let Some(term) = self.terms.find(&rule) {
+            return term;
+        }
+        let fresh: Vec<Symbol> = rule
+            .clauses
+            .iter()
+            .flat_map(|clause| clause.selector.keys())
+            .filter(|key| !self.terms.watched.contains(key))
+            .collect();
+        let term = self.terms.insert(rule);
+        if !fresh.is_empty() {
+            self.terms.watched.extend(fresh);
+            self.reshape();
+        }
+        self.introduce(term);
+        term
+    }
+
+    /// Counts a new term over the shapes and pods that are there.
+    fn introduce(&mut self, term: TermId) {
+        for node in self.nodes.fact.ids() {
+            self.terms.label_for(term, node, &self.nodes.fact[node].labels);
+        }
+        let rule = self.terms.get(term).rule.clone();
+        let mut matched: Table<ShapeId, bool> = Table::default();
+        for shape in self.shapes.rows.rows_mut() {
+            let space_tags = &self.spaces[shape.space].tags;
+            let matches =
+                rule.clauses.iter().all(|clause| clause.matches(shape.space, space_tags, &shape.tags));
+            if matches && !shape.bonds.matches.contains(&term) {
+                shape.bonds.matches.push(term);
+            }
+            matched.push(matches);
+        }
+        let alone = Bonds { matches: vec![term], ..Bonds::default() };
+        for pod in self.pods.live() {
+            let state = self.pods.state[pod];
+            if let (true, Some(node)) = (matched[self.pods.shape[pod]], state.node()) {
+                self.terms.tally(&alone, node, state, 1);
+            }
+        }
+        self.version += 1;
+    }
+
+    /// Gives every pod its shape anew, after labels or queues that were all alike came to matter.
+    pub(super) fn reshape(&mut self) {
+        let pods: Vec<_> = self.pods.live().collect();
+        for pod in pods {
+            let old = self.pods.shape[pod];
+            let Shape { space, queue, spec, .. } = self.shapes.rows[old].clone();
+            let queue = match self.pods.gang[pod] {
+                Some(gang) => self.picky_queue(self.gangs[gang].queue),
+                None => queue,
+            };
+            let tags = self.pods.fact[pod].labels.clone();
+            self.pods.shape[pod] = self.shape_of(space, &tags, queue, &spec);
+        }
+    }
+
+    /// Finds out again who matches which term, and counts them, after namespaces changed their labels.
+    pub(super) fn recount_terms(&mut self) {
+        for node in self.nodes.fact.ids() {
+            self.terms.label(node, &self.nodes.fact[node].labels);
+        }
+        for id in self.shapes.rows.ids() {
+            let shape = &self.shapes.rows[id];
+            let matches = self.terms.matching(shape.space, &self.spaces[shape.space].tags, &shape.tags);
+            self.shapes.rows[id].bonds.matches = matches;
+        }
+        self.terms.clear_counts();
+        for pod in self.pods.live() {
+            let state = self.pods.state[pod];
+            if let Some(node) = state.node() {
+                self.terms.tally(&self.shapes.rows[self.pods.shape[pod]].bonds, node, state, 1);
+            }
+        }
+        self.version += 1;
+    }
+
+    /// The amount of one resource that pods of a shape take.
+    pub fn request_of(&self, shape: ShapeId, resource: ResourceId) -> i64 {
+        self.shapes[shape].request.get(resource).unwrap_or(0)
+    }
+}

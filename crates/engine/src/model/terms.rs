@@ -1,0 +1,274 @@
+//! Rules between pods (affinity, anti-affinity, spread) as counters per topology value: how many pods that a
+//! rule selects sit there, and how many pods that carry the rule. Asked when a pod is placed, never recounted.
+
+use std::sync::Arc;
+
+use muster_api::core::Labels;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::pods::PodState;
+use super::selectors::{Selector, Tags};
+use crate::ids::{KeyId, NodeId, SpaceId, Symbol, Table, TermId};
+
+/// Which pods a rule is about, and within which part of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rule {
+    /// A pod must match all of them (several required affinity terms of one pod select together).
+    pub clauses: Vec<Clause>,
+    pub topology_key: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Clause {
+    pub spaces: Vec<SpaceId>,
+    /// Namespaces chosen by their labels, besides the listed ones.
+    pub space_selector: Option<Selector>,
+    pub selector: Selector,
+}
+
+#[derive(Clone, Debug)]
+pub struct Term {
+    pub rule: Rule,
+    pub key: KeyId,
+    /// Some pods exclude what this selects: those that match must ask before they sit down.
+    pub excludes: bool,
+    /// Some pods are drawn to (or away from) what this selects.
+    pub attracts: bool,
+    /// Per topology value.
+    counts: Vec<Count>,
+    pub total: u32,
+}
+
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Pods that match.
+    pub present: u32,
+    /// Of those, pods that are leaving.
+    pub leaving: u32,
+    /// Pods that exclude what matches.
+    pub excluding: u32,
+    /// Summed weights of pods that are drawn to what matches.
+    pub drawn: i64,
+}
+
+/// A label key of nodes by which terms count, with each node's value.
+#[derive(Clone, Debug)]
+struct Key {
+    name: Arc<str>,
+    /// 0 where the node has no such label.
+    value: Table<NodeId, u32>,
+    values: FxHashMap<String, u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    rows: Table<TermId, Term>,
+    by_rule: FxHashMap<Rule, TermId>,
+    keys: Table<KeyId, Key>,
+    by_name: FxHashMap<Arc<str>, KeyId>,
+    /// Label keys of pods that some rule names; pods that differ in other labels only share a shape.
+    pub watched: FxHashSet<Symbol>,
+}
+
+/// A shape's part in the rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bonds {
+    /// Terms that select pods of this shape.
+    pub matches: Vec<TermId>,
+    pub affinity: Vec<TermId>,
+    /// The first pod of a set that wants to be together may go anywhere.
+    pub affine_to_itself: bool,
+    pub anti_affinity: Vec<TermId>,
+    pub preferred: Vec<(TermId, i64)>,
+    pub spread: Vec<Spread>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spread {
+    pub term: TermId,
+    pub max_skew: i64,
+    /// A rule; otherwise a wish.
+    pub hard: bool,
+    pub min_domains: u32,
+    pub counts_itself: bool,
+    pub honours_affinity: bool,
+    pub honours_taints: bool,
+}
+
+impl Bonds {
+    pub fn is_empty(&self) -> bool {
+        self.affinity.is_empty()
+            && self.anti_affinity.is_empty()
+            && self.preferred.is_empty()
+            && self.spread.is_empty()
+    }
+}
+
+impl Terms {
+    pub fn find(&self, rule: &Rule) -> Option<TermId> {
+        self.by_rule.get(rule).copied()
+    }
+
+    pub(super) fn insert(&mut self, rule: Rule) -> TermId {
+        let key = self.key(&rule.topology_key);
+        let term =
+            Term { rule: rule.clone(), key, excludes: false, attracts: false, counts: Vec::new(), total: 0 };
+        let id = self.rows.push(term);
+        self.by_rule.insert(rule, id);
+        id
+    }
+
+    fn key(&mut self, name: &str) -> KeyId {
+        if let Some(&id) = self.by_name.get(name) {
+            return id;
+        }
+        let shared: Arc<str> = name.into();
+        let key = Key { name: shared.clone(), value: Table::default(), values: FxHashMap::default() };
+        let id = self.keys.push(key);
+        self.by_name.insert(shared, id);
+        id
+    }
+
+    pub(super) fn mark(&mut self, bonds: &Bonds) {
+        for &term in &bonds.anti_affinity {
+            self.rows[term].excludes = true;
+        }
+        for term in bonds.preferred.iter().map(|&(term, _)| term).chain(bonds.affinity.iter().copied()) {
+            self.rows[term].attracts = true;
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (TermId, &Term)> {
+        self.rows.iter()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    pub fn get(&self, term: TermId) -> &Term {
+        &self.rows[term]
+    }
+
+    pub fn key_name(&self, term: TermId) -> &str {
+        &self.keys[self.rows[term].key].name
+    }
+
+    /// Placing a pod with these bonds can change what other nodes answer.
+    pub fn far_reaching(&self, bonds: &Bonds) -> bool {
+        !bonds.is_empty()
+            || bonds.matches.iter().any(|&term| self.rows[term].excludes || self.rows[term].attracts)
+    }
+
+    /// Reads the node's labels anew for every key. The caller has taken the node's pods out of the counts.
+    pub(super) fn label(&mut self, node: NodeId, labels: &Labels) {
+        for key in self.keys.rows_mut() {
+            key.label(node, labels);
+        }
+    }
+
+    pub(super) fn label_for(&mut self, term: TermId, node: NodeId, labels: &Labels) {
+        let key = self.rows[term].key;
+        self.keys[key].label(node, labels);
+    }
+
+    /// The node's value of the term's key, 0 if it has none.
+    #[inline]
+    pub fn value(&self, term: TermId, node: NodeId) -> u32 {
+        let column = &self.keys[self.rows[term].key].value;
+        column.rows().get(usize::from(node)).copied().unwrap_or(0)
+    }
+
+    pub fn values(&self, term: TermId) -> usize {
+        self.keys[self.rows[term].key].values.len()
+    }
+
+    #[inline]
+    pub fn count(&self, term: TermId, value: u32) -> Count {
+        self.rows[term].counts.get(value as usize).copied().unwrap_or_default()
+    }
+
+    /// Counts a pod with these bonds on the node (or takes it out of the counts).
+    pub(super) fn tally(&mut self, bonds: &Bonds, node: NodeId, state: PodState, sign: i64) {
+        let leaving = matches!(state, PodState::Releasing(_));
+        for &term in &bonds.matches {
+            let value = self.value(term, node);
+            let row = &mut self.rows[term];
+            row.total = (i64::from(row.total) + sign) as u32;
+            let count = row.at(value);
+            count.present = (i64::from(count.present) + sign) as u32;
+            if leaving {
+                count.leaving = (i64::from(count.leaving) + sign) as u32;
+            }
+        }
+        for &term in &bonds.anti_affinity {
+            let value = self.value(term, node);
+            let count = self.rows[term].at(value);
+            count.excluding = (i64::from(count.excluding) + sign) as u32;
+        }
+        // A pod that demands company draws it with weight 1, as in Kubernetes.
+        let demanded = bonds.affinity.iter().map(|&term| (term, 1));
+        for (term, weight) in demanded.chain(bonds.preferred.iter().copied()) {
+            let value = self.value(term, node);
+            self.rows[term].at(value).drawn += sign * weight;
+        }
+    }
+
+    /// Which terms select a pod with these labels in this namespace.
+    pub fn matching(&self, space: SpaceId, space_tags: &Tags, tags: &Tags) -> Vec<TermId> {
+        let selects = |rule: &Rule| rule.clauses.iter().all(|clause| clause.matches(space, space_tags, tags));
+        self.rows.iter().filter(|(_, term)| selects(&term.rule)).map(|(id, _)| id).collect()
+    }
+
+    /// All counters, for checks.
+    pub fn counts(&self) -> Vec<(Vec<Count>, u32)> {
+        self.rows
+            .rows()
+            .iter()
+            .map(|term| {
+                let used = term
+                    .counts
+                    .iter()
+                    .rposition(|count| *count != Count::default())
+                    .map_or(0, |last| last + 1);
+                (term.counts[..used].to_vec(), term.total)
+            })
+            .collect()
+    }
+
+    pub(super) fn clear_counts(&mut self) {
+        for term in self.rows.rows_mut() {
+            term.counts.clear();
+            term.total = 0;
+        }
+    }
+}
+
+impl Key {
+    fn label(&mut self, node: NodeId, labels: &Labels) {
+        let value = labels.get(self.name.as_ref()).map(|text| {
+            let next = self.values.len() as u32 + 1;
+            *self.values.entry(text.clone()).or_insert(next)
+        });
+        self.value.grow(usize::from(node) + 1, 0);
+        self.value[node] = value.unwrap_or(0);
+    }
+}
+
+impl Clause {
+    pub fn matches(&self, space: SpaceId, space_tags: &Tags, tags: &Tags) -> bool {
+        let here = self.spaces.contains(&space)
+            || self.space_selector.as_ref().is_some_and(|selector| selector.matches(space_tags));
+        here && self.selector.matches(tags)
+    }
+}
+
+impl Term {
+    fn at(&mut self, value: u32) -> &mut Count {
+        let index = value as usize;
+        if index >= self.counts.len() {
+            self.counts.resize(index + 1, Count::default());
+        }
+        &mut self.counts[index]
+    }
+}

@@ -1,0 +1,158 @@
+//! Putting pods of a gang on nodes inside a transaction: each on the best node that fits, until nothing is missing.
+
+use rustc_hash::FxHashMap;
+
+use crate::ids::{GangId, NodeId, PodId, ShapeId};
+use crate::model::Cluster;
+use crate::model::gangs::Missing;
+use crate::policy::{Policy, Room};
+use crate::ranking::Ranking;
+use crate::reason::Reason;
+use crate::txn::Txn;
+
+/// The rankings of the shapes in use, most of which serve many gangs.
+#[derive(Default)]
+pub struct Rankings {
+    kept: FxHashMap<(ShapeId, Room), Kept>,
+    clock: u64,
+    /// In this cycle, a gang of this shape that lacked so many pods found no room; room only shrinks until its end.
+    refused: FxHashMap<(ShapeId, Room), (u32, Reason)>,
+}
+
+struct Kept {
+    ranking: Ranking,
+    used: u64,
+}
+
+impl Rankings {
+    /// One ranking is about 25 bytes a node; more shapes than these take turns.
+    const LIMIT: usize = 256;
+
+    pub fn begin_cycle(&mut self) {
+        self.refused.clear();
+    }
+
+    /// The ranking of a shape, up to date.
+    pub fn of(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> &Ranking {
+        self.clock += 1;
+        let key = (shape, room);
+        if !self.kept.contains_key(&key) {
+            if self.kept.len() >= Self::LIMIT {
+                let oldest = self.kept.iter().min_by_key(|(_, kept)| kept.used).map(|(&key, _)| key);
+                self.kept.remove(&oldest.expect("the limit is not zero"));
+            }
+            self.kept.insert(key, Kept { ranking: Ranking::new(room), used: 0 });
+        }
+        let kept = self.kept.get_mut(&key).expect("just inserted");
+        kept.used = self.clock;
+        kept.ranking.refresh(cluster, policy, shape);
+        &kept.ranking
+    }
+
+    fn best(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> Option<NodeId> {
+        let ranking = self.of(cluster, policy, shape, room);
+        if cluster.terms.far_reaching(&cluster.shapes[shape].bonds) {
+            ranking.best_among(cluster, policy, shape)
+        } else {
+            ranking.best(cluster)
+        }
+    }
+
+    /// A gang of one shape that lacks as many pods as one that failed before it in this cycle fails too.
+    pub fn known_refusal(&self, shape: ShapeId, room: Room, missing: u32) -> Option<Reason> {
+        let (failed, reason) = self.refused.get(&(shape, room))?;
+        (missing >= *failed).then(|| reason.clone())
+    }
+
+    pub fn remember_refusal(&mut self, shape: ShapeId, room: Room, missing: u32, reason: &Reason) {
+        let known = self.refused.entry((shape, room)).or_insert_with(|| (missing, reason.clone()));
+        if missing < known.0 {
+            *known = (missing, reason.clone());
+        }
+    }
+}
+
+/// Places pods of the gang, in the order given, until nothing is missing. Leaves its moves in the transaction
+/// either way; on failure the reasons name what stopped the first pod of each shape.
+pub fn place(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    gang: GangId,
+    pods: &[PodId],
+    mut missing: Missing,
+    room: Room,
+) -> Result<(), Vec<Reason>> {
+    let queue = txn.gangs[gang].queue;
+    let wanted = missing.total;
+    let mut reasons: Vec<Reason> = Vec::new();
+    let mut failed: Vec<ShapeId> = Vec::new();
+    // A pod that wants company may fit once the company is placed, so such pods get another round.
+    let mut again: Vec<PodId> = Vec::new();
+    let mut round: Vec<PodId> = Vec::new();
+    let mut list = pods;
+    loop {
+        let before = missing.total;
+        for &pod in list {
+            if missing.total == 0 {
+                return Ok(());
+            }
+            let shape = txn.pods.shape[pod];
+            let role = txn.pods.role[pod] as usize;
+            if failed.contains(&shape) || !missing.wants(role) {
+                continue;
+            }
+            if txn.pods.fact[pod].refused {
+                reasons.push(Reason::ResourceClaims { pod: txn.pods.name(pod).clone() });
+                failed.push(shape);
+                continue;
+            }
+            if let Err(reason) = policy.may_take(txn, queue, shape, room) {
+                reasons.push(reason);
+                failed.push(shape);
+                continue;
+            }
+            match rankings.best(txn, policy, shape, room) {
+                Some(node) => {
+                    match room {
+                        Room::Now | Room::Meanwhile => txn.allocate(pod, node),
+                        Room::Later => txn.nominate(pod, node),
+                    }
+                    missing.take(role);
+                }
+                None if !txn.shapes[shape].bonds.affinity.is_empty() => again.push(pod),
+                None => {
+                    failed.push(shape);
+                    reasons.push(no_nodes(txn, policy, rankings, pod, wanted, &missing, room));
+                }
+            }
+        }
+        if missing.total == 0 {
+            return Ok(());
+        }
+        if again.is_empty() || missing.total == before {
+            break;
+        }
+        round.clear();
+        std::mem::swap(&mut round, &mut again);
+        list = &round;
+    }
+    if let Some(&pod) = again.first() {
+        reasons.push(no_nodes(txn, policy, rankings, pod, wanted, &missing, room));
+    }
+    Err(reasons)
+}
+
+fn no_nodes(
+    txn: &Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    pod: PodId,
+    wanted: u32,
+    missing: &Missing,
+    room: Room,
+) -> Reason {
+    let shape = txn.pods.shape[pod];
+    let histogram = rankings.of(txn, policy, shape, room).histogram(txn, policy, shape);
+    Reason::NoNodes { placed: wanted - missing.total, wanted, pod: txn.pods.name(pod).clone(), histogram }
+}

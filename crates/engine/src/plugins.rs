@@ -1,0 +1,66 @@
+//! The plugins, in one list. The configuration, `muster check`, the documentation and its tests read the same list.
+
+mod binpack;
+mod capacity;
+mod conformance;
+mod drf;
+mod gang;
+mod nodegroup;
+mod nodeorder;
+mod overcommit;
+mod predicates;
+mod priority;
+mod proportion;
+mod resourcequota;
+mod sla;
+
+use crate::config::Args;
+use crate::policy::{Plugin, Switches};
+
+pub struct Entry {
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub arguments: &'static [Argument],
+    /// Where it differs from Volcano's plugin of the same name, on purpose.
+    pub differs: &'static str,
+    /// Takes its arguments; what is left over was misspelt.
+    pub build: fn(&mut Args, &Switches) -> Box<dyn Plugin>,
+}
+
+pub struct Argument {
+    pub name: &'static str,
+    pub default: &'static str,
+    pub meaning: &'static str,
+}
+
+pub static PLUGINS: &[&Entry] = &[
+    &binpack::ENTRY,
+    &capacity::ENTRY,
+    &conformance::ENTRY,
+    &drf::ENTRY,
+    &gang::ENTRY,
+    &nodegroup::ENTRY,
+    &nodeorder::ENTRY,
+    &overcommit::ENTRY,
+    &predicates::ENTRY,
+    &priority::ENTRY,
+    &proportion::ENTRY,
+    &resourcequota::ENTRY,
+    &sla::ENTRY,
+];
+
+/// Volcano's plugins that Muster doesn't have (yet): naming one is a warning, not an error.
+pub static VOLCANO_ONLY: &[&str] = &[
+    "cdp",
+    "deviceshare",
+    "extender",
+    "fairshare",
+    "network-topology-aware",
+    "numa-aware",
+    "pdb",
+    "rescheduling",
+    "resource-strategy-fit",
+    "task-topology",
+    "tdm",
+    "usage",
+];

@@ -1,0 +1,146 @@
+//! Queues with quotas of their own: a guarantee that is kept for them, a deserved amount, and a hard limit; flat or
+//! as a tree.
+
+use std::cmp::Ordering;
+
+use super::proportion::{counted, real_capability, vote};
+use super::{Argument, Entry};
+use crate::admission::Admission;
+use crate::ids::{GangId, QueueId, ResourceId, ShapeId};
+use crate::model::Cluster;
+use crate::policy::{Plugin, Room, Vote};
+use crate::reason::{Lack, Limit, Reason};
+use crate::resources::{Amounts, PODS, Share};
+
+pub static ENTRY: Entry = Entry {
+    name: "capacity",
+    summary: "quotas per queue: guarantee, deserved, capability; flat, or a tree with enableHierarchy",
+    arguments: &[
+        Argument {
+            name: "ancestorReclaimLevel",
+            default: "0",
+            meaning: "accepted; reclaim is not built yet",
+        },
+        Argument {
+            name: "nonPreemptibleWithinDeserved",
+            default: "false",
+            meaning: "accepted; eviction is not built yet",
+        },
+        Argument {
+            name: "capacity.DynamicResourceAllocationEnable",
+            default: "false",
+            meaning: "accepted: pods with resource claims are refused with that reason",
+        },
+        Argument {
+            name: "capacity.DRAConsumableCapacityEnable",
+            default: "false",
+            meaning: "accepted: pods with resource claims are refused with that reason",
+        },
+    ],
+    differs: "A resource that `capability` doesn't name is unlimited, also in a hierarchy. A queue with a broken line \
+              of parents, or work in a queue with children, stops only itself.",
+    build: |_, switches| Box::new(Capacity { tree: switches.hierarchy }),
+};
+
+struct Capacity {
+    tree: bool,
+}
+
+impl Capacity {
+    /// The queues whose limits hold: itself, and in a tree all above it. The root limits nothing unless set.
+    fn bounds<'c>(&self, cluster: &'c Cluster, queue: QueueId) -> &'c [QueueId] {
+        let lineage = &cluster.queues[queue].lineage;
+        if self.tree { lineage } else { &lineage[..1] }
+    }
+
+    /// The most a queue may use: its capability, and what the guarantees of its siblings leave of the parent's.
+    fn limit(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
+        if !self.tree {
+            return real_capability(cluster, queue, resource);
+        }
+        let own = cluster.queues[queue].capability.get(resource).unwrap_or(i64::MAX);
+        let Some(&parent) = cluster.queues[queue].lineage.get(1) else { return own };
+        let siblings: i64 = cluster
+            .queues
+            .iter()
+            .filter(|(id, other)| *id != queue && other.exists && other.lineage.get(1) == Some(&parent))
+            .map(|(_, other)| other.guarantee.get(resource).unwrap_or(0))
+            .sum();
+        if siblings == 0 {
+            return own;
+        }
+        let above = self.limit(cluster, parent, resource).min(cluster.total.get(resource));
+        own.min((above - siblings).max(0))
+    }
+
+    /// How much of what it deserves a queue has. One that deserves nothing is always full.
+    fn share(&self, cluster: &Cluster, queue: QueueId) -> Share {
+        let row = &cluster.queues[queue];
+        let deserved = row.deserved.iter().filter(|&(resource, amount)| resource != PODS && amount > 0);
+        let shares = deserved.map(|(resource, amount)| Share::of(row.taken(resource), amount));
+        shares.max().unwrap_or(Share::ONE)
+    }
+
+    fn deserves_nothing(&self, cluster: &Cluster, queue: QueueId) -> bool {
+        cluster.queues[queue].deserved.iter().all(|(resource, amount)| resource == PODS || amount == 0)
+    }
+
+    fn order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
+        let priority = |queue: QueueId| cluster.queues[queue].priority;
+        priority(b)
+            .cmp(&priority(a))
+            .then_with(|| self.share(cluster, a).cmp(&self.share(cluster, b)))
+            .then_with(|| self.deserves_nothing(cluster, a).cmp(&self.deserves_nothing(cluster, b)))
+    }
+}
+
+impl Plugin for Capacity {
+    /// In a tree the branches are compared where the ways from the root part.
+    fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
+        if !self.tree {
+            return self.order(cluster, a, b);
+        }
+        let (up_a, up_b) = (&cluster.queues[a].lineage, &cluster.queues[b].lineage);
+        let parting = up_a.iter().rev().zip(up_b.iter().rev()).find(|(a, b)| a != b);
+        parting.map_or(Ordering::Equal, |(&a, &b)| self.order(cluster, a, b))
+    }
+
+    fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
+        let queue = cluster.gangs[gang].queue;
+        let mut result = Vote::Abstain;
+        for &bound in self.bounds(cluster, queue) {
+            let limit = |resource| self.limit(cluster, bound, resource);
+            result = vote(cluster, admission, gang, bound, "capacity", limit);
+            if matches!(result, Vote::Reject(_)) {
+                return result;
+            }
+        }
+        result
+    }
+
+    fn may_take(&self, cluster: &Cluster, queue: QueueId, shape: ShapeId, room: Room) -> Result<(), Reason> {
+        for &bound in self.bounds(cluster, queue) {
+            for (resource, want) in cluster.shapes[shape].request.iter() {
+                let limit = self.limit(cluster, bound, resource);
+                if limit == i64::MAX {
+                    continue;
+                }
+                let used = counted(cluster, bound, resource, room);
+                if used + want > limit {
+                    let lack = Lack { resource, want, used, limit };
+                    let limit = Limit::Capability(cluster.queues[bound].name.clone());
+                    return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
+        let mut deserved = Amounts::default();
+        deserved.add_all(&cluster.queues[queue].deserved, 1);
+        let share =
+            if self.deserves_nothing(cluster, queue) { Share::ZERO } else { self.share(cluster, queue) };
+        Some((deserved, share))
+    }
+}

@@ -1,0 +1,135 @@
+//! Dominant resource fairness: gangs with the smallest dominant share go first; with `enableHierarchy` queues too,
+//! by their path and weights.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Entry;
+use crate::ids::{GangId, QueueId};
+use crate::model::Cluster;
+use crate::policy::Plugin;
+use crate::resources::{Amounts, Share};
+
+pub static ENTRY: Entry = Entry {
+    name: "drf",
+    summary: "gangs with the smallest dominant share first; queues too, by path and weight, with enableHierarchy",
+    arguments: &[],
+    differs: "Promised places count. Shares are compared exactly, so equal shares are equal.",
+    build: |_, switches| Box::new(Drf { hierarchical: switches.hierarchy, tree: RefCell::default() }),
+};
+
+struct Drf {
+    hierarchical: bool,
+    /// The tree of queue paths, as of the given generation.
+    tree: RefCell<Option<(u64, Branch)>>,
+}
+
+/// A queue, or what several queues' paths have in common.
+#[derive(Default)]
+struct Branch {
+    weight: i64,
+    children: BTreeMap<Arc<str>, Branch>,
+    used: Amounts,
+    /// Nothing below it asks for more.
+    saturated: bool,
+    share: Option<Share>,
+}
+
+fn gang_share(cluster: &Cluster, gang: GangId) -> Share {
+    let gang = &cluster.gangs[gang];
+    if gang.held.is_zero() && gang.nominated.is_zero() {
+        return Share::ZERO;
+    }
+    let mut taken = gang.held.clone();
+    taken.add_amounts(&gang.nominated, 1);
+    Share::dominant(&taken, |resource| cluster.total.get(resource))
+}
+
+impl Branch {
+    fn weighted(&self) -> Share {
+        let share = self.share.unwrap_or(Share::ZERO);
+        // Weights are thousandths; a share is small, so multiply the whole.
+        Share { part: share.part, whole: share.whole.saturating_mul(self.weight.max(1)) }
+    }
+
+    /// Shares from the leaves up: children count as if each had only the share of the least of them, so that
+    /// one that can't be served doesn't hold its siblings back.
+    fn settle(&mut self, cluster: &Cluster) {
+        if self.children.is_empty() {
+            self.share = Some(Share::dominant(&self.used, |resource| cluster.total.get(resource)));
+            return;
+        }
+        for child in self.children.values_mut() {
+            child.settle(cluster);
+        }
+        self.saturated = self.children.values().all(|child| child.saturated);
+        let hungry = |child: &&Branch| !child.saturated && !child.used.is_zero();
+        let least = self.children.values().filter(hungry).map(Branch::weighted).min();
+        self.used = Amounts::default();
+        for child in self.children.values() {
+            let own = child.weighted();
+            for (resource, amount) in child.used.iter() {
+                let scaled = match least {
+                    Some(least) if hungry(&child) => scale(amount, least, own),
+                    _ => amount,
+                };
+                self.used.add(resource, scaled);
+            }
+        }
+        self.share = Some(Share::dominant(&self.used, |resource| cluster.total.get(resource)));
+    }
+}
+
+/// `amount × least / own`, where least is not above own.
+fn scale(amount: i64, least: Share, own: Share) -> i64 {
+    // Parts per million keep the product within bounds; this shapes an order between branches only.
+    match own.ppm() {
+        0 => amount,
+        own => (i128::from(amount) * i128::from(least.ppm()) / i128::from(own)) as i64,
+    }
+}
+
+fn grow(cluster: &Cluster) -> Branch {
+    let mut root = Branch { weight: 1000, ..Branch::default() };
+    for (_, queue) in cluster.queues.iter().filter(|(_, queue)| queue.exists && !queue.hierarchy.is_empty()) {
+        let mut at = &mut root;
+        for (name, weight) in &queue.hierarchy {
+            at = at.children.entry(name.clone()).or_default();
+            at.weight = *weight;
+        }
+        at.used.add_amounts(&queue.held, 1);
+        at.used.add_amounts(&queue.nominated, 1);
+        at.saturated = queue.requested.iter().all(|(resource, asked)| queue.taken(resource) >= asked);
+    }
+    root.settle(cluster);
+    root
+}
+
+impl Plugin for Drf {
+    fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        gang_share(cluster, a).cmp(&gang_share(cluster, b))
+    }
+
+    fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
+        if !self.hierarchical {
+            return Ordering::Equal;
+        }
+        let mut kept = self.tree.borrow_mut();
+        if kept.as_ref().is_none_or(|(generation, _)| *generation != cluster.generation) {
+            *kept = Some((cluster.generation, grow(cluster)));
+        }
+        let (_, root) = kept.as_ref().expect("just grown");
+        let (mut at_a, mut at_b) = (root, root);
+        for ((name_a, _), (name_b, _)) in cluster.queues[a].hierarchy.iter().zip(&cluster.queues[b].hierarchy)
+        {
+            let (Some(a), Some(b)) = (at_a.children.get(name_a), at_b.children.get(name_b)) else { break };
+            if name_a != name_b {
+                return a.saturated.cmp(&b.saturated).then_with(|| a.weighted().cmp(&b.weighted()));
+            }
+            (at_a, at_b) = (a, b);
+        }
+        Ordering::Equal
+    }
+}

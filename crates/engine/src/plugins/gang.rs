@@ -1,0 +1,48 @@
+//! A gang starts with at least its minimum of pods, and each role's, or not at all.
+
+use std::cmp::Ordering;
+
+use super::Entry;
+use crate::ids::GangId;
+use crate::model::Cluster;
+use crate::policy::Plugin;
+use crate::reason::Reason;
+
+pub static ENTRY: Entry = Entry {
+    name: "gang",
+    summary: "all or nothing: a gang starts with its whole minimum, and each role's",
+    arguments: &[],
+    differs: "Pods with scheduling gates never count for the minimum. Roles are checked when victims are chosen too.",
+    build: |_, _| Box::new(Gang),
+};
+
+struct Gang;
+
+impl Plugin for Gang {
+    /// Gangs that don't run yet go before those that only grow.
+    fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        cluster.gangs[a].ready(true).cmp(&cluster.gangs[b].ready(true))
+    }
+
+    fn gangs_are_whole(&self) -> bool {
+        true
+    }
+
+    fn valid(&self, cluster: &Cluster, gang: GangId) -> Result<(), Reason> {
+        let gang = &cluster.gangs[gang];
+        if gang.enforces_roles() {
+            for role in &gang.roles {
+                let have = role.counts.valid();
+                if have < role.minimum {
+                    let name = role.name.map_or_else(|| "".into(), |name| cluster.names.text(name).clone());
+                    return Err(Reason::NotEnoughOfRole { role: name, have, need: role.minimum });
+                }
+            }
+        }
+        let have = gang.counts.valid();
+        if have < gang.minimum {
+            return Err(Reason::NotEnoughPods { have, need: gang.minimum, gated: gang.counts.gated });
+        }
+        Ok(())
+    }
+}

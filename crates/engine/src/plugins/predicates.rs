@@ -1,0 +1,221 @@
+//! Kubernetes' filters: whether a node takes a pod, apart from room.
+
+use super::{Argument, Entry};
+use crate::config::Args;
+use crate::ids::{NodeId, ShapeId, TermId};
+use crate::model::Cluster;
+use crate::model::shapes::Shape;
+use crate::model::terms::Spread;
+use crate::policy::{Plugin, Reach};
+use crate::reason::Why;
+
+pub static ENTRY: Entry = Entry {
+    name: "predicates",
+    summary: "Kubernetes' filters: taints, selectors, affinity, spread, ports, volumes",
+    arguments: &[
+        Argument {
+            name: "predicate.NodeAffinityEnable",
+            default: "true",
+            meaning: "node selector and affinity",
+        },
+        Argument { name: "predicate.NodePortsEnable", default: "true", meaning: "host ports" },
+        Argument { name: "predicate.TaintTolerationEnable", default: "true", meaning: "taints" },
+        Argument { name: "predicate.PodAffinityEnable", default: "true", meaning: "affinity between pods" },
+        Argument {
+            name: "predicate.PodTopologySpreadEnable",
+            default: "true",
+            meaning: "spread constraints",
+        },
+        Argument {
+            name: "predicate.VolumeBindingEnable",
+            default: "true",
+            meaning: "where volumes can be used",
+        },
+        Argument {
+            name: "predicate.NodeVolumeLimitsEnable",
+            default: "true",
+            meaning: "accepted, no effect",
+        },
+        Argument { name: "predicate.VolumeZoneEnable", default: "true", meaning: "accepted, no effect" },
+        Argument {
+            name: "predicate.DynamicResourceAllocationEnable",
+            default: "true",
+            meaning: "accepted: pods with resource claims are refused with that reason",
+        },
+        Argument { name: "predicate.CacheEnable", default: "true", meaning: "accepted, always on" },
+    ],
+    differs: "Answers are kept per shape of pod and asked again only for nodes that changed. Nodes that aren't ready \
+              take nothing, with or without this plugin.",
+    build: |args, _| Box::new(Predicates::new(args)),
+};
+
+struct Predicates {
+    node_affinity: bool,
+    ports: bool,
+    taints: bool,
+    pod_affinity: bool,
+    spread: bool,
+    volumes: bool,
+}
+
+/// What cordons a node for everyone but those who tolerate it.
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+impl Predicates {
+    fn new(args: &mut Args) -> Predicates {
+        Predicates {
+            node_affinity: args.bool("predicate.NodeAffinityEnable", true),
+            ports: args.bool("predicate.NodePortsEnable", true),
+            taints: args.bool("predicate.TaintTolerationEnable", true),
+            pod_affinity: args.bool("predicate.PodAffinityEnable", true),
+            spread: args.bool("predicate.PodTopologySpreadEnable", true),
+            volumes: args.bool("predicate.VolumeBindingEnable", true),
+        }
+    }
+
+    fn facts(&self, cluster: &Cluster, shape: &Shape, node: NodeId) -> Why {
+        let fact = &cluster.nodes.fact[node];
+        let tolerated =
+            |taint: &muster_api::core::Taint| shape.spec.tolerations.iter().any(|t| t.tolerates(taint));
+        if fact.cordoned {
+            let taint = muster_api::core::Taint {
+                key: UNSCHEDULABLE.into(),
+                value: String::new(),
+                effect: "NoSchedule".into(),
+            };
+            if !tolerated(&taint) {
+                return Why::Cordoned;
+            }
+        }
+        if self.taints {
+            let refuses =
+                |taint: &&muster_api::core::Taint| taint.effect != "PreferNoSchedule" && !tolerated(taint);
+            match fact.taints.iter().find(refuses) {
+                Some(taint) if taint.key == UNSCHEDULABLE => return Why::Cordoned,
+                Some(_) => return Why::Tainted,
+                None => {}
+            }
+        }
+        if self.node_affinity && !attracted(cluster, shape, node) {
+            return Why::Affinity;
+        }
+        if self.volumes {
+            for claim in &shape.claims {
+                match cluster.claims.get(claim) {
+                    None => return Why::ClaimMissing,
+                    // Not bound yet: the volume is made where the pod goes.
+                    Some(None) => {}
+                    Some(Some(volume)) => match cluster.volumes.get(volume) {
+                        Some(Some(selector))
+                            if !selector.matches(&fact.labels, &cluster.nodes.name[node]) =>
+                        {
+                            return Why::Volume;
+                        }
+                        _ => {}
+                    },
+                }
+            }
+        }
+        Why::Fits
+    }
+
+    fn rules(&self, cluster: &Cluster, shape: &Shape, node: NodeId, levels: &[Level]) -> Why {
+        let (terms, bonds) = (&cluster.terms, &shape.bonds);
+        let count = |term: TermId| terms.count(term, terms.value(term, node));
+        if self.pod_affinity {
+            let labelled = |term: &TermId| terms.value(*term, node) != 0;
+            if let Some(&term) = bonds.anti_affinity.iter().find(|&&t| labelled(&t) && count(t).present > 0) {
+                return Why::Apart(term);
+            }
+            let avoided =
+                |term: &&TermId| terms.get(**term).excludes && labelled(term) && count(**term).excluding > 0;
+            if let Some(&term) = bonds.matches.iter().find(avoided) {
+                return Why::Avoided(term);
+            }
+            // The first of a set that wants to be together has nobody to join.
+            let first =
+                bonds.affine_to_itself && bonds.affinity.iter().all(|&term| terms.get(term).total == 0);
+            let lonely = |term: &&TermId| !labelled(term) || !first && count(**term).present == 0;
+            if let Some(&term) = bonds.affinity.iter().find(lonely) {
+                return Why::Together(term);
+            }
+        }
+        if self.spread {
+            for (spread, level) in bonds.spread.iter().filter(|spread| spread.hard).zip(levels) {
+                let here = count(spread.term);
+                let after = i64::from(here.present - here.leaving) + i64::from(spread.counts_itself);
+                if terms.value(spread.term, node) == 0 || after - level.lowest > spread.max_skew {
+                    return Why::Spread(spread.term);
+                }
+            }
+        }
+        Why::Fits
+    }
+
+    /// The lowest count among the values that the pod could use at all.
+    fn level(&self, cluster: &Cluster, shape: &Shape, spread: &Spread) -> Level {
+        let terms = &cluster.terms;
+        let mut seen = vec![false; terms.values(spread.term) + 1];
+        let mut lowest = i64::MAX;
+        let mut domains = 0;
+        for node in cluster.nodes.live() {
+            let value = terms.value(spread.term, node);
+            let fact = &cluster.nodes.fact[node];
+            if value == 0 || seen[value as usize] {
+                continue;
+            }
+            let refuses = |taint: &muster_api::core::Taint| {
+                taint.effect != "PreferNoSchedule"
+                    && !shape.spec.tolerations.iter().any(|t| t.tolerates(taint))
+            };
+            if spread.honours_affinity && !attracted(cluster, shape, node)
+                || spread.honours_taints && (fact.cordoned || fact.taints.iter().any(refuses))
+            {
+                continue;
+            }
+            seen[value as usize] = true;
+            domains += 1;
+            let count = terms.count(spread.term, value);
+            lowest = lowest.min(i64::from(count.present - count.leaving));
+        }
+        Level { lowest: if domains < spread.min_domains || lowest == i64::MAX { 0 } else { lowest } }
+    }
+}
+
+struct Level {
+    lowest: i64,
+}
+
+/// Whether node selector and required node affinity want the node.
+fn attracted(cluster: &Cluster, shape: &Shape, node: NodeId) -> bool {
+    let labels = &cluster.nodes.fact[node].labels;
+    let selected = shape.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value));
+    let affinity = shape.spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    let required = affinity.and_then(|affinity| affinity.required.as_ref());
+    selected && required.is_none_or(|required| required.matches(labels, &cluster.nodes.name[node]))
+}
+
+impl Plugin for Predicates {
+    fn filter(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {
+        let shape = &cluster.shapes[shape];
+        let levels: Vec<Level> = match reach {
+            Reach::Node if shape.ports.is_empty() || !self.ports => return,
+            Reach::Cluster if shape.bonds.is_empty() && shape.bonds.matches.is_empty() => return,
+            Reach::Cluster => {
+                let hard = shape.bonds.spread.iter().filter(|spread| spread.hard);
+                hard.map(|spread| self.level(cluster, shape, spread)).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (&node, why) in nodes.iter().zip(why).filter(|(_, why)| **why == Why::Fits) {
+            *why = match reach {
+                Reach::Facts => self.facts(cluster, shape, node),
+                Reach::Node if shape.ports.iter().any(|port| cluster.nodes.port_taken(node, port)) => {
+                    Why::Port
+                }
+                Reach::Node => Why::Fits,
+                Reach::Cluster => self.rules(cluster, shape, node, &levels),
+            };
+        }
+    }
+}

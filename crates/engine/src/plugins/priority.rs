@@ -1,0 +1,28 @@
+//! Higher priority goes first, for gangs and for the pods of a gang.
+
+use std::cmp::Ordering;
+
+use super::Entry;
+use crate::ids::{GangId, PodId};
+use crate::model::Cluster;
+use crate::policy::Plugin;
+
+pub static ENTRY: Entry = Entry {
+    name: "priority",
+    summary: "higher priority first, for gangs and for pods within a gang",
+    arguments: &[],
+    differs: "A gang without a priority class has the cluster's default, else its highest pod priority.",
+    build: |_, _| Box::new(Priority),
+};
+
+struct Priority;
+
+impl Plugin for Priority {
+    fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        cluster.gangs[b].priority.cmp(&cluster.gangs[a].priority)
+    }
+
+    fn pod_order(&self, cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
+        cluster.pods.fact[b].order.cmp(&cluster.pods.fact[a].order)
+    }
+}

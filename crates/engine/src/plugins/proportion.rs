@@ -1,0 +1,179 @@
+//! Queues share the cluster in proportion to their weights; nobody takes more than it deserves.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+
+use super::Entry;
+use crate::admission::Admission;
+use crate::fairshare::{Party, divide};
+use crate::ids::{GangId, QueueId, ResourceId, ShapeId, Table};
+use crate::model::Cluster;
+use crate::policy::{Plugin, Room, Vote};
+use crate::reason::{Lack, Limit, Reason};
+use crate::resources::{Amounts, PODS, Share};
+
+pub static ENTRY: Entry = Entry {
+    name: "proportion",
+    summary: "queues share the cluster in proportion to their weights",
+    arguments: &[],
+    differs: "Shares are divided per resource in whole units, so that no GPU is left over by rounding. Unset \
+              resources of `capability` are unlimited.",
+    build: |_, _| Box::new(Proportion::default()),
+};
+
+#[derive(Default)]
+struct Proportion {
+    /// What each queue deserves, as of the given number of events.
+    deserved: RefCell<Option<(u64, Table<QueueId, Amounts>)>>,
+}
+
+impl Proportion {
+    fn deserved(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
+        let mut kept = self.deserved.borrow_mut();
+        match &*kept {
+            Some((events, table)) if *events == cluster.events && table.len() == cluster.queues.len() => {}
+            _ => *kept = Some((cluster.events, divide_cluster(cluster))),
+        }
+        let (_, table) = kept.as_ref().expect("just computed");
+        table[queue].get(resource)
+    }
+}
+
+fn divide_cluster(cluster: &Cluster) -> Table<QueueId, Amounts> {
+    let mut asked: Table<QueueId, Amounts> = Table::default();
+    asked.grow(cluster.queues.len(), Amounts::default());
+    let mut served: Vec<QueueId> = Vec::new();
+    for (_, gang) in cluster.gangs.iter() {
+        asked[gang.queue].add_amounts(&gang.requested, 1);
+        served.push(gang.queue);
+    }
+    served.sort_by(|&a, &b| cluster.queues[a].name.cmp(&cluster.queues[b].name));
+    served.dedup();
+    let mut deserved: Table<QueueId, Amounts> = Table::default();
+    deserved.grow(cluster.queues.len(), Amounts::default());
+    for resource in (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS) {
+        let total = cluster.total.get(resource);
+        let parties: Vec<Party> = served
+            .iter()
+            .map(|&queue| {
+                let least = cluster.queues[queue].guarantee.get(resource).unwrap_or(0);
+                let most = asked[queue].get(resource).min(real_capability(cluster, queue, resource));
+                Party { weight: i64::from(cluster.queues[queue].weight), least, most: most.max(least) }
+            })
+            .collect();
+        for (&queue, share) in served.iter().zip(divide(total, &parties)) {
+            deserved[queue].add(resource, share);
+        }
+    }
+    deserved
+}
+
+/// The most a queue may ever use: its capability, and what the guarantees of others leave.
+pub fn real_capability(cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
+    let own = &cluster.queues[queue];
+    let guaranteed: i64 = cluster
+        .queues
+        .iter()
+        .filter(|(id, other)| *id != queue && other.exists)
+        .map(|(_, other)| other.guarantee.get(resource).unwrap_or(0))
+        .sum();
+    let left = if guaranteed > 0 { (cluster.total.get(resource) - guaranteed).max(0) } else { i64::MAX };
+    own.capability.get(resource).unwrap_or(i64::MAX).min(left)
+}
+
+impl Plugin for Proportion {
+    fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
+        let share = |queue| self.deserves(cluster, queue).map_or(Share::ZERO, |(_, share)| share);
+        let priority = |queue: QueueId| cluster.queues[queue].priority;
+        priority(b).cmp(&priority(a)).then_with(|| share(a).cmp(&share(b)))
+    }
+
+    fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
+        let queue = cluster.gangs[gang].queue;
+        vote(cluster, admission, gang, queue, "proportion", |resource| {
+            real_capability(cluster, queue, resource)
+        })
+    }
+
+    fn overused(&self, cluster: &Cluster, queue: QueueId) -> Option<Reason> {
+        let row = &cluster.queues[queue];
+        let mut reached = None;
+        for resource in
+            (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS)
+        {
+            let limit = self.deserved(cluster, queue, resource);
+            let used = row.taken(resource);
+            if used < limit {
+                return None;
+            }
+            if limit > 0 {
+                let lack = Lack { resource, want: 1, used, limit };
+                reached.get_or_insert(lack);
+            }
+        }
+        let lack = reached?;
+        Some(Reason::OverLimit { plugin: "proportion", limit: Limit::Deserved(row.name.clone()), lack })
+    }
+
+    fn may_take(&self, cluster: &Cluster, queue: QueueId, shape: ShapeId, room: Room) -> Result<(), Reason> {
+        for (resource, want) in cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS)
+        {
+            let limit = self.deserved(cluster, queue, resource);
+            let used = counted(cluster, queue, resource, room);
+            if used + want > limit {
+                let lack = Lack { resource, want, used, limit };
+                let limit = Limit::Deserved(cluster.queues[queue].name.clone());
+                return Err(Reason::OverLimit { plugin: "proportion", limit, lack });
+            }
+        }
+        Ok(())
+    }
+
+    fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
+        let mut deserved = Amounts::default();
+        let mut share = Share::ZERO;
+        for resource in
+            (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS)
+        {
+            let amount = self.deserved(cluster, queue, resource);
+            deserved.add(resource, amount);
+            share = share.max(Share::of(cluster.queues[queue].taken(resource), amount));
+        }
+        Some((deserved, share))
+    }
+}
+
+/// What counts against a queue's limit when a pod is placed in this room: what it has, and the larger of what is
+/// still leaving and what waits for that to have left.
+pub fn counted(cluster: &Cluster, queue: QueueId, resource: ResourceId, room: Room) -> i64 {
+    let row = &cluster.queues[queue];
+    let (leaving, promised) = (row.leaving.get(resource), row.nominated.get(resource));
+    row.held.get(resource)
+        + match room {
+            Room::Now => leaving.max(promised),
+            Room::Later => promised,
+            Room::Meanwhile => leaving,
+        }
+}
+
+/// Admits a gang if a queue (its own or one above) can hold what all admitted gangs have and await.
+pub fn vote(
+    cluster: &Cluster,
+    admission: &Admission,
+    gang: GangId,
+    queue: QueueId,
+    plugin: &'static str,
+    limit: impl Fn(ResourceId) -> i64,
+) -> Vote {
+    for (resource, want) in cluster.gangs[gang].awaited() {
+        let used = cluster.queues[queue].taken(resource) + admission.queue[queue].get(resource)
+            - admission.elastic[queue].get(resource);
+        let limit = limit(resource);
+        if want > limit.saturating_sub(used) {
+            let lack = Lack { resource, want, used, limit };
+            let limit = Limit::Capability(cluster.queues[queue].name.clone());
+            return Vote::Reject(Reason::NotAdmitted { plugin, limit, lack });
+        }
+    }
+    Vote::Permit
+}

@@ -1,0 +1,42 @@
+//! Admits gangs only as far as the ResourceQuotas of their namespace reach.
+
+use super::Entry;
+use crate::admission::Admission;
+use crate::ids::GangId;
+use crate::model::Cluster;
+use crate::policy::{Plugin, Vote};
+use crate::reason::{Lack, Limit, Reason};
+
+pub static ENTRY: Entry = Entry {
+    name: "resourcequota",
+    summary: "admits gangs only within the ResourceQuotas of their namespace",
+    arguments: &[],
+    differs: "Usage is what the pods of the namespace hold on nodes and what admitted gangs await, not \
+              `status.used`, which counts pending pods that are asked about a second time. Quotas with scopes are \
+              left out.",
+    build: |_, _| Box::new(ResourceQuota),
+};
+
+struct ResourceQuota;
+
+impl Plugin for ResourceQuota {
+    fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
+        let row = &cluster.gangs[gang];
+        let space = &cluster.spaces[row.space];
+        for (resource, want) in row.awaited() {
+            let used = space.held.get(resource) + admission.space[row.space].get(resource);
+            for limit in space.quotas.iter().filter_map(|(_, hard)| hard.get(resource)) {
+                if used + want > limit {
+                    let lack = Lack { resource, want, used, limit };
+                    let name = cluster.names.text(space.name).clone();
+                    return Vote::Reject(Reason::NotAdmitted {
+                        plugin: "resourcequota",
+                        limit: Limit::Namespace(name),
+                        lack,
+                    });
+                }
+            }
+        }
+        if space.quotas.is_empty() { Vote::Abstain } else { Vote::Permit }
+    }
+}

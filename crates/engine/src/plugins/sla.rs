@@ -1,0 +1,45 @@
+//! Gangs that have waited as long as they may go first: those whose time is up soonest.
+
+use std::cmp::Ordering;
+
+use muster_api::Time;
+
+use super::{Argument, Entry};
+use crate::ids::GangId;
+use crate::model::Cluster;
+use crate::policy::Plugin;
+
+pub static ENTRY: Entry = Entry {
+    name: "sla",
+    summary: "orders gangs by the time by which they should have started",
+    arguments: &[Argument {
+        name: "sla-waiting-time",
+        default: "",
+        meaning: "how long any gang may wait; a gang's annotation `sla-waiting-time` goes before it",
+    }],
+    differs: "A gang whose time is up goes first, but it never counts as complete while its minimum isn't placed, \
+              and it doesn't overrule a quota at admission.",
+    build: |args, _| Box::new(Sla { wait: args.duration_ms("sla-waiting-time", None) }),
+};
+
+struct Sla {
+    wait: Option<i64>,
+}
+
+impl Sla {
+    fn deadline(&self, cluster: &Cluster, gang: GangId) -> Option<Time> {
+        let gang = &cluster.gangs[gang];
+        gang.sla_wait.or(self.wait).map(|wait| gang.created.plus_ms(wait))
+    }
+}
+
+impl Plugin for Sla {
+    fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        match (self.deadline(cluster, a), self.deadline(cluster, b)) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => Ordering::Equal,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The configured plugins as one policy. A plugin answers questions; how many answers become one is written here
+//! once for each kind of question: first difference, all agree, vote, sum.
+
+use std::cmp::Ordering;
+
+use muster_api::Time;
+
+use crate::admission::Admission;
+use crate::ids::{GangId, NodeId, PodId, QueueId, ShapeId};
+use crate::model::Cluster;
+use crate::reason::{Reason, Why};
+use crate::resources::{Amounts, Share};
+
+/// Which room a placement may use.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Room {
+    /// Free now and promised to nobody: the pod can be bound.
+    Now,
+    /// Free once what is leaving has left: the pod can be promised a place.
+    Later,
+    /// Free now, even if it is promised: the pod is gone before the promise needs it.
+    Meanwhile,
+}
+
+/// How far an answer about a node looks. It says when the answer must be asked for again.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// At what the node says of itself.
+    Facts,
+    /// At what is on the node.
+    Node,
+    /// At what is on other nodes too.
+    Cluster,
+}
+
+/// A vote on letting a gang into the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Vote {
+    Abstain,
+    Permit,
+    Reject(Reason),
+}
+
+/// A scheduling opinion. Every method has a neutral answer; override only what you decide.
+pub trait Plugin: Send {
+    // Order.
+    fn gang_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
+        Ordering::Equal
+    }
+    fn queue_order(&self, _: &Cluster, _a: QueueId, _b: QueueId) -> Ordering {
+        Ordering::Equal
+    }
+    fn pod_order(&self, _: &Cluster, _a: PodId, _b: PodId) -> Ordering {
+        Ordering::Equal
+    }
+
+    // Gates and votes.
+    /// Whether a gang could start if there were room.
+    fn valid(&self, _: &Cluster, _: GangId) -> Result<(), Reason> {
+        Ok(())
+    }
+    /// A gang starts with its whole minimum or not at all.
+    fn gangs_are_whole(&self) -> bool {
+        false
+    }
+    fn enqueue(&self, _: &Cluster, _: &Admission, _: GangId) -> Vote {
+        Vote::Abstain
+    }
+    /// Whether a queue's line is served at all.
+    fn overused(&self, _: &Cluster, _: QueueId) -> Option<Reason> {
+        None
+    }
+    /// Whether a queue may take one more pod of a shape.
+    fn may_take(&self, _: &Cluster, _: QueueId, _: ShapeId, _: Room) -> Result<(), Reason> {
+        Ok(())
+    }
+
+    // Placement.
+    /// Marks the nodes that won't do, among those that still fit.
+    fn filter(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [Why]) {}
+    /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
+    fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
+
+    // Eviction.
+    /// Protects a pod from eviction, with a word for the rule.
+    fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
+        None
+    }
+
+    // Reports.
+    /// The queue's fair share and what it has of it, as this plugin sees them.
+    fn deserves(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
+        None
+    }
+    /// When time alone will change an answer.
+    fn next_change(&self, _: &Cluster, _now: Time) -> Option<Time> {
+        None
+    }
+}
+
+/// Which of a plugin's answers count, as the configuration says. Named after the questions.
+#[derive(Clone, Debug)]
+pub struct Switches {
+    pub gang_order: bool,
+    pub queue_order: bool,
+    pub pod_order: bool,
+    pub ready: bool,
+    pub enqueue: bool,
+    pub overused: bool,
+    pub may_take: bool,
+    pub filter: bool,
+    pub score: bool,
+    pub preemptable: bool,
+    pub reclaimable: bool,
+    pub hierarchy: bool,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        Switches {
+            gang_order: true,
+            queue_order: true,
+            pod_order: true,
+            ready: true,
+            enqueue: true,
+            overused: true,
+            may_take: true,
+            filter: true,
+            score: true,
+            preemptable: true,
+            reclaimable: true,
+            hierarchy: false,
+        }
+    }
+}
+
+pub struct Seat {
+    pub name: &'static str,
+    pub plugin: Box<dyn Plugin>,
+    pub switches: Switches,
+}
+
+/// All plugins, tier after tier.
+#[derive(Default)]
+pub struct Policy {
+    pub seats: Vec<Seat>,
+}
+
+impl Policy {
+    fn asked(&self, switch: fn(&Switches) -> bool) -> impl Iterator<Item = &dyn Plugin> {
+        self.seats.iter().filter(move |seat| switch(&seat.switches)).map(|seat| seat.plugin.as_ref())
+    }
+
+    /// Which gang goes first. Always total.
+    pub fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        let opinions = self.asked(|switches| switches.gang_order);
+        first_difference(opinions.map(|plugin| plugin.gang_order(cluster, a, b))).then_with(|| {
+            let (a, b) = (&cluster.gangs[a], &cluster.gangs[b]);
+            a.created.cmp(&b.created).then_with(|| a.key.cmp(&b.key))
+        })
+    }
+
+    pub fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
+        let opinions = self.asked(|switches| switches.queue_order);
+        first_difference(opinions.map(|plugin| plugin.queue_order(cluster, a, b))).then_with(|| {
+            let (a, b) = (&cluster.queues[a], &cluster.queues[b]);
+            a.created.cmp(&b.created).then_with(|| a.name.cmp(&b.name))
+        })
+    }
+
+    /// Only where a plugin has an opinion; a gang's list is in order otherwise.
+    pub fn pod_order(&self, cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
+        first_difference(
+            self.asked(|switches| switches.pod_order).map(|plugin| plugin.pod_order(cluster, a, b)),
+        )
+    }
+
+    /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
+    pub fn hierarchical(&self) -> bool {
+        self.seats.iter().any(|seat| seat.switches.hierarchy && seat.name == "capacity")
+    }
+
+    pub fn gangs_are_whole(&self) -> bool {
+        self.asked(|switches| switches.ready).any(Plugin::gangs_are_whole)
+    }
+
+    pub fn valid(&self, cluster: &Cluster, gang: GangId) -> Result<(), Reason> {
+        self.asked(|switches| switches.ready).try_for_each(|plugin| plugin.valid(cluster, gang))
+    }
+
+    /// Any reject rejects; all that reject say why.
+    pub fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Result<(), Vec<Reason>> {
+        let votes =
+            self.asked(|switches| switches.enqueue).map(|plugin| plugin.enqueue(cluster, admission, gang));
+        let rejected: Vec<Reason> = votes
+            .filter_map(|vote| match vote {
+                Vote::Reject(reason) => Some(reason),
+                Vote::Abstain | Vote::Permit => None,
+            })
+            .collect();
+        if rejected.is_empty() { Ok(()) } else { Err(rejected) }
+    }
+
+    pub fn overused(&self, cluster: &Cluster, queue: QueueId) -> Option<Reason> {
+        self.asked(|switches| switches.overused).find_map(|plugin| plugin.overused(cluster, queue))
+    }
+
+    pub fn may_take(
+        &self,
+        cluster: &Cluster,
+        queue: QueueId,
+        shape: ShapeId,
+        room: Room,
+    ) -> Result<(), Reason> {
+        self.asked(|switches| switches.may_take)
+            .try_for_each(|plugin| plugin.may_take(cluster, queue, shape, room))
+    }
+
+    pub fn filter(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {
+        for plugin in self.asked(|switches| switches.filter) {
+            plugin.filter(reach, cluster, shape, nodes, why);
+        }
+    }
+
+    pub fn score(
+        &self,
+        reach: Reach,
+        cluster: &Cluster,
+        shape: ShapeId,
+        nodes: &[NodeId],
+        scores: &mut [i64],
+    ) {
+        for plugin in self.asked(|switches| switches.score) {
+            plugin.score(reach, cluster, shape, nodes, scores);
+        }
+    }
+
+    /// The rule that protects a pod from eviction, if any.
+    pub fn protects(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
+        self.asked(|switches| switches.preemptable || switches.reclaimable)
+            .find_map(|plugin| plugin.protects(cluster, pod))
+    }
+
+    pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
+        self.seats.iter().find_map(|seat| seat.plugin.deserves(cluster, queue))
+    }
+
+    pub fn next_change(&self, cluster: &Cluster, now: Time) -> Option<Time> {
+        self.seats.iter().filter_map(|seat| seat.plugin.next_change(cluster, now)).min()
+    }
+}
+
+/// Tiers in order, first difference wins.
+fn first_difference(opinions: impl Iterator<Item = Ordering>) -> Ordering {
+    opinions.into_iter().find(|opinion| opinion.is_ne()).unwrap_or(Ordering::Equal)
+}

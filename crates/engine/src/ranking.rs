@@ -1,0 +1,399 @@
+//! The nodes in order for one shape: which fits, and which is best. Kept between gangs and cycles; after a move
+//! only the nodes that it touched are asked again.
+
+use std::ops::Not;
+
+use crate::ids::{NodeId, ResourceId, ShapeId};
+use crate::model::Cluster;
+use crate::policy::{Policy, Reach, Room};
+use crate::reason::{Bar, Histogram, Shown, Why};
+
+/// A node's place: its score high, its rank inverted low, so that the largest is the best and equal scores go to
+/// the lower rank. Zero does not fit.
+type Place = u64;
+
+#[inline]
+fn place(score: i64, rank: u32) -> Place {
+    let score = score.clamp(i64::from(i32::MIN) + 1, i64::from(i32::MAX)) as i32;
+    u64::from((score as u32) ^ (1 << 31)) << 32 | u64::from(rank.not())
+}
+
+pub struct Ranking {
+    room: Room,
+    version: u64,
+    touched: usize,
+    changed: usize,
+    /// By what the nodes say of themselves: asked again only when that changes.
+    facts: Vec<Why>,
+    fact_scores: Vec<i64>,
+    tree: WinnerTree,
+}
+
+impl Ranking {
+    pub fn new(room: Room) -> Ranking {
+        Ranking {
+            room,
+            version: u64::MAX,
+            touched: 0,
+            changed: 0,
+            facts: Vec::new(),
+            fact_scores: Vec::new(),
+            tree: WinnerTree::default(),
+        }
+    }
+
+    /// Brings the order up to date.
+    pub fn refresh(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId) {
+        let logs = cluster.touched.since(self.touched).zip(cluster.changed.since(self.changed));
+        let many = cluster.nodes.name.len() / 2;
+        match logs {
+            Some((touched, changed)) if self.version == cluster.version && touched.len() < many.max(64) => {
+                for &node in changed {
+                    self.ask_facts(cluster, policy, shape, &[node]);
+                    self.rank(cluster, policy, shape, &[node]);
+                }
+                let mut last = None;
+                for &node in touched {
+                    // A move touches its node twice in a row.
+                    if last.replace(node) != Some(node) {
+                        self.rank_one(cluster, policy, shape, node);
+                    }
+                }
+            }
+            Some((_, [])) if self.version == cluster.version => self.rank_all(cluster, policy, shape),
+            _ => {
+                let nodes: Vec<NodeId> = cluster.nodes.name.ids().collect();
+                self.facts = vec![Why::Fits; nodes.len()];
+                self.fact_scores = vec![0; nodes.len()];
+                self.ask_facts(cluster, policy, shape, &nodes);
+                self.rank_all(cluster, policy, shape);
+            }
+        }
+        self.version = cluster.version;
+        self.touched = cluster.touched.end();
+        self.changed = cluster.changed.end();
+    }
+
+    fn ask_facts(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId]) {
+        let state = |&node: &NodeId| match &cluster.nodes.fact[node] {
+            fact if !fact.live => Why::Gone,
+            fact if !fact.ready => Why::NotReady,
+            _ => Why::Fits,
+        };
+        let mut why: Vec<Why> = nodes.iter().map(state).collect();
+        let mut scores = vec![0; nodes.len()];
+        policy.filter(Reach::Facts, cluster, shape, nodes, &mut why);
+        policy.score(Reach::Facts, cluster, shape, nodes, &mut scores);
+        for ((&node, why), score) in nodes.iter().zip(why).zip(scores) {
+            self.facts[usize::from(node)] = why;
+            self.fact_scores[usize::from(node)] = score;
+        }
+    }
+
+    fn rank_all(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId) {
+        let fits = self.scan(cluster, shape);
+        let fitting: Vec<NodeId> =
+            fits.iter().enumerate().filter(|(_, fits)| **fits).map(|(n, _)| n.into()).collect();
+        self.tree.clear(fits.len());
+        for (node, place) in self.places(cluster, policy, shape, &fitting) {
+            self.tree.put(node.into(), place);
+        }
+        self.tree.play();
+    }
+
+    /// The kernel: one pass over the columns of the requested resources.
+    fn scan(&self, cluster: &Cluster, shape: ShapeId) -> Vec<bool> {
+        let mut fits: Vec<bool> = self.facts.iter().map(|&why| why == Why::Fits).collect();
+        let nodes = &cluster.nodes;
+        for (resource, want) in cluster.shapes[shape].request.iter() {
+            let idle = nodes.idle[resource].rows();
+            if self.room != Room::Later {
+                for (fits, &idle) in fits.iter_mut().zip(idle) {
+                    *fits &= idle >= want;
+                }
+            }
+            if counts_promises(cluster, self.room) {
+                let (releasing, nominated) =
+                    (nodes.releasing[resource].rows(), nodes.nominated[resource].rows());
+                for (((fits, idle), releasing), nominated) in
+                    fits.iter_mut().zip(idle).zip(releasing).zip(nominated)
+                {
+                    *fits &= idle + releasing - nominated >= want;
+                }
+            }
+        }
+        fits
+    }
+
+    fn rank(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId]) {
+        for &node in nodes {
+            self.rank_one(cluster, policy, shape, node);
+        }
+    }
+
+    fn rank_one(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) {
+        let fits =
+            self.facts[usize::from(node)] == Why::Fits && short_of(cluster, shape, node, self.room).is_none();
+        let place = if fits { self.place_of(cluster, policy, shape, node) } else { 0 };
+        self.tree.set(node.into(), place);
+    }
+
+    fn place_of(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> Place {
+        if !cluster.shapes[shape].ports.is_empty() {
+            let mut why = [Why::Fits];
+            policy.filter(Reach::Node, cluster, shape, &[node], &mut why);
+            if why[0] != Why::Fits {
+                return 0;
+            }
+        }
+        let mut score = [self.fact_scores[usize::from(node)]];
+        policy.score(Reach::Node, cluster, shape, &[node], &mut score);
+        place(score[0], cluster.nodes.rank[node])
+    }
+
+    /// The places of nodes that have the room.
+    fn places(
+        &self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        nodes: &[NodeId],
+    ) -> Vec<(NodeId, Place)> {
+        let mut why = vec![Why::Fits; nodes.len()];
+        policy.filter(Reach::Node, cluster, shape, nodes, &mut why);
+        let mut scores: Vec<i64> = nodes.iter().map(|&node| self.fact_scores[usize::from(node)]).collect();
+        policy.score(Reach::Node, cluster, shape, nodes, &mut scores);
+        let ranked = nodes.iter().zip(why).zip(scores).filter(|((_, why), _)| *why == Why::Fits);
+        ranked.map(|((&node, _), score)| (node, place(score, cluster.nodes.rank[node]))).collect()
+    }
+
+    /// The best node, for a shape that no rule between pods concerns.
+    pub fn best(&self, cluster: &Cluster) -> Option<NodeId> {
+        self.node_at(cluster, self.tree.best())
+    }
+
+    fn node_at(&self, cluster: &Cluster, place: Place) -> Option<NodeId> {
+        (place != 0).then(|| cluster.nodes.by_rank[(place as u32).not() as usize])
+    }
+
+    /// The best node, asking every node that has room about the pods on other nodes too.
+    pub fn best_among(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Option<NodeId> {
+        let leaves = self.tree.leaves();
+        let nodes: Vec<NodeId> = leaves
+            .iter()
+            .enumerate()
+            .filter(|(_, place)| **place != 0)
+            .map(|(node, _)| node.into())
+            .collect();
+        let mut why = vec![Why::Fits; nodes.len()];
+        policy.filter(Reach::Cluster, cluster, shape, &nodes, &mut why);
+        let nodes: Vec<NodeId> =
+            nodes.into_iter().zip(why).filter(|(_, why)| *why == Why::Fits).map(|(node, _)| node).collect();
+        let mut scores = vec![0; nodes.len()];
+        policy.score(Reach::Cluster, cluster, shape, &nodes, &mut scores);
+        let best = nodes.iter().zip(scores).map(|(&node, score)| {
+            let local = i64::from(((leaves[usize::from(node)] >> 32) as u32 ^ (1 << 31)) as i32);
+            place(local + score, cluster.nodes.rank[node])
+        });
+        self.node_at(cluster, best.max().unwrap_or(0))
+    }
+
+    /// Whether one particular node would do.
+    pub fn admits(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> bool {
+        let mut why = [if self.tree.leaves()[usize::from(node)] == 0 { Why::Gone } else { Why::Fits }];
+        if why[0] == Why::Fits {
+            policy.filter(Reach::Cluster, cluster, shape, &[node], &mut why);
+        }
+        why[0] == Why::Fits
+    }
+
+    /// Why each node does or doesn't do, as of now.
+    pub fn histogram(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Histogram {
+        let nodes: Vec<NodeId> = cluster.nodes.live().collect();
+        let mut why: Vec<Why> = nodes
+            .iter()
+            .map(|&node| match self.facts[usize::from(node)] {
+                Why::Fits => short_of(cluster, shape, node, self.room).map_or(Why::Fits, Why::Short),
+                known => known,
+            })
+            .collect();
+        policy.filter(Reach::Node, cluster, shape, &nodes, &mut why);
+        policy.filter(Reach::Cluster, cluster, shape, &nodes, &mut why);
+        let mut histogram = Histogram { nodes: nodes.len() as u32, ..Histogram::default() };
+        for (&node, why) in nodes.iter().zip(why) {
+            if why == Why::Fits {
+                histogram.fit += 1;
+                continue;
+            }
+            let shown = self.shown(cluster, shape, node, why);
+            match histogram.bars.iter_mut().find(|bar| bar.why.joins(&shown)) {
+                Some(bar) => {
+                    bar.nodes += 1;
+                    bar.why.widen(&shown);
+                }
+                None => histogram.bars.push(Bar { nodes: 1, why: shown }),
+            }
+        }
+        histogram.bars.sort_by_key(|bar| std::cmp::Reverse(bar.nodes));
+        histogram
+    }
+
+    fn shown(&self, cluster: &Cluster, shape: ShapeId, node: NodeId, why: Why) -> Shown {
+        match why {
+            Why::Short(resource) => Shown::Short {
+                resource,
+                want: cluster.request_of(shape, resource),
+                best: free(cluster, resource, node, self.room),
+            },
+            Why::Tainted => {
+                let tolerations = &cluster.shapes[shape].spec.tolerations;
+                let taint = cluster.nodes.fact[node].taints.iter().find(|taint| {
+                    taint.effect != "PreferNoSchedule" && !tolerations.iter().any(|t| t.tolerates(taint))
+                });
+                Shown::Tainted(taint.map(|taint| taint.key.clone()).unwrap_or_default())
+            }
+            Why::Together(term) | Why::Apart(term) | Why::Avoided(term) | Why::Spread(term) => {
+                Shown::Rule(why, cluster.terms.key_name(term).to_owned())
+            }
+            _ => Shown::Plain(why),
+        }
+    }
+}
+
+/// What a node has of a resource for a pod that is placed in this room.
+fn free(cluster: &Cluster, resource: ResourceId, node: NodeId, room: Room) -> i64 {
+    let (now, later) = (cluster.nodes.idle[resource][node], cluster.nodes.future_idle(resource, node));
+    match room {
+        Room::Now => now.min(later),
+        Room::Later => later,
+        Room::Meanwhile => now,
+    }
+}
+
+/// Whether promised room is out of bounds (and there is any).
+fn counts_promises(cluster: &Cluster, room: Room) -> bool {
+    room == Room::Later || room == Room::Now && cluster.nominations > 0
+}
+
+/// The first resource that the node lacks, scarce ones first.
+#[inline]
+fn short_of(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Option<ResourceId> {
+    let promised = counts_promises(cluster, room);
+    let lacks = |resource: ResourceId, want: i64| {
+        room != Room::Later && cluster.nodes.idle[resource][node] < want
+            || promised && cluster.nodes.future_idle(resource, node) < want
+    };
+    cluster.shapes[shape]
+        .request
+        .iter()
+        .find(|&(resource, want)| lacks(resource, want))
+        .map(|(resource, _)| resource)
+}
+
+impl Shown {
+    fn joins(&self, other: &Shown) -> bool {
+        match (self, other) {
+            (Shown::Short { resource: a, .. }, Shown::Short { resource: b, .. }) => a == b,
+            _ => self == other,
+        }
+    }
+
+    fn widen(&mut self, other: &Shown) {
+        if let (Shown::Short { best, .. }, Shown::Short { best: another, .. }) = (self, other) {
+            *best = (*best).max(*another);
+        }
+    }
+}
+
+/// A tournament over all nodes with four in a match: the best is at the top, and one change costs one way up.
+#[derive(Default)]
+struct WinnerTree {
+    /// The leaves first, then each level of winners, up to one.
+    levels: Vec<Vec<Place>>,
+    len: usize,
+}
+
+impl WinnerTree {
+    const FAN: usize = 4;
+
+    fn clear(&mut self, len: usize) {
+        let mut size = len.max(1).next_multiple_of(Self::FAN);
+        self.len = len;
+        self.levels.clear();
+        self.levels.push(vec![0; size]);
+        while size > 1 {
+            size = size.div_ceil(Self::FAN);
+            let padded = if size > 1 { size.next_multiple_of(Self::FAN) } else { 1 };
+            self.levels.push(vec![0; padded]);
+            size = padded;
+        }
+    }
+
+    /// Sets a leaf without playing; [`WinnerTree::play`] follows.
+    fn put(&mut self, leaf: usize, place: Place) {
+        self.levels[0][leaf] = place;
+    }
+
+    fn play(&mut self) {
+        for level in 1..self.levels.len() {
+            let (below, above) = self.levels.split_at_mut(level);
+            for (winner, group) in above[0].iter_mut().zip(below[level - 1].chunks_exact(Self::FAN)) {
+                *winner = *group.iter().max().expect("four in a match");
+            }
+        }
+    }
+
+    fn set(&mut self, leaf: usize, place: Place) {
+        if self.levels[0][leaf] == place {
+            return;
+        }
+        self.levels[0][leaf] = place;
+        let mut index = leaf;
+        for level in 1..self.levels.len() {
+            index /= Self::FAN;
+            let group = &self.levels[level - 1][index * Self::FAN..(index + 1) * Self::FAN];
+            let winner = *group.iter().max().expect("four in a match");
+            if std::mem::replace(&mut self.levels[level][index], winner) == winner {
+                return;
+            }
+        }
+    }
+
+    fn best(&self) -> Place {
+        self.levels.last().and_then(|top| top.first()).copied().unwrap_or(0)
+    }
+
+    fn leaves(&self) -> &[Place] {
+        self.levels.first().map_or(&[], |leaves| &leaves[..self.len])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_winner_is_the_maximum_after_any_changes() {
+        for len in [1, 2, 4, 5, 17, 64, 333] {
+            let mut tree = WinnerTree::default();
+            tree.clear(len);
+            let mut plain = vec![0u64; len];
+            let mut seed = 7u64;
+            for _ in 0..500 {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let (leaf, value) = (seed as usize % len, seed >> 40);
+                tree.set(leaf, value);
+                plain[leaf] = value;
+                assert_eq!(tree.best(), *plain.iter().max().unwrap());
+            }
+            assert_eq!(tree.leaves(), plain);
+        }
+    }
+
+    #[test]
+    fn a_higher_score_wins_and_equal_scores_go_to_the_lower_rank() {
+        assert!(place(-1, 0) < place(0, 9));
+        assert!(place(5, 3) > place(5, 4));
+        assert!(place(i64::MIN, u32::MAX) > 0);
+    }
+}

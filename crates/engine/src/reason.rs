@@ -1,0 +1,180 @@
+//! Why something waits: data with the numbers of that moment. Text is made in `explain.rs` alone.
+
+use std::sync::Arc;
+
+use muster_api::{QueueState, Time};
+
+use crate::ids::{ResourceId, TermId};
+use crate::model::queues::BrokenLine;
+
+/// The step that stopped a gang.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// Something that it names is missing or refused.
+    Reference,
+    /// Not let into the line.
+    Admission,
+    /// The gang itself is not complete.
+    Gang,
+    /// Its queue may not take more.
+    Quota,
+    /// Another gang of the queue goes first.
+    Order,
+    /// No room on the nodes.
+    Nodes,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    GroupMissing {
+        group: Arc<str>,
+    },
+    QueueMissing {
+        queue: Arc<str>,
+    },
+    QueueClosed {
+        queue: Arc<str>,
+        state: QueueState,
+    },
+    QueueBroken {
+        queue: Arc<str>,
+        line: BrokenLine,
+    },
+    QueueHasChildren {
+        queue: Arc<str>,
+    },
+    ResourceClaims {
+        pod: Arc<str>,
+    },
+    NotAdmitted {
+        plugin: &'static str,
+        limit: Limit,
+        lack: Lack,
+    },
+    /// An older gang of the fifo queue waits for its admission.
+    NotAdmittedBehind {
+        head: Arc<str>,
+    },
+    GaveAdmissionBack {
+        after_ms: i64,
+    },
+    NotEnoughPods {
+        have: u32,
+        need: u32,
+        gated: u32,
+    },
+    NotEnoughOfRole {
+        role: Arc<str>,
+        have: u32,
+        need: u32,
+    },
+    OverLimit {
+        plugin: &'static str,
+        limit: Limit,
+        lack: Lack,
+    },
+    Behind {
+        head: Arc<str>,
+        waited_ms: Option<i64>,
+    },
+    Backoff {
+        until: Time,
+        failures: u32,
+    },
+    /// Its places are promised; what is there must leave first.
+    Promised {
+        places: u32,
+    },
+    NoNodes {
+        placed: u32,
+        wanted: u32,
+        pod: Arc<str>,
+        histogram: Histogram,
+    },
+}
+
+/// Whose limit is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Limit {
+    Cluster,
+    Capability(Arc<str>),
+    Deserved(Arc<str>),
+    Namespace(Arc<str>),
+}
+
+/// One dimension that is short.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Lack {
+    pub resource: ResourceId,
+    pub want: i64,
+    pub used: i64,
+    pub limit: i64,
+}
+
+/// Why each node of the cluster does not do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    pub nodes: u32,
+    pub fit: u32,
+    /// Most nodes first.
+    pub bars: Vec<Bar>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bar {
+    pub nodes: u32,
+    pub why: Shown,
+}
+
+/// A [`Why`] as it is shown, with what is known of all nodes that share it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    Short { resource: ResourceId, want: i64, best: i64 },
+    Tainted(String),
+    Rule(Why, String),
+    Plain(Why),
+}
+
+/// Why one node does not do for a pod. Small, because there is one per node and shape.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    Fits,
+    Gone,
+    NotReady,
+    Cordoned,
+    Tainted,
+    /// Node selector or node affinity.
+    Affinity,
+    Volume,
+    ClaimMissing,
+    NodeGroup,
+    Port,
+    Short(ResourceId),
+    /// Pods that it wants to be with are elsewhere.
+    Together(TermId),
+    /// Pods that it avoids are there.
+    Apart(TermId),
+    /// Pods there avoid it.
+    Avoided(TermId),
+    Spread(TermId),
+}
+
+impl Reason {
+    pub fn stage(&self) -> Stage {
+        match self {
+            Reason::GroupMissing { .. }
+            | Reason::QueueMissing { .. }
+            | Reason::QueueClosed { .. }
+            | Reason::QueueBroken { .. }
+            | Reason::QueueHasChildren { .. }
+            | Reason::ResourceClaims { .. } => Stage::Reference,
+            Reason::NotAdmitted { .. }
+            | Reason::NotAdmittedBehind { .. }
+            | Reason::GaveAdmissionBack { .. } => Stage::Admission,
+            Reason::NotEnoughPods { .. } | Reason::NotEnoughOfRole { .. } => Stage::Gang,
+            Reason::OverLimit { .. } => Stage::Quota,
+            Reason::Behind { .. } | Reason::Backoff { .. } => Stage::Order,
+            Reason::NoNodes { .. } | Reason::Promised { .. } => Stage::Nodes,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A set of moves that happen together or not at all. Undo is the same move backwards, through the same code, so
+//! there is no second path to get wrong. Dropping an uncommitted transaction undoes it.
+
+use std::ops::Deref;
+
+use rustc_hash::FxHashSet;
+
+use crate::ids::{NodeId, PodId};
+use crate::model::Cluster;
+use crate::model::pods::PodState;
+
+/// One change of a pod's state.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub pod: PodId,
+    pub from: PodState,
+    pub to: PodState,
+}
+
+#[derive(Copy, Clone, Debug)]
+pub struct Mark(usize);
+
+#[must_use = "dropping a transaction undoes it"]
+pub struct Txn<'c> {
+    cluster: &'c mut Cluster,
+    log: Vec<Move>,
+}
+
+/// Readers see trial state without knowing that it is a trial.
+impl Deref for Txn<'_> {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        self.cluster
+    }
+}
+
+impl<'c> Txn<'c> {
+    pub fn begin(cluster: &'c mut Cluster) -> Txn<'c> {
+        Txn { cluster, log: Vec::new() }
+    }
+
+    /// Binds the pod to the node, now.
+    pub fn allocate(&mut self, pod: PodId, node: NodeId) {
+        self.step(pod, PodState::Allocated(node));
+    }
+
+    /// Promises the pod a place on the node.
+    pub fn nominate(&mut self, pod: PodId, node: NodeId) {
+        self.step(pod, PodState::Nominated(node));
+    }
+
+    /// Asks the pod to leave its node.
+    pub fn evict(&mut self, pod: PodId) {
+        let node = self.pods.state[pod].node().expect("only a pod on a node can be evicted");
+        self.step(pod, PodState::Releasing(node));
+    }
+
+    /// Takes a promise back.
+    pub fn release(&mut self, pod: PodId) {
+        self.step(pod, PodState::Pending);
+    }
+
+    fn step(&mut self, pod: PodId, to: PodState) {
+        let from = self.cluster.set(pod, to);
+        self.log.push(Move { pod, from, to });
+    }
+
+    pub fn mark(&self) -> Mark {
+        Mark(self.log.len())
+    }
+
+    pub fn rewind(&mut self, mark: Mark) {
+        while self.log.len() > mark.0 {
+            let Move { pod, from, .. } = self.log.pop().expect("longer than the mark");
+            self.cluster.set(pod, from);
+        }
+    }
+
+    /// The moves since a mark, to be made again later.
+    pub fn since(&self, mark: Mark) -> Vec<Move> {
+        self.log[mark.0..].to_vec()
+    }
+
+    pub fn replay(&mut self, moves: &[Move]) {
+        for step in moves {
+            self.step(step.pod, step.to);
+        }
+    }
+
+    /// Keeps what was done and returns the net moves in the order of the decisions: a pod that moved and came
+    /// back is not among them, one that moved twice is there once.
+    pub fn commit(mut self) -> Vec<Move> {
+        let log = std::mem::take(&mut self.log);
+        let mut seen = FxHashSet::default();
+        log.iter()
+            .filter(|step| seen.insert(step.pod))
+            .map(|step| Move { to: self.pods.state[step.pod], ..*step })
+            .filter(|step| step.from != step.to)
+            .collect()
+    }
+}
+
+impl Drop for Txn<'_> {
+    fn drop(&mut self) {
+        self.rewind(Mark(0));
+    }
+}

@@ -1,0 +1,10 @@
+//! One file a command.
+
+pub mod bench;
+pub mod check;
+pub mod completions;
+pub mod crds;
+pub mod explain;
+pub mod generate;
+pub mod plugins;
+pub mod simulate;

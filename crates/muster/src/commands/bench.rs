@@ -1,0 +1,6 @@
+use crate::failure::Failure;
+#[derive(clap::Args)]
+pub struct BenchArgs {}
+pub fn run(_: BenchArgs) -> Result<(), Failure> {
+    Ok(())
+}

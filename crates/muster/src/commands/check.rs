@@ -1,0 +1,31 @@
+//! `muster check`
+
+use std::io::Write;
+
+use clap::Args;
+use muster_engine::explain::counted;
+
+use super::simulate::wall_clock;
+use crate::failure::Failure;
+use crate::input::InputArgs;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  muster check -f manifests/
+  muster check -f jobs.yaml --config volcano-scheduler.conf")]
+pub struct CheckArgs {
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub fn run(args: CheckArgs) -> Result<(), Failure> {
+    let loaded = args.input.load(wall_clock())?;
+    let mut out = anstream::stdout();
+    for note in &loaded.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    let objects: Vec<String> =
+        loaded.counts.iter().map(|(kind, count)| counted(*count as u64, kind)).collect();
+    let objects = if objects.is_empty() { "no objects".into() } else { objects.join(", ") };
+    Ok(writeln!(out, "no errors: {objects}")?)
+}

@@ -1,0 +1,37 @@
+//! `muster crds`
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+
+use crate::failure::Failure;
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  muster crds | kubectl apply -f -")]
+pub struct CrdsArgs {
+    #[arg(short, long, value_enum, default_value_t = Format::Yaml)]
+    output: Format,
+}
+
+#[derive(Copy, Clone, ValueEnum)]
+enum Format {
+    Yaml,
+    Json,
+}
+
+pub fn run(args: CrdsArgs) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    for crd in muster_api::crds() {
+        match args.output {
+            Format::Yaml => {
+                let text = serde_saphyr::to_string(&crd).map_err(|error| Failure::Work(error.to_string()))?;
+                write!(out, "---\n{text}")?;
+            }
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut out, &crd).map_err(std::io::Error::from)?;
+                writeln!(out)?;
+            }
+        }
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,70 @@
+//! `muster plugins`: the registry as the table of `docs/plugins.md`.
+
+use std::io::Write;
+
+use clap::Args;
+use muster_engine::plugins::{Argument, PLUGINS, VOLCANO_ONLY};
+use muster_engine::{ACTIONS, NOT_BUILT};
+
+use crate::failure::Failure;
+
+#[derive(Args)]
+pub struct PluginsArgs {}
+
+pub fn run(_: PluginsArgs) -> Result<(), Failure> {
+    Ok(std::io::stdout().write_all(page().as_bytes())?)
+}
+
+/// The whole page, in Markdown.
+pub fn page() -> String {
+    let mut page = String::from(
+        "# Plugins and actions\n\n<!-- Made by `muster plugins` from the registry; a test compares them. -->\n\n\
+         ## Plugins\n\n| plugin | what it does | where it differs from Volcano, on purpose |\n|---|---|---|\n",
+    );
+    for entry in PLUGINS {
+        page += &format!("| `{}` | {} | {} |\n", entry.name, entry.summary, dash(entry.differs));
+    }
+    page += "\n## Arguments of plugins\n\n| plugin | argument | default | meaning |\n|---|---|---|---|\n";
+    for entry in PLUGINS {
+        page += &arguments(entry.name, entry.arguments);
+    }
+    page += &format!(
+        "\nKnown from Volcano and not built (yet), ignored with a warning: {}.\n",
+        VOLCANO_ONLY.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    );
+    page += "\n## Actions\n\n| action | what it does |\n|---|---|\n";
+    for action in ACTIONS {
+        page += &format!("| `{}` | {} |\n", action.name, action.summary);
+    }
+    page += "\n## Arguments of actions\n\n| action | argument | default | meaning |\n|---|---|---|---|\n";
+    for action in ACTIONS {
+        page += &arguments(action.name, action.arguments);
+    }
+    page += &format!(
+        "\nNot built (yet), ignored with a warning: {}.\n",
+        NOT_BUILT.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    );
+    page
+}
+
+fn arguments(owner: &str, arguments: &[Argument]) -> String {
+    let line = |a: &Argument| {
+        let default = if a.default.is_empty() { "–".to_owned() } else { format!("`{}`", a.default) };
+        format!("| `{owner}` | `{}` | {default} | {} |\n", a.name, a.meaning)
+    };
+    arguments.iter().map(line).collect()
+}
+
+fn dash(text: &str) -> &str {
+    if text.is_empty() { "–" } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_page_in_docs_is_what_the_registry_says() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plugins.md");
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(written == super::page(), "write it anew with: cargo run -- plugins > docs/plugins.md");
+    }
+}

@@ -1,0 +1,144 @@
+//! `muster simulate`
+
+use std::io::{IsTerminal, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+use muster_api::Time;
+use muster_api::keys::SCHEDULER_NAMES;
+use muster_engine::Engine;
+use muster_sim::{Options, Simulation, Until, chaos};
+
+use crate::failure::Failure;
+use crate::input::InputArgs;
+use crate::render;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  muster simulate -f examples/first-gang
+  muster simulate -f cluster.yaml -f jobs.yaml --until-stable
+  kubectl get nodes,pods,podgroups,queues -A -o yaml | muster simulate -f - -o json
+  muster generate cluster --nodes 100 > c.yaml; muster generate workload --gangs 200 > w.yaml
+  muster simulate -f c.yaml -f w.yaml --arrivals --now 2026-01-05T00:00:00Z --until-stable")]
+pub struct SimulateArgs {
+    #[command(flatten)]
+    input: InputArgs,
+    /// How many cycles to run, one second apart
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "until_stable")]
+    cycles: u64,
+    /// Run until nothing is planned any more and no pod will end
+    #[arg(long)]
+    until_stable: bool,
+    /// The time of the first cycle, for example 2026-11-15T00:00:00Z [default: the wall clock]
+    #[arg(long, value_name = "TIME", value_parser = Time::parse)]
+    now: Option<Time>,
+    /// Objects with a creationTimestamp after --now arrive then, instead of being there from the start
+    #[arg(long)]
+    arrivals: bool,
+    /// Evicted pods are not recreated as pending
+    #[arg(long)]
+    no_recreate: bool,
+    /// Also show what happens to each gang and pod
+    #[arg(long)]
+    events: bool,
+    #[arg(short, long, value_enum, default_value_t = Format::Table)]
+    output: Format,
+    /// Run a seeded history of arrivals, deletions, node losses, faulty events and writes, and restarts on these
+    /// manifests, and check every invariant after every step
+    #[arg(long)]
+    chaos: bool,
+    /// The seed of the history
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "chaos")]
+    seed: u64,
+    /// How many steps the history has
+    #[arg(long, value_name = "M", default_value_t = 200, requires = "chaos")]
+    steps: u64,
+}
+
+#[derive(Copy, Clone, PartialEq, ValueEnum)]
+pub enum Format {
+    /// The story, then gangs, queues and a map, in 80 columns
+    Table,
+    /// The same with more columns, as wide as the terminal
+    Wide,
+    Json,
+    Yaml,
+}
+
+/// The wall clock, in whole seconds so that the output can repeat it.
+pub fn wall_clock() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time(since.as_secs() as i64 * 1000)
+}
+
+pub fn scheduler_names() -> Vec<String> {
+    SCHEDULER_NAMES.iter().map(ToString::to_string).collect()
+}
+
+pub fn run(args: SimulateArgs) -> Result<(), Failure> {
+    let now = args.now.unwrap_or_else(wall_clock);
+    let loaded = args.input.load(now)?;
+    for note in &loaded.notes {
+        anstream::eprintln!("note: {note}");
+    }
+    if args.chaos {
+        return run_chaos(&args, loaded.world);
+    }
+    let options = Options {
+        until: if args.until_stable { Until::Stable } else { Until::Cycles(args.cycles) },
+        recreate: !args.no_recreate,
+        events: args.events,
+        arrivals: args.arrivals,
+        check: false,
+    };
+    let engine = Engine::new(loaded.config, scheduler_names());
+    let mut simulation = Simulation::new(loaded.world, engine, options);
+    let bar = render::progress::Bar::new(args.output != Format::Json && args.output != Format::Yaml);
+    let result = simulation.run(|progress| bar.show(&progress));
+    bar.done();
+    result.map_err(Failure::Work)?;
+    match args.output {
+        Format::Json => print_json(&simulation.report),
+        Format::Yaml => print_yaml(&simulation.report),
+        Format::Table => render::story::print(&simulation, false),
+        Format::Wide => render::story::print(&simulation, true),
+    }
+}
+
+fn run_chaos(args: &SimulateArgs, world: muster_sim::World) -> Result<(), Failure> {
+    let input = args.input.clone();
+    let config = move || input.reload_config();
+    let bar = render::progress::Bar::new(true);
+    let history = chaos::run(world, &config, args.seed, args.steps, |progress| bar.show(&progress));
+    bar.done();
+    let history = history.map_err(|broken| {
+        Failure::Work(format!(
+            "seed {}, step {}: {}\nrun it again with: muster simulate --chaos --seed {} --steps {}",
+            args.seed, broken.step, broken.what, args.seed, broken.step
+        ))
+    })?;
+    match args.output {
+        Format::Json => print_json(&history),
+        Format::Yaml => print_yaml(&history),
+        _ => Ok(writeln!(anstream::stdout(), "{history}")?),
+    }
+}
+
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let done = if std::io::stdout().is_terminal() {
+        serde_json::to_writer_pretty(&mut out, value)
+    } else {
+        serde_json::to_writer(&mut out, value)
+    };
+    done.map_err(std::io::Error::from)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
+}
+
+pub fn print_yaml(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_saphyr::to_string(value).map_err(|error| Failure::Work(error.to_string()))?;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,54 @@
+//! The `muster` command.
+
+mod commands;
+mod failure;
+mod input;
+mod render;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+
+/// A batch scheduler for Kubernetes: whole gangs or nothing.
+#[derive(Parser)]
+#[command(name = "muster", version, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Schedule manifests in an embedded cluster and show what happens
+    Simulate(commands::simulate::SimulateArgs),
+    /// Say why a pod, gang or queue is as it is
+    Explain(commands::explain::ExplainArgs),
+    /// Check manifests and configuration without scheduling
+    Check(commands::check::CheckArgs),
+    /// Make manifests for clusters and workloads
+    Generate(commands::generate::GenerateArgs),
+    /// Measure the scheduler on this machine
+    Bench(commands::bench::BenchArgs),
+    /// Print the CustomResourceDefinitions
+    Crds(commands::crds::CrdsArgs),
+    /// Print the plugins and actions with their arguments
+    Plugins(commands::plugins::PluginsArgs),
+    /// Print a completion script for a shell
+    Completions(commands::completions::CompletionsArgs),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Simulate(args) => commands::simulate::run(args),
+        Command::Explain(args) => commands::explain::run(args),
+        Command::Check(args) => commands::check::run(args),
+        Command::Generate(args) => commands::generate::run(args).map_err(Failure::Work),
+        Command::Bench(args) => commands::bench::run(args),
+        Command::Crds(args) => commands::crds::run(args),
+        Command::Plugins(args) => commands::plugins::run(args),
+        Command::Completions(args) => commands::completions::run::<Cli>(args),
+    };
+    failure::exit(result)
+}

@@ -1,0 +1,13 @@
+//! An embedded cluster with a virtual clock: runs the engine on manifests, generated load and faults.
+
+pub mod bench;
+pub mod chaos;
+pub mod generate;
+pub mod invariants;
+pub mod report;
+mod simulation;
+mod world;
+
+pub use report::Report;
+pub use simulation::{Options, Progress, Simulation, Until};
+pub use world::World;

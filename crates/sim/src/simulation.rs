@@ -1,0 +1,211 @@
+//! Cycle after cycle on the virtual cluster: the engine plans, the cluster does it, a second passes.
+
+use std::time::Instant;
+
+use muster_api::{PodGroupCondition, Time};
+use muster_engine::model::pods::PodState;
+use muster_engine::{Bind, Engine, Event, Plan};
+
+use crate::invariants;
+use crate::report::{CycleLine, EventLine, Placement, Report};
+use crate::world::World;
+
+/// The clock between two cycles.
+const STEP_MS: i64 = 1000;
+
+#[derive(Copy, Clone, Debug)]
+pub enum Until {
+    Cycles(u64),
+    /// Nothing is planned any more and no pod will end.
+    Stable,
+}
+
+#[derive(Copy, Clone, Debug)]
+pub struct Options {
+    pub until: Until,
+    /// Recreate evicted pods as pending.
+    pub recreate: bool,
+    /// Keep a line for everything that happens.
+    pub events: bool,
+    /// Objects whose creationTimestamp is in the future join then.
+    pub arrivals: bool,
+    /// Check every invariant after every cycle.
+    pub check: bool,
+}
+
+/// Told now and then, so that a long run can show how far it is.
+pub struct Progress {
+    pub cycle: u64,
+    pub now: Time,
+    pub bound: usize,
+}
+
+pub struct Simulation {
+    pub world: World,
+    pub engine: Engine,
+    pub report: Report,
+    options: Options,
+    /// Not there yet, by when they come; the next one last.
+    coming: Vec<(Time, Event)>,
+    /// Bound pods' places as they were, for the invariants.
+    cycle: u64,
+}
+
+impl Simulation {
+    pub fn new(world: World, mut engine: Engine, options: Options) -> Simulation {
+        let report = Report::new(world.now);
+        let mut coming = Vec::new();
+        for event in world.list() {
+            match arrival(&event) {
+                Some(time) if options.arrivals && time > world.now => coming.push((time, event)),
+                _ => engine.apply(event),
+            }
+        }
+        coming.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        Simulation { world, engine, report, options, coming, cycle: 0 }
+    }
+
+    /// Runs to the end and concludes the report. An invariant that does not hold is an error.
+    pub fn run(&mut self, mut progress: impl FnMut(Progress)) -> Result<(), String> {
+        loop {
+            let plan = self.step()?;
+            progress(Progress { cycle: self.cycle, now: self.world.now, bound: self.report.binds.len() });
+            match self.options.until {
+                Until::Cycles(cycles) if self.cycle >= cycles => break,
+                Until::Cycles(_) => self.pass(STEP_MS),
+                Until::Stable => match self.next_moment(&plan) {
+                    Some(moment) => self.pass((moment.0 - self.world.now.0).max(STEP_MS)),
+                    None => break,
+                },
+            }
+        }
+        self.report.conclude(&self.engine);
+        Ok(())
+    }
+
+    /// One cycle: plan, and do what was planned.
+    pub fn step(&mut self) -> Result<Plan, String> {
+        self.cycle += 1;
+        let begin = Instant::now();
+        let plan = self.engine.cycle(self.world.now);
+        let duration = begin.elapsed();
+        if self.options.check {
+            invariants::check(&self.engine, &plan)?;
+        }
+        self.report.cycles.push(CycleLine {
+            cycle: self.cycle,
+            now: self.world.now.to_string(),
+            duration_micros: duration.as_micros() as u64,
+            binds: plan.binds.len(),
+            evictions: 0,
+            nominations: plan.nominations.len(),
+        });
+        self.carry_out(&plan);
+        Ok(plan)
+    }
+
+    fn carry_out(&mut self, plan: &Plan) {
+        let name = |engine: &Engine, bind: &Bind| {
+            let cluster = engine.cluster();
+            let pod = &cluster.pods.fact[bind.pod];
+            (pod.key.to_string(), pod.uid.to_string(), cluster.nodes.name[bind.node].to_string())
+        };
+        for bind in &plan.nominations {
+            let (pod, _, node) = name(&self.engine, bind);
+            self.report.nominations.push(Placement { pod, node, cycle: self.cycle });
+        }
+        let mut answers = Vec::new();
+        for bind in &plan.binds {
+            let (pod, uid, node) = name(&self.engine, bind);
+            match self.world.bind(&pod, &uid, &node) {
+                Ok(event) => answers.push(event),
+                Err(cause) => {
+                    answers.push(Event::BindFailed { key: pod.clone(), uid, cause, at: self.world.now })
+                }
+            }
+            self.report.binds.push(Placement { pod, node, cycle: self.cycle });
+        }
+        for &gang in &plan.updates {
+            let gang = &self.engine.cluster().gangs[gang];
+            let condition = gang.condition.scheduled.map(|scheduled| PodGroupCondition {
+                kind: if scheduled { "Scheduled" } else { "Unschedulable" }.into(),
+                status: "True".into(),
+                transition_id: String::new(),
+                last_transition_time: gang.condition.since,
+                reason: gang.condition.reason.clone(),
+                message: gang.condition.message.clone(),
+            });
+            if self.options.events {
+                let text = match &gang.condition.message {
+                    message if message.is_empty() => format!("{:?}", gang.phase),
+                    message => format!("{:?}: {message}", gang.phase),
+                };
+                let line = EventLine { cycle: self.cycle, object: gang.key.to_string(), event: text };
+                self.report.events.push(line);
+            }
+            answers.extend(self.world.report(&gang.key, gang.phase, condition));
+        }
+        for event in answers {
+            self.engine.apply(event);
+        }
+    }
+
+    /// Time goes by: the kubelet works, and what was to come arrives.
+    fn pass(&mut self, milliseconds: i64) {
+        self.world.now = self.world.now.plus_ms(milliseconds);
+        for event in self.world.tick(self.options.recreate) {
+            if self.options.events {
+                self.report.events.extend(event_line(self.cycle, &event));
+            }
+            self.engine.apply(event);
+        }
+        while self.coming.last().is_some_and(|(time, _)| *time <= self.world.now) {
+            let (_, event) = self.coming.pop().expect("looked at");
+            self.engine.apply(event);
+        }
+    }
+
+    /// When something will happen next, if anything will.
+    fn next_moment(&self, plan: &Plan) -> Option<Time> {
+        if !plan.is_empty() || self.unsettled() {
+            return Some(self.world.now.plus_ms(STEP_MS));
+        }
+        let arrival = self.coming.last().map(|(time, _)| *time);
+        let next = [arrival, self.world.next_end()].into_iter().flatten().min();
+        // Time alone matters only while there is something it could help.
+        let waits = self.engine.cluster().gangs.iter().any(|(_, gang)| gang.counts.pending > 0);
+        let wake = plan.wake.filter(|_| waits);
+        [next, wake].into_iter().flatten().min()
+    }
+
+    /// Something is bound but not started, or leaving but not gone.
+    fn unsettled(&self) -> bool {
+        let cluster = self.engine.cluster();
+        cluster.pods.live().any(|pod| match cluster.pods.state[pod] {
+            PodState::Allocated(_) | PodState::Nominated(_) => true,
+            PodState::Releasing(node) => cluster.nodes.fact[node].lets_go(),
+            _ => false,
+        }) || self
+            .world
+            .pods
+            .values()
+            .any(|pod| pod.status.phase == "Pending" && pod.spec.node_name.is_some())
+    }
+}
+
+fn arrival(event: &Event) -> Option<Time> {
+    match event {
+        Event::Pod(pod) => pod.metadata.creation_timestamp,
+        Event::PodGroup(group) => muster_api::core::Meta::from(&group.metadata).creation_timestamp,
+        _ => None,
+    }
+}
+
+fn event_line(cycle: u64, event: &Event) -> Option<EventLine> {
+    let (object, event) = match event {
+        Event::Pod(pod) => (pod.metadata.key(), pod.status.phase.clone()),
+        Event::PodGone { key, .. } => (key.clone(), "Gone".to_owned()),
+        _ => return None,
+    };
+    Some(EventLine { cycle, object, event })
+}

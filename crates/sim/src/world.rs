@@ -1,0 +1,256 @@
+//! The virtual cluster: objects, a clock, and a kubelet that runs what is bound. Every change comes out as an event,
+//! as an API server's watch would tell it.
+
+use std::collections::BTreeMap;
+
+use muster_api::core::{
+    Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PriorityClass, ResourceQuota,
+};
+use muster_api::keys::SIMULATED_DURATION;
+use muster_api::manifest::Object;
+use muster_api::{PodGroup, PodGroupCondition, PodGroupPhase, Queue, Time, parse_duration};
+use muster_engine::Event;
+
+#[derive(Clone, Default)]
+pub struct World {
+    pub now: Time,
+    pub nodes: BTreeMap<String, Node>,
+    pub pods: BTreeMap<String, Pod>,
+    pub groups: BTreeMap<String, PodGroup>,
+    pub queues: BTreeMap<String, Queue>,
+    classes: BTreeMap<String, PriorityClass>,
+    namespaces: BTreeMap<String, Namespace>,
+    quotas: BTreeMap<String, ResourceQuota>,
+    volumes: BTreeMap<String, PersistentVolume>,
+    claims: BTreeMap<String, PersistentVolumeClaim>,
+    /// The version of the newest change, as an API server counts.
+    version: u64,
+    /// Pods that come back under another uid.
+    incarnations: u64,
+}
+
+impl World {
+    pub fn at(now: Time) -> World {
+        World { now, ..World::default() }
+    }
+
+    /// Takes in an object. Kinds that nothing here acts on yet (HyperNode, PodDisruptionBudget) are left out.
+    pub fn insert(&mut self, object: Object) {
+        self.version += 1;
+        let version = self.version.to_string();
+        let key = object.key();
+        let stamp = |meta: &mut Meta| {
+            meta.resource_version = Some(version.clone());
+            if meta.uid.is_empty() {
+                meta.uid = format!("uid-{}", meta.key());
+            }
+        };
+        match object {
+            Object::Node(mut node) => {
+                stamp(&mut node.metadata);
+                self.nodes.insert(key, node);
+            }
+            Object::Pod(mut pod) => {
+                stamp(&mut pod.metadata);
+                self.pods.insert(key, pod);
+            }
+            Object::PodGroup(mut group) => {
+                group.metadata.resource_version = Some(version);
+                group.metadata.uid.get_or_insert_with(|| format!("uid-{key}"));
+                self.groups.insert(key, group);
+            }
+            Object::Queue(mut queue) => {
+                queue.metadata.resource_version = Some(version);
+                self.queues.insert(key, queue);
+            }
+            Object::PriorityClass(class) => drop(self.classes.insert(key, class)),
+            Object::Namespace(namespace) => drop(self.namespaces.insert(key, namespace)),
+            Object::ResourceQuota(quota) => drop(self.quotas.insert(key, quota)),
+            Object::PersistentVolume(volume) => drop(self.volumes.insert(key, volume)),
+            Object::PersistentVolumeClaim(claim) => drop(self.claims.insert(key, claim)),
+            Object::HyperNode(_) | Object::PodDisruptionBudget(_) => {}
+        }
+    }
+
+    /// Everything there is, as a list call at start-up would tell it.
+    pub fn list(&self) -> Vec<Event> {
+        let mut events: Vec<Event> = Vec::new();
+        events.extend(self.classes.values().cloned().map(Event::PriorityClass));
+        events.extend(self.namespaces.values().cloned().map(Event::Namespace));
+        events.extend(self.quotas.values().cloned().map(Event::ResourceQuota));
+        events.extend(self.volumes.values().cloned().map(Event::PersistentVolume));
+        events.extend(self.claims.values().cloned().map(Event::PersistentVolumeClaim));
+        events.extend(self.queues.values().map(|queue| Event::Queue(Box::new(queue.clone()))));
+        events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
+        events.extend(self.groups.values().map(|group| Event::PodGroup(Box::new(group.clone()))));
+        events.extend(self.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))));
+        events
+    }
+
+    fn next_version(&mut self) -> Option<String> {
+        self.version += 1;
+        Some(self.version.to_string())
+    }
+
+    /// Changes a pod and tells of it.
+    pub fn change_pod(&mut self, key: &str, change: impl FnOnce(&mut Pod)) -> Option<Event> {
+        let version = self.next_version();
+        let pod = self.pods.get_mut(key)?;
+        change(pod);
+        pod.metadata.resource_version = version;
+        Some(Event::Pod(Box::new(pod.clone())))
+    }
+
+    /// Binds a pod, if it is still the one that was meant and nobody was faster.
+    pub fn bind(&mut self, key: &str, uid: &str, node: &str) -> Result<Event, String> {
+        let pod = self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or("the pod is gone")?;
+        if pod.spec.node_name.is_some() {
+            return Err("the pod is bound already".into());
+        }
+        if pod.metadata.deletion_timestamp.is_some() {
+            return Err("the pod is being deleted".into());
+        }
+        if !self.nodes.contains_key(node) {
+            return Err(format!("node {node} is gone"));
+        }
+        let bound = self.change_pod(key, |pod| pod.spec.node_name = Some(node.to_owned()));
+        Ok(bound.expect("looked up above"))
+    }
+
+    /// Asks a pod to leave: it goes with the next tick, and comes back pending if something recreates it.
+    pub fn evict(&mut self, key: &str) -> Option<Event> {
+        let now = self.now;
+        self.change_pod(key, |pod| {
+            pod.metadata.deletion_timestamp.get_or_insert(now);
+            pod.metadata.annotations.insert(EVICTED.into(), "true".into());
+        })
+    }
+
+    pub fn remove_pod(&mut self, key: &str) -> Option<Event> {
+        self.version += 1;
+        let pod = self.pods.remove(key)?;
+        Some(Event::PodGone { key: key.to_owned(), uid: pod.metadata.uid })
+    }
+
+    pub fn remove_group(&mut self, key: &str) -> Option<Event> {
+        self.version += 1;
+        let group = self.groups.remove(key)?;
+        Some(Event::PodGroupGone { key: key.to_owned(), uid: group.metadata.uid.unwrap_or_default() })
+    }
+
+    pub fn remove_node(&mut self, name: &str) -> Option<Event> {
+        self.version += 1;
+        self.nodes.remove(name).map(|_| Event::NodeGone(name.to_owned()))
+    }
+
+    pub fn put_node(&mut self, mut node: Node) -> Event {
+        node.metadata.resource_version = self.next_version();
+        self.nodes.insert(node.metadata.name.clone(), node.clone());
+        Event::Node(Box::new(node))
+    }
+
+    pub fn put_pod(&mut self, mut pod: Pod) -> Event {
+        self.incarnations += 1;
+        pod.metadata.uid = format!("uid-{}-{}", pod.metadata.key(), self.incarnations);
+        pod.metadata.resource_version = self.next_version();
+        self.pods.insert(pod.metadata.key(), pod.clone());
+        Event::Pod(Box::new(pod))
+    }
+
+    pub fn put_group(&mut self, mut group: PodGroup) -> Event {
+        self.incarnations += 1;
+        group.metadata.uid = Some(format!("uid-{}", self.incarnations));
+        group.metadata.resource_version = self.next_version();
+        self.groups.insert(Meta::from(&group.metadata).key(), group.clone());
+        Event::PodGroup(Box::new(group))
+    }
+
+    /// Writes a PodGroup's phase and condition.
+    pub fn report(
+        &mut self,
+        key: &str,
+        phase: PodGroupPhase,
+        condition: Option<PodGroupCondition>,
+    ) -> Option<Event> {
+        let version = self.next_version();
+        let group = self.groups.get_mut(key)?;
+        let status = group.status.get_or_insert_default();
+        status.phase = phase;
+        if let Some(condition) = condition {
+            status.conditions.retain(|known| known.kind != condition.kind);
+            status.conditions.push(condition);
+        }
+        group.metadata.resource_version = version;
+        Some(Event::PodGroup(Box::new(group.clone())))
+    }
+
+    /// The kubelet's turn: runs what is bound, ends what is over or leaving, recreates what was evicted.
+    pub fn tick(&mut self, recreate: bool) -> Vec<Event> {
+        let now = self.now;
+        let keys: Vec<String> =
+            self.pods.iter().filter(|(_, pod)| self.has_news(pod)).map(|(key, _)| key.clone()).collect();
+        let mut events = Vec::new();
+        for key in keys {
+            let pod = &self.pods[&key];
+            if pod.metadata.deletion_timestamp.is_some() {
+                let again = recreate && pod.metadata.annotations.contains_key(EVICTED);
+                let pod = pod.clone();
+                events.extend(self.remove_pod(&key));
+                if again {
+                    events.push(self.put_pod(reborn(pod, now)));
+                }
+            } else if pod.status.phase == "Running" {
+                let failed =
+                    deadline(pod).is_some_and(|end| end <= now) && finish(pod).is_none_or(|end| end > now);
+                let phase = if failed { "Failed" } else { "Succeeded" };
+                events.extend(self.change_pod(&key, |pod| pod.status.phase = phase.into()));
+            } else {
+                events.extend(self.change_pod(&key, |pod| {
+                    pod.status.phase = "Running".into();
+                    pod.status.start_time = Some(now);
+                }));
+            }
+        }
+        events
+    }
+
+    fn has_news(&self, pod: &Pod) -> bool {
+        let on_live_node = || pod.spec.node_name.as_ref().is_some_and(|name| self.nodes.contains_key(name));
+        match pod.status.phase.as_str() {
+            "Succeeded" | "Failed" => pod.metadata.deletion_timestamp.is_some(),
+            _ if pod.metadata.deletion_timestamp.is_some() => true,
+            "Running" => [finish(pod), deadline(pod)].into_iter().flatten().any(|end| end <= self.now),
+            _ => on_live_node(),
+        }
+    }
+
+    /// When the next running pod will end, if any will.
+    pub fn next_end(&self) -> Option<Time> {
+        let running = self.pods.values().filter(|pod| pod.status.phase == "Running");
+        running.flat_map(|pod| [finish(pod), deadline(pod)]).flatten().min()
+    }
+}
+
+/// Marks a pod that the scheduler asked to leave, so that it is recreated.
+const EVICTED: &str = "muster.sh/evicted";
+
+fn finish(pod: &Pod) -> Option<Time> {
+    let run = parse_duration(pod.metadata.annotations.get(SIMULATED_DURATION)?).ok()?;
+    Some(pod.status.start_time?.plus_ms(run))
+}
+
+fn deadline(pod: &Pod) -> Option<Time> {
+    Some(pod.status.start_time?.plus_ms(pod.spec.active_deadline_seconds?.saturating_mul(1000)))
+}
+
+/// The same pod as its controller makes it again: pending, new, without a promise.
+fn reborn(mut pod: Pod, now: Time) -> Pod {
+    pod.metadata.creation_timestamp = Some(now);
+    pod.metadata.deletion_timestamp = None;
+    for key in [EVICTED, muster_api::keys::PIPELINED_STATUS, muster_api::keys::PIPELINED_NODE] {
+        pod.metadata.annotations.remove(key);
+    }
+    pod.spec.node_name = None;
+    pod.status = muster_api::core::PodStatus { phase: "Pending".into(), ..Default::default() };
+    pod
+}
