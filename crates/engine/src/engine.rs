@@ -39,11 +39,10 @@ impl Engine {
 
     /// Decides what can be decided now. The decisions stand in the model until the cluster confirms or refuses them.
     pub fn cycle(&mut self, now: Time) -> Plan {
-        if let Some((generation, wake)) = self.rests {
-            if generation == self.cluster.generation && wake.is_none_or(|wake| now < wake) {
+        if let Some((generation, wake)) = self.rests
+            && generation == self.cluster.generation && wake.is_none_or(|wake| now < wake) {
                 return Plan { wake, ..Plan::default() };
             }
-        }
         self.cycles += 1;
         self.cluster.settle();
         self.rankings.begin_cycle();

@@ -1,1 +1,301 @@
+//! How fast the engine is, in units that mean the same on every machine: a *scan* is one pass over four idle columns
+//! of the cluster, a *move* one change of a pod's state with all its sums. Both sides of a ratio are run in turn in
+//! one process, and the best of several rounds counts.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::hint::black_box;
+use std::time::Instant;
+
+use muster_api::core::{Container, Meta, Node, NodeStatus, Pod, PodSpec, PodStatus, Resources};
+use muster_api::keys::{DEFAULT_QUEUE, GROUP_NAME};
+use muster_api::{PodGroup, PodGroupPhase, PodGroupSpec, PodGroupStatus, Quantity, ResourceList, Time};
+use muster_engine::config::Config;
+use muster_engine::ids::{NodeId, PodId, ResourceId};
+use muster_engine::model::Cluster;
+use muster_engine::{Engine, Event, Txn};
+use serde::Serialize;
+
+/// One figure with the bar that it should not pass.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Figure {
+    pub name: &'static str,
+    pub value: f64,
+    pub unit: &'static str,
+    pub at_most: Option<f64>,
+    /// The time behind it.
+    pub nanos: Option<f64>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    pub figures: Vec<Figure>,
+}
+
+/// How many bytes are allocated now, if anyone counts.
+pub type Allocated<'a> = &'a dyn Fn() -> Option<usize>;
+
+const NOW: Time = Time(1_800_000_000_000);
+const GPU: &str = "nvidia.com/gpu";
+
+/// Runs all cases. `rounds` is how often each is repeated; `told` hears what is going on.
+pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Figures {
+    let mut figures = Vec::new();
+    let mut add = |name, value, unit, at_most, nanos| figures.push(Figure { name, value, unit, at_most, nanos });
+
+    told("one large gang on 5,000 and on 20,000 nodes");
+    let mut large = [f64::MAX; 2];
+    let mut scan = [f64::MAX; 2];
+    for _ in 0..rounds {
+        for (side, nodes) in [5_000, 20_000].into_iter().enumerate() {
+            let mut engine = cluster(nodes);
+            gang(&mut engine, "big", 3_000, 3_000, 8, 1_000);
+            scan[side] = scan[side].min(scan_nanos(engine.cluster()));
+            large[side] = large[side].min(cycle_nanos(&mut engine, 3_000));
+        }
+    }
+    let per_pod = large[0] / 3_000.0;
+    add("scan of 5,000 nodes", scan[0] / 1000.0, "µs", None, Some(scan[0]));
+    add("gang of 3,000 × 8 GPUs, 5,000 nodes", large[0] / scan[0], "scans", Some(80.0), Some(large[0]));
+    add("the same, 20,000 nodes against 5,000", large[1] / large[0], "times", Some(3.0), Some(large[1]));
+
+    told("many gangs, many shapes");
+    let (mut gangs, mut shapes) = (f64::MAX, f64::MAX);
+    for _ in 0..rounds {
+        let mut engine = cluster(5_000);
+        for index in 0..500 {
+            gang(&mut engine, &format!("g{index:03}"), 10, 10, 8, 1_000);
+        }
+        gangs = gangs.min(cycle_nanos(&mut engine, 5_000));
+        let mut engine = cluster(5_000);
+        for index in 0..5_000 {
+            gang(&mut engine, &format!("s{index:04}"), 1, 1, 1, 1_000 + index % 50);
+        }
+        shapes = shapes.min(cycle_nanos(&mut engine, 5_000));
+    }
+    let (gangs, shapes) = (gangs / 5_000.0, shapes / 5_000.0);
+    add("500 gangs of 10, a pod against the large gang's", gangs / per_pod, "times", Some(4.0), Some(gangs));
+    add("5,000 pods of 50 shapes, likewise", shapes / per_pod, "times", Some(12.0), Some(shapes));
+
+    told("a cycle with nothing to do, an event");
+    let mut still = [f64::MAX; 2];
+    let mut stirred = [f64::MAX; 2];
+    let (mut event, mut move_) = (f64::MAX, f64::MAX);
+    for (side, nodes) in [5_000, 20_000].into_iter().enumerate() {
+        let mut engine = busy(nodes, 40_000, 1_000);
+        for round in 0..rounds.max(5) {
+            still[side] = still[side].min(timed(|| engine.cycle(NOW)));
+            engine.apply(running(&format!("late-{round}"), "n00000", 1));
+            stirred[side] = stirred[side].min(timed(|| engine.cycle(NOW)));
+        }
+        if side == 0 {
+            for _ in 0..rounds.max(5) {
+                event = event.min(event_nanos(&mut engine));
+                move_ = move_.min(move_nanos(&mut engine));
+            }
+        }
+    }
+    let idle = "cycle with nothing to do, 5,000 nodes, 1,000 gangs that can't fit";
+    add(idle, still[0] / scan[0], "scans", Some(10.0), Some(still[0]));
+    add("the same, 20,000 nodes", still[1] / scan[0], "scans", Some(10.0), Some(still[1]));
+    let busy_name = "cycle after one event that frees nothing, 5,000 nodes";
+    add(busy_name, stirred[0] / scan[0], "scans", None, Some(stirred[0]));
+    add("the same, 20,000 nodes", stirred[1] / scan[0], "scans", None, Some(stirred[1]));
+    add("move", move_, "ns", None, Some(move_));
+    add("one event applied", event / move_, "moves", Some(6.0), Some(event));
+
+    told("memory");
+    if let Some(before) = allocated() {
+        let engine = busy(20_000, 160_000, 0);
+        let after = allocated().unwrap_or(before);
+        let megabytes = after.saturating_sub(before) as f64 / 1e6;
+        add("memory, 20,000 nodes and 160,000 pods", megabytes, "MB", Some(300.0), None);
+        drop(engine);
+    }
+    Figures { figures }
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> f64 {
+    let begin = Instant::now();
+    black_box(work());
+    begin.elapsed().as_nanos() as f64
+}
+
+/// A cycle that must bind so many pods.
+fn cycle_nanos(engine: &mut Engine, binds: usize) -> f64 {
+    let mut bound = 0;
+    let nanos = timed(|| bound = engine.cycle(NOW).binds.len());
+    assert_eq!(bound, binds, "the case is built so that everything fits");
+    nanos
+}
+
+/// The unit: four columns compared with a request, one byte a node out.
+fn scan_nanos(cluster: &Cluster) -> f64 {
+    let columns: [&[i64]; 4] = [0, 1, 2, 4].map(|id| cluster.nodes.idle[ResourceId(id)].rows());
+    let mut fits = vec![0u8; columns[0].len()];
+    let request = black_box([1i64, 8_000, 1 << 36, 8]);
+    let mut best = f64::MAX;
+    for _ in 0..50 {
+        best = best.min(timed(|| {
+            for (index, fit) in fits.iter_mut().enumerate() {
+                let all = (0..4).all(|column| columns[column][index] >= request[column]);
+                *fit = u8::from(all);
+            }
+            black_box(&mut fits);
+        }));
+    }
+    best
+}
+
+fn move_nanos(engine: &mut Engine) -> f64 {
+    let mut cluster = engine.cluster().clone();
+    let pods: Vec<PodId> = cluster
+        .pods
+        .live()
+        .filter(|&pod| cluster.pods.gang[pod].is_some() && cluster.pods.state[pod].node().is_none())
+        .take(2_000)
+        .collect();
+    let nodes = cluster.nodes.name.len();
+    let mut txn = Txn::begin(&mut cluster);
+    let start = txn.mark();
+    let nanos = timed(|| {
+        for (index, &pod) in pods.iter().enumerate() {
+            txn.nominate(pod, NodeId::from(index * 7 % nodes));
+        }
+        txn.rewind(start);
+    });
+    nanos / (2 * pods.len()) as f64
+}
+
+/// A running pod reports a change of its status that changes its state: leaving, and staying after all.
+fn event_nanos(engine: &mut Engine) -> f64 {
+    let mut best = f64::MAX;
+    for index in 0..200 {
+        let name = format!("r{index:06}");
+        let mut leaving = pod(&name, 1, 1_000, None);
+        leaving.spec.node_name = Some("n00001".into());
+        leaving.status.phase = "Running".into();
+        let staying = leaving.clone();
+        leaving.metadata.deletion_timestamp = Some(NOW);
+        let (leaving, staying) = (Event::Pod(Box::new(leaving)), Event::Pod(Box::new(staying)));
+        best = best.min(timed(|| engine.apply(leaving)));
+        engine.apply(staying);
+    }
+    best
+}
+
+/// An engine that knows its nodes and has nothing to do yet.
+fn cluster(nodes: usize) -> Engine {
+    let mut engine = Engine::new(Config::builtin(), vec!["volcano".into()]);
+    for index in 0..nodes {
+        engine.apply(Event::Node(Box::new(node(&format!("n{index:05}")))));
+    }
+    engine.cycle(NOW);
+    engine
+}
+
+/// A full cluster: running pods everywhere, and gangs that wait in vain.
+fn busy(nodes: usize, pods: usize, waiting: usize) -> Engine {
+    let mut engine = cluster(nodes);
+    for index in 0..pods {
+        // Eight a node, so that its GPUs are taken; what is left over stays empty but for one small pod.
+        engine.apply(running(&format!("r{index:06}"), &format!("n{:05}", (index / 8) % nodes), 1));
+    }
+    for index in pods / 8..nodes {
+        engine.apply(running(&format!("f{index:06}"), &format!("n{index:05}"), 1));
+    }
+    for index in 0..waiting {
+        gang(&mut engine, &format!("w{index:04}"), 4, 4, 8, 1_000 + index as i64 % 10);
+    }
+    for _ in 0..3 {
+        engine.cycle(NOW);
+    }
+    engine
+}
+
+fn amounts(list: &[(&str, Quantity)]) -> ResourceList {
+    list.iter().map(|(name, quantity)| ((*name).to_owned(), *quantity)).collect()
+}
+
+fn node(name: &str) -> Node {
+    let allocatable = amounts(&[
+        ("cpu", Quantity::from_units(128)),
+        ("memory", Quantity::from_units(1 << 40)),
+        ("pods", Quantity::from_units(110)),
+        (GPU, Quantity::from_units(8)),
+    ]);
+    let labels = BTreeMap::from([("kubernetes.io/hostname".to_owned(), name.to_owned())]);
+    Node {
+        metadata: Meta { name: name.into(), labels, ..Meta::default() },
+        status: NodeStatus { allocatable, ..NodeStatus::default() },
+        ..Node::default()
+    }
+}
+
+fn pod(name: &str, gpus: i64, milli_cpu: i64, gang: Option<&str>) -> Pod {
+    let requests = amounts(&[
+        ("cpu", Quantity::from_milli(milli_cpu)),
+        ("memory", Quantity::from_units(8 << 30)),
+        (GPU, Quantity::from_units(gpus)),
+    ]);
+    let annotations = gang.map(|gang| (GROUP_NAME[0].to_owned(), gang.to_owned())).into_iter().collect();
+    Pod {
+        metadata: Meta {
+            name: name.into(),
+            namespace: "default".into(),
+            uid: name.into(),
+            annotations,
+            creation_timestamp: Some(NOW),
+            ..Meta::default()
+        },
+        spec: PodSpec {
+            scheduler_name: "volcano".into(),
+            containers: vec![Container {
+                name: "main".into(),
+                image: "registry.local/train:1".into(),
+                resources: Resources { requests, ..Resources::default() },
+                ..Container::default()
+            }],
+            ..PodSpec::default()
+        },
+        status: PodStatus { phase: "Pending".into(), ..PodStatus::default() },
+    }
+}
+
+fn running(name: &str, node: &str, gpus: i64) -> Event {
+    let mut pod = pod(name, gpus, 1_000, None);
+    pod.spec.node_name = Some(node.into());
+    pod.status.phase = "Running".into();
+    Event::Pod(Box::new(pod))
+}
+
+fn gang(engine: &mut Engine, name: &str, pods: usize, minimum: i32, gpus: i64, milli_cpu: i64) {
+    let mut group = PodGroup::new(
+        name,
+        PodGroupSpec { min_member: minimum, queue: DEFAULT_QUEUE.into(), ..PodGroupSpec::default() },
+    );
+    group.metadata.namespace = Some("default".into());
+    group.metadata.uid = Some(name.into());
+    group.status = Some(PodGroupStatus { phase: PodGroupPhase::Inqueue, ..PodGroupStatus::default() });
+    engine.apply(Event::PodGroup(Box::new(group)));
+    for index in 0..pods {
+        engine.apply(Event::Pod(Box::new(pod(&format!("{name}-{index:04}"), gpus, milli_cpu, Some(name)))));
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<68} {:>9}        {:>8}", "FIGURE", "VALUE", "BAR")?;
+        for figure in &self.figures {
+            let bar = figure.at_most.map(|bar| format!("≤ {bar}")).unwrap_or_default();
+            let mark = match figure.at_most {
+                Some(bar) if figure.value > bar => "over",
+                Some(_) => "ok",
+                None => "",
+            };
+            writeln!(f, "{:<68} {:>9.2} {:<6} {:>8} {mark}", figure.name, figure.value, figure.unit, bar)?;
+        }
+        Ok(())
+    }
+}

@@ -150,11 +150,10 @@ fn attempt(
     room: Room,
 ) -> Result<(), Vec<Reason>> {
     let single = one_shape(session, pods);
-    if let Some(shape) = single {
-        if let Some(reason) = session.rankings.known_refusal(shape, room, missing.total) {
+    if let Some(shape) = single
+        && let Some(reason) = session.rankings.known_refusal(shape, room, missing.total) {
             return Err(vec![reason]);
         }
-    }
     let mut txn = Txn::begin(session.cluster);
     let start = txn.mark();
     let mut result = place(&mut txn, session.policy, session.rankings, gang, pods, missing.clone(), room);

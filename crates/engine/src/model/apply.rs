@@ -261,11 +261,10 @@ impl Cluster {
     }
 
     fn pod_gone(&mut self, key: &str, uid: &str) {
-        if let Some(id) = self.pods.find(key) {
-            if uid.is_empty() || *self.pods.fact[id].uid == *uid {
+        if let Some(id) = self.pods.find(key)
+            && (uid.is_empty() || *self.pods.fact[id].uid == *uid) {
                 self.remove_pod(id);
             }
-        }
     }
 
     fn remove_pod(&mut self, id: PodId) {

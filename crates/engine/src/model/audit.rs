@@ -146,11 +146,10 @@ impl Cluster {
             return Err(format!("the cluster's total is kept as {:?}, recounted {total:?}", self.total));
         }
         for pod in self.pods.live() {
-            if let PodState::Nominated(node) | PodState::Allocated(node) = self.pods.state[pod] {
-                if !self.nodes.fact[node].live && matches!(self.pods.state[pod], PodState::Nominated(_)) {
+            if let PodState::Nominated(node) | PodState::Allocated(node) = self.pods.state[pod]
+                && !self.nodes.fact[node].live && matches!(self.pods.state[pod], PodState::Nominated(_)) {
                     return Err(format!("{} is promised a node that has left", self.pods.name(pod)));
                 }
-            }
         }
         Ok(())
     }
