@@ -24,11 +24,6 @@ const DEFAULTS: [&str; 7] = [
 /// Every custom resource that the scheduler reads.
 pub fn crds() -> Vec<CustomResourceDefinition> {
     let mut group = plain(PodGroup::crd());
-    for version in &mut group.spec.versions {
-        // Volcano's components write the status of a PodGroup together with the rest of it, which a status
-        // subresource would silently ignore.
-        version.subresources = None;
-    }
     let mut queue = plain(Queue::crd());
     for crd in [&mut group, &mut queue] {
         // Everything in these specs is optional, and so are they.
@@ -178,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn names_scopes_and_subresources_are_volcanos() {
+    fn names_and_scopes_are_volcanos_and_every_kind_has_a_status_subresource() {
         let summary: Vec<String> = crds()
             .iter()
             .map(|crd| {
@@ -193,7 +188,7 @@ mod tests {
             summary,
             [
                 "hypernodes.topology.volcano.sh v1alpha1 Cluster hn with status",
-                "podgroups.scheduling.volcano.sh v1beta1 Namespaced pg,podgroup-v1beta1 without status",
+                "podgroups.scheduling.volcano.sh v1beta1 Namespaced pg,podgroup-v1beta1 with status",
                 "queues.scheduling.volcano.sh v1beta1 Cluster q,queue-v1beta1 with status",
             ]
         );

@@ -114,7 +114,7 @@ fn read(text: &str, report: &mut Report) -> Option<Parts> {
     };
     setup.conflicts(report);
     setup.lint(report);
-    Some((named.built, Policy { seats }, settings))
+    Some((named.built, Policy::new(seats), settings))
 }
 
 fn top_level(root: &Yaml, report: &mut Report) -> Option<()> {

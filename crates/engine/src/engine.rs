@@ -1,11 +1,14 @@
 //! The two calls: `apply` an event, run a `cycle`.
 
+use std::borrow::Borrow;
+
 use muster_api::{PodGroupPhase, Time};
 
 use crate::actions::Session;
 use crate::config::Config;
 use crate::event::Event;
 use crate::explain;
+use crate::ids::GangId;
 use crate::model::Cluster;
 use crate::placement::Rankings;
 use crate::plan::Plan;
@@ -33,16 +36,19 @@ impl Engine {
         }
     }
 
-    pub fn apply(&mut self, event: Event) {
-        self.cluster.apply(event);
+    /// Takes in what happened.
+    pub fn apply(&mut self, event: impl Borrow<Event>) {
+        self.cluster.apply(event.borrow());
     }
 
     /// Decides what can be decided now. The decisions stand in the model until the cluster confirms or refuses them.
     pub fn cycle(&mut self, now: Time) -> Plan {
         if let Some((generation, wake)) = self.rests
-            && generation == self.cluster.generation && wake.is_none_or(|wake| now < wake) {
-                return Plan { wake, ..Plan::default() };
-            }
+            && generation == self.cluster.generation
+            && wake.is_none_or(|wake| now < wake)
+        {
+            return Plan { wake, ..Plan::default() };
+        }
         self.cycles += 1;
         self.cluster.settle();
         self.rankings.begin_cycle();
@@ -71,16 +77,17 @@ impl Engine {
         if self.config.actions.iter().any(|action| action.name == "enqueue") {
             return;
         }
-        let waiting = |gang: &crate::model::gangs::Gang| gang.phase == PodGroupPhase::Pending;
-        let gangs: Vec<_> =
-            self.cluster.gangs.iter().filter(|(_, gang)| waiting(gang)).map(|(id, _)| id).collect();
+        let gangs = &self.cluster.gangs;
+        let pending = |gang: &GangId| gangs[*gang].phase == PodGroupPhase::Pending;
+        let gangs: Vec<GangId> = gangs.waiting().iter().copied().filter(pending).collect();
         for gang in gangs {
-            self.cluster.gangs[gang].phase = PodGroupPhase::Inqueue;
+            self.cluster.gangs.set_phase(gang, PodGroupPhase::Inqueue);
         }
     }
 
     fn set_alarm(&self, now: Time, plan: &mut Plan) {
-        let backoffs = self.cluster.gangs.iter().filter_map(|(_, gang)| gang.backoff_until);
+        let gangs = &self.cluster.gangs;
+        let backoffs = gangs.waiting().iter().filter_map(|&gang| gangs[gang].backoff_until);
         for until in backoffs.filter(|&until| until > now) {
             plan.wake_at(until);
         }
@@ -107,7 +114,7 @@ impl Engine {
     }
 
     /// The reasons for which a gang waits, in words.
-    pub fn reasons(&self, gang: crate::ids::GangId) -> Vec<String> {
+    pub fn reasons(&self, gang: GangId) -> Vec<String> {
         let gang = &self.cluster.gangs[gang];
         gang.reasons.iter().map(|reason| explain::message(reason, &self.cluster.dimensions)).collect()
     }

@@ -26,7 +26,7 @@ pub use actions::{ACTIONS, Action, NOT_BUILT};
 pub use engine::Engine;
 pub use event::Event;
 pub use plan::{Bind, Plan};
-pub use policy::{Plugin, Policy, Reach, Room, Switches, Vote};
+pub use policy::{Plugin, Policy, Question, Reach, Room, Switches, Vote};
 pub use reason::{Bar, Histogram, Lack, Limit, Reason, Shown, Stage, Why};
 pub use resources::{Amounts, Dimensions, Share, Sparse};
 pub use txn::{Mark, Move, Txn};

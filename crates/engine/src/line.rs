@@ -48,7 +48,7 @@ impl Line {
             }
             let Some(reason) = policy.overused(cluster, line.queue) else { return true };
             for &gang in &line.gangs {
-                cluster.gangs[gang].reasons = vec![reason.clone()];
+                cluster.gangs.explain(gang, vec![reason.clone()]);
             }
             false
         });

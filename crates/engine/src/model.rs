@@ -61,6 +61,8 @@ pub struct Cluster {
     pub events: u64,
     /// Goes up when room may have appeared somewhere. What did not fit before fits no better until then.
     pub freed: u64,
+    /// Pods that an earlier run promised a place, not looked at yet.
+    pub(crate) promises: Vec<PodId>,
     /// How many pods hold a promise.
     pub nominations: u32,
     /// How many pods are on their way out of nodes that let them go.
@@ -142,9 +144,8 @@ impl Cluster {
         let shape = &self.shapes[self.pods.shape[pod]];
         let request = &shape.request;
         if let Some(id) = self.pods.gang[pod] {
+            self.gangs.count(id, self.pods.role[pod] as usize, state, shape.best_effort, sign);
             let gang = &mut self.gangs[id];
-            gang.counts.add(state, shape.best_effort, sign);
-            gang.roles[self.pods.role[pod] as usize].counts.add(state, shape.best_effort, sign);
             match state {
                 PodState::Allocated(_) | PodState::Running(_) => {
                     gang.held.add_all(request, sign);

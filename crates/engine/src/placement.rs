@@ -6,15 +6,18 @@ use crate::ids::{GangId, NodeId, PodId, ShapeId};
 use crate::model::Cluster;
 use crate::model::gangs::Missing;
 use crate::policy::{Policy, Room};
-use crate::ranking::Ranking;
+use crate::ranking::{Ranking, Scratch};
 use crate::reason::Reason;
 use crate::txn::Txn;
 
 /// The rankings of the shapes in use, most of which serve many gangs.
 #[derive(Default)]
 pub struct Rankings {
-    kept: FxHashMap<(ShapeId, Room), Kept>,
+    /// By shape and room.
+    kept: Vec<[Option<Box<Kept>>; 3]>,
+    count: usize,
     clock: u64,
+    scratch: Scratch,
     /// In this cycle, a gang of this shape that lacked so many pods found no room; room only shrinks until its end.
     refused: FxHashMap<(ShapeId, Room), (u32, Reason)>,
 }
@@ -25,7 +28,7 @@ struct Kept {
 }
 
 impl Rankings {
-    /// One ranking is about 25 bytes a node; more shapes than these take turns.
+    /// One ranking is about 16 bytes a node; more shapes than these take turns.
     const LIMIT: usize = 256;
 
     pub fn begin_cycle(&mut self) {
@@ -35,18 +38,29 @@ impl Rankings {
     /// The ranking of a shape, up to date.
     pub fn of(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> &Ranking {
         self.clock += 1;
-        let key = (shape, room);
-        if !self.kept.contains_key(&key) {
-            if self.kept.len() >= Self::LIMIT {
-                let oldest = self.kept.iter().min_by_key(|(_, kept)| kept.used).map(|(&key, _)| key);
-                self.kept.remove(&oldest.expect("the limit is not zero"));
-            }
-            self.kept.insert(key, Kept { ranking: Ranking::new(room), used: 0 });
+        if self.kept.len() <= usize::from(shape) {
+            self.kept.resize_with(cluster.shapes.len(), Default::default);
         }
-        let kept = self.kept.get_mut(&key).expect("just inserted");
+        if self.kept[usize::from(shape)][room as usize].is_none() {
+            if self.count >= Self::LIMIT {
+                self.drop_oldest();
+            }
+            self.count += 1;
+            let kept = Kept { ranking: Ranking::new(room), used: 0 };
+            self.kept[usize::from(shape)][room as usize] = Some(Box::new(kept));
+        }
+        let kept = self.kept[usize::from(shape)][room as usize].as_mut().expect("just made");
         kept.used = self.clock;
-        kept.ranking.refresh(cluster, policy, shape);
+        kept.ranking.refresh(cluster, policy, shape, &mut self.scratch);
         &kept.ranking
+    }
+
+    fn drop_oldest(&mut self) {
+        let slots = self.kept.iter_mut().flatten().filter(|slot| slot.is_some());
+        if let Some(oldest) = slots.min_by_key(|slot| slot.as_ref().map(|kept| kept.used)) {
+            *oldest = None;
+            self.count -= 1;
+        }
     }
 
     fn best(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> Option<NodeId> {

@@ -15,7 +15,7 @@ mod resourcequota;
 mod sla;
 
 use crate::config::Args;
-use crate::policy::{Plugin, Switches};
+use crate::policy::{Plugin, Question, Switches};
 
 pub struct Entry {
     pub name: &'static str,
@@ -23,6 +23,8 @@ pub struct Entry {
     pub arguments: &'static [Argument],
     /// Where it differs from Volcano's plugin of the same name, on purpose.
     pub differs: &'static str,
+    /// The questions that it is asked; an answer to any other would never be heard.
+    pub answers: &'static [Question],
     /// Takes its arguments; what is left over was misspelt.
     pub build: fn(&mut Args, &Switches) -> Box<dyn Plugin>,
 }

@@ -41,6 +41,52 @@ pub enum Vote {
     Reject(Reason),
 }
 
+/// What can be asked. A plugin lists the questions that it answers, and only those are put to it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    GangOrder,
+    QueueOrder,
+    PodOrder,
+    Ready,
+    Enqueue,
+    Overused,
+    MayTake,
+    Filter,
+    Score,
+    Protects,
+}
+
+impl Question {
+    const ALL: [Question; 10] = [
+        Question::GangOrder,
+        Question::QueueOrder,
+        Question::PodOrder,
+        Question::Ready,
+        Question::Enqueue,
+        Question::Overused,
+        Question::MayTake,
+        Question::Filter,
+        Question::Score,
+        Question::Protects,
+    ];
+
+    /// Whether the configuration lets a plugin's answer count.
+    fn switched_on(self, switches: &Switches) -> bool {
+        match self {
+            Question::GangOrder => switches.gang_order,
+            Question::QueueOrder => switches.queue_order,
+            Question::PodOrder => switches.pod_order,
+            Question::Ready => switches.ready,
+            Question::Enqueue => switches.enqueue,
+            Question::Overused => switches.overused,
+            Question::MayTake => switches.may_take,
+            Question::Filter => switches.filter,
+            Question::Score => switches.score,
+            Question::Protects => switches.preemptable || switches.reclaimable,
+        }
+    }
+}
+
 /// A scheduling opinion. Every method has a neutral answer; override only what you decide.
 pub trait Plugin: Send {
     // Order.
@@ -136,24 +182,36 @@ impl Default for Switches {
 
 pub struct Seat {
     pub name: &'static str,
+    pub answers: &'static [Question],
     pub plugin: Box<dyn Plugin>,
     pub switches: Switches,
 }
 
 /// All plugins, tier after tier.
-#[derive(Default)]
 pub struct Policy {
     pub seats: Vec<Seat>,
+    /// For each question, who is asked.
+    asked: [Vec<usize>; Question::ALL.len()],
 }
 
 impl Policy {
-    fn asked(&self, switch: fn(&Switches) -> bool) -> impl Iterator<Item = &dyn Plugin> {
-        self.seats.iter().filter(move |seat| switch(&seat.switches)).map(|seat| seat.plugin.as_ref())
+    pub fn new(seats: Vec<Seat>) -> Policy {
+        let asked = Question::ALL.map(|question| {
+            let answers =
+                |seat: &Seat| seat.answers.contains(&question) && question.switched_on(&seat.switches);
+            (0..seats.len()).filter(|&seat| answers(&seats[seat])).collect()
+        });
+        Policy { seats, asked }
+    }
+
+    #[inline]
+    fn asked(&self, question: Question) -> impl Iterator<Item = &dyn Plugin> {
+        self.asked[question as usize].iter().map(|&seat| self.seats[seat].plugin.as_ref())
     }
 
     /// Which gang goes first. Always total.
     pub fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
-        let opinions = self.asked(|switches| switches.gang_order);
+        let opinions = self.asked(Question::GangOrder);
         first_difference(opinions.map(|plugin| plugin.gang_order(cluster, a, b))).then_with(|| {
             let (a, b) = (&cluster.gangs[a], &cluster.gangs[b]);
             a.created.cmp(&b.created).then_with(|| a.key.cmp(&b.key))
@@ -161,7 +219,7 @@ impl Policy {
     }
 
     pub fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
-        let opinions = self.asked(|switches| switches.queue_order);
+        let opinions = self.asked(Question::QueueOrder);
         first_difference(opinions.map(|plugin| plugin.queue_order(cluster, a, b))).then_with(|| {
             let (a, b) = (&cluster.queues[a], &cluster.queues[b]);
             a.created.cmp(&b.created).then_with(|| a.name.cmp(&b.name))
@@ -170,9 +228,7 @@ impl Policy {
 
     /// Only where a plugin has an opinion; a gang's list is in order otherwise.
     pub fn pod_order(&self, cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
-        first_difference(
-            self.asked(|switches| switches.pod_order).map(|plugin| plugin.pod_order(cluster, a, b)),
-        )
+        first_difference(self.asked(Question::PodOrder).map(|plugin| plugin.pod_order(cluster, a, b)))
     }
 
     /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
@@ -181,17 +237,16 @@ impl Policy {
     }
 
     pub fn gangs_are_whole(&self) -> bool {
-        self.asked(|switches| switches.ready).any(Plugin::gangs_are_whole)
+        self.asked(Question::Ready).any(Plugin::gangs_are_whole)
     }
 
     pub fn valid(&self, cluster: &Cluster, gang: GangId) -> Result<(), Reason> {
-        self.asked(|switches| switches.ready).try_for_each(|plugin| plugin.valid(cluster, gang))
+        self.asked(Question::Ready).try_for_each(|plugin| plugin.valid(cluster, gang))
     }
 
     /// Any reject rejects; all that reject say why.
     pub fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Result<(), Vec<Reason>> {
-        let votes =
-            self.asked(|switches| switches.enqueue).map(|plugin| plugin.enqueue(cluster, admission, gang));
+        let votes = self.asked(Question::Enqueue).map(|plugin| plugin.enqueue(cluster, admission, gang));
         let rejected: Vec<Reason> = votes
             .filter_map(|vote| match vote {
                 Vote::Reject(reason) => Some(reason),
@@ -202,7 +257,7 @@ impl Policy {
     }
 
     pub fn overused(&self, cluster: &Cluster, queue: QueueId) -> Option<Reason> {
-        self.asked(|switches| switches.overused).find_map(|plugin| plugin.overused(cluster, queue))
+        self.asked(Question::Overused).find_map(|plugin| plugin.overused(cluster, queue))
     }
 
     pub fn may_take(
@@ -212,12 +267,11 @@ impl Policy {
         shape: ShapeId,
         room: Room,
     ) -> Result<(), Reason> {
-        self.asked(|switches| switches.may_take)
-            .try_for_each(|plugin| plugin.may_take(cluster, queue, shape, room))
+        self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_take(cluster, queue, shape, room))
     }
 
     pub fn filter(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {
-        for plugin in self.asked(|switches| switches.filter) {
+        for plugin in self.asked(Question::Filter) {
             plugin.filter(reach, cluster, shape, nodes, why);
         }
     }
@@ -230,15 +284,14 @@ impl Policy {
         nodes: &[NodeId],
         scores: &mut [i64],
     ) {
-        for plugin in self.asked(|switches| switches.score) {
+        for plugin in self.asked(Question::Score) {
             plugin.score(reach, cluster, shape, nodes, scores);
         }
     }
 
     /// The rule that protects a pod from eviction, if any.
     pub fn protects(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
-        self.asked(|switches| switches.preemptable || switches.reclaimable)
-            .find_map(|plugin| plugin.protects(cluster, pod))
+        self.asked(Question::Protects).find_map(|plugin| plugin.protects(cluster, pod))
     }
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {

@@ -15,7 +15,7 @@ type Place = u64;
 #[inline]
 fn place(score: i64, rank: u32) -> Place {
     let score = score.clamp(i64::from(i32::MIN) + 1, i64::from(i32::MAX)) as i32;
-    u64::from((score as u32) ^ (1 << 31)) << 32 | u64::from(rank.not())
+    (u64::from((score as u32) ^ (1 << 31)) << 32) | u64::from(rank.not())
 }
 
 pub struct Ranking {
@@ -23,10 +23,20 @@ pub struct Ranking {
     version: u64,
     touched: usize,
     changed: usize,
-    /// By what the nodes say of themselves: asked again only when that changes.
-    facts: Vec<Why>,
-    fact_scores: Vec<i64>,
+    /// Nodes that would do by what they say of themselves, and their points for it: asked again only when that
+    /// changes.
+    open: Vec<bool>,
+    points: Vec<i32>,
     tree: WinnerTree,
+}
+
+/// Buffers for questions about many nodes, used over and over: fresh ones would cost more than the questions.
+#[derive(Default)]
+pub struct Scratch {
+    nodes: Vec<NodeId>,
+    why: Vec<Why>,
+    scores: Vec<i64>,
+    fits: Vec<bool>,
 }
 
 impl Ranking {
@@ -36,21 +46,21 @@ impl Ranking {
             version: u64::MAX,
             touched: 0,
             changed: 0,
-            facts: Vec::new(),
-            fact_scores: Vec::new(),
+            open: Vec::new(),
+            points: Vec::new(),
             tree: WinnerTree::default(),
         }
     }
 
     /// Brings the order up to date.
-    pub fn refresh(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId) {
+    pub fn refresh(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, scratch: &mut Scratch) {
         let logs = cluster.touched.since(self.touched).zip(cluster.changed.since(self.changed));
         let many = cluster.nodes.name.len() / 2;
         match logs {
             Some((touched, changed)) if self.version == cluster.version && touched.len() < many.max(64) => {
                 for &node in changed {
-                    self.ask_facts(cluster, policy, shape, &[node]);
-                    self.rank(cluster, policy, shape, &[node]);
+                    self.ask_facts(cluster, policy, shape, std::iter::once(node), scratch);
+                    self.rank_one(cluster, policy, shape, node);
                 }
                 let mut last = None;
                 for &node in touched {
@@ -60,13 +70,14 @@ impl Ranking {
                     }
                 }
             }
-            Some((_, [])) if self.version == cluster.version => self.rank_all(cluster, policy, shape),
+            Some((_, [])) if self.version == cluster.version => {
+                self.rank_all(cluster, policy, shape, scratch)
+            }
             _ => {
-                let nodes: Vec<NodeId> = cluster.nodes.name.ids().collect();
-                self.facts = vec![Why::Fits; nodes.len()];
-                self.fact_scores = vec![0; nodes.len()];
-                self.ask_facts(cluster, policy, shape, &nodes);
-                self.rank_all(cluster, policy, shape);
+                self.open.resize(cluster.nodes.name.len(), false);
+                self.points.resize(cluster.nodes.name.len(), 0);
+                self.ask_facts(cluster, policy, shape, cluster.nodes.name.ids(), scratch);
+                self.rank_all(cluster, policy, shape, scratch);
             }
         }
         self.version = cluster.version;
@@ -74,36 +85,51 @@ impl Ranking {
         self.changed = cluster.changed.end();
     }
 
-    fn ask_facts(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId]) {
-        let state = |&node: &NodeId| match &cluster.nodes.fact[node] {
-            fact if !fact.live => Why::Gone,
-            fact if !fact.ready => Why::NotReady,
-            _ => Why::Fits,
-        };
-        let mut why: Vec<Why> = nodes.iter().map(state).collect();
-        let mut scores = vec![0; nodes.len()];
-        policy.filter(Reach::Facts, cluster, shape, nodes, &mut why);
-        policy.score(Reach::Facts, cluster, shape, nodes, &mut scores);
-        for ((&node, why), score) in nodes.iter().zip(why).zip(scores) {
-            self.facts[usize::from(node)] = why;
-            self.fact_scores[usize::from(node)] = score;
+    fn ask_facts(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        nodes: impl Iterator<Item = NodeId>,
+        scratch: &mut Scratch,
+    ) {
+        scratch.nodes.clear();
+        scratch.nodes.extend(nodes);
+        facts(cluster, policy, shape, &scratch.nodes, &mut scratch.why);
+        scratch.scores.clear();
+        scratch.scores.resize(scratch.nodes.len(), 0);
+        policy.score(Reach::Facts, cluster, shape, &scratch.nodes, &mut scratch.scores);
+        for ((&node, why), score) in scratch.nodes.iter().zip(&scratch.why).zip(&scratch.scores) {
+            self.open[usize::from(node)] = *why == Why::Fits;
+            self.points[usize::from(node)] = (*score).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
         }
     }
 
-    fn rank_all(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId) {
-        let fits = self.scan(cluster, shape);
-        let fitting: Vec<NodeId> =
-            fits.iter().enumerate().filter(|(_, fits)| **fits).map(|(n, _)| n.into()).collect();
-        self.tree.clear(fits.len());
-        for (node, place) in self.places(cluster, policy, shape, &fitting) {
-            self.tree.put(node.into(), place);
+    fn rank_all(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, scratch: &mut Scratch) {
+        self.scan(cluster, shape, &mut scratch.fits);
+        scratch.nodes.clear();
+        let fitting = scratch.fits.iter().enumerate().filter(|(_, fits)| **fits);
+        scratch.nodes.extend(fitting.map(|(node, _)| NodeId::from(node)));
+        let nodes = &scratch.nodes;
+        scratch.why.clear();
+        scratch.why.resize(nodes.len(), Why::Fits);
+        policy.filter(Reach::Node, cluster, shape, nodes, &mut scratch.why);
+        scratch.scores.clear();
+        scratch.scores.extend(nodes.iter().map(|&node| i64::from(self.points[usize::from(node)])));
+        policy.score(Reach::Node, cluster, shape, nodes, &mut scratch.scores);
+        self.tree.clear(scratch.fits.len());
+        for ((&node, why), &score) in nodes.iter().zip(&scratch.why).zip(&scratch.scores) {
+            if *why == Why::Fits {
+                self.tree.put(node.into(), place(score, cluster.nodes.rank[node]));
+            }
         }
         self.tree.play();
     }
 
     /// The kernel: one pass over the columns of the requested resources.
-    fn scan(&self, cluster: &Cluster, shape: ShapeId) -> Vec<bool> {
-        let mut fits: Vec<bool> = self.facts.iter().map(|&why| why == Why::Fits).collect();
+    fn scan(&self, cluster: &Cluster, shape: ShapeId, fits: &mut Vec<bool>) {
+        fits.clear();
+        fits.extend_from_slice(&self.open);
         let nodes = &cluster.nodes;
         for (resource, want) in cluster.shapes[shape].request.iter() {
             let idle = nodes.idle[resource].rows();
@@ -122,18 +148,10 @@ impl Ranking {
                 }
             }
         }
-        fits
-    }
-
-    fn rank(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId]) {
-        for &node in nodes {
-            self.rank_one(cluster, policy, shape, node);
-        }
     }
 
     fn rank_one(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) {
-        let fits =
-            self.facts[usize::from(node)] == Why::Fits && short_of(cluster, shape, node, self.room).is_none();
+        let fits = self.open[usize::from(node)] && short_of(cluster, shape, node, self.room).is_none();
         let place = if fits { self.place_of(cluster, policy, shape, node) } else { 0 };
         self.tree.set(node.into(), place);
     }
@@ -146,25 +164,9 @@ impl Ranking {
                 return 0;
             }
         }
-        let mut score = [self.fact_scores[usize::from(node)]];
+        let mut score = [i64::from(self.points[usize::from(node)])];
         policy.score(Reach::Node, cluster, shape, &[node], &mut score);
         place(score[0], cluster.nodes.rank[node])
-    }
-
-    /// The places of nodes that have the room.
-    fn places(
-        &self,
-        cluster: &Cluster,
-        policy: &Policy,
-        shape: ShapeId,
-        nodes: &[NodeId],
-    ) -> Vec<(NodeId, Place)> {
-        let mut why = vec![Why::Fits; nodes.len()];
-        policy.filter(Reach::Node, cluster, shape, nodes, &mut why);
-        let mut scores: Vec<i64> = nodes.iter().map(|&node| self.fact_scores[usize::from(node)]).collect();
-        policy.score(Reach::Node, cluster, shape, nodes, &mut scores);
-        let ranked = nodes.iter().zip(why).zip(scores).filter(|((_, why), _)| *why == Why::Fits);
-        ranked.map(|((&node, _), score)| (node, place(score, cluster.nodes.rank[node]))).collect()
     }
 
     /// The best node, for a shape that no rule between pods concerns.
@@ -210,13 +212,11 @@ impl Ranking {
     /// Why each node does or doesn't do, as of now.
     pub fn histogram(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Histogram {
         let nodes: Vec<NodeId> = cluster.nodes.live().collect();
-        let mut why: Vec<Why> = nodes
-            .iter()
-            .map(|&node| match self.facts[usize::from(node)] {
-                Why::Fits => short_of(cluster, shape, node, self.room).map_or(Why::Fits, Why::Short),
-                known => known,
-            })
-            .collect();
+        let mut why = Vec::new();
+        facts(cluster, policy, shape, &nodes, &mut why);
+        for (&node, why) in nodes.iter().zip(&mut why).filter(|(_, why)| **why == Why::Fits) {
+            *why = short_of(cluster, shape, node, self.room).map_or(Why::Fits, Why::Short);
+        }
         policy.filter(Reach::Node, cluster, shape, &nodes, &mut why);
         policy.filter(Reach::Cluster, cluster, shape, &nodes, &mut why);
         let mut histogram = Histogram { nodes: nodes.len() as u32, ..Histogram::default() };
@@ -258,6 +258,17 @@ impl Ranking {
             _ => Shown::Plain(why),
         }
     }
+}
+
+/// What nodes say of themselves: whether they are there, and what the policy makes of their labels and taints.
+fn facts(cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId], why: &mut Vec<Why>) {
+    why.clear();
+    why.extend(nodes.iter().map(|&node| match &cluster.nodes.fact[node] {
+        fact if !fact.live => Why::Gone,
+        fact if !fact.ready => Why::NotReady,
+        _ => Why::Fits,
+    }));
+    policy.filter(Reach::Facts, cluster, shape, nodes, why);
 }
 
 /// What a node has of a resource for a pod that is placed in this room.
@@ -318,6 +329,10 @@ impl WinnerTree {
 
     fn clear(&mut self, len: usize) {
         let mut size = len.max(1).next_multiple_of(Self::FAN);
+        if self.len == len && !self.levels.is_empty() {
+            self.levels[0].fill(0);
+            return;
+        }
         self.len = len;
         self.levels.clear();
         self.levels.push(vec![0; size]);

@@ -3,15 +3,13 @@
 use muster_api::{PodGroupPhase, Time};
 
 use crate::explain;
-use crate::ids::GangId;
 use crate::model::Cluster;
 use crate::model::gangs::{Condition, Gang, Origin};
 use crate::plan::Plan;
 
 /// Brings phases and conditions up to date and notes the changes in the plan.
 pub fn update(cluster: &mut Cluster, whole: bool, now: Time, plan: &mut Plan) {
-    let gangs: Vec<GangId> = cluster.gangs.ids().collect();
-    for id in gangs {
+    for id in cluster.gangs.take_changed() {
         let gang = &cluster.gangs[id];
         if gang.origin != Origin::Group {
             continue;

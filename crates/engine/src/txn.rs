@@ -3,8 +3,6 @@
 
 use std::ops::Deref;
 
-use rustc_hash::FxHashSet;
-
 use crate::ids::{NodeId, PodId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
@@ -91,13 +89,14 @@ impl<'c> Txn<'c> {
     /// Keeps what was done and returns the net moves in the order of the decisions: a pod that moved and came
     /// back is not among them, one that moved twice is there once.
     pub fn commit(mut self) -> Vec<Move> {
-        let log = std::mem::take(&mut self.log);
-        let mut seen = FxHashSet::default();
-        log.iter()
-            .filter(|step| seen.insert(step.pod))
-            .map(|step| Move { to: self.pods.state[step.pod], ..*step })
-            .filter(|step| step.from != step.to)
-            .collect()
+        let mut log = std::mem::take(&mut self.log);
+        self.cluster.pods.begin_visit();
+        log.retain_mut(|step| {
+            let first = self.cluster.pods.visit(step.pod);
+            step.to = self.cluster.pods.state[step.pod];
+            first && step.from != step.to
+        });
+        log
     }
 }
 

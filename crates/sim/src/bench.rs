@@ -42,7 +42,8 @@ const GPU: &str = "nvidia.com/gpu";
 /// Runs all cases. `rounds` is how often each is repeated; `told` hears what is going on.
 pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Figures {
     let mut figures = Vec::new();
-    let mut add = |name, value, unit, at_most, nanos| figures.push(Figure { name, value, unit, at_most, nanos });
+    let mut add =
+        |name, value, unit, at_most, nanos| figures.push(Figure { name, value, unit, at_most, nanos });
 
     told("one large gang on 5,000 and on 20,000 nodes");
     let mut large = [f64::MAX; 2];
@@ -179,7 +180,7 @@ fn event_nanos(engine: &mut Engine) -> f64 {
         let staying = leaving.clone();
         leaving.metadata.deletion_timestamp = Some(NOW);
         let (leaving, staying) = (Event::Pod(Box::new(leaving)), Event::Pod(Box::new(staying)));
-        best = best.min(timed(|| engine.apply(leaving)));
+        best = best.min(timed(|| engine.apply(&leaving)));
         engine.apply(staying);
     }
     best

@@ -1,22 +1,204 @@
-use crate::{Progress, World};
+//! A cluster on a bad day: a seeded history of work that comes and goes, nodes that fail, watch events that come
+//! late, twice or out of order, writes that are refused or lost, and schedulers that start again. After every step
+//! everything that must always be true is checked; the same seed is the same day.
+
+mod churn;
+mod dice;
+mod verify;
+mod wire;
+mod work;
+mod writes;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use muster_api::keys::SCHEDULER_NAMES;
 use muster_engine::config::Config;
+use muster_engine::{Engine, Plan};
+
+use crate::{Progress, World, invariants};
+use dice::Dice;
+use wire::Wire;
+use writes::Writes;
+
+/// An invariant that did not hold.
+#[derive(Debug)]
 pub struct Broken {
     pub step: u64,
     pub what: String,
 }
-#[derive(serde::Serialize)]
-pub struct History {}
-impl std::fmt::Display for History {
-    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        Ok(())
+
+/// What happened, counted.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct History {
+    pub seed: u64,
+    pub steps: u64,
+    pub cycles: u64,
+    pub arrivals: u64,
+    pub deletions: u64,
+    pub binds: u64,
+    pub nominations: u64,
+    /// Binds that the server said no to.
+    pub refused: u64,
+    /// Binds that never arrived.
+    pub lost: u64,
+    /// Binds that arrived, but whose answer didn't.
+    pub half_known: u64,
+    pub node_losses: u64,
+    pub restarts: u64,
+    pub events: u64,
+    pub duplicates: u64,
+    /// Old versions of objects that were told again.
+    pub stale: u64,
+    /// Moments without anything under way, at which a fresh scheduler had to agree with the running one.
+    pub comparisons: u64,
+    /// Such moments where the two may differ, because only one of them remembers what time has done.
+    pub not_compared: u64,
+}
+
+impl fmt::Display for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let History { seed, steps, binds, refused, lost, half_known, node_losses, restarts, .. } = self;
+        let History { nominations, events, duplicates, stale, comparisons, .. } = self;
+        write!(
+            f,
+            "seed {seed}: {steps} steps, {binds} binds, {nominations} promises, {refused} refused, {lost} lost, {half_known} half known, \
+             {node_losses} node losses, {restarts} restarts, {events} events ({duplicates} twice, {stale} stale), \
+             {comparisons} comparisons with a fresh scheduler; all invariants held"
+        )
     }
 }
+
+/// Runs a history on the world. The configuration is asked for at every start of a scheduler.
 pub fn run(
-    _: World,
-    _: &dyn Fn() -> Config,
-    _: u64,
-    _: u64,
-    _: impl FnMut(Progress),
+    world: World,
+    config: &dyn Fn() -> Config,
+    seed: u64,
+    steps: u64,
+    mut progress: impl FnMut(Progress),
 ) -> Result<History, Broken> {
-    Ok(History {})
+    let mut day = Day::new(world, config, seed);
+    for step in 1..=steps {
+        // A count that went below zero or an unreachable place is as broken as an invariant, and needs its seed.
+        let outcome = catch_unwind(AssertUnwindSafe(|| day.step(step)))
+            .unwrap_or_else(|cause| Err(panic_text(&*cause)));
+        outcome.map_err(|what| Broken { step, what })?;
+        progress(Progress { cycle: step, now: day.world.now, bound: day.history.binds as usize });
+    }
+    day.history.steps = steps;
+    Ok(day.history)
+}
+
+fn panic_text(cause: &(dyn std::any::Any + Send)) -> String {
+    let text = cause.downcast_ref::<String>().map(String::as_str).or(cause.downcast_ref::<&str>().copied());
+    format!("panicked: {}", text.unwrap_or("without a message"))
+}
+
+/// The server, the scheduler, and what is on its way between them.
+struct Day<'c> {
+    world: World,
+    engine: Engine,
+    config: &'c dyn Fn() -> Config,
+    dice: Dice,
+    wire: Wire,
+    writes: Writes,
+    history: History,
+    step: u64,
+}
+
+impl<'c> Day<'c> {
+    fn new(mut world: World, config: &'c dyn Fn() -> Config, seed: u64) -> Day<'c> {
+        let mut dice = Dice::new(seed);
+        if world.nodes.is_empty() {
+            work::furnish(&mut world, &mut dice);
+        }
+        let mut day = Day {
+            world,
+            engine: Engine::new(config(), scheduler_names()),
+            config,
+            dice,
+            wire: Wire::default(),
+            writes: Writes::default(),
+            history: History { seed, ..History::default() },
+            step: 0,
+        };
+        day.list();
+        day
+    }
+
+    fn step(&mut self, step: u64) -> Result<(), String> {
+        self.step = step;
+        let pause = self.dice.pick(&[(80, 1), (14, 20), (4, 120), (2, 700)]);
+        self.world.now = self.world.now.plus_ms(pause * 1000);
+        for _ in 0..self.dice.below(4) {
+            self.churn();
+        }
+        if self.dice.chance(60) {
+            self.kubelet();
+        }
+        self.write_due();
+        self.hear(self.step);
+        if self.dice.chance(3) {
+            self.restart();
+        }
+        self.engine.cluster().audit()?;
+        if self.dice.chance(85) {
+            self.cycle()?;
+        }
+        if self.dice.chance(15) {
+            self.calm()?;
+        }
+        Ok(())
+    }
+
+    /// One cycle, checked and carried out.
+    fn cycle(&mut self) -> Result<Plan, String> {
+        self.history.cycles += 1;
+        let plan = self.engine.cycle(self.world.now);
+        invariants::check(&self.engine, &plan)?;
+        self.carry_out(&plan);
+        Ok(plan)
+    }
+
+    /// The scheduler is told what the watch has for it by now.
+    fn hear(&mut self, until: u64) {
+        for event in self.wire.deliver(&mut self.dice, until, &mut self.history) {
+            self.history.events += 1;
+            self.engine.apply(event);
+        }
+    }
+
+    /// Another scheduler takes over, from the objects alone. What the old one has written may still arrive, but
+    /// nobody waits for the answer.
+    fn restart(&mut self) {
+        self.history.restarts += 1;
+        self.writes.orphan();
+        self.engine = Engine::new((self.config)(), scheduler_names());
+        self.list();
+    }
+
+    fn list(&mut self) {
+        let mut events = self.world.list();
+        self.dice.shuffle(&mut events);
+        self.wire.start_over(&events);
+        for event in events {
+            self.engine.apply(event);
+        }
+    }
+
+    fn kubelet(&mut self) {
+        for event in self.world.tick(false) {
+            self.tell(event);
+        }
+    }
+
+    fn tell(&mut self, event: muster_engine::Event) {
+        let delay = self.dice.pick(&[(55, 0), (20, 1), (15, 3), (10, 9)]);
+        self.wire.send(self.step + delay, event);
+    }
+}
+
+fn scheduler_names() -> Vec<String> {
+    SCHEDULER_NAMES.iter().map(ToString::to_string).collect()
 }

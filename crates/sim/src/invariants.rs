@@ -1,20 +1,57 @@
 //! What is always true (DESIGN §10), checked from the engine's model after a cycle.
 
-use muster_engine::ids::{GangId, ResourceId};
-use muster_engine::{Engine, Plan};
+use std::collections::BTreeSet;
+
+use muster_api::QueueState;
+use muster_engine::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
+use muster_engine::model::Cluster;
+use muster_engine::model::gangs::Origin;
+use muster_engine::model::pods::PodState;
+use muster_engine::{Engine, Plan, Reach, Why};
 
 /// Checks the model and the plan that was just made. The error names what does not hold.
 pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     engine.cluster().audit()?;
+    the_plan_is_in_the_model(engine, plan)?;
     no_node_is_over(engine, plan)?;
-    no_gang_is_half_placed(engine, plan)
+    no_node_gets_what_it_refuses(engine, plan)?;
+    no_gang_is_half_placed(engine, plan)?;
+    only_gangs_that_may_run_are_bound(engine, plan)?;
+    no_queue_is_over(engine, plan)
+}
+
+fn dimensions(cluster: &Cluster) -> impl Iterator<Item = ResourceId> + use<> {
+    (0..cluster.dimensions.len()).map(ResourceId::from)
+}
+
+/// Each pod is placed once, and the model says the same as the plan. A promise may be kept in the same cycle.
+fn the_plan_is_in_the_model(engine: &Engine, plan: &Plan) -> Result<(), String> {
+    let cluster = engine.cluster();
+    let bound: BTreeSet<PodId> = plan.binds.iter().map(|bind| bind.pod).collect();
+    if bound.len() < plan.binds.len() {
+        return Err("a pod is bound twice in one plan".to_owned());
+    }
+    for bind in &plan.binds {
+        if cluster.pods.state[bind.pod] != PodState::Allocated(bind.node) {
+            return Err(format!("{} is bound but not allocated", cluster.pods.name(bind.pod)));
+        }
+    }
+    for bind in plan.nominations.iter().filter(|bind| !bound.contains(&bind.pod)) {
+        if cluster.pods.state[bind.pod] != PodState::Nominated(bind.node) {
+            return Err(format!(
+                "{} is promised a place that the model doesn't keep",
+                cluster.pods.name(bind.pod)
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Our plan never puts a node over its allocatable, in any dimension.
 fn no_node_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
     for bind in &plan.binds {
-        for resource in (0..cluster.dimensions.len()).map(ResourceId::from) {
+        for resource in dimensions(cluster) {
             let wants = cluster.request_of(cluster.pods.shape[bind.pod], resource) > 0;
             if wants && cluster.nodes.idle[resource][bind.node] < 0 {
                 return Err(format!(
@@ -27,7 +64,7 @@ fn no_node_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
         }
     }
     for bind in &plan.nominations {
-        for resource in (0..cluster.dimensions.len()).map(ResourceId::from) {
+        for resource in dimensions(cluster) {
             let wants = cluster.request_of(cluster.pods.shape[bind.pod], resource) > 0;
             if wants && cluster.nodes.future_idle(resource, bind.node) < 0 {
                 return Err(format!("{} is promised more than it will have", cluster.nodes.name[bind.node]));
@@ -37,20 +74,139 @@ fn no_node_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// Our plan never binds a gang below its minimum, nor a role.
+/// Nothing goes where the node's state, taints, labels or ports, or the pods there, forbid it.
+fn no_node_gets_what_it_refuses(engine: &Engine, plan: &Plan) -> Result<(), String> {
+    let cluster = engine.cluster();
+    let filters = engine.policy().seats.iter().any(|seat| seat.name == "predicates" && seat.switches.filter);
+    for bind in plan.binds.iter().chain(&plan.nominations) {
+        let (pod, node) = (cluster.pods.name(bind.pod), &cluster.nodes.name[bind.node]);
+        if !cluster.nodes.fact[bind.node].lets_go() {
+            return Err(format!("{pod} goes to {node}, which is not ready"));
+        }
+        let shape = cluster.pods.shape[bind.pod];
+        let mut why = [Why::Fits];
+        engine.policy().filter(Reach::Facts, cluster, shape, &[bind.node], &mut why);
+        if why[0] != Why::Fits {
+            return Err(format!("{pod} goes to {node}, which refuses it: {:?}", why[0]));
+        }
+        if filters {
+            no_one_minds(cluster, bind.pod, bind.node)?;
+        }
+    }
+    Ok(())
+}
+
+/// No other pod on the node uses the pod's host ports, and nobody within reach excludes it or is excluded by it.
+fn no_one_minds(cluster: &Cluster, pod: PodId, node: NodeId) -> Result<(), String> {
+    let shape = &cluster.shapes[cluster.pods.shape[pod]];
+    for &other in cluster.nodes.seats[node].iter().filter(|&&other| other != pod) {
+        let ports = &cluster.shapes[cluster.pods.shape[other]].ports;
+        // A promise is made for the time when those that leave are gone.
+        let stays = cluster.pods.state[other].occupies();
+        if stays && shape.ports.iter().any(|port| ports.contains(port)) {
+            return Err(format!(
+                "{} and {} use the same host port",
+                cluster.pods.name(pod),
+                cluster.pods.name(other)
+            ));
+        }
+    }
+    for &term in &shape.bonds.anti_affinity {
+        let value = cluster.terms.value(term, node);
+        let own = u32::from(shape.bonds.matches.contains(&term));
+        if value != 0 && cluster.terms.count(term, value).present > own {
+            return Err(format!("{} is with pods that it keeps away from", cluster.pods.name(pod)));
+        }
+    }
+    for &term in &shape.bonds.matches {
+        let value = cluster.terms.value(term, node);
+        let own = u32::from(shape.bonds.anti_affinity.contains(&term));
+        if value != 0 && cluster.terms.count(term, value).excluding > own {
+            return Err(format!("{} is with pods that keep away from it", cluster.pods.name(pod)));
+        }
+    }
+    Ok(())
+}
+
+fn gangs_of(cluster: &Cluster, pods: impl Iterator<Item = PodId>) -> BTreeSet<GangId> {
+    pods.filter_map(|pod| cluster.pods.gang[pod]).collect()
+}
+
+/// Our plan never binds a gang below its minimum, nor a role. What is promised is promised whole.
 fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    if !engine.policy().gangs_are_whole() {
-        return Ok(());
-    }
-    let mut bound: Vec<GangId> = plan.binds.iter().filter_map(|bind| cluster.pods.gang[bind.pod]).collect();
-    bound.sort_unstable();
-    bound.dedup();
-    for gang in bound {
+    let whole = engine.policy().gangs_are_whole();
+    for gang in gangs_of(cluster, plan.binds.iter().map(|bind| bind.pod)) {
         let gang = &cluster.gangs[gang];
-        let missing = gang.missing(true);
+        let missing = gang.missing(whole);
         if missing.total > 0 {
             return Err(format!("{} is bound with {} pods missing to its minimum", gang.key, missing.total));
+        }
+    }
+    for gang in gangs_of(cluster, plan.nominations.iter().map(|bind| bind.pod)) {
+        let gang = &cluster.gangs[gang];
+        let missing = gang.missing(whole);
+        if missing.total > gang.counts.nominated {
+            let (promised, missing) = (gang.counts.nominated, missing.total);
+            return Err(format!(
+                "{} is promised {promised} places, but {missing} pods are missing",
+                gang.key
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A gang that is bound has a PodGroup (or needs none), was admitted, and is in an open queue.
+fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Plan) -> Result<(), String> {
+    let cluster = engine.cluster();
+    for id in gangs_of(cluster, plan.binds.iter().map(|bind| bind.pod)) {
+        let gang = &cluster.gangs[id];
+        let queue = &cluster.queues[gang.queue];
+        let open = queue.lineage.iter().all(|&queue| cluster.queues[queue].state == QueueState::Open);
+        let fault = match gang {
+            _ if !gang.live => "is gone",
+            _ if gang.origin == Origin::Missing => "has no PodGroup",
+            _ if !gang.admitted() => "was not admitted",
+            _ if !queue.exists => "is in a queue that does not exist",
+            _ if queue.broken.is_some() => "is in a queue without a root",
+            _ if !open => "is in a queue that is not open",
+            _ => continue,
+        };
+        return Err(format!("{} is bound, but it {fault}", gang.key));
+    }
+    Ok(())
+}
+
+/// Our plan never takes a queue above its capability, in any dimension that it binds. In a tree the same holds for
+/// the queues above.
+fn no_queue_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
+    let cluster = engine.cluster();
+    let limited =
+        |name: &str| engine.policy().seats.iter().any(|seat| seat.name == name && seat.switches.may_take);
+    if !limited("capacity") && !limited("proportion") {
+        return Ok(());
+    }
+    let tree = engine.policy().hierarchical();
+    let counts = |gang: QueueId, queue: QueueId| {
+        gang == queue || tree && cluster.queues[gang].lineage.contains(&queue)
+    };
+    for bind in &plan.binds {
+        let Some(gang) = cluster.pods.gang[bind.pod] else { continue };
+        let lineage = &cluster.queues[cluster.gangs[gang].queue].lineage;
+        for &queue in if tree { &lineage[..] } else { &lineage[..1] } {
+            let gangs =
+                || cluster.gangs.iter().map(|(_, gang)| gang).filter(|gang| counts(gang.queue, queue));
+            for (resource, _) in cluster.shapes[cluster.pods.shape[bind.pod]].request.iter() {
+                let limit = cluster.queues[queue].capability.get(resource).unwrap_or(i64::MAX);
+                let taken: i64 =
+                    gangs().map(|gang| gang.held.get(resource) + gang.nominated.get(resource)).sum();
+                if taken > limit {
+                    let (pod, queue) = (cluster.pods.name(bind.pod), &cluster.queues[queue].name);
+                    let name = cluster.dimensions.name(resource);
+                    return Err(format!("binding {pod} takes queue {queue} to {taken} of {limit} {name}"));
+                }
+            }
         }
     }
     Ok(())

@@ -33,8 +33,10 @@ pub static ACTION: Action = Action {
 
 fn run(session: &mut Session) {
     nominations::restore(session);
+    nominations::withdraw(session);
     nominations::fulfil(session);
-    let candidates = session.cluster.gangs.ids().filter(|&gang| wants_room(session, gang)).collect();
+    let waiting = session.cluster.gangs.waiting().iter().copied();
+    let candidates = waiting.filter(|&gang| wants_room(session, gang)).collect();
     serve(session, candidates);
 }
 
@@ -44,7 +46,7 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>) {
     for gang in candidates {
         match gate(session.cluster, session.policy, gang, session.now) {
             Ok(()) => ready.push(gang),
-            Err(reason) => session.cluster.gangs[gang].reasons = vec![reason],
+            Err(reason) => session.cluster.gangs.explain(gang, vec![reason]),
         }
     }
     let mut line = Line::new(session.cluster, session.policy, ready);
@@ -52,12 +54,12 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>) {
         let starting = !session.cluster.gangs[gang].ready(session.policy.gangs_are_whole());
         match turn(session, gang) {
             Ok(()) => {
-                let row = &mut session.cluster.gangs[gang];
-                row.reasons.clear();
-                if row.counts.nominated > 0 {
-                    row.reasons.push(Reason::Promised { places: row.counts.nominated });
-                }
-                if row.counts.pending > 0 {
+                let counts = &session.cluster.gangs[gang].counts;
+                let promised =
+                    (counts.nominated > 0).then_some(Reason::Promised { places: counts.nominated });
+                let wants_more = counts.pending > 0;
+                session.cluster.gangs.explain(gang, promised.into_iter().collect());
+                if wants_more {
                     line.put_back(session.cluster, session.policy, gang);
                 }
             }
@@ -67,8 +69,8 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>) {
                     let head = session.cluster.gangs[gang].key.clone();
                     let waited_ms = overdue(session.cluster, session.settings, gang, session.now);
                     for behind in line.stop(queue) {
-                        session.cluster.gangs[behind].reasons =
-                            vec![Reason::Behind { head: head.clone(), waited_ms }];
+                        let reason = Reason::Behind { head: head.clone(), waited_ms };
+                        session.cluster.gangs.explain(behind, vec![reason]);
                     }
                     session.heads.push((queue, gang));
                 }
@@ -97,10 +99,10 @@ fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>) {
         .all(|&pod| !cluster.terms.far_reaching(&cluster.shapes[cluster.pods.shape[pod]].bonds));
     let nodes_only = reasons.iter().all(|reason| matches!(reason, Reason::NoNodes { .. }));
     let freed = cluster.freed;
+    cluster.gangs.explain(id, reasons);
     let heads = blocks(cluster, session.settings, id, session.now);
     let gang = &mut cluster.gangs[id];
     gang.waiting_since.get_or_insert(session.now);
-    gang.reasons = reasons;
     // The head of a line must be met again, or those behind it would pass.
     gang.hopeless = (near && nodes_only && !heads).then_some(freed);
     let deadline = session.settings.traverse_head_wait_ms;
@@ -151,9 +153,10 @@ fn attempt(
 ) -> Result<(), Vec<Reason>> {
     let single = one_shape(session, pods);
     if let Some(shape) = single
-        && let Some(reason) = session.rankings.known_refusal(shape, room, missing.total) {
-            return Err(vec![reason]);
-        }
+        && let Some(reason) = session.rankings.known_refusal(shape, room, missing.total)
+    {
+        return Err(vec![reason]);
+    }
     let mut txn = Txn::begin(session.cluster);
     let start = txn.mark();
     let mut result = place(&mut txn, session.policy, session.rankings, gang, pods, missing.clone(), room);

@@ -37,7 +37,7 @@ fn run(session: &mut Session) {
             && gang.counts.pending == gang.counts.pending_best_effort
             && may_try(session, gang)
     };
-    let candidates = session.cluster.gangs.ids().filter(best_effort).collect();
+    let candidates = session.cluster.gangs.waiting().iter().copied().filter(best_effort).collect();
     serve(session, candidates);
     for (queue, head) in heads {
         fill_behind(session, queue, head);
@@ -46,14 +46,13 @@ fn run(session: &mut Session) {
 
 /// Places gangs behind the head on room that the head doesn't need, or that they give back before it does.
 fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
-    let mut behind: Vec<GangId> = session
-        .cluster
-        .gangs
-        .iter()
-        .filter(|(_, gang)| {
-            gang.queue == queue && gang.reasons.iter().any(|r| matches!(r, Reason::Behind { .. }))
-        })
-        .map(|(id, _)| id)
+    let is_behind = |gang: &GangId| {
+        let gang = &session.cluster.gangs[*gang];
+        gang.queue == queue && gang.reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }))
+    };
+    let waiting = session.cluster.gangs.waiting().iter().copied();
+    let mut behind: Vec<GangId> = waiting
+        .filter(is_behind)
         .filter(|&id| gate(session.cluster, session.policy, id, session.now).is_ok())
         .collect();
     behind.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
@@ -95,7 +94,7 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     let moves = txn.commit();
     session.plan.record(&moves);
     for gang in filled {
-        session.cluster.gangs[gang].reasons.clear();
+        session.cluster.gangs.explain(gang, Vec::new());
     }
 }
 

@@ -29,7 +29,7 @@ pub static ACTION: Action = Action {
 fn run(session: &mut Session) {
     let mut first = Vec::new();
     let mut later = Vec::new();
-    let waiting: Vec<GangId> = session.cluster.gangs.ids().collect();
+    let waiting: Vec<GangId> = session.cluster.gangs.waiting().to_vec();
     for id in waiting {
         let gang = &mut session.cluster.gangs[id];
         if gang.admitted() {
@@ -43,7 +43,7 @@ fn run(session: &mut Session) {
         match named(session.cluster, session.policy, id) {
             Ok(()) if gave_back => later.push(id),
             Ok(()) => first.push(id),
-            Err(reason) => session.cluster.gangs[id].reasons = vec![reason],
+            Err(reason) => session.cluster.gangs.explain(id, vec![reason]),
         }
     }
     if first.is_empty() && later.is_empty() {
@@ -65,13 +65,15 @@ fn vote(session: &mut Session, admission: &mut Admission, gangs: Vec<GangId>) ->
         match verdict(session, admission, gang) {
             Ok(()) => admit(session, admission, gang),
             Err(reasons) => {
-                session.cluster.gangs[gang].reasons = reasons;
+                session.cluster.gangs.explain(gang, reasons);
                 refused.push(gang);
                 if session.cluster.queues[queue].strategy == DequeueStrategy::Fifo {
                     let head = session.cluster.gangs[gang].key.clone();
                     for behind in line.stop(queue) {
-                        session.cluster.gangs[behind].reasons =
-                            vec![Reason::NotAdmittedBehind { head: head.clone() }];
+                        session
+                            .cluster
+                            .gangs
+                            .explain(behind, vec![Reason::NotAdmittedBehind { head: head.clone() }]);
                     }
                 }
             }
@@ -90,10 +92,9 @@ fn verdict(session: &Session, admission: &Admission, gang: GangId) -> Result<(),
 
 fn admit(session: &mut Session, admission: &mut Admission, gang: GangId) {
     admission.admit(session.cluster, gang);
-    let gang = &mut session.cluster.gangs[gang];
-    gang.phase = PodGroupPhase::Inqueue;
-    gang.admitted = Some(session.now);
-    gang.reasons.clear();
+    session.cluster.gangs[gang].admitted = Some(session.now);
+    session.cluster.gangs.set_phase(gang, PodGroupPhase::Inqueue);
+    session.cluster.gangs.explain(gang, Vec::new());
 }
 
 /// Gangs whose admission has run out compete for it again, behind those that were refused.
@@ -123,10 +124,9 @@ fn take_turns(session: &mut Session, admission: &mut Admission, refused: Vec<Gan
             admission.admit(session.cluster, gang);
             continue;
         }
-        let gang = &mut session.cluster.gangs[gang];
-        gang.phase = PodGroupPhase::Pending;
-        gang.admitted = None;
-        gang.gave_back = Some(session.now);
-        gang.reasons = vec![Reason::GaveAdmissionBack { after_ms: timeout }];
+        session.cluster.gangs[gang].admitted = None;
+        session.cluster.gangs[gang].gave_back = Some(session.now);
+        session.cluster.gangs.set_phase(gang, PodGroupPhase::Pending);
+        session.cluster.gangs.explain(gang, vec![Reason::GaveAdmissionBack { after_ms: timeout }]);
     }
 }

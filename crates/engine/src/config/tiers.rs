@@ -51,7 +51,12 @@ pub(super) fn read<'y>(root: &'y Yaml, report: &mut Report) -> (Vec<Chosen<'y>>,
             let plugin = (entry.build)(&mut args, &reader.switches);
             let errors = args.finish(entry.arguments);
             report.extend(errors);
-            seats.push(Seat { name: entry.name, plugin, switches: reader.switches.clone() });
+            seats.push(Seat {
+                name: entry.name,
+                answers: entry.answers,
+                plugin,
+                switches: reader.switches.clone(),
+            });
             let hierarchy_key = reader.key("enableHierarchy");
             chosen.push(Chosen { entry, at, switches: reader.switches, hierarchy_key, arguments });
         }

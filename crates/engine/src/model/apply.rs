@@ -25,18 +25,18 @@ const BACKOFF_MS: i64 = 1_000;
 const BACKOFF_LIMIT_MS: i64 = 60_000;
 
 impl Cluster {
-    pub fn apply(&mut self, event: Event) {
+    pub fn apply(&mut self, event: &Event) {
         self.generation += 1;
         self.events += 1;
         match event {
-            Event::Node(node) => self.node(&node),
-            Event::NodeGone(name) => self.node_gone(&name),
-            Event::Pod(pod) => self.pod(&pod),
-            Event::PodGone { key, uid } => self.pod_gone(&key, &uid),
-            Event::PodGroup(group) => self.pod_group(&group),
-            Event::PodGroupGone { key, uid } => self.pod_group_gone(&key, &uid),
-            Event::Queue(queue) => self.queue(&queue),
-            Event::QueueGone(name) => self.queue_gone(&name),
+            Event::Node(node) => self.node(node),
+            Event::NodeGone(name) => self.node_gone(name),
+            Event::Pod(pod) => self.pod(pod),
+            Event::PodGone { key, uid } => self.pod_gone(key, uid),
+            Event::PodGroup(group) => self.pod_group(group),
+            Event::PodGroupGone { key, uid } => self.pod_group_gone(key, uid),
+            Event::Queue(queue) => self.queue(queue),
+            Event::QueueGone(name) => self.queue_gone(name),
             Event::PriorityClass(class) => {
                 let name = self.names.intern(&class.metadata.name);
                 let class = super::PriorityClass { value: class.value, global_default: class.global_default };
@@ -45,39 +45,40 @@ impl Cluster {
                 }
             }
             Event::PriorityClassGone(name) => {
-                let name = self.names.intern(&name);
+                let name = self.names.intern(name);
                 if self.priority_classes.remove(&name).is_some() {
                     self.reprioritize();
                 }
             }
             Event::Namespace(namespace) => self.namespace(&namespace.metadata),
-            Event::NamespaceGone(name) => self.namespace(&Meta { name, ..Meta::default() }),
-            Event::ResourceQuota(quota) => self.quota(&quota),
+            Event::NamespaceGone(name) => self.namespace(&Meta { name: name.clone(), ..Meta::default() }),
+            Event::ResourceQuota(quota) => self.quota(quota),
             Event::ResourceQuotaGone(key) => {
                 if let Some((space, _)) = key.split_once('/') {
                     let space = self.space(space);
-                    self.spaces[space].quotas.retain(|(name, _)| *name != key);
+                    self.spaces[space].quotas.retain(|(name, _)| name != key);
                 }
             }
             Event::PersistentVolume(volume) => {
-                let affinity = volume.spec.node_affinity.and_then(|affinity| affinity.required);
-                self.volumes.insert(volume.metadata.name, affinity);
+                let affinity =
+                    volume.spec.node_affinity.as_ref().and_then(|affinity| affinity.required.clone());
+                self.volumes.insert(volume.metadata.name.clone(), affinity);
                 self.storage_changed();
             }
             Event::PersistentVolumeGone(name) => {
-                self.volumes.remove(&name);
+                self.volumes.remove(name);
                 self.storage_changed();
             }
             Event::PersistentVolumeClaim(claim) => {
-                let volume = Some(claim.spec.volume_name).filter(|name| !name.is_empty());
-                self.claims.insert(claim.metadata.key(), volume);
+                let volume = Some(&claim.spec.volume_name).filter(|name| !name.is_empty());
+                self.claims.insert(claim.metadata.key(), volume.cloned());
                 self.storage_changed();
             }
             Event::PersistentVolumeClaimGone(key) => {
-                self.claims.remove(&key);
+                self.claims.remove(key);
                 self.storage_changed();
             }
-            Event::BindFailed { key, uid, at, .. } => self.bind_failed(&key, &uid, at),
+            Event::BindFailed { key, uid, at, .. } => self.bind_failed(key, uid, *at),
         }
     }
 
@@ -88,6 +89,11 @@ impl Cluster {
 
     fn node(&mut self, object: &core::Node) {
         let id = self.nodes.slot(&object.metadata.name);
+        let version = version_of(&object.metadata);
+        if stale(version, self.nodes.version[id]) {
+            return;
+        }
+        self.nodes.version[id] = version;
         let condition = |kind: &str| object.status.conditions.iter().find(|condition| condition.kind == kind);
         let images = &object.status.images;
         let fact = Node {
@@ -121,6 +127,7 @@ impl Cluster {
 
     fn node_gone(&mut self, name: &str) {
         if let Some(id) = self.nodes.find(name) {
+            self.nodes.version[id] = 0;
             self.change_node(id, Node::default(), &Sparse::default());
         }
     }
@@ -191,10 +198,12 @@ impl Cluster {
         let known = self.pods.find(&key);
         if let Some(id) = known {
             let fact = &self.pods.fact[id];
+            // Versions count through all objects of a kind, so an older one under another uid is of the past too.
+            if stale(version, fact.version) {
+                return;
+            }
             if !meta.uid.is_empty() && *fact.uid != *meta.uid {
                 self.remove_pod(id);
-            } else if version < fact.version {
-                return;
             }
         }
         let space = self.space(&meta.namespace);
@@ -233,11 +242,12 @@ impl Cluster {
             != (new.index, new.created, new.role, new.priority);
         if gang != self.pods.gang[id] || shape != self.pods.shape[id] || moved_in_gang {
             self.tally(id, before, -1);
-            self.leave(id);
+            let left = self.leave(id);
             self.pods.shape[id] = shape;
             self.pods.state[id] = after;
             self.join(id, gang);
             self.tally(id, after, 1);
+            self.disband(left);
         } else if before != after {
             // Finished pods no longer ask for anything.
             let request = before.finished() != after.finished();
@@ -255,23 +265,27 @@ impl Cluster {
                     || matches!(after, PodState::Releasing(_)),
             );
             self.stir(gang);
-        } else if old.promised != self.pods.fact[id].promised {
+        }
+        if self.pods.fact[id].promised.is_some() && old.promised != self.pods.fact[id].promised {
+            self.promises.push(id);
             self.stir(gang);
         }
     }
 
     fn pod_gone(&mut self, key: &str, uid: &str) {
         if let Some(id) = self.pods.find(key)
-            && (uid.is_empty() || *self.pods.fact[id].uid == *uid) {
-                self.remove_pod(id);
-            }
+            && (uid.is_empty() || *self.pods.fact[id].uid == *uid)
+        {
+            self.remove_pod(id);
+        }
     }
 
     fn remove_pod(&mut self, id: PodId) {
         let state = self.pods.state[id];
         self.tally(id, state, -1);
         self.freed += u64::from(state.node().is_some());
-        self.leave(id);
+        let left = self.leave(id);
+        self.disband(left);
         self.pods.remove(id);
     }
 
@@ -317,6 +331,8 @@ impl Cluster {
             ("Succeeded", _) => PodState::Succeeded,
             ("Failed", _) => PodState::Failed,
             (_, Some(node)) if !node.is_empty() => {
+                // A node that we know only by name has no rank yet.
+                self.ranks_stale |= self.nodes.find(node).is_none();
                 let node = self.nodes.slot(node);
                 if leaving { PodState::Releasing(node) } else { PodState::Running(node) }
             }
@@ -345,20 +361,33 @@ impl Cluster {
             // A pod may have the name of a PodGroup that it isn't in.
             None => (format!("{}#", meta.key()), meta.key(), Origin::Solo),
         };
+        let queue = meta.annotations.get(QUEUE_NAME).filter(|_| origin == Origin::Solo);
+        let names_queue = queue.is_some();
+        let queue = match queue {
+            Some(name) => self.queues.slot(name),
+            None => self.queue_of_space(space),
+        };
         if let Some(gang) = self.gangs.find(&lookup) {
+            if origin == Origin::Solo {
+                self.gangs[gang].names_queue = names_queue;
+                self.move_gang(gang, queue);
+            }
             return Some(gang);
         }
-        let queue = match (origin, meta.annotations.get(QUEUE_NAME), &self.spaces[space].queue) {
-            (Origin::Solo, Some(name), _) => name.clone(),
-            (_, _, Some(name)) => name.to_string(),
-            _ => muster_api::keys::DEFAULT_QUEUE.into(),
-        };
-        let queue = self.queues.slot(&queue);
         let mut gang = Gang::new(shown.into(), space, origin, queue);
+        gang.names_queue = names_queue;
         if origin == Origin::Solo {
             gang.phase = PodGroupPhase::Inqueue;
         }
         Some(self.gangs.insert(&lookup, gang))
+    }
+
+    /// The queue of work that names none.
+    fn queue_of_space(&mut self, space: crate::ids::SpaceId) -> QueueId {
+        match self.spaces[space].queue.clone() {
+            Some(name) => self.queues.slot(&name),
+            None => DEFAULT,
+        }
     }
 
     /// Puts a pod into its gang's list; the caller tallies it.
@@ -381,6 +410,9 @@ impl Cluster {
         };
         self.gangs[id].pods.insert(place, pod);
         self.want(pod, 1);
+        if self.pods.fact[pod].promised.is_some() {
+            self.promises.push(pod);
+        }
         self.stir(gang);
         let fact = &self.pods.fact[pod];
         let gang = &mut self.gangs[id];
@@ -390,23 +422,29 @@ impl Cluster {
             gang.estimate = fact.estimate;
             gang.protected = fact.protected;
         }
-        self.prioritize(id);
+        self.raise(id, pod);
     }
 
-    /// Takes a pod out of its gang's list; the caller has taken it out of the sums.
-    fn leave(&mut self, pod: PodId) {
-        let Some(id) = self.pods.gang[pod] else { return };
+    /// Takes a pod out of its gang's list and returns the gang; the caller has taken it out of the sums.
+    fn leave(&mut self, pod: PodId) -> Option<GangId> {
+        let id = self.pods.gang[pod]?;
         self.want(pod, -1);
         let gang = &mut self.gangs[id];
-        let place = gang.pods.iter().position(|&other| other == pod).expect("a pod is in its gang's list");
+        let place = gang.pods.iter().rposition(|&other| other == pod).expect("a pod is in its gang's list");
         gang.pods.remove(place);
-        if gang.pods.is_empty() && gang.origin != Origin::Group {
-            self.gangs.remove(id);
-        } else {
-            self.prioritize(id);
-            self.stir(Some(id));
-        }
         self.pods.gang[pod] = None;
+        self.prioritize(id);
+        self.stir(Some(id));
+        Some(id)
+    }
+
+    /// Forgets a gang that nothing stands for any more: no PodGroup, and no pod that names one.
+    fn disband(&mut self, gang: Option<GangId>) {
+        let empty =
+            |gang: &GangId| self.gangs[*gang].pods.is_empty() && self.gangs[*gang].origin != Origin::Group;
+        if let Some(gang) = gang.filter(empty) {
+            self.gangs.remove(gang);
+        }
     }
 
     /// Counts what a pod asks for, wherever it is, unless it is over.
@@ -443,17 +481,18 @@ impl Cluster {
             None => self.gangs.insert(&key, Gang::new(key.as_str().into(), space, Origin::Missing, DEFAULT)),
         };
         let gang = &self.gangs[id];
-        let another = gang.origin != Origin::Group || *gang.uid != *meta.uid;
-        if !another && version < gang.version {
+        let known = gang.origin == Origin::Group;
+        let another = !known || *gang.uid != *meta.uid;
+        if known && stale(version, gang.version) {
             return;
         }
         let spec = &object.spec;
         let named = Some(spec.queue.as_str())
             .filter(|name| !name.is_empty() && *name != muster_api::keys::DEFAULT_QUEUE);
-        let queue = named
-            .map(str::to_owned)
-            .or_else(|| self.spaces[space].queue.as_ref().map(|name| name.to_string()));
-        let queue = queue.map_or(DEFAULT, |name| self.queues.slot(&name));
+        let queue = match named {
+            Some(name) => self.queues.slot(name),
+            None => self.queue_of_space(space),
+        };
         let class = Some(&spec.priority_class_name).filter(|name| !name.is_empty());
         let class = class.map(|name| self.names.intern(name));
         let roles: Vec<(Symbol, u32)> = spec
@@ -468,6 +507,7 @@ impl Cluster {
 
         let gang = &mut self.gangs[id];
         gang.origin = Origin::Group;
+        gang.names_queue = named.is_some();
         gang.uid = meta.uid.as_str().into();
         gang.version = version;
         gang.created = meta.creation_timestamp.unwrap_or_default();
@@ -489,6 +529,9 @@ impl Cluster {
         // Our own view of phase and condition is newer than an echo of what we wrote, unless the object is new.
         if another {
             gang.phase = status.phase;
+            gang.reported = None;
+            gang.condition = Default::default();
+            gang.reasons.clear();
             gang.admitted = None;
             gang.gave_back = None;
             gang.waiting_since = None;
@@ -500,6 +543,7 @@ impl Cluster {
         self.move_gang(id, queue);
         self.prioritize(id);
         self.stir(Some(id));
+        self.gangs.review(id);
     }
 
     fn pod_group_gone(&mut self, key: &str, uid: &str) {
@@ -511,9 +555,12 @@ impl Cluster {
         if gang.pods.is_empty() {
             self.gangs.remove(id);
         } else {
-            gang.origin = Origin::Missing;
-            gang.phase = PodGroupPhase::Pending;
-            self.stir(Some(id));
+            gang.forget();
+            let space = gang.space;
+            let queue = self.queue_of_space(space);
+            self.move_gang(id, queue);
+            self.prioritize(id);
+            self.gangs.review(id);
         }
     }
 
@@ -548,7 +595,7 @@ impl Cluster {
         let meta = Meta::from(&object.metadata);
         let version = version_of(&meta);
         let id = self.queues.slot(&meta.name);
-        if self.queues[id].exists && version < self.queues[id].version {
+        if self.queues[id].exists && stale(version, self.queues[id].version) {
             return;
         }
         let spec = &object.spec;
@@ -650,6 +697,18 @@ impl Cluster {
         self.gangs[id].priority = priority;
     }
 
+    /// A pod has joined: the gang's priority may have become that pod's.
+    fn raise(&mut self, id: GangId, pod: PodId) {
+        let gang = &self.gangs[id];
+        if gang.pods.len() == 1 {
+            self.prioritize(id);
+        } else if gang.origin != Origin::Group
+            || gang.priority_class.is_none() && self.default_class().is_none()
+        {
+            self.gangs[id].priority = gang.priority.max(self.pods.fact[pod].priority);
+        }
+    }
+
     fn reprioritize(&mut self) {
         let pods: Vec<PodId> = self.pods.live().collect();
         for pod in pods {
@@ -676,14 +735,11 @@ impl Cluster {
             self.freed += 1;
         }
         // Work that named no queue follows its namespace, whichever of the two came first.
-        let queue = match self.spaces[id].queue.clone() {
-            Some(name) => self.queues.slot(&name),
-            None => DEFAULT,
-        };
+        let queue = self.queue_of_space(id);
         let gangs: Vec<GangId> = self
             .gangs
             .iter()
-            .filter(|(_, g)| g.space == id && g.queue == DEFAULT)
+            .filter(|(_, gang)| gang.space == id && !gang.names_queue)
             .map(|(id, _)| id)
             .collect();
         for gang in gangs {
@@ -732,8 +788,14 @@ impl Cluster {
     }
 }
 
+/// Objects without a version (hand-written ones) are always the newest.
 fn version_of(meta: &Meta) -> u64 {
-    meta.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(u64::MAX)
+    meta.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// A version that is older than the one we know.
+fn stale(version: u64, known: u64) -> bool {
+    version != 0 && version < known
 }
 
 fn says_false(meta: &Meta) -> bool {

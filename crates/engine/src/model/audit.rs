@@ -145,11 +145,16 @@ impl Cluster {
         if total != self.total {
             return Err(format!("the cluster's total is kept as {:?}, recounted {total:?}", self.total));
         }
+        if !self.gangs.lists_hold() {
+            return Err("the list of gangs that wait is not what their states say".into());
+        }
         for pod in self.pods.live() {
             if let PodState::Nominated(node) | PodState::Allocated(node) = self.pods.state[pod]
-                && !self.nodes.fact[node].live && matches!(self.pods.state[pod], PodState::Nominated(_)) {
-                    return Err(format!("{} is promised a node that has left", self.pods.name(pod)));
-                }
+                && !self.nodes.fact[node].live
+                && matches!(self.pods.state[pod], PodState::Nominated(_))
+            {
+                return Err(format!("{} is promised a node that has left", self.pods.name(pod)));
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_api::{PodGroupPhase, Time};
 use rustc_hash::FxHashMap;
 
-use super::pods::Counts;
+use super::pods::{Counts, PodState};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
 use crate::reason::Reason;
 use crate::resources::{Amounts, Sparse};
@@ -15,6 +15,10 @@ pub struct Gangs {
     rows: Table<GangId, Gang>,
     by_key: FxHashMap<Arc<str>, GangId>,
     free: Vec<GangId>,
+    /// Those that wait for something, so that a cycle need not look at those that run. In no order.
+    waiting: Vec<GangId>,
+    /// Those whose counts, phase or reasons changed since they were last looked at.
+    dirty: Vec<GangId>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,6 +32,8 @@ pub struct Gang {
     pub uid: Arc<str>,
     pub version: u64,
     pub queue: QueueId,
+    /// Otherwise it follows its namespace.
+    pub names_queue: bool,
     pub priority: i32,
     pub priority_class: Option<Symbol>,
     pub created: Time,
@@ -63,6 +69,9 @@ pub struct Gang {
     pub reasons: Vec<Reason>,
     /// It fitted nowhere when this much room had been freed; until more is, it is not tried again.
     pub hopeless: Option<u64>,
+    /// Its place in the list of those that wait.
+    waiting_at: Option<u32>,
+    dirty: bool,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -103,6 +112,7 @@ impl Gang {
             uid: "".into(),
             version: 0,
             queue,
+            names_queue: false,
             priority: 0,
             priority_class: None,
             created: Time::default(),
@@ -128,7 +138,20 @@ impl Gang {
             failures: 0,
             reasons: Vec::new(),
             hopeless: None,
+            waiting_at: None,
+            dirty: false,
         }
+    }
+
+    /// Its PodGroup is gone: back to what a gang is before anyone has described it. Pods and sums stay.
+    pub(super) fn forget(&mut self) {
+        let blank = Gang::new(self.key.clone(), self.space, Origin::Missing, self.queue);
+        let old = std::mem::replace(self, blank.clone());
+        let Gang { lookup, pods, counts, mut roles, held, nominated, leaving, requested, .. } = old;
+        let Gang { waiting_at, dirty, .. } = old;
+        roles.iter_mut().for_each(|role| role.minimum = 0);
+        let known = Gang { lookup, pods, counts, roles, held, nominated, leaving, requested, ..blank };
+        *self = Gang { waiting_at, dirty, ..known };
     }
 
     /// Roles bind only when the gang's own minimum leaves room for all of theirs (Volcano's rule).
@@ -166,6 +189,12 @@ impl Gang {
     /// Has been let into the line for room.
     pub fn admitted(&self) -> bool {
         self.phase != PodGroupPhase::Pending || self.origin == Origin::Solo
+    }
+
+    /// Has something to wait for: pods without a place for good, or its admission.
+    fn waits(&self) -> bool {
+        let unadmitted = self.origin == Origin::Group && self.phase == PodGroupPhase::Pending;
+        self.live && (unadmitted || self.counts.pending + self.counts.nominated + self.counts.gated > 0)
     }
 
     /// Waits with nothing placed.
@@ -232,12 +261,83 @@ impl Gangs {
             None => self.rows.push(gang),
         };
         self.by_key.insert(key, id);
+        self.review(id);
         id
     }
 
-    pub(super) fn remove(&mut self, id: GangId) {
+    /// Counts a pod of the gang into (or out of) a state.
+    pub(super) fn count(&mut self, id: GangId, role: usize, state: PodState, best_effort: bool, sign: i64) {
         let gang = &mut self.rows[id];
-        gang.live = false;
+        gang.counts.add(state, best_effort, sign);
+        gang.roles[role].counts.add(state, best_effort, sign);
+        if !gang.dirty || gang.waits() != gang.waiting_at.is_some() {
+            self.review(id);
+        }
+    }
+
+    /// The gang has changed: it is looked at again, and is among those that wait or not.
+    pub(super) fn review(&mut self, id: GangId) {
+        let gang = &mut self.rows[id];
+        if !gang.dirty {
+            gang.dirty = true;
+            self.dirty.push(id);
+        }
+        match (gang.waits(), gang.waiting_at) {
+            (true, None) => {
+                gang.waiting_at = Some(self.waiting.len() as u32);
+                self.waiting.push(id);
+            }
+            (false, Some(place)) => {
+                gang.waiting_at = None;
+                self.waiting.swap_remove(place as usize);
+                if let Some(&moved) = self.waiting.get(place as usize) {
+                    self.rows[moved].waiting_at = Some(place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub fn set_phase(&mut self, id: GangId, phase: PodGroupPhase) {
+        self.rows[id].phase = phase;
+        self.review(id);
+    }
+
+    /// Says why a gang waits (or, with nothing, that it doesn't).
+    pub fn explain(&mut self, id: GangId, reasons: Vec<Reason>) {
+        if self.rows[id].reasons != reasons {
+            self.rows[id].reasons = reasons;
+            self.review(id);
+        }
+    }
+
+    /// Those that wait for room, for their admission or for a promise to come true; in no order.
+    pub fn waiting(&self) -> &[GangId] {
+        &self.waiting
+    }
+
+    /// Those that changed since this was last asked.
+    pub fn take_changed(&mut self) -> Vec<GangId> {
+        let mut changed = std::mem::take(&mut self.dirty);
+        for &id in &changed {
+            self.rows[id].dirty = false;
+        }
+        changed.retain(|&id| self.rows[id].live);
+        changed
+    }
+
+    /// Whether the list of those that wait is what it should be.
+    pub(super) fn lists_hold(&self) -> bool {
+        let listed = |id: GangId| {
+            self.rows[id].waiting_at.map(|place| self.waiting.get(place as usize)) == Some(Some(&id))
+        };
+        self.rows.iter().all(|(id, gang)| gang.waits() == listed(id))
+    }
+
+    pub(super) fn remove(&mut self, id: GangId) {
+        self.rows[id].live = false;
+        self.review(id);
+        let gang = &mut self.rows[id];
         gang.pods = Vec::new();
         gang.reasons = Vec::new();
         self.by_key.remove(&gang.lookup);

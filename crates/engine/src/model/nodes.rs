@@ -16,6 +16,8 @@ pub type Columns = Table<ResourceId, Table<NodeId, i64>>;
 pub struct Nodes {
     pub name: Table<NodeId, Arc<str>>,
     pub fact: Table<NodeId, Node>,
+    /// Of the object that the facts were read from.
+    pub(super) version: Table<NodeId, u64>,
     pub allocatable: Columns,
     /// Free now.
     pub idle: Columns,
@@ -70,6 +72,7 @@ impl Nodes {
         let id = self.name.push(shared.clone());
         self.by_name.insert(shared, id);
         self.fact.push(Node::default());
+        self.version.push(0);
         self.seats.push(Vec::new());
         self.ports.push(Vec::new());
         self.rank.push(u32::MAX);

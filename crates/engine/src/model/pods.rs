@@ -116,6 +116,9 @@ pub struct Pods {
     pub fact: Table<PodId, Pod>,
     by_key: FxHashMap<Arc<str>, PodId>,
     free: Vec<PodId>,
+    /// The last visit in which a pod was met, to tell first meetings without a set.
+    visited: Table<PodId, u32>,
+    visit: u32,
 }
 
 /// What is asked of a pod now and then.
@@ -182,6 +185,17 @@ impl Pods {
         let fact = std::mem::take(&mut self.fact[pod]);
         self.by_key.remove(&fact.key);
         self.free.push(pod);
+    }
+
+    /// Begins a walk that meets each pod at first only once.
+    pub(crate) fn begin_visit(&mut self) {
+        self.visited.grow(self.state.len(), 0);
+        self.visit = self.visit.wrapping_add(1);
+    }
+
+    /// Whether this is the first meeting of the walk.
+    pub(crate) fn visit(&mut self, pod: PodId) -> bool {
+        std::mem::replace(&mut self.visited[pod], self.visit) != self.visit
     }
 
     pub fn live(&self) -> impl Iterator<Item = PodId> + '_ {

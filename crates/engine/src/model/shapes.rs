@@ -119,9 +119,10 @@ impl Cluster {
         let identity = Identity { space, tags: &watched, queue, spec, images: self.images_known };
         let hash = identity.hash();
         if let Some(found) = self.shapes.by_hash.get(&hash)
-            && let Some(&id) = found.iter().find(|&&id| identity.is(&self.shapes.rows[id])) {
-                return id;
-            }
+            && let Some(&id) = found.iter().find(|&&id| identity.is(&self.shapes.rows[id]))
+        {
+            return id;
+        }
         self.new_shape(space, tags, queue, spec)
     }
 

@@ -7,7 +7,7 @@ use crate::config::Args;
 use crate::ids::{NodeId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::{Plugin, Reach};
+use crate::policy::{Plugin, Question, Reach};
 use crate::resources::PODS;
 
 pub static ENTRY: Entry = Entry {
@@ -21,6 +21,7 @@ pub static ENTRY: Entry = Entry {
         Argument { name: "binpack.resources.<name>", default: "1", meaning: "weight of such a resource" },
     ],
     differs: "An extended resource counts with weight 1 without being listed, so that GPUs are packed by default.",
+    answers: &[Question::Score],
     build: |args, _| Box::new(Binpack::new(args)),
 };
 

@@ -3,12 +3,12 @@
 
 use std::cmp::Ordering;
 
-use super::proportion::{counted, real_capability, vote};
+use super::proportion::{PerEvent, counted, real_capability, vote};
 use super::{Argument, Entry};
 use crate::admission::Admission;
-use crate::ids::{GangId, QueueId, ResourceId, ShapeId};
+use crate::ids::{GangId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
-use crate::policy::{Plugin, Room, Vote};
+use crate::policy::{Plugin, Question, Room, Vote};
 use crate::reason::{Lack, Limit, Reason};
 use crate::resources::{Amounts, PODS, Share};
 
@@ -39,18 +39,46 @@ pub static ENTRY: Entry = Entry {
     ],
     differs: "A resource that `capability` doesn't name is unlimited, also in a hierarchy. A queue with a broken line \
               of parents, or work in a queue with children, stops only itself.",
-    build: |_, switches| Box::new(Capacity { tree: switches.hierarchy }),
+    answers: &[Question::QueueOrder, Question::Enqueue, Question::MayTake],
+    build: |_, switches| Box::new(Capacity { tree: switches.hierarchy, limits: PerEvent::default() }),
 };
 
 struct Capacity {
     tree: bool,
+    /// The limits that hold for each queue.
+    limits: PerEvent<Table<QueueId, Vec<Bound>>>,
+}
+
+/// A limit of a queue or of one above it.
+struct Bound {
+    queue: QueueId,
+    resource: ResourceId,
+    limit: i64,
 }
 
 impl Capacity {
-    /// The queues whose limits hold: itself, and in a tree all above it. The root limits nothing unless set.
-    fn bounds<'c>(&self, cluster: &'c Cluster, queue: QueueId) -> &'c [QueueId] {
-        let lineage = &cluster.queues[queue].lineage;
-        if self.tree { lineage } else { &lineage[..1] }
+    /// The limits on the way up: its own, and in a tree those of all above it. The root limits nothing unless set.
+    fn with_bounds<R>(&self, cluster: &Cluster, queue: QueueId, read: impl FnOnce(&[Bound]) -> R) -> R {
+        self.limits.with(cluster, |cluster| self.bounds(cluster), |table| read(&table[queue]))
+    }
+
+    fn bounds(&self, cluster: &Cluster) -> Table<QueueId, Vec<Bound>> {
+        let mut table = Table::default();
+        for queue in cluster.queues.ids() {
+            let lineage = &cluster.queues[queue].lineage;
+            let up = if self.tree { lineage } else { &lineage[..1] };
+            let mut bounds = Vec::new();
+            for &queue in up {
+                for resource in (0..cluster.dimensions.len()).map(ResourceId::from) {
+                    let limit = self.limit(cluster, queue, resource);
+                    if limit < i64::MAX {
+                        bounds.push(Bound { queue, resource, limit });
+                    }
+                }
+            }
+            table.push(bounds);
+        }
+        table
     }
 
     /// The most a queue may use: its capability, and what the guarantees of its siblings leave of the parent's.
@@ -106,34 +134,34 @@ impl Plugin for Capacity {
     }
 
     fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
-        let queue = cluster.gangs[gang].queue;
-        let mut result = Vote::Abstain;
-        for &bound in self.bounds(cluster, queue) {
-            let limit = |resource| self.limit(cluster, bound, resource);
-            result = vote(cluster, admission, gang, bound, "capacity", limit);
-            if matches!(result, Vote::Reject(_)) {
-                return result;
+        let awaited = cluster.gangs[gang].awaited();
+        self.with_bounds(cluster, cluster.gangs[gang].queue, |bounds| {
+            for &Bound { queue, resource, limit } in bounds {
+                let Some(&(_, want)) = awaited.iter().find(|(awaited, _)| *awaited == resource) else {
+                    continue;
+                };
+                let vote = vote(cluster, admission, queue, "capacity", (resource, want), limit);
+                if matches!(vote, Vote::Reject(_)) {
+                    return vote;
+                }
             }
-        }
-        result
+            Vote::Permit
+        })
     }
 
     fn may_take(&self, cluster: &Cluster, queue: QueueId, shape: ShapeId, room: Room) -> Result<(), Reason> {
-        for &bound in self.bounds(cluster, queue) {
-            for (resource, want) in cluster.shapes[shape].request.iter() {
-                let limit = self.limit(cluster, bound, resource);
-                if limit == i64::MAX {
-                    continue;
-                }
-                let used = counted(cluster, bound, resource, room);
+        self.with_bounds(cluster, queue, |bounds| {
+            for &Bound { queue, resource, limit } in bounds {
+                let Some(want) = cluster.shapes[shape].request.get(resource) else { continue };
+                let used = counted(cluster, queue, resource, room);
                 if used + want > limit {
                     let lack = Lack { resource, want, used, limit };
-                    let limit = Limit::Capability(cluster.queues[bound].name.clone());
+                    let limit = Limit::Capability(cluster.queues[queue].name.clone());
                     return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
                 }
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {

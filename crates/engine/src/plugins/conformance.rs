@@ -3,13 +3,14 @@
 use super::Entry;
 use crate::ids::PodId;
 use crate::model::Cluster;
-use crate::policy::Plugin;
+use crate::policy::{Plugin, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "conformance",
     summary: "never evicts pods of kube-system or of the system-critical priority classes",
     arguments: &[],
     differs: "",
+    answers: &[Question::Protects],
     build: |_, _| Box::new(Conformance),
 };
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::Entry;
 use crate::ids::{GangId, QueueId};
 use crate::model::Cluster;
-use crate::policy::Plugin;
+use crate::policy::{Plugin, Question};
 use crate::resources::{Amounts, Share};
 
 pub static ENTRY: Entry = Entry {
@@ -17,6 +17,7 @@ pub static ENTRY: Entry = Entry {
     summary: "gangs with the smallest dominant share first; queues too, by path and weight, with enableHierarchy",
     arguments: &[],
     differs: "Promised places count. Shares are compared exactly, so equal shares are equal.",
+    answers: &[Question::GangOrder, Question::QueueOrder],
     build: |_, switches| Box::new(Drf { hierarchical: switches.hierarchy, tree: RefCell::default() }),
 };
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::Entry;
 use crate::ids::GangId;
 use crate::model::Cluster;
-use crate::policy::Plugin;
+use crate::policy::{Plugin, Question};
 use crate::reason::Reason;
 
 pub static ENTRY: Entry = Entry {
@@ -13,6 +13,7 @@ pub static ENTRY: Entry = Entry {
     summary: "all or nothing: a gang starts with its whole minimum, and each role's",
     arguments: &[],
     differs: "Pods with scheduling gates never count for the minimum. Roles are checked when victims are chosen too.",
+    answers: &[Question::GangOrder, Question::Ready],
     build: |_, _| Box::new(Gang),
 };
 

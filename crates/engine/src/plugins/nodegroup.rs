@@ -6,7 +6,7 @@ use super::{Argument, Entry};
 use crate::ids::{NodeId, ShapeId};
 use crate::model::Cluster;
 use crate::model::queues::NodeGroups;
-use crate::policy::{Plugin, Reach};
+use crate::policy::{Plugin, Question, Reach};
 use crate::reason::Why;
 
 pub static ENTRY: Entry = Entry {
@@ -26,6 +26,7 @@ pub static ENTRY: Entry = Entry {
     ],
     differs: "A queue without an affinity inherits its nearest ancestor's with or without enableHierarchy. The \
               annotation volcano.sh/nodegroup-resource-limits is not read.",
+    answers: &[Question::Filter, Question::Score],
     build: |args, _| {
         Box::new(NodeGroup {
             strict: args.bool("strict", true),

@@ -5,7 +5,7 @@ use crate::config::Args;
 use crate::ids::{NodeId, ShapeId};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::{Plugin, Reach};
+use crate::policy::{Plugin, Question, Reach};
 use crate::resources::{CPU, MEMORY};
 
 pub static ENTRY: Entry = Entry {
@@ -35,6 +35,7 @@ pub static ENTRY: Entry = Entry {
     ],
     differs: "Node affinity and taints are scored against the pod's own wishes and not against the best node, so \
               that a score doesn't change when another node does. Zero requests count as zero.",
+    answers: &[Question::Score],
     build: |args, _| Box::new(NodeOrder::new(args)),
 };
 

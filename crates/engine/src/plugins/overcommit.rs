@@ -5,7 +5,7 @@ use crate::admission::Admission;
 use crate::ids::GangId;
 use crate::model::Cluster;
 use crate::model::queues::ROOT;
-use crate::policy::{Plugin, Vote};
+use crate::policy::{Plugin, Question, Vote};
 use crate::reason::{Lack, Limit, Reason};
 
 pub static ENTRY: Entry = Entry {
@@ -17,6 +17,7 @@ pub static ENTRY: Entry = Entry {
         meaning: "how much of the cluster may be spoken for; less than 1 is taken as 1.2",
     }],
     differs: "",
+    answers: &[Question::Enqueue],
     build: |args, _| {
         let factor = args.millionths("overcommit-factor", 1_200_000);
         Box::new(Overcommit { factor: if factor < 1_000_000 { 1_200_000 } else { factor } })

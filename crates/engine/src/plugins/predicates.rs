@@ -6,7 +6,7 @@ use crate::ids::{NodeId, ShapeId, TermId};
 use crate::model::Cluster;
 use crate::model::shapes::Shape;
 use crate::model::terms::Spread;
-use crate::policy::{Plugin, Reach};
+use crate::policy::{Plugin, Question, Reach};
 use crate::reason::Why;
 
 pub static ENTRY: Entry = Entry {
@@ -46,6 +46,7 @@ pub static ENTRY: Entry = Entry {
     ],
     differs: "Answers are kept per shape of pod and asked again only for nodes that changed. Nodes that aren't ready \
               take nothing, with or without this plugin.",
+    answers: &[Question::Filter],
     build: |args, _| Box::new(Predicates::new(args)),
 };
 

@@ -5,13 +5,14 @@ use std::cmp::Ordering;
 use super::Entry;
 use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
-use crate::policy::Plugin;
+use crate::policy::{Plugin, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "priority",
     summary: "higher priority first, for gangs and for pods within a gang",
     arguments: &[],
     differs: "A gang without a priority class has the cluster's default, else its highest pod priority.",
+    answers: &[Question::GangOrder, Question::PodOrder],
     build: |_, _| Box::new(Priority),
 };
 

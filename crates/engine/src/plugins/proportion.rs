@@ -8,7 +8,7 @@ use crate::admission::Admission;
 use crate::fairshare::{Party, divide};
 use crate::ids::{GangId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
-use crate::policy::{Plugin, Room, Vote};
+use crate::policy::{Plugin, Question, Room, Vote};
 use crate::reason::{Lack, Limit, Reason};
 use crate::resources::{Amounts, PODS, Share};
 
@@ -18,24 +18,43 @@ pub static ENTRY: Entry = Entry {
     arguments: &[],
     differs: "Shares are divided per resource in whole units, so that no GPU is left over by rounding. Unset \
               resources of `capability` are unlimited.",
+    answers: &[Question::QueueOrder, Question::Enqueue, Question::Overused, Question::MayTake],
     build: |_, _| Box::new(Proportion::default()),
 };
 
 #[derive(Default)]
 struct Proportion {
-    /// What each queue deserves, as of the given number of events.
-    deserved: RefCell<Option<(u64, Table<QueueId, Amounts>)>>,
+    deserved: PerEvent<Table<QueueId, Amounts>>,
 }
 
 impl Proportion {
     fn deserved(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
-        let mut kept = self.deserved.borrow_mut();
+        self.deserved.with(cluster, divide_cluster, |table| table[queue].get(resource))
+    }
+}
+
+/// Something that follows from what events say and doesn't change within a cycle: found when first asked for.
+pub struct PerEvent<T>(RefCell<Option<(u64, T)>>);
+
+impl<T> Default for PerEvent<T> {
+    fn default() -> Self {
+        PerEvent(RefCell::new(None))
+    }
+}
+
+impl<T> PerEvent<T> {
+    #[inline]
+    pub fn with<R>(
+        &self,
+        cluster: &Cluster,
+        find: impl FnOnce(&Cluster) -> T,
+        read: impl FnOnce(&T) -> R,
+    ) -> R {
+        let mut kept = self.0.borrow_mut();
         match &*kept {
-            Some((events, table)) if *events == cluster.events && table.len() == cluster.queues.len() => {}
-            _ => *kept = Some((cluster.events, divide_cluster(cluster))),
+            Some((events, value)) if *events == cluster.events => read(value),
+            _ => read(&kept.insert((cluster.events, find(cluster))).1),
         }
-        let (_, table) = kept.as_ref().expect("just computed");
-        table[queue].get(resource)
     }
 }
 
@@ -90,9 +109,11 @@ impl Plugin for Proportion {
 
     fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
         let queue = cluster.gangs[gang].queue;
-        vote(cluster, admission, gang, queue, "proportion", |resource| {
-            real_capability(cluster, queue, resource)
-        })
+        let votes = cluster.gangs[gang].awaited().into_iter().map(|(resource, want)| {
+            let limit = real_capability(cluster, queue, resource);
+            vote(cluster, admission, queue, "proportion", (resource, want), limit)
+        });
+        votes.into_iter().find(|vote| matches!(vote, Vote::Reject(_))).unwrap_or(Vote::Permit)
     }
 
     fn overused(&self, cluster: &Cluster, queue: QueueId) -> Option<Reason> {
@@ -156,24 +177,21 @@ pub fn counted(cluster: &Cluster, queue: QueueId, resource: ResourceId, room: Ro
         }
 }
 
-/// Admits a gang if a queue (its own or one above) can hold what all admitted gangs have and await.
+/// Admits a gang if a queue (its own or one above) can hold what all admitted gangs have and await of a resource.
 pub fn vote(
     cluster: &Cluster,
     admission: &Admission,
-    gang: GangId,
     queue: QueueId,
     plugin: &'static str,
-    limit: impl Fn(ResourceId) -> i64,
+    (resource, want): (ResourceId, i64),
+    limit: i64,
 ) -> Vote {
-    for (resource, want) in cluster.gangs[gang].awaited() {
-        let used = cluster.queues[queue].taken(resource) + admission.queue[queue].get(resource)
-            - admission.elastic[queue].get(resource);
-        let limit = limit(resource);
-        if want > limit.saturating_sub(used) {
-            let lack = Lack { resource, want, used, limit };
-            let limit = Limit::Capability(cluster.queues[queue].name.clone());
-            return Vote::Reject(Reason::NotAdmitted { plugin, limit, lack });
-        }
+    let row = &cluster.queues[queue];
+    let used =
+        row.taken(resource) + admission.queue[queue].get(resource) - admission.elastic[queue].get(resource);
+    if want <= limit.saturating_sub(used) {
+        return Vote::Permit;
     }
-    Vote::Permit
+    let lack = Lack { resource, want, used, limit };
+    Vote::Reject(Reason::NotAdmitted { plugin, limit: Limit::Capability(row.name.clone()), lack })
 }

@@ -4,7 +4,7 @@ use super::Entry;
 use crate::admission::Admission;
 use crate::ids::GangId;
 use crate::model::Cluster;
-use crate::policy::{Plugin, Vote};
+use crate::policy::{Plugin, Question, Vote};
 use crate::reason::{Lack, Limit, Reason};
 
 pub static ENTRY: Entry = Entry {
@@ -14,6 +14,7 @@ pub static ENTRY: Entry = Entry {
     differs: "Usage is what the pods of the namespace hold on nodes and what admitted gangs await, not \
               `status.used`, which counts pending pods that are asked about a second time. Quotas with scopes are \
               left out.",
+    answers: &[Question::Enqueue],
     build: |_, _| Box::new(ResourceQuota),
 };
 

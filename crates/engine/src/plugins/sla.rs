@@ -7,7 +7,7 @@ use muster_api::Time;
 use super::{Argument, Entry};
 use crate::ids::GangId;
 use crate::model::Cluster;
-use crate::policy::Plugin;
+use crate::policy::{Plugin, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "sla",
@@ -19,6 +19,7 @@ pub static ENTRY: Entry = Entry {
     }],
     differs: "A gang whose time is up goes first, but it never counts as complete while its minimum isn't placed, \
               and it doesn't overrule a quota at admission.",
+    answers: &[Question::GangOrder],
     build: |args, _| Box::new(Sla { wait: args.duration_ms("sla-waiting-time", None) }),
 };
 

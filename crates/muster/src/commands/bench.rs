@@ -9,8 +9,10 @@ use super::simulate::print_json;
 use crate::failure::Failure;
 
 #[derive(Args)]
-#[command(after_help = "Figures are ratios to a scan of the cluster or to one move of a pod, so that they mean the
-same on every machine. Use a release build: cargo run --release -- bench")]
+#[command(
+    after_help = "Figures are ratios to a scan of the cluster or to one move of a pod, so that they mean the
+same on every machine. Use a release build: cargo run --release -- bench"
+)]
 pub struct BenchArgs {
     /// How often each case is run; the best counts
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]

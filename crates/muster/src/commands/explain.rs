@@ -1,6 +1,68 @@
+//! `muster explain`: why a pod, gang or queue is as it is, after some cycles on the embedded cluster.
+
+mod facts;
+mod room;
+mod target;
+
+use clap::{Args, ValueEnum};
+use muster_api::Time;
+use muster_engine::Engine;
+use muster_sim::{Options, Simulation, Until};
+
+use super::simulate::{print_json, scheduler_names, wall_clock};
 use crate::failure::Failure;
-#[derive(clap::Args)]
-pub struct ExplainArgs {}
-pub fn run(_: ExplainArgs) -> Result<(), Failure> {
-    Ok(())
+use crate::input::InputArgs;
+use crate::render;
+
+pub use facts::{Explanation, GangFacts, PodFacts, QueueFacts, Subject};
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  muster explain ring -f examples/first-gang
+  muster explain pod/research/train-0 -f cluster.yaml --cycles 10
+  kubectl get nodes,pods,podgroups,queues -A -o yaml | muster explain queue/research -f - -o json")]
+pub struct ExplainArgs {
+    /// What to explain: name or namespace/name, with pod/, gang/ or queue/ before it where that is not clear
+    #[arg(value_name = "POD|GANG|QUEUE")]
+    name: String,
+    #[command(flatten)]
+    input: InputArgs,
+    /// The time of the first cycle, for example 2026-11-15T00:00:00Z [default: the wall clock]
+    #[arg(long, value_name = "TIME", value_parser = Time::parse)]
+    now: Option<Time>,
+    /// How many cycles to run before, one second apart
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    cycles: u64,
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+#[derive(Copy, Clone, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub fn run(args: ExplainArgs) -> Result<(), Failure> {
+    let loaded = args.input.load(args.now.unwrap_or_else(wall_clock))?;
+    for note in &loaded.notes {
+        anstream::eprintln!("note: {note}");
+    }
+    let options = Options {
+        until: Until::Cycles(args.cycles),
+        recreate: true,
+        events: false,
+        arrivals: false,
+        check: false,
+    };
+    let engine = Engine::new(loaded.config, scheduler_names());
+    let mut simulation = Simulation::new(loaded.world, engine, options);
+    simulation.run(|_| {}).map_err(Failure::Work)?;
+    let target = target::find(simulation.engine.cluster(), &args.name)
+        .map_err(|problem| Failure::Input(vec![problem]))?;
+    let explanation = facts::explain(&simulation, target);
+    match args.output {
+        Format::Json => print_json(&explanation),
+        Format::Text => render::explanation::print(&explanation),
+    }
 }

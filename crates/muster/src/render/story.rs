@@ -1,5 +1,63 @@
-use crate::failure::Failure;
+//! A run as people like to look at it: what happened, how things stand, and a map of the cluster.
+
+use std::io::Write;
+
+use muster_engine::explain::counted;
 use muster_sim::Simulation;
-pub fn print(_: &Simulation, _: bool) -> Result<(), Failure> {
-    Ok(())
+
+use super::text::{BOLD, Names, styled};
+use super::{gangs, map, queues, timeline};
+use crate::failure::Failure;
+
+/// Of `-o table`.
+const COLUMNS: usize = 80;
+/// Of `-o wide` where nobody says how wide the terminal is.
+const WIDE_COLUMNS: usize = 160;
+
+/// Prints the story, the gangs, the queues and the map.
+pub fn print(simulation: &Simulation, wide: bool) -> Result<(), Failure> {
+    let columns = if wide { terminal_columns() } else { COLUMNS };
+    let mut text = story(simulation, wide, columns).join("\n");
+    text.push('\n');
+    let mut out = anstream::stdout();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn terminal_columns() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    columns.filter(|columns| *columns >= COLUMNS).unwrap_or(WIDE_COLUMNS)
+}
+
+fn story(simulation: &Simulation, wide: bool, columns: usize) -> Vec<String> {
+    let cluster = simulation.engine.cluster();
+    let report = &simulation.report;
+    let names = Names::new(report.gangs.iter().map(|gang| gang.name.as_str()));
+    let known = |queue: &muster_sim::report::QueueLine| {
+        simulation.world.queues.contains_key(&queue.name)
+            || queue.name != "root" && report.gangs.iter().any(|gang| gang.queue == queue.name)
+    };
+    let parts = [
+        vec![header(simulation, report.queues.iter().filter(|queue| known(queue)).count())],
+        timeline::lines(simulation, &names, columns),
+        gangs::lines(cluster, &report.gangs, &names, wide, columns),
+        queues::lines(&report.queues, known, columns),
+        map::lines(cluster, &names, columns),
+    ];
+    let parts: Vec<Vec<String>> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(&String::new())
+}
+
+/// "at 2026-11-15T00:00:00Z: 2 nodes, 12 pods, 3 gangs, 1 queue". With `--now` and this time the run can be repeated.
+fn header(simulation: &Simulation, queues: usize) -> String {
+    let cluster = simulation.engine.cluster();
+    let groups = cluster.gangs.iter().filter(|(_, gang)| gangs::is_group(gang.origin)).count();
+    let counts = [
+        (simulation.world.nodes.len(), "node"),
+        (simulation.world.pods.len(), "pod"),
+        (groups, "gang"),
+        (queues, "queue"),
+    ];
+    let counts = counts.map(|(count, noun)| counted(count as u64, noun)).join(", ");
+    format!("at {}: {counts}", styled(BOLD, &simulation.report.now))
 }

@@ -1,0 +1,137 @@
+//! What a name means: a pod, a gang or a queue. Several meanings are an error, and so is none.
+
+use muster_engine::explain::counted;
+use muster_engine::ids::{GangId, PodId, QueueId};
+use muster_engine::model::Cluster;
+use muster_engine::model::gangs::Origin;
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    Pod(PodId),
+    Gang(GangId),
+    Queue(QueueId),
+}
+
+/// The kinds, with the words that people write for them.
+const KINDS: [(&str, &[&str]); 3] = [
+    ("pod", &["pod", "pods", "po"]),
+    ("gang", &["gang", "gangs", "podgroup", "podgroups", "pg"]),
+    ("queue", &["queue", "queues", "q"]),
+];
+
+/// So many similar names are shown.
+const SHOWN: usize = 3;
+
+/// One thing that can be explained: its kind, its `namespace/name` or name, and what it is.
+type Named = (&'static str, String, Target);
+
+pub fn find(cluster: &Cluster, text: &str) -> Result<Target, String> {
+    let (kind, name) = split(text);
+    let all = everything(cluster, kind);
+    let mut matches: Vec<&Named> = all.iter().filter(|(_, key, _)| means(key, name)).collect();
+    let in_default = |named: &Named| named.1.starts_with("default/");
+    for (kind, _) in KINDS {
+        // Within a kind, the namespace that kubectl would take wins.
+        if matches.iter().any(|named| named.0 == kind && in_default(named)) {
+            matches.retain(|named| named.0 != kind || in_default(named));
+        }
+    }
+    match matches.as_slice() {
+        [(_, _, target)] => Ok(*target),
+        [] => Err(unknown(cluster, kind, name, &all)),
+        several => Err(format!("{text} can mean several things: write {}", listed(several))),
+    }
+}
+
+fn split(text: &str) -> (Option<&'static str>, &str) {
+    let named = text.split_once('/').and_then(|(word, rest)| {
+        let (kind, _) = KINDS.iter().find(|(_, words)| words.contains(&word))?;
+        Some((Some(*kind), rest))
+    });
+    named.unwrap_or((None, text))
+}
+
+fn everything(cluster: &Cluster, kind: Option<&str>) -> Vec<Named> {
+    let pods = cluster.pods.live().map(|pod| ("pod", cluster.pods.name(pod).to_string(), Target::Pod(pod)));
+    // A pod without a PodGroup is explained as a pod.
+    let gangs = cluster.gangs.iter().filter(|(_, gang)| gang.origin != Origin::Solo);
+    let gangs = gangs.map(|(id, gang)| ("gang", gang.key.to_string(), Target::Gang(id)));
+    let queues = cluster.queues.iter().filter(|(_, queue)| queue.exists);
+    let queues = queues.map(|(id, queue)| ("queue", queue.name.to_string(), Target::Queue(id)));
+    pods.chain(gangs).chain(queues).filter(|named| kind.is_none_or(|kind| kind == named.0)).collect()
+}
+
+fn means(key: &str, name: &str) -> bool {
+    key == name || !name.contains('/') && last(key) == name
+}
+
+fn last(key: &str) -> &str {
+    key.rsplit('/').next().unwrap_or(key)
+}
+
+fn unknown(cluster: &Cluster, kind: Option<&str>, name: &str, all: &[Named]) -> String {
+    if kind.is_none_or(|kind| kind == "queue")
+        && let Some(queue) = cluster.queues.find(name)
+    {
+        let users = cluster.gangs.iter().filter(|(_, gang)| gang.queue == queue).count();
+        return format!(
+            "queue {name} does not exist; named by {}: create it, or change theirs",
+            counted(users as u64, "gang")
+        );
+    }
+    let wanted = last(name);
+    let mut near: Vec<(usize, &Named)> = all
+        .iter()
+        .map(|named| (distance(wanted, last(&named.1)), named))
+        .filter(|(distance, named)| *distance <= (wanted.len() / 3).max(2) || last(&named.1).contains(wanted))
+        .collect();
+    near.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.1.cmp(&b.1.1)));
+    let near: Vec<&Named> = near.iter().take(SHOWN).map(|(_, named)| *named).collect();
+    let what = kind.unwrap_or("pod, gang or queue");
+    match near.is_empty() {
+        true => format!("there is no {what} {name}"),
+        false => format!("there is no {what} {name}; did you mean {}?", listed(&near)),
+    }
+}
+
+fn listed(named: &[&Named]) -> String {
+    let shown: Vec<String> = named.iter().take(SHOWN).map(|(kind, key, _)| format!("{kind}/{key}")).collect();
+    let more =
+        if named.len() > SHOWN { format!(" (and {} more)", named.len() - SHOWN) } else { String::new() };
+    format!("{}{more}", shown.join(" or "))
+}
+
+/// How many letters must change, come or go to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, other) in b.iter().enumerate() {
+            let change = diagonal + usize::from(letter != *other);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_before_the_slash_is_a_kind_if_it_is_one() {
+        assert_eq!(split("pg/team/ring"), (Some("gang"), "team/ring"));
+        assert_eq!(split("q/research"), (Some("queue"), "research"));
+        assert_eq!(split("team/ring"), (None, "team/ring"));
+        assert_eq!(split("ring"), (None, "ring"));
+    }
+
+    #[test]
+    fn distances_count_letters() {
+        let found =
+            [("ring", "ring"), ("rign", "ring"), ("", "ab"), ("rings", "ring")].map(|(a, b)| distance(a, b));
+        assert_eq!(found, [0, 2, 2, 1]);
+    }
+}

@@ -1,0 +1,234 @@
+//! An explanation in a few lines.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use muster_engine::explain::{counted, duration, grouped};
+use muster_sim::report::{NodesLine, ReasonLine};
+
+use super::gangs::phase_style;
+use super::queues::scarcity;
+use super::text::{BAD, BOLD, DIM, WAITS, bar, cut_end, cut_middle, styled, width, wrap};
+use crate::commands::explain::{Explanation, GangFacts, PodFacts, QueueFacts, Subject};
+use crate::failure::Failure;
+
+const COLUMNS: usize = 80;
+/// The column in which the text starts.
+const MARGIN: usize = 12;
+const BAR: usize = 12;
+
+pub fn print(explanation: &Explanation) -> Result<(), Failure> {
+    let mut page = Page::default();
+    match &explanation.subject {
+        Subject::Pod(pod) => page.pod(pod),
+        Subject::Gang(gang) => page.gang(gang),
+        Subject::Queue(queue) => page.queue(queue),
+    }
+    let mut out = anstream::stdout();
+    out.write_all(page.text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.text += text;
+        self.text.push('\n');
+    }
+
+    /// A label in the margin and text beside it.
+    fn entry(&mut self, label: &str, text: &str) {
+        for (at, line) in wrap(text, COLUMNS - MARGIN).iter().enumerate() {
+            let label = if at == 0 { label } else { "" };
+            let space = " ".repeat(MARGIN - width(label));
+            self.line(&format!("{}{space}{line}", styled(DIM, label)));
+        }
+    }
+
+    fn pod(&mut self, pod: &PodFacts) {
+        let on = pod.node.as_ref().map(|node| format!(" on {node}")).unwrap_or_default();
+        self.line(&format!(
+            "{} is {}{on}",
+            styled(BOLD, format!("pod {}", pod.name)),
+            styled(phase_style(pod.state), pod.state)
+        ));
+        if let Some(since) = &pod.since {
+            let ran = pod.running_ms.map(|ran| format!(" ({})", duration(ran))).unwrap_or_default();
+            self.entry("since", &format!("{since}{ran}"));
+        }
+        if let Some(ends) = &pod.ends {
+            self.entry("ends", &format!("{ends}, by its estimate"));
+        }
+        if pod.since.is_some() || pod.state == "Bound" {
+            let text = match pod.protected_by {
+                Some(rule) => format!("protected by {rule}"),
+                None => "nothing protects it".to_owned(),
+            };
+            self.entry("eviction", &text);
+        }
+        match &pod.gang {
+            Some(gang) => {
+                self.line("");
+                self.gang(gang);
+            }
+            None => self.entry("scheduler", "another one: here it only uses room"),
+        }
+    }
+
+    fn gang(&mut self, gang: &GangFacts) {
+        let line = &gang.line;
+        let name = styled(BOLD, format!("gang {}", line.name));
+        self.line(&format!("{name} is {}", styled(phase_style(&line.phase), &line.phase)));
+        self.entry("queue", &format!("{}, priority {}", line.queue, line.priority));
+        let mut counts = vec![format!("{} running", line.running), format!("{} pending", line.pending)];
+        let rest = [
+            (gang.gated, "gated"),
+            (line.nominated, "promised a place"),
+            (line.succeeded, "succeeded"),
+            (line.failed, "failed"),
+        ];
+        counts.extend(
+            rest.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
+        );
+        self.entry("pods", &format!("{}; starts with {}", counts.join(", "), line.min_member));
+        for role in gang
+            .roles
+            .iter()
+            .filter(|_| gang.roles.len() > 1 || gang.roles.iter().any(|role| role.min_member > 0))
+        {
+            let name = role.name.as_deref().unwrap_or("(no role)");
+            let text = format!(
+                "{name}: {} running, {} pending; starts with {}",
+                role.running, role.pending, role.min_member
+            );
+            self.entry("role", &text);
+        }
+        if !gang.places.is_empty() {
+            let places: Vec<String> =
+                gang.places.iter().take(8).map(|(node, count)| format!("{node} ×{count}")).collect();
+            let more = gang.places.len().saturating_sub(8);
+            let more =
+                if more > 0 { format!(", {} more", counted(more as u64, "node")) } else { String::new() };
+            self.entry("on", &(places.join(", ") + &more));
+        }
+        if let (Some(since), Some(waited)) = (&gang.waiting_since, gang.waiting_ms) {
+            self.entry("waits since", &format!("{since} ({})", duration(waited)));
+        }
+        if !line.reasons.is_empty() {
+            self.line("");
+            self.line(&styled(WAITS, "why it waits"));
+            line.reasons.iter().for_each(|reason| self.reason(reason));
+        }
+        if !gang.closest.is_empty() {
+            self.line("");
+            self.line(&styled(BOLD, "where it came closest"));
+            let longest = gang.closest.iter().map(|node| width(&node.node)).max().unwrap_or(0).min(30);
+            for node in &gang.closest {
+                let name = format!("{:<longest$}", cut_middle(&node.node, 30));
+                let lacks = if node.lacks.is_empty() {
+                    "has room".to_owned()
+                } else {
+                    format!("lacks {}", amounts(&node.lacks))
+                };
+                self.line(&format!("  {name}  {}", cut_end(&lacks, COLUMNS - 4 - width(&name))));
+            }
+        }
+        if !gang.help.is_empty() {
+            self.line("");
+            self.line(&styled(BOLD, "what would help"));
+            for help in &gang.help {
+                for (at, line) in wrap(help, COLUMNS - 4).iter().enumerate() {
+                    self.line(&format!("  {} {line}", if at == 0 { "•" } else { " " }));
+                }
+            }
+        }
+    }
+
+    fn reason(&mut self, reason: &ReasonLine) {
+        match &reason.nodes {
+            None => self.entry(&format!("  {}", reason.stage), &reason.message),
+            Some(nodes) => {
+                let text = reason.message.split(": ").next().unwrap_or(&reason.message);
+                let text = if nodes.unfit.is_empty() { &reason.message } else { text };
+                self.entry(&format!("  {}", reason.stage), text);
+                self.histogram(nodes);
+            }
+        }
+    }
+
+    fn histogram(&mut self, nodes: &NodesLine) {
+        let count = |nodes: u32| grouped(u64::from(nodes));
+        let digits = nodes.unfit.iter().map(|bar| width(&count(bar.nodes))).max().unwrap_or(1);
+        for line in &nodes.unfit {
+            let drawn = styled(BAD, bar(u64::from(line.nodes), u64::from(nodes.total), BAR));
+            let room = COLUMNS - MARGIN - BAR - digits - 2;
+            let text = cut_end(&line.why, room);
+            self.line(&format!("{}{drawn} {:>digits$} {text}", " ".repeat(MARGIN), count(line.nodes)));
+        }
+    }
+
+    fn queue(&mut self, queue: &QueueFacts) {
+        let line = &queue.line;
+        let style = if queue.state == "Open" { phase_style("Running") } else { BAD };
+        self.line(&format!(
+            "{} is {}",
+            styled(BOLD, format!("queue {}", line.name)),
+            styled(style, &queue.state)
+        ));
+        let percent = (line.share * 100.0).round();
+        let of = if line.deserved.is_empty() { "of the cluster" } else { "of what it deserves" };
+        self.entry("share", &format!("{} {percent:.0}% {of}", bar(percent as u64, 100, BAR)));
+        self.entry(
+            "order",
+            &format!("{}, weight {}, priority {}", queue.strategy, line.weight, queue.priority),
+        );
+        self.entry("gangs", &format!("{} running, {} waiting", line.running, queue.waiting_in_all));
+        if !queue.children.is_empty() {
+            self.entry("above", &queue.children.join(", "));
+        }
+        self.entry("has", &or_nothing(&line.allocated));
+        if !line.deserved.is_empty() {
+            self.entry("deserves", &or_nothing(&line.deserved));
+        }
+        for level in &queue.lineage {
+            let limits = [("at most", &level.capability), ("kept for it", &level.guarantee)];
+            for (what, limit) in limits.into_iter().filter(|(_, limit)| !limit.is_empty()) {
+                let whose = if level.name == line.name {
+                    String::new()
+                } else {
+                    format!(" ({}, which has {})", level.name, or_nothing(&level.allocated))
+                };
+                self.entry(what, &format!("{}{whose}", or_nothing(limit)));
+            }
+        }
+        if !queue.waiting.is_empty() {
+            self.line("");
+            self.line(&styled(WAITS, "who waits, first in line first"));
+            let longest = queue.waiting.iter().map(|wait| width(&wait.gang)).max().unwrap_or(0).min(30);
+            for wait in &queue.waiting {
+                let name = format!("{:<longest$}", cut_middle(&wait.gang, 30));
+                let text = cut_end(&wait.message, COLUMNS - 4 - width(&name));
+                self.line(&format!("  {}  {}", styled(BOLD, name), text));
+            }
+            let more = queue.waiting_in_all - queue.waiting.len();
+            if more > 0 {
+                self.line(&styled(DIM, format!("  … {} more, use -o json", counted(more as u64, "gang"))));
+            }
+        }
+    }
+}
+
+fn amounts(amounts: &BTreeMap<String, String>) -> String {
+    let mut named: Vec<(&String, &String)> = amounts.iter().filter(|(name, _)| *name != "pods").collect();
+    named.sort_by_key(|(name, _)| scarcity(name));
+    let parts: Vec<String> = named.iter().map(|(name, amount)| format!("{amount} {name}")).collect();
+    parts.join(", ")
+}
+
+fn or_nothing(of: &BTreeMap<String, String>) -> String {
+    if of.is_empty() { "nothing".to_owned() } else { amounts(of) }
+}

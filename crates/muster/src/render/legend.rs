@@ -1,0 +1,74 @@
+//! A letter and a colour for each gang, so that a map reads with colours and without.
+
+use std::collections::HashMap;
+
+use anstyle::{Ansi256Color, AnsiColor, Color, Style};
+use muster_engine::ids::GangId;
+use muster_engine::model::Cluster;
+
+/// Gangs beyond the 52 letters share this one.
+pub const SHARED: char = '*';
+
+/// Backgrounds that black letters are easy to read on, neighbours easy to tell apart (numbers of the 256 palette).
+const COLOURS: [u8; 12] = [114, 111, 221, 210, 141, 80, 216, 149, 176, 75, 222, 109];
+
+pub struct Legend {
+    /// In the order of their names.
+    pub gangs: Vec<(GangId, char)>,
+    by_gang: HashMap<GangId, (char, Style)>,
+    /// How many gangs have no letter of their own.
+    pub sharing: usize,
+}
+
+impl Legend {
+    /// Letters for gangs with what they hold; the largest get one first, people read them by name.
+    pub fn new(cluster: &Cluster, mut held: Vec<(GangId, i64)>) -> Legend {
+        let key = |gang: GangId| &cluster.gangs[gang].key;
+        held.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| key(a.0).cmp(key(b.0))));
+        let sharing = held.len().saturating_sub(52);
+        held.truncate(52);
+        held.sort_by(|a, b| key(a.0).cmp(key(b.0)));
+        let mut free: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
+        let mut gangs = Vec::new();
+        for (gang, _) in held {
+            let letter = pick(key(gang), &free);
+            free.retain(|&other| other != letter);
+            gangs.push((gang, letter));
+        }
+        let style = |place: usize| {
+            let ground = Ansi256Color(COLOURS[place % COLOURS.len()]);
+            Style::new().fg_color(Some(Color::Ansi(AnsiColor::Black))).bg_color(Some(Color::Ansi256(ground)))
+        };
+        let by_gang =
+            gangs.iter().enumerate().map(|(at, &(gang, letter))| (gang, (letter, style(at)))).collect();
+        Legend { gangs, by_gang, sharing }
+    }
+
+    pub fn of(&self, gang: GangId) -> (char, Style) {
+        self.by_gang.get(&gang).copied().unwrap_or((SHARED, Style::new()))
+    }
+}
+
+/// The first letter of the name if it is free, else another letter of it, else any.
+fn pick(key: &str, free: &[char]) -> char {
+    let name = key.rsplit('/').next().unwrap_or(key);
+    let letters = || name.chars().filter(char::is_ascii_alphabetic);
+    let first = letters().take(1);
+    let wanted = first.clone().chain(first.map(|c| c.to_ascii_uppercase())).chain(letters());
+    wanted.into_iter().find(|letter| free.contains(letter)).unwrap_or(free[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pick;
+
+    #[test]
+    fn a_letter_reminds_of_the_name() {
+        let free: Vec<char> = ('a'..='z').chain('A'..='Z').filter(|letter| *letter != 'r').collect();
+        assert_eq!(pick("default/wave", &free), 'w');
+        assert_eq!(pick("default/ring", &free), 'R');
+        assert_eq!(pick("default/42", &free), 'a');
+        let free = ['i', 'x'];
+        assert_eq!(pick("ring", &free), 'i');
+    }
+}

@@ -1,0 +1,351 @@
+//! The cluster as a picture: who sits where. A node is drawn unit by unit while there are few, as one character
+//! when there are many, and as a part of a block when there are too many to draw.
+
+use std::collections::BTreeMap;
+
+use anstyle::Style;
+use muster_engine::explain::grouped;
+use muster_engine::ids::{GangId, NodeId, ResourceId};
+use muster_engine::model::Cluster;
+use muster_engine::model::pods::PodState;
+
+use super::legend::{Legend, SHARED};
+use super::text::{BOLD, DIM, Names, cut_middle, styled, width};
+
+/// Up to so many nodes are drawn with their names.
+const NAMED_NODES: usize = 200;
+/// Up to so many nodes have a character of their own.
+const DRAWN_NODES: usize = 2_000;
+/// How many characters one node has at most, and how many if its room is not counted in units.
+const UNITS: i64 = 16;
+const BAR: i64 = 8;
+/// How long a node's name may be.
+const LABEL: usize = 20;
+/// How full a block is, from empty to full.
+const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+
+/// Who holds a piece of a node. Ordered as drawn.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Holder {
+    /// By place in the legend, so that a gang looks the same on every node.
+    Gang(usize, GangId),
+    Foreign,
+    Promised,
+    Free,
+    Closed,
+}
+
+struct Map<'c> {
+    cluster: &'c Cluster,
+    legend: Legend,
+    /// Resources that are counted in units, those in demand first.
+    counted: Vec<ResourceId>,
+    nodes: Vec<NodeId>,
+}
+
+/// The map with its legend, in lines of at most `most` columns.
+pub fn lines(cluster: &Cluster, names: &Names, most: usize) -> Vec<String> {
+    let map = Map::new(cluster);
+    if map.nodes.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![map.title(most)];
+    match map.nodes.len() {
+        0..=NAMED_NODES => lines.extend(map.named(most)),
+        ..=DRAWN_NODES => lines.extend(map.drawn(most)),
+        _ => lines.extend(map.blocks(most)),
+    }
+    if map.nodes.len() <= DRAWN_NODES {
+        lines.extend(map.legend_lines(names, most));
+    }
+    lines
+}
+
+impl Map<'_> {
+    fn new(cluster: &Cluster) -> Map<'_> {
+        let nodes: Vec<NodeId> =
+            cluster.nodes.by_rank.iter().copied().filter(|&node| cluster.nodes.fact[node].live).collect();
+        let counted = counted(cluster, &nodes);
+        let mut map = Map { cluster, legend: Legend::new(cluster, Vec::new()), counted, nodes };
+        let mut held: BTreeMap<GangId, i64> = BTreeMap::new();
+        for &node in &map.nodes {
+            for (holder, _) in map.holders(node, map.drawn_resource(node)) {
+                if let Holder::Gang(_, gang) = holder {
+                    *held.entry(gang).or_default() += 1;
+                }
+            }
+        }
+        map.legend = Legend::new(cluster, held.into_iter().collect());
+        map
+    }
+
+    /// The resource that a node is drawn by: the one that is counted in units, else the fuller of cpu and memory.
+    fn drawn_resource(&self, node: NodeId) -> ResourceId {
+        let nodes = &self.cluster.nodes;
+        let counted = self.counted.iter().copied().find(|&resource| nodes.allocatable[resource][node] > 0);
+        let fuller = || {
+            let [cpu, memory] = ["cpu", "memory"]
+                .map(|name| self.cluster.dimensions.find(name).expect("every cluster has cpu and memory"));
+            let used = |resource| i128::from(nodes.used(resource, node));
+            let size = |resource: ResourceId| i128::from(nodes.allocatable[resource][node]);
+            if used(memory) * size(cpu) > used(cpu) * size(memory) { memory } else { cpu }
+        };
+        counted.unwrap_or_else(fuller)
+    }
+
+    /// How much of the resource each holder has, as drawn from left to right; they sum up to the node's size.
+    fn holders(&self, node: NodeId, resource: ResourceId) -> BTreeMap<Holder, i64> {
+        let cluster = self.cluster;
+        let mut holders: BTreeMap<Holder, i64> = BTreeMap::new();
+        for &pod in &cluster.nodes.seats[node] {
+            let amount = cluster.shapes[cluster.pods.shape[pod]].request.get(resource).unwrap_or(0);
+            let holder = match (cluster.pods.state[pod], cluster.pods.gang[pod]) {
+                (PodState::Nominated(_), _) => Holder::Promised,
+                (_, Some(gang)) => {
+                    let place = self.legend.gangs.iter().position(|(known, _)| *known == gang);
+                    Holder::Gang(place.unwrap_or(usize::MAX), gang)
+                }
+                _ => Holder::Foreign,
+            };
+            if amount > 0 {
+                *holders.entry(holder).or_default() += amount;
+            }
+        }
+        let left = cluster.nodes.allocatable[resource][node] - holders.values().sum::<i64>();
+        let fact = &cluster.nodes.fact[node];
+        let rest = if fact.ready && !fact.cordoned { Holder::Free } else { Holder::Closed };
+        if left > 0 {
+            holders.insert(rest, left);
+        }
+        holders
+    }
+
+    fn cells(&self, node: NodeId) -> Vec<Holder> {
+        let resource = self.drawn_resource(node);
+        let size = self.cluster.nodes.allocatable[resource][node];
+        let length = if self.counted.contains(&resource) { size.min(UNITS) } else { BAR };
+        let mut cells = Vec::new();
+        let mut sum: i128 = 0;
+        for (holder, amount) in self.holders(node, resource) {
+            sum += i128::from(amount);
+            let upto = (2 * sum * i128::from(length) + i128::from(size)) / (2 * i128::from(size.max(1)));
+            // A holder is seen even if it has next to nothing, as long as there is space to draw it.
+            let seen = if matches!(holder, Holder::Free | Holder::Closed) { 0 } else { 1 };
+            let upto = (upto as usize).max(cells.len() + seen).min(length as usize);
+            cells.resize(upto, holder);
+        }
+        if cells.is_empty() {
+            // A node that says nothing of its room.
+            cells.resize(length.max(1) as usize, Holder::Closed);
+        }
+        cells
+    }
+
+    fn mark(&self, holder: Holder) -> (char, Style) {
+        match holder {
+            Holder::Gang(_, gang) => self.legend.of(gang),
+            Holder::Foreign => ('#', DIM),
+            Holder::Promised => ('+', BOLD),
+            Holder::Free => ('.', DIM),
+            Holder::Closed => ('x', DIM),
+        }
+    }
+
+    fn paint(&self, cells: &[Holder]) -> String {
+        let runs = cells.chunk_by(|a, b| a == b);
+        runs.map(|run| {
+            let (letter, style) = self.mark(run[0]);
+            styled(style, letter.to_string().repeat(run.len()))
+        })
+        .collect()
+    }
+
+    /// "MAP   12 of 16 nvidia.com/gpu, 48 of 128 cpu in use".
+    fn title(&self, most: usize) -> String {
+        let dimensions = &self.cluster.dimensions;
+        let cpu = dimensions.find("cpu");
+        let use_of = |resource: ResourceId| {
+            let nodes = &self.cluster.nodes;
+            let used: i64 = self.nodes.iter().map(|&node| nodes.used(resource, node)).sum();
+            let all: i64 = self.nodes.iter().map(|&node| nodes.allocatable[resource][node]).sum();
+            let unit = if Some(resource) == cpu { 1000 } else { 1 };
+            let show = |amount: i64| grouped(((amount.max(0) + unit / 2) / unit) as u64);
+            format!("{} of {} {}", show(used), show(all), dimensions.name(resource))
+        };
+        let note = if self.nodes.len() > DRAWN_NODES {
+            format!("; {} nodes, {} a character", grouped(self.nodes.len() as u64), self.block(most))
+        } else {
+            String::new()
+        };
+        let mut text = String::new();
+        for part in self.counted.iter().copied().chain(cpu).map(use_of) {
+            let longer = if text.is_empty() { part } else { format!("{text}, {part}") };
+            if width(&longer) + width(" in use") + width(&note) > most - 6 {
+                break;
+            }
+            text = longer;
+        }
+        format!("{}   {}", styled(BOLD, "MAP"), styled(DIM, format!("{text} in use{note}")))
+    }
+
+    /// Name and units, several nodes a line.
+    fn named(&self, most: usize) -> Vec<String> {
+        let cells: Vec<Vec<Holder>> = self.nodes.iter().map(|&node| self.cells(node)).collect();
+        let labels: Vec<String> =
+            self.nodes.iter().map(|&node| cut_middle(&self.cluster.nodes.name[node], LABEL)).collect();
+        let label = labels.iter().map(|label| width(label)).max().unwrap_or(0);
+        let cell = cells.iter().map(Vec::len).max().unwrap_or(0);
+        let column = label + 1 + cell;
+        let columns = ((most + 3) / (column + 3)).max(1);
+        let drawn: Vec<(String, usize)> = labels
+            .iter()
+            .zip(&cells)
+            .map(|(name, cells)| (format!("{name:<label$} {}", self.paint(cells)), cell - cells.len()))
+            .collect();
+        let line = |row: &[(String, usize)]| {
+            let mut line = String::new();
+            for (at, (text, rest)) in row.iter().enumerate() {
+                line += text;
+                if at + 1 < row.len() {
+                    line += &" ".repeat(rest + 3);
+                }
+            }
+            line
+        };
+        drawn.chunks(columns).map(line).collect()
+    }
+
+    /// One character a node: who holds most of it if it is more than half full, ':' if less, '.' if nothing.
+    fn drawn(&self, most: usize) -> Vec<String> {
+        let per_line = per_line(most);
+        let lines = self.nodes.chunks(per_line).map(|nodes| {
+            let label = cut_middle(&self.cluster.nodes.name[nodes[0]], LABEL);
+            let marks: String = nodes
+                .iter()
+                .map(|&node| {
+                    let (letter, style) = self.whole_mark(node);
+                    styled(style, letter)
+                })
+                .collect();
+            format!("{label:<LABEL$} {marks}")
+        });
+        lines.collect()
+    }
+
+    fn whole_mark(&self, node: NodeId) -> (char, Style) {
+        let resource = self.drawn_resource(node);
+        let size = self.cluster.nodes.allocatable[resource][node];
+        let holders = self.holders(node, resource);
+        let rest = [Holder::Free, Holder::Closed].into_iter().find(|rest| holders.contains_key(rest));
+        let left = rest.map_or(0, |rest| holders[&rest]);
+        let most =
+            holders.iter().filter(|(holder, _)| Some(**holder) != rest).max_by_key(|(_, amount)| **amount);
+        match most {
+            None => self.mark(rest.unwrap_or(Holder::Closed)),
+            Some(_) if rest == Some(Holder::Closed) => self.mark(Holder::Closed),
+            Some(_) if left * 2 >= size => (':', Style::new()),
+            Some((&holder, _)) => self.mark(holder),
+        }
+    }
+
+    /// How many nodes one character stands for, so that the map is not longer than a screen.
+    fn block(&self, most: usize) -> usize {
+        self.nodes.len().div_ceil(per_line(most) * 20)
+    }
+
+    /// One character a block of nodes, the fuller the darker.
+    fn blocks(&self, most: usize) -> Vec<String> {
+        let block = self.block(most);
+        let lines = self.nodes.chunks(per_line(most) * block).map(|nodes| {
+            let label = cut_middle(&self.cluster.nodes.name[nodes[0]], LABEL);
+            let shades: String = nodes.chunks(block).map(|nodes| self.shade(nodes)).collect();
+            format!("{label:<LABEL$} {shades}")
+        });
+        let mut lines: Vec<String> = lines.collect();
+        let [empty, .., full] = SHADES;
+        lines.push(styled(DIM, format!("{empty} empty … {full} full")));
+        lines
+    }
+
+    fn shade(&self, nodes: &[NodeId]) -> char {
+        let mut fullness = 0;
+        for &node in nodes {
+            let resource = self.drawn_resource(node);
+            let size = self.cluster.nodes.allocatable[resource][node].max(1);
+            let used = self.cluster.nodes.used(resource, node).clamp(0, size);
+            fullness += i128::from(used) * 1000 / i128::from(size);
+        }
+        let mean = fullness / nodes.len() as i128;
+        match mean {
+            0 => SHADES[0],
+            1000.. => SHADES[4],
+            _ => SHADES[1 + (mean * 3 / 1000) as usize],
+        }
+    }
+
+    fn legend_lines(&self, names: &Names, most: usize) -> Vec<String> {
+        let mut entries: Vec<(char, Style, String)> = Vec::new();
+        for &(gang, letter) in &self.legend.gangs {
+            let name = cut_middle(names.short(&self.cluster.gangs[gang].key), 30);
+            entries.push((letter, self.legend.of(gang).1, name));
+        }
+        if self.legend.sharing > 0 {
+            entries.push((
+                SHARED,
+                Style::new(),
+                format!("{} more gangs", grouped(self.legend.sharing as u64)),
+            ));
+        }
+        let seen: Vec<Holder> = self.nodes.iter().flat_map(|&node| self.cells(node)).collect();
+        let others = [
+            (Holder::Foreign, "other schedulers"),
+            (Holder::Promised, "promised"),
+            (Holder::Free, "free"),
+            (Holder::Closed, "closed"),
+        ];
+        for (holder, what) in others.into_iter().filter(|(holder, _)| seen.contains(holder)) {
+            let (letter, style) = self.mark(holder);
+            entries.push((letter, style, what.to_owned()));
+        }
+        if self.nodes.len() > NAMED_NODES {
+            entries.push((':', Style::new(), "up to half full".to_owned()));
+        }
+        let mut lines: Vec<String> = Vec::new();
+        let mut used = most;
+        for (letter, style, name) in entries {
+            let entry = format!("{} {}", styled(style, letter), styled(DIM, &name));
+            let length = 2 + width(&name);
+            if used + 3 + length > most {
+                lines.push(entry);
+                used = length;
+            } else {
+                let line = lines.last_mut().expect("the first entry starts a line");
+                line.push_str("   ");
+                line.push_str(&entry);
+                used += 3 + length;
+            }
+        }
+        lines
+    }
+}
+
+/// Characters a line after the label, in tens so that people can count.
+fn per_line(most: usize) -> usize {
+    ((most.saturating_sub(LABEL + 1)) / 10 * 10).max(10)
+}
+
+/// Extended resources that nodes have in small numbers, those that pods have most of first.
+fn counted(cluster: &Cluster, nodes: &[NodeId]) -> Vec<ResourceId> {
+    let plain = ["pods", "cpu", "memory", "ephemeral-storage"];
+    let mut found: Vec<(ResourceId, i64)> = (0..cluster.dimensions.len())
+        .map(ResourceId::from)
+        .filter(|&resource| {
+            let name = cluster.dimensions.name(resource);
+            name.contains('/') && !plain.contains(&name)
+        })
+        .map(|resource| (resource, nodes.iter().map(|&node| cluster.nodes.used(resource, node)).sum()))
+        .filter(|&(resource, _)| nodes.iter().any(|&node| cluster.nodes.allocatable[resource][node] > 0))
+        .collect();
+    found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| cluster.dimensions.by_scarcity(a.0, b.0)));
+    found.into_iter().map(|(resource, _)| resource).collect()
+}

@@ -1,0 +1,109 @@
+//! The table of queues: who has how much of what. Queues below others are indented.
+
+use std::collections::BTreeMap;
+
+use muster_sim::report::QueueLine;
+
+use super::table::{Row, Table};
+use super::text::{BAD, BOLD, GOOD, bar, styled, width};
+
+const BAR: usize = 8;
+
+pub fn lines(queues: &[QueueLine], known: impl Fn(&QueueLine) -> bool, most: usize) -> Vec<String> {
+    let shown: Vec<(usize, &QueueLine)> =
+        tree(queues).into_iter().filter(|(_, queue)| known(queue)).collect();
+    if shown.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![styled(BOLD, "QUEUES")];
+    let resources = resources(&shown);
+    // As many resources as fit, main ones first.
+    let table = (1..=resources.len().max(1)).rev().map(|count| {
+        let resources = &resources[..count.min(resources.len())];
+        let mut table = Table::new(&["NAME", "SHARE", "ALLOCATED", "DESERVED", "CAPABILITY"]);
+        shown.iter().for_each(|(depth, queue)| table.push(row(*depth, queue, resources)));
+        table
+    });
+    let tables: Vec<Vec<String>> = table.map(|table| table.lines(usize::MAX)).collect();
+    let fits = |lines: &&Vec<String>| {
+        lines.iter().all(|line| width(&anstream::adapter::strip_str(line).to_string()) <= most)
+    };
+    match tables.iter().find(fits) {
+        Some(table) => lines.extend(table.iter().cloned()),
+        None => {
+            let mut table = Table::new(&["NAME", "SHARE", "ALLOCATED", "DESERVED", "CAPABILITY"]);
+            let main = &resources[..resources.len().min(1)];
+            shown.iter().for_each(|(depth, queue)| table.push(row(*depth, queue, main)));
+            lines.extend(table.lines(most));
+        }
+    }
+    lines
+}
+
+fn row(depth: usize, queue: &QueueLine, resources: &[&str]) -> Row {
+    let percent = (queue.share * 100.0).round();
+    let share = format!("{} {percent:.0}%", bar(percent as u64, 100, BAR));
+    let style = if queue.share > 1.0 { BAD } else { GOOD };
+    let show = |amounts: &BTreeMap<String, String>| amounts_text(amounts, resources);
+    Row::default()
+        .cell(format!("{}{}", "  ".repeat(depth), queue.name))
+        .styled(share, style)
+        .cell(show(&queue.allocated))
+        .cell(show(&queue.deserved))
+        .cell(show(&queue.capability))
+}
+
+/// "8 gpu, 64 cpu", with the short name where it says enough.
+fn amounts_text(amounts: &BTreeMap<String, String>, resources: &[&str]) -> String {
+    let named = resources.iter().filter_map(|name| Some((name, amounts.get(*name)?)));
+    let parts: Vec<String> = named.map(|(name, amount)| shown(name, amount)).collect();
+    match (parts.is_empty(), amounts.is_empty()) {
+        (true, true) => "-".to_owned(),
+        // It has something, but nothing of what is shown.
+        (true, false) => "…".to_owned(),
+        _ => parts.join(", "),
+    }
+}
+
+/// "8 gpu"; an amount of bytes says itself what it is.
+fn shown(resource: &str, amount: &str) -> String {
+    match resource {
+        "memory" => amount.to_owned(),
+        _ => format!("{amount} {}", resource.rsplit('/').next().unwrap_or(resource)),
+    }
+}
+
+/// The resources that appear anywhere: extended ones first, then cpu, then memory.
+fn resources<'q>(shown: &[(usize, &'q QueueLine)]) -> Vec<&'q str> {
+    let all = shown.iter().flat_map(|(_, queue)| [&queue.allocated, &queue.deserved, &queue.capability]);
+    let mut names: Vec<&str> = all.flat_map(|amounts| amounts.keys().map(String::as_str)).collect();
+    names.retain(|name| *name != "pods");
+    names.sort_by_key(|name| scarcity(name));
+    names.dedup();
+    names
+}
+
+/// The order in which people read resources: extended ones, cpu, memory, the rest.
+pub fn scarcity(name: &str) -> (u8, &str) {
+    let place = match name {
+        "cpu" => 1,
+        "memory" => 2,
+        _ if name.contains('/') => 0,
+        _ => 3,
+    };
+    (place, name)
+}
+
+/// Parents before their children, with the depth of each.
+fn tree(queues: &[QueueLine]) -> Vec<(usize, &QueueLine)> {
+    let under_root = |parent: &Option<String>| parent.as_deref().is_none_or(|parent| parent == "root");
+    let mut ordered = Vec::new();
+    let mut stack: Vec<(usize, &QueueLine)> =
+        queues.iter().rev().filter(|queue| under_root(&queue.parent)).map(|queue| (0, queue)).collect();
+    while let Some((depth, queue)) = stack.pop() {
+        ordered.push((depth, queue));
+        let children = queues.iter().rev().filter(|child| child.parent.as_ref() == Some(&queue.name));
+        stack.extend(children.filter(|_| queue.name != "root").map(|child| (depth + 1, child)));
+    }
+    ordered
+}

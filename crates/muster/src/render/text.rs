@@ -1,0 +1,115 @@
+//! Text that has to fit: cut, wrapped, coloured. Every character here is one column wide, names of Kubernetes
+//! objects included.
+
+use std::fmt::Display;
+
+use anstyle::{AnsiColor, Style};
+
+pub const BOLD: Style = Style::new().bold();
+pub const DIM: Style = Style::new().dimmed();
+pub const GOOD: Style = AnsiColor::Green.on_default();
+pub const WAITS: Style = AnsiColor::Yellow.on_default();
+pub const BAD: Style = AnsiColor::Red.on_default();
+pub const OVER: Style = AnsiColor::Blue.on_default();
+
+pub fn styled(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+pub fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Cuts out the middle: the ends of a generated name tell more than its middle.
+pub fn cut_middle(text: &str, most: usize) -> String {
+    let length = width(text);
+    if length <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let (head, tail) = (kept.div_ceil(2), kept / 2);
+    let head: String = text.chars().take(head).collect();
+    let tail: String = text.chars().skip(length - tail).collect();
+    format!("{head}…{tail}")
+}
+
+pub fn cut_end(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+/// Breaks between words; a word that is longer than a line loses its middle.
+pub fn wrap(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let word = cut_middle(word, most);
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(&word) <= most => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+/// A bar of `cells` characters, `part` of `whole` of them full. Something is never drawn as nothing.
+pub fn bar(part: u64, whole: u64, cells: usize) -> String {
+    let full = (part.saturating_mul(cells as u64) + whole / 2).checked_div(whole).unwrap_or(0) as usize;
+    let full = full.max(usize::from(part > 0)).min(cells);
+    format!("{}{}", "█".repeat(full), "░".repeat(cells - full))
+}
+
+/// `namespace/name` without the namespace where there is only one.
+pub struct Names {
+    shared: Option<String>,
+}
+
+impl Names {
+    pub fn new<'k>(keys: impl IntoIterator<Item = &'k str>) -> Names {
+        let mut spaces = keys.into_iter().filter_map(|key| key.split_once('/')).map(|(space, _)| space);
+        let first = spaces.next();
+        let shared = first.filter(|first| spaces.all(|space| space == *first));
+        Names { shared: shared.map(|space| format!("{space}/")) }
+    }
+
+    pub fn short<'k>(&self, key: &'k str) -> &'k str {
+        self.shared.as_ref().and_then(|shared| key.strip_prefix(shared.as_str())).unwrap_or(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_middle_and_keep_their_ends() {
+        let cut = cut_middle("default/training-large-0042", 15);
+        assert_eq!((cut.as_str(), width(&cut)), ("default…ge-0042", 15));
+        assert_eq!(cut_middle("short", 15), "short");
+    }
+
+    #[test]
+    fn no_wrapped_line_is_too_long() {
+        let text = "only 2 of 4 pods fit; for team-with-a-name-that-is-very-long/pod-0 0/2 nodes fit";
+        let lines = wrap(text, 20);
+        assert!(lines.iter().all(|line| width(line) <= 20), "{lines:?}");
+        assert_eq!(wrap("", 20), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_bar_shows_that_there_is_something() {
+        let shown = [(0, 8), (1, 1000), (4, 8), (9, 8), (0, 0)].map(|(part, whole)| bar(part, whole, 4));
+        assert_eq!(shown, ["░░░░", "█░░░", "██░░", "████", "░░░░"]);
+    }
+
+    #[test]
+    fn a_namespace_is_left_out_where_all_have_the_same() {
+        assert_eq!(Names::new(["a/x", "a/y"]).short("a/x"), "x");
+        assert_eq!(Names::new(["a/x", "b/y"]).short("a/x"), "a/x");
+    }
+}

@@ -1,0 +1,365 @@
+//! What happened, cycle by cycle. Cycles in which nothing did are folded, and a long run shows how it began and how
+//! it ended.
+
+use std::collections::{BTreeMap, HashMap};
+
+use muster_api::keys::SIMULATED_DURATION;
+use muster_api::{Time, parse_duration};
+use muster_engine::explain::{self, counted, duration, grouped};
+use muster_engine::model::Cluster;
+use muster_engine::model::gangs::Origin;
+use muster_sim::Simulation;
+use muster_sim::report::Placement;
+
+use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_end, cut_middle, styled, width};
+
+/// A long run shows so many eventful cycles from its start and from its end.
+const FIRST: usize = 16;
+const LAST: usize = 8;
+/// A cycle has so many lines at most, and so many lines of `--events`.
+const LINES: usize = 16;
+const EVENTS: usize = 24;
+/// Fewer cycles in which nothing happened go without saying.
+const QUIET: u64 = 3;
+/// A name in a line is not longer than this.
+const NAME: usize = 30;
+
+pub fn lines(simulation: &Simulation, names: &Names, most: usize) -> Vec<String> {
+    let clock = Clock::new(simulation);
+    let room = most - clock.margin();
+    let teller = Teller { simulation, cluster: simulation.engine.cluster(), names, clock: &clock, room };
+    let parts = [
+        ("ended", teller.ends()),
+        ("evicted", teller.evictions()),
+        ("bound", teller.binds()),
+        ("promised", teller.nominations()),
+        ("waiting", teller.waits()),
+    ];
+    let mut happened: BTreeMap<u64, Vec<(&str, String)>> = BTreeMap::new();
+    for (what, lines) in parts {
+        for (cycle, line) in lines {
+            happened.entry(cycle).or_default().push((what, line));
+        }
+    }
+    let mut told: BTreeMap<u64, Vec<String>> =
+        happened.into_iter().map(|(cycle, lines)| (cycle, folded(lines))).collect();
+    for (cycle, mut lines) in teller.events() {
+        if lines.len() > EVENTS {
+            let more = counted((lines.len() - EVENTS + 1) as u64, "event");
+            lines.truncate(EVENTS - 1);
+            lines.push(styled(DIM, format!("… {more} more, use -o json")));
+        }
+        told.entry(cycle).or_default().extend(lines);
+    }
+    clock.lay_out(told)
+}
+
+/// The first lines, and how many more of each kind there are.
+fn folded(mut lines: Vec<(&str, String)>) -> Vec<String> {
+    let mut more: BTreeMap<&str, u64> = BTreeMap::new();
+    if lines.len() > LINES {
+        for (what, _) in lines.drain(LINES - 1..) {
+            *more.entry(what).or_default() += 1;
+        }
+    }
+    let mut shown: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+    if !more.is_empty() {
+        let counts: Vec<String> =
+            more.iter().map(|(what, count)| format!("{} {what}", grouped(*count))).collect();
+        shown.push(styled(DIM, format!("… {} more, use -o json", counts.join(", "))));
+    }
+    shown
+}
+
+/// When each cycle was, and the column in which that is said.
+struct Clock {
+    start: Time,
+    /// Cycle and time, in order.
+    cycles: Vec<(u64, Time)>,
+    label: usize,
+}
+
+impl Clock {
+    fn new(simulation: &Simulation) -> Clock {
+        let time = |text: &str| Time::parse(text).unwrap_or_default();
+        let report = &simulation.report;
+        let cycles: Vec<(u64, Time)> =
+            report.cycles.iter().map(|line| (line.cycle, time(&line.now))).collect();
+        let mut clock = Clock { start: time(&report.now), cycles, label: 0 };
+        let labels = clock.cycles.iter().map(|&(cycle, _)| width(&clock.label_of(cycle)));
+        clock.label = labels.max().unwrap_or(0);
+        clock
+    }
+
+    fn margin(&self) -> usize {
+        self.label + 2
+    }
+
+    /// "cycle 12  +1h30m"
+    fn label_of(&self, cycle: u64) -> String {
+        let place = self.cycles.partition_point(|(known, _)| *known < cycle);
+        let passed = self.cycles.get(place).map_or(0, |(_, time)| time.0 - self.start.0);
+        let digits = width(&self.cycles.len().to_string());
+        format!("cycle {cycle:<digits$}  +{}", duration(passed))
+    }
+
+    /// The first cycle that can have seen what happened at a time.
+    fn cycle_at(&self, time: Time) -> Option<u64> {
+        let place = self.cycles.partition_point(|(_, known)| *known < time);
+        self.cycles.get(place).map(|(cycle, _)| *cycle)
+    }
+
+    fn lay_out(&self, told: BTreeMap<u64, Vec<String>>) -> Vec<String> {
+        let eventful: Vec<u64> = told.keys().copied().collect();
+        let hidden =
+            if eventful.len() > FIRST + LAST { &eventful[FIRST..eventful.len() - LAST] } else { &[] };
+        let mut lines = Vec::new();
+        let mut next = self.cycles.first().map_or(1, |(cycle, _)| *cycle);
+        let quiet = |lines: &mut Vec<String>, from: u64, to: u64| {
+            if to.saturating_sub(from) >= QUIET {
+                lines.push(styled(DIM, format!("cycles {from}–{}: nothing", to - 1)));
+            }
+        };
+        for (&cycle, told) in &told {
+            if hidden.contains(&cycle) {
+                continue;
+            }
+            if let (Some(&first), Some(&last)) = (hidden.first(), hidden.last())
+                && next <= last
+                && cycle > last
+            {
+                quiet(&mut lines, next, first);
+                let more = counted(last - first + 1, "cycle");
+                lines.push(styled(DIM, format!("… {more} more, use -o json")));
+                next = last + 1;
+            }
+            quiet(&mut lines, next, cycle);
+            for (at, text) in told.iter().enumerate() {
+                let label = if at == 0 { self.label_of(cycle) } else { String::new() };
+                let space = " ".repeat(self.margin() - width(&label));
+                lines.push(format!("{}{space}{text}", styled(DIM, label)));
+            }
+            next = cycle + 1;
+        }
+        let end = self.cycles.last().map_or(0, |(cycle, _)| *cycle) + 1;
+        quiet(&mut lines, next, end);
+        lines
+    }
+}
+
+struct Teller<'s> {
+    simulation: &'s Simulation,
+    cluster: &'s Cluster,
+    names: &'s Names,
+    clock: &'s Clock,
+    /// Columns for the text of a line.
+    room: usize,
+}
+
+impl Teller<'_> {
+    /// "ring 4/4 bound: node-a ×2, node-b ×2"
+    fn binds(&self) -> Vec<(u64, String)> {
+        let mut bound: HashMap<&str, u32> = HashMap::new();
+        let mut lines = Vec::new();
+        for (cycle, gang, places) in self.by_gang(&self.simulation.report.binds) {
+            let count: u32 = places.iter().map(|(_, count)| count).sum();
+            let sum = bound.entry(gang).and_modify(|sum| *sum += count).or_insert(count);
+            let all = self.size_of(gang).unwrap_or(*sum).max(*sum);
+            let more = if *sum > count { format!("+{count}, ") } else { String::new() };
+            let what = if all == 1 { "bound".to_owned() } else { format!("{more}{sum}/{all} bound") };
+            lines.push((cycle, self.placed(gang, styled(GOOD, &what), width(&what), &places)));
+        }
+        lines
+    }
+
+    fn nominations(&self) -> Vec<(u64, String)> {
+        let promised = self.by_gang(&self.simulation.report.nominations).into_iter();
+        promised
+            .map(|(cycle, gang, places)| {
+                let count: u32 = places.iter().map(|(_, count)| count).sum();
+                let what = format!("{} promised", counted(u64::from(count), "place"));
+                (cycle, self.placed(gang, styled(WAITS, &what), width(&what), &places))
+            })
+            .collect()
+    }
+
+    fn placed(&self, gang: &str, what: String, length: usize, places: &[(&str, u32)]) -> String {
+        let name = cut_middle(self.names.short(gang), NAME);
+        let places = fitting(places, self.room.saturating_sub(width(&name) + length + 3));
+        format!("{} {what}: {places}", styled(BOLD, name))
+    }
+
+    /// Placements cycle by cycle, gang by gang in order of their first, with the nodes and how often each.
+    fn by_gang<'p>(&'p self, placements: &'p [Placement]) -> Vec<(u64, &'p str, Vec<(&'p str, u32)>)> {
+        let mut grouped: Vec<(u64, &str, Vec<(&str, u32)>)> = Vec::new();
+        for same in placements.chunk_by(|a, b| a.cycle == b.cycle) {
+            let mut at: HashMap<&str, usize> = HashMap::new();
+            for placement in same {
+                let gang = self.gang_of(&placement.pod);
+                let index = *at.entry(gang).or_insert_with(|| {
+                    grouped.push((placement.cycle, gang, Vec::new()));
+                    grouped.len() - 1
+                });
+                let places = &mut grouped[index].2;
+                match places.iter_mut().find(|(node, _)| *node == placement.node) {
+                    Some((_, count)) => *count += 1,
+                    None => places.push((&placement.node, 1)),
+                }
+            }
+        }
+        for (_, _, places) in &mut grouped {
+            places.sort_unstable();
+        }
+        grouped
+    }
+
+    /// The gang of a pod; a pod that is gone by now stands for itself.
+    fn gang_of<'p>(&'p self, pod: &'p str) -> &'p str {
+        let found = self.cluster.pods.find(pod).and_then(|id| self.cluster.pods.gang[id]);
+        found.map_or(pod, |gang| &self.cluster.gangs[gang].key)
+    }
+
+    fn size_of(&self, gang: &str) -> Option<u32> {
+        let id = self.cluster.gangs.find(gang)?;
+        Some(self.cluster.gangs[id].counts.all())
+    }
+
+    /// Pods that ended while we watched: the kubelet of the embedded cluster ends them by their duration or deadline.
+    fn ends(&self) -> Vec<(u64, String)> {
+        let mut ended: BTreeMap<(u64, &str), (u64, u64)> = BTreeMap::new();
+        for (key, pod) in &self.simulation.world.pods {
+            let failed = pod.status.phase == "Failed";
+            if !failed && pod.status.phase != "Succeeded" {
+                continue;
+            }
+            let Some(start) = pod.status.start_time else { continue };
+            let run =
+                pod.metadata.annotations.get(SIMULATED_DURATION).and_then(|text| parse_duration(text).ok());
+            let deadline = pod.spec.active_deadline_seconds.map(|seconds| seconds.saturating_mul(1000));
+            let Some(end) = [run, deadline].into_iter().flatten().min().map(|run| start.plus_ms(run)) else {
+                continue;
+            };
+            if let Some(cycle) = self.clock.cycle_at(end).filter(|_| end > self.clock.start) {
+                let counts = ended.entry((cycle, self.gang_of(key))).or_default();
+                *(if failed { &mut counts.1 } else { &mut counts.0 }) += 1;
+            }
+        }
+        let line = |(&(cycle, gang), &(succeeded, failed)): (&(u64, &str), &(u64, u64))| {
+            let name = styled(BOLD, cut_middle(self.names.short(gang), NAME));
+            let mut parts = Vec::new();
+            if succeeded > 0 {
+                parts.push(styled(OVER, format!("{} succeeded", grouped(succeeded))));
+            }
+            if failed > 0 {
+                parts.push(styled(BAD, format!("{} failed", grouped(failed))));
+            }
+            (cycle, format!("{name} ended: {}", parts.join(", ")))
+        };
+        ended.iter().map(line).collect()
+    }
+
+    fn evictions(&self) -> Vec<(u64, String)> {
+        let line = |eviction: &muster_sim::report::Eviction| {
+            let pod = cut_middle(self.names.short(&eviction.pod), NAME);
+            let text = format!(" for {}: {}", self.names.short(&eviction.claimant), eviction.reason);
+            let text = cut_end(&text, self.room.saturating_sub(width(&pod) + 8));
+            (eviction.cycle, format!("{} {}{text}", styled(BOLD, pod), styled(BAD, "evicted")))
+        };
+        self.simulation.report.evictions.iter().map(line).collect()
+    }
+
+    /// Since when gangs wait. The reason is known as of the last try, so it is said only where that was the first;
+    /// the table of gangs has it in full, and `--events` has all of them instead.
+    fn waits(&self) -> Vec<(u64, String)> {
+        if !self.simulation.report.events.is_empty() {
+            return Vec::new();
+        }
+        let mut found: Vec<(u64, &str, String)> = Vec::new();
+        for (_, gang) in self.cluster.gangs.iter() {
+            let waiting = gang.counts.pending + gang.counts.gated + gang.counts.nominated > 0;
+            let since = match gang.origin {
+                Origin::Group => self.since(&gang.key),
+                _ if waiting && !gang.reasons.is_empty() => {
+                    let word = explain::word(&gang.reasons[0]).to_owned();
+                    Some((gang.waiting_since.unwrap_or(gang.created), word))
+                }
+                _ => None,
+            };
+            let Some((time, word)) = since else { continue };
+            if let Some(cycle) = self.clock.cycle_at(time) {
+                found.push((cycle, &gang.key, word));
+            }
+        }
+        found.sort();
+        let last = self.clock.cycles.last().map(|(cycle, _)| *cycle);
+        let line = |(cycle, gang, word): (u64, &str, String)| {
+            let name = styled(BOLD, cut_middle(self.names.short(gang), NAME));
+            let why = if Some(cycle) == last { format!(": {}", words(&word)) } else { String::new() };
+            (cycle, format!("{name} {}{why}", styled(WAITS, "waits")))
+        };
+        found.into_iter().map(line).collect()
+    }
+
+    /// When a PodGroup was last found unschedulable, and why.
+    fn since(&self, key: &str) -> Option<(Time, String)> {
+        let status = self.simulation.world.groups.get(key)?.status.as_ref()?;
+        let condition = status.conditions.iter().find(|condition| condition.kind == "Unschedulable")?;
+        Some((condition.last_transition_time?, condition.reason.clone()))
+    }
+
+    fn events(&self) -> BTreeMap<u64, Vec<String>> {
+        let mut told: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        for event in &self.simulation.report.events {
+            let name = cut_middle(self.names.short(&event.object), NAME);
+            let text = cut_end(&format!("· {name} {}", event.event), self.room);
+            told.entry(event.cycle).or_default().push(styled(DIM, text));
+        }
+        told
+    }
+}
+
+/// As many of the places as fit, and how many more there are.
+fn fitting(places: &[(&str, u32)], room: usize) -> String {
+    let part = |&(node, count): &(&str, u32)| {
+        let node = cut_middle(node, NAME);
+        if count == 1 { node } else { format!("{node} ×{count}") }
+    };
+    let mut text = String::new();
+    for (at, place) in places.iter().enumerate() {
+        let rest = places.len() - at;
+        let more = format!("{}{} more", if at == 0 { "" } else { ", " }, counted(rest as u64, "node"));
+        let next = format!("{}{}", if at == 0 { "" } else { ", " }, part(place));
+        // Keep space to say how many are left out, unless this is the last one.
+        let reserve = if rest > 1 { width(", 9,999 nodes more") } else { 0 };
+        if width(&text) + width(&next) + reserve > room {
+            return cut_end(&(text + &more), room);
+        }
+        text += &next;
+    }
+    text
+}
+
+/// "NotEnoughResources" → "not enough resources".
+fn words(word: &str) -> String {
+    let mut text = String::new();
+    for letter in word.chars() {
+        if letter.is_ascii_uppercase() && !text.is_empty() {
+            text.push(' ');
+        }
+        text.push(letter.to_ascii_lowercase());
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_that_do_not_fit_are_counted() {
+        let places: Vec<(&str, u32)> = vec![("node-a", 2), ("node-b", 1), ("node-c", 4)];
+        assert_eq!(fitting(&places, 80), "node-a ×2, node-b, node-c ×4");
+        assert_eq!(fitting(&places, 28), "node-a ×2, 2 nodes more");
+        assert_eq!(words("PodGroupNotFound"), "pod group not found");
+    }
+}

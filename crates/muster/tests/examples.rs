@@ -1,0 +1,188 @@
+//! Runs the built binary on every example and compares what people see. After a change that is meant, write the
+//! snapshots anew with `INSTA_UPDATE=always cargo test -p muster --test examples` and read the difference.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const NOW: &str = "2026-11-15T00:00:00Z";
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// Runs `muster <command> -f <example> --now …` from the root of the repository, without colours.
+fn muster(command: &[&str], example: &str, more: &[&str]) -> Output {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
+    process.current_dir(examples().join("..")).env_clear();
+    process.args(command).args(["-f", &format!("examples/{example}"), "--now", NOW]);
+    let config = format!("examples/{example}/scheduler.conf");
+    if examples().join(example).join("scheduler.conf").exists() {
+        process.args(["--config", &config]);
+    }
+    process.args(more).output().expect("the binary was built for this test")
+}
+
+fn stdout(output: Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "{}: {errors}", output.status);
+    String::from_utf8(output.stdout).expect("the output is UTF-8")
+}
+
+#[track_caller]
+fn fits_80_columns(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "wider than 80 columns: {line}");
+        assert!(!line.contains('\x1b'), "colours where there is no terminal: {line:?}");
+    }
+}
+
+/// One test for each example, so that a failure says which.
+macro_rules! scenarios {
+    ($($name:ident: $example:literal $($more:literal)*;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let text = stdout(muster(&["simulate"], $example, &[$($more),*]));
+                fits_80_columns(&text);
+                insta::assert_snapshot!(text);
+            }
+        )*
+
+        #[test]
+        fn every_example_is_tested() {
+            let tested = [$($example),*];
+            let folders = std::fs::read_dir(examples()).expect("there are examples");
+            for folder in folders.map(|entry| entry.expect("it can be listed").path()).filter(|path| path.is_dir()) {
+                let name = folder.file_name().and_then(|name| name.to_str()).expect("names are UTF-8");
+                assert!(tested.contains(&name), "examples/{name} has no test");
+                assert!(folder.join("README.md").exists(), "examples/{name} does not say what it shows");
+            }
+        }
+    };
+}
+
+scenarios! {
+    backfill_lets_in_what_ends_in_time: "backfill";
+    backfill_delays_nobody: "backfill" "--until-stable";
+    limits_hold_up_the_tree_of_queues: "capacity-tree";
+    minimums_come_before_the_elastic_rest: "elastic";
+    weights_divide_the_cluster: "fair-queues";
+    whole_gangs_or_nothing: "first-gang";
+    the_second_gang_starts_when_the_first_ends: "first-gang" "--until-stable";
+    events_are_told_cycle_by_cycle: "first-gang" "--until-stable" "--events";
+    a_gang_without_its_launcher_waits: "roles";
+    rules_between_pods_hold_for_gangs: "spread-and-affinity";
+    every_reason_has_its_numbers: "why-pending";
+}
+
+#[test]
+fn wide_has_more_columns() {
+    let text = stdout(muster(&["simulate"], "first-gang", &["-o", "wide"]));
+    insta::assert_snapshot!(text);
+}
+
+/// One test for each explanation.
+macro_rules! explanations {
+    ($($name:ident: $what:literal $example:literal;)*) => {$(
+        #[test]
+        fn $name() {
+            let text = stdout(muster(&["explain", $what], $example, &[]));
+            fits_80_columns(&text);
+            insta::assert_snapshot!(text);
+        }
+    )*};
+}
+
+explanations! {
+    a_pending_gang_is_explained: "wave" "first-gang";
+    a_gang_that_almost_fits_is_explained: "gang/default/no-room" "why-pending";
+    a_pod_that_no_node_takes_is_explained: "pod/picky" "why-pending";
+    a_gang_with_rules_between_its_pods_is_explained: "pg/quorum" "spread-and-affinity";
+    a_running_pod_is_explained: "early-0" "backfill";
+    a_queue_is_explained: "queue/vision" "capacity-tree";
+}
+
+#[track_caller]
+fn refused(what: &str, message: &str) {
+    let output = muster(&["explain", what], "why-pending", &[]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), errors.trim()), (Some(2), message));
+}
+
+#[test]
+fn a_name_that_nothing_has_is_refused_with_the_nearest() {
+    refused("rusn", "error: there is no pod, gang or queue rusn; did you mean gang/default/runs?");
+    refused("queue/defualt", "error: there is no queue defualt; did you mean queue/default?");
+    refused("q/tihgt", "error: queue tihgt does not exist; named by 1 gang: create it, or change theirs");
+    refused("pod/nothing-like-it", "error: there is no pod nothing-like-it");
+}
+
+fn json(command: &[&str], example: &str, more: &[&str]) -> Value {
+    let text = stdout(muster(command, example, &[more, &["-o", "json"]].concat()));
+    serde_json::from_str(&text).expect("the output is JSON")
+}
+
+#[track_caller]
+fn has_keys(value: &Value, keys: &[&str]) {
+    let mut found: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut keys = keys.to_vec();
+    found.sort_unstable();
+    keys.sort_unstable();
+    assert_eq!(found, keys);
+}
+
+#[test]
+fn the_json_of_a_run_keeps_its_contract() {
+    let report = json(&["simulate"], "why-pending", &[]);
+    has_keys(&report, &["now", "binds", "evictions", "nominations", "gangs", "queues", "cycles"]);
+    assert_eq!(report["now"], NOW);
+    has_keys(&report["binds"][0], &["pod", "node", "cycle"]);
+    has_keys(&report["cycles"][0], &["cycle", "now", "durationMicros", "binds", "evictions", "nominations"]);
+    let queue =
+        ["name", "share", "allocated", "deserved", "capability", "weight", "parent", "running", "pending"];
+    has_keys(&report["queues"][0], &queue);
+    let gang = [
+        "name",
+        "queue",
+        "phase",
+        "priority",
+        "minMember",
+        "running",
+        "pending",
+        "nominated",
+        "succeeded",
+        "failed",
+        "domain",
+        "reasons",
+    ];
+    let gangs = report["gangs"].as_array().expect("a list");
+    gangs.iter().for_each(|line| has_keys(line, &gang));
+    let no_room = gangs.iter().find(|line| line["name"] == "default/no-room").expect("it is in the example");
+    let reason = &no_room["reasons"][0];
+    has_keys(reason, &["stage", "reason", "message", "nodes"]);
+    has_keys(&reason["nodes"], &["total", "fit", "unfit"]);
+    has_keys(&reason["nodes"]["unfit"][0], &["nodes", "why", "resource", "want", "best"]);
+}
+
+#[test]
+fn events_are_in_the_json_when_asked_for() {
+    let report = json(&["simulate"], "first-gang", &["--events"]);
+    has_keys(&report["events"][0], &["cycle", "object", "event"]);
+}
+
+#[test]
+fn an_explanation_is_data_too() {
+    let gang = json(&["explain", "no-room"], "why-pending", &[]);
+    assert_eq!((&gang["kind"], &gang["name"]), (&"gang".into(), &"default/no-room".into()));
+    assert_eq!(gang["closest"][0]["lacks"]["nvidia.com/gpu"], "1");
+    assert_eq!(gang["help"][0], "free 1 nvidia.com/gpu on gpu-1");
+    let pod = json(&["explain", "driver"], "why-pending", &[]);
+    assert_eq!((&pod["kind"], &pod["protectedBy"]), (&"pod".into(), &"kube-system".into()));
+    let queue = json(&["explain", "tight"], "why-pending", &[]);
+    assert_eq!(
+        (&queue["kind"], &queue["waiting"][0]["gang"]),
+        (&"queue".into(), &"default/over-quota".into())
+    );
+}

@@ -1,0 +1,160 @@
+//! Plans on their way to the server: binds that arrive late, are refused, get lost, or succeed without anyone
+//! hearing of it.
+
+use muster_api::PodGroupCondition;
+use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
+use muster_engine::{Event, Plan};
+
+use super::Day;
+
+#[derive(Default)]
+pub struct Writes {
+    under_way: Vec<Write>,
+}
+
+struct Write {
+    due: u64,
+    key: String,
+    uid: String,
+    node: String,
+    fate: Fate,
+    /// The scheduler that wrote it still waits for the answer.
+    awaited: bool,
+}
+
+#[derive(Copy, Clone, PartialEq)]
+enum Fate {
+    Arrives,
+    /// Arrives, but the answer is lost; the watch will tell.
+    HalfKnown,
+    Refused,
+    Lost,
+    /// An answer is overdue: the scheduler looks at the server before it says that a bind failed.
+    Look,
+}
+
+impl Writes {
+    pub fn orphan(&mut self) {
+        self.under_way.retain(|write| matches!(write.fate, Fate::Arrives | Fate::HalfKnown));
+        self.under_way.iter_mut().for_each(|write| write.awaited = false);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// How long until the last of them is due.
+    pub fn last_due(&self) -> Option<u64> {
+        self.under_way.iter().map(|write| write.due).max()
+    }
+}
+
+impl Day<'_> {
+    pub(super) fn carry_out(&mut self, plan: &Plan) {
+        let cluster = self.engine.cluster();
+        let names: Vec<(String, String, String, bool)> = plan
+            .binds
+            .iter()
+            .map(|bind| (bind, true))
+            .chain(plan.nominations.iter().map(|bind| (bind, false)))
+            .map(|(bind, now)| {
+                let pod = &cluster.pods.fact[bind.pod];
+                (pod.key.to_string(), pod.uid.to_string(), cluster.nodes.name[bind.node].to_string(), now)
+            })
+            .collect();
+        let groups: Vec<_> = plan
+            .updates
+            .iter()
+            .map(|&gang| {
+                let gang = &cluster.gangs[gang];
+                let condition = gang.condition.scheduled.map(|scheduled| PodGroupCondition {
+                    kind: if scheduled { "Scheduled" } else { "Unschedulable" }.into(),
+                    status: "True".into(),
+                    transition_id: String::new(),
+                    last_transition_time: gang.condition.since,
+                    reason: gang.condition.reason.clone(),
+                    message: gang.condition.message.clone(),
+                });
+                (gang.key.to_string(), gang.uid.to_string(), gang.phase, condition)
+            })
+            .collect();
+        for (key, uid, node, now) in names {
+            if now { self.bind(key, uid, node) } else { self.promise(&key, &uid, &node) }
+        }
+        for (key, uid, phase, condition) in groups {
+            let current =
+                self.world.groups.get(&key).is_some_and(|group| group.metadata.uid.as_deref() == Some(&uid));
+            if let Some(event) = current.then(|| self.world.report(&key, phase, condition)).flatten() {
+                self.tell(event);
+            }
+        }
+    }
+
+    fn bind(&mut self, key: String, uid: String, node: String) {
+        self.history.binds += 1;
+        let fate =
+            self.dice.pick(&[(82, Fate::Arrives), (7, Fate::HalfKnown), (6, Fate::Refused), (5, Fate::Lost)]);
+        let due = self.step + self.dice.pick(&[(70, 0), (20, 1), (10, 4)]);
+        self.writes.under_way.push(Write { due, key, uid, node, fate, awaited: true });
+    }
+
+    /// Promises are written on the pod, so that they outlive the scheduler.
+    fn promise(&mut self, key: &str, uid: &str, node: &str) {
+        self.history.nominations += 1;
+        let known = self.world.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid);
+        let event = known.then(|| {
+            self.world.change_pod(key, |pod| {
+                pod.metadata.annotations.insert(PIPELINED_STATUS.into(), "true".into());
+                pod.metadata.annotations.insert(PIPELINED_NODE.into(), node.into());
+            })
+        });
+        if let Some(event) = event.flatten() {
+            self.tell(event);
+        }
+    }
+
+    /// Writes that are due reach the server, or don't.
+    pub(super) fn write_due(&mut self) {
+        let (due, later) =
+            std::mem::take(&mut self.writes.under_way).into_iter().partition(|w| w.due <= self.step);
+        self.writes.under_way = later;
+        let due: Vec<Write> = due;
+        for write in due {
+            self.write(write);
+        }
+    }
+
+    fn write(&mut self, mut write: Write) {
+        let failure = match write.fate {
+            Fate::Arrives | Fate::HalfKnown => match self.world.bind(&write.key, &write.uid, &write.node) {
+                Ok(event) => {
+                    self.history.half_known += u64::from(write.fate == Fate::HalfKnown);
+                    self.tell(event);
+                    None
+                }
+                Err(cause) => Some(cause),
+            },
+            Fate::Refused => Some("refused by admission".to_owned()),
+            Fate::Lost => {
+                self.history.lost += 1;
+                Some("no answer".to_owned())
+            }
+            Fate::Look => {
+                let unbound = |pod: &&muster_api::core::Pod| {
+                    pod.metadata.uid == write.uid && pod.spec.node_name.is_none()
+                };
+                self.world.pods.get(&write.key).filter(unbound).map(|_| "it never arrived".to_owned())
+            }
+        };
+        let Some(cause) = failure.filter(|_| write.awaited) else { return };
+        if matches!(write.fate, Fate::HalfKnown | Fate::Lost) {
+            write.due = self.step + 1 + self.dice.below(6);
+            write.fate = Fate::Look;
+            self.writes.under_way.push(write);
+            return;
+        }
+        self.history.refused += 1;
+        let event = Event::BindFailed { key: write.key, uid: write.uid, cause, at: self.world.now };
+        self.tell(event);
+    }
+}

@@ -1,0 +1,90 @@
+//! Bad days, in a few configurations. A failure names its seed and step: the same seed is the same day.
+
+use muster_engine::config::{BUILTIN, Config};
+use muster_sim::{World, chaos};
+
+const STEPS: u64 = 150;
+
+/// `MUSTER_SEEDS=5000 cargo test -p muster-sim --test chaos` looks longer.
+fn seeds(few: u64) -> u64 {
+    std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
+}
+
+fn survives(name: &str, text: &str, few: u64) {
+    let config = || Config::parse(name, text).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let mut broken = Vec::new();
+    let mut last = None;
+    for seed in 0..seeds(few) {
+        match chaos::run(World::default(), &config, seed, STEPS, |_| {}) {
+            Ok(history) => last = Some(history),
+            Err(found) => broken.push(format!("seed {seed}, step {}: {}", found.step, found.what)),
+        }
+    }
+    let count = broken.len();
+    broken.truncate(20);
+    assert!(broken.is_empty(), "{name}: {count} seeds broken\n{}", broken.join("\n"));
+    println!("{name}: {}", last.expect("at least one seed"));
+}
+
+#[test]
+fn the_builtin_configuration_survives() {
+    survives("builtin", BUILTIN, 80);
+}
+
+#[test]
+fn shares_by_weight_survive() {
+    let text = r#"
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: sla
+- plugins:
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"#;
+    survives("proportion", text, 60);
+}
+
+#[test]
+fn a_tree_of_queues_survives() {
+    let text = r#"
+actions: "enqueue, allocate, backfill"
+configurations:
+- name: enqueue
+  arguments: {admissionTimeout: 60s}
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: drf
+    enableHierarchy: true
+  - name: predicates
+  - name: capacity
+    enableHierarchy: true
+  - name: resourcequota
+  - name: nodeorder
+"#;
+    survives("tree", text, 60);
+}
+
+#[test]
+fn scheduling_without_admission_survives() {
+    let text = r#"
+actions: "allocate, backfill"
+configurations:
+- name: allocate
+  arguments: {traverseHeadWait: 30s}
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: binpack
+"#;
+    survives("without enqueue", text, 60);
+}
