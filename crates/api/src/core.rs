@@ -33,11 +33,13 @@ pub struct Meta {
 impl Meta {
     /// `namespace/name`, or the bare name of an object without a namespace.
     pub fn key(&self) -> String {
-        if self.namespace.is_empty() {
-            self.name.clone()
-        } else {
-            format!("{}/{}", self.namespace, self.name)
+        let mut key = String::with_capacity(self.namespace.len() + 1 + self.name.len());
+        if !self.namespace.is_empty() {
+            key.push_str(&self.namespace);
+            key.push('/');
         }
+        key.push_str(&self.name);
+        key
     }
 
     /// The value of an annotation, else of the label with the same key.

@@ -86,10 +86,13 @@ impl Engine {
     }
 
     fn set_alarm(&self, now: Time, plan: &mut Plan) {
-        let gangs = &self.cluster.gangs;
-        let backoffs = gangs.waiting().iter().filter_map(|&gang| gangs[gang].backoff_until);
-        for until in backoffs.filter(|&until| until > now) {
-            plan.wake_at(until);
+        let patience = self.config.settings.traverse_head_wait_ms;
+        for &gang in self.cluster.gangs.waiting() {
+            let gang = &self.cluster.gangs[gang];
+            let overdue = gang.waiting_since.filter(|_| patience > 0).map(|since| since.plus_ms(patience));
+            for time in [gang.backoff_until, overdue].into_iter().flatten().filter(|&time| time > now) {
+                plan.wake_at(time);
+            }
         }
         if let Some(time) = self.config.policy.next_change(&self.cluster, now) {
             plan.wake_at(time);

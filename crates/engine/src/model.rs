@@ -213,6 +213,8 @@ impl Cluster {
             self.nodes.rank_by_name();
             self.version += 1;
         }
+        let (pods, shapes) = (&self.pods, &mut self.shapes);
+        shapes.sweep(pods.live().map(|pod| pods.shape[pod]));
         self.touched.trim();
         self.changed.trim();
     }

@@ -7,6 +7,7 @@ use crate::line::named;
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
 use crate::policy::Room;
+use crate::reason::Reason;
 use crate::txn::Txn;
 
 /// What is missing to the gang's minimum beyond the places that it was promised.
@@ -40,13 +41,15 @@ pub fn restore(session: &mut Session) {
     });
     for pod in pods {
         let promised = cluster.pods.fact[pod].promised.clone().expect("filtered");
-        let (Some(node), Some(_)) = (cluster.nodes.find(&promised), cluster.pods.gang[pod]) else { continue };
+        let (Some(node), Some(gang)) = (cluster.nodes.find(&promised), cluster.pods.gang[pod]) else { continue };
         let shape = cluster.pods.shape[pod];
         let ranking = session.rankings.of(cluster, session.policy, shape, Room::Later);
         if ranking.admits(cluster, session.policy, shape, node) {
             let mut txn = Txn::begin(cluster);
             txn.nominate(pod, node);
             let _ = txn.commit();
+            let places = cluster.gangs[gang].counts.nominated;
+            cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
         }
     }
 }

@@ -20,6 +20,8 @@ fn place(score: i64, rank: u32) -> Place {
 
 pub struct Ranking {
     room: Room,
+    /// Which shape it was made for; another may have come into its slot.
+    born: u64,
     version: u64,
     touched: usize,
     changed: usize,
@@ -43,6 +45,7 @@ impl Ranking {
     pub fn new(room: Room) -> Ranking {
         Ranking {
             room,
+            born: 0,
             version: u64::MAX,
             touched: 0,
             changed: 0,
@@ -54,6 +57,9 @@ impl Ranking {
 
     /// Brings the order up to date.
     pub fn refresh(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, scratch: &mut Scratch) {
+        if std::mem::replace(&mut self.born, cluster.shapes[shape].born) != cluster.shapes[shape].born {
+            self.version = u64::MAX;
+        }
         let logs = cluster.touched.since(self.touched).zip(cluster.changed.since(self.changed));
         let many = cluster.nodes.name.len() / 2;
         match logs {

@@ -25,9 +25,9 @@ pub fn update(cluster: &mut Cluster, whole: bool, now: Time, plan: &mut Plan) {
         }
         let changed = gang.phase != phase || gang.reported != Some(phase) || gang.condition != condition;
         if changed {
-            gang.phase = phase;
             gang.reported = Some(phase);
             gang.condition = condition;
+            cluster.gangs.set_phase(id, phase);
             plan.updates.push(id);
         }
     }

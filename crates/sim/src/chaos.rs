@@ -131,10 +131,10 @@ impl<'c> Day<'c> {
         self.step = step;
         let pause = self.dice.pick(&[(80, 1), (14, 20), (4, 120), (2, 700)]);
         self.world.now = self.world.now.plus_ms(pause * 1000);
-        for _ in 0..self.dice.below(4) {
+        for _ in 0..self.dice.below(6) {
             self.churn();
         }
-        if self.dice.chance(60) {
+        if self.dice.chance(45) {
             self.kubelet();
         }
         self.write_due();

@@ -4,7 +4,7 @@
 use crate::actions::{Action, Session};
 use crate::ids::{GangId, PodId};
 use crate::line::{Line, blocks, gate, overdue};
-use crate::model::gangs::{Gang, Missing};
+use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations;
 use crate::placement::place;
@@ -82,12 +82,14 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>) {
 /// Has pods for this action: those that request nothing alone are left to `backfill`.
 fn wants_room(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
-    gang.counts.pending > gang.counts.pending_best_effort && may_try(session, gang)
+    gang.counts.pending > gang.counts.pending_best_effort && may_try(session, id)
 }
 
-/// Admitted, and something has changed since it was last refused.
-pub fn may_try(session: &Session, gang: &Gang) -> bool {
-    gang.admitted() && gang.hopeless != Some(session.cluster.freed)
+/// Admitted, and something has changed since it was last refused; or it has waited so long that it keeps its queue.
+pub fn may_try(session: &Session, id: GangId) -> bool {
+    let gang = &session.cluster.gangs[id];
+    let news = gang.hopeless != Some(session.cluster.freed);
+    gang.admitted() && (news || overdue(session.cluster, session.settings, id, session.now).is_some())
 }
 
 /// Remembers why a gang waits, and that only more room can help if only nodes were in the way.
@@ -105,13 +107,6 @@ fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>) {
     gang.waiting_since.get_or_insert(session.now);
     // The head of a line must be met again, or those behind it would pass.
     gang.hopeless = (near && nodes_only && !heads).then_some(freed);
-    let deadline = session.settings.traverse_head_wait_ms;
-    if deadline > 0 {
-        let due = gang.waiting_since.expect("just set").plus_ms(deadline);
-        if due > session.now {
-            session.plan.wake_at(due);
-        }
-    }
 }
 
 /// Places what one visit to the gang may place, now if possible, else as promises on room that is on its way.

@@ -31,11 +31,9 @@ pub static ACTION: Action = Action {
 
 fn run(session: &mut Session) {
     let heads = std::mem::take(&mut session.heads);
-    let best_effort = |gang: &GangId| {
-        let gang = &session.cluster.gangs[*gang];
-        gang.counts.pending > 0
-            && gang.counts.pending == gang.counts.pending_best_effort
-            && may_try(session, gang)
+    let best_effort = |id: &GangId| {
+        let counts = &session.cluster.gangs[*id].counts;
+        counts.pending > 0 && counts.pending == counts.pending_best_effort && may_try(session, *id)
     };
     let candidates = session.cluster.gangs.waiting().iter().copied().filter(best_effort).collect();
     serve(session, candidates);

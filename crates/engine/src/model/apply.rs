@@ -195,7 +195,7 @@ impl Cluster {
         let meta = &object.metadata;
         let key = meta.key();
         let version = version_of(meta);
-        let known = self.pods.find(&key);
+        let mut known = self.pods.find(&key);
         if let Some(id) = known {
             let fact = &self.pods.fact[id];
             // Versions count through all objects of a kind, so an older one under another uid is of the past too.
@@ -204,17 +204,23 @@ impl Cluster {
             }
             if !meta.uid.is_empty() && *fact.uid != *meta.uid {
                 self.remove_pod(id);
+                known = None;
             }
         }
         let space = self.space(&meta.namespace);
         let labels = tags(&mut self.names, &meta.labels);
-        let gang = self.gang_of(object, space);
+        let gang = self.gang_of(object, &key, space);
         let queue = gang.and_then(|gang| self.picky_queue(self.gangs[gang].queue));
-        let shape = self.shape_of(space, &labels, queue, &object.spec);
-        let fact = self.pod_fact(object, labels, version);
-        match self.pods.find(&key) {
-            Some(id) => self.change_pod(id, object, gang, shape, fact),
+        let shape = known.map(|id| self.pods.shape[id]);
+        let shape = self.shape_of(space, &labels, queue, &object.spec, shape);
+        let mut fact = self.pod_fact(object, labels, version);
+        match known {
+            Some(id) => {
+                fact.uid = self.pods.fact[id].uid.clone();
+                self.change_pod(id, object, gang, shape, fact);
+            }
             None => {
+                fact.uid = meta.uid.as_str().into();
                 let id = self.pods.slot(&key, shape, space);
                 self.pods.fact[id] = Pod { key: self.pods.fact[id].key.clone(), ..fact };
                 let state = self.state_of(object, PodState::Pending);
@@ -302,8 +308,8 @@ impl Cluster {
             .flatten()
             .or(object.status.nominated_node_name.as_ref());
         Pod {
-            key: "".into(),
-            uid: meta.uid.as_str().into(),
+            key: Arc::default(),
+            uid: Arc::default(),
             version,
             live: true,
             priority,
@@ -346,20 +352,17 @@ impl Cluster {
     }
 
     /// The gang that a pod names, made if it isn't there; none for pods of other schedulers.
-    fn gang_of(&mut self, object: &core::Pod, space: crate::ids::SpaceId) -> Option<GangId> {
+    fn gang_of(&mut self, object: &core::Pod, key: &str, space: crate::ids::SpaceId) -> Option<GangId> {
         if !self.scheduler_names.contains(&object.spec.scheduler_name) {
             return None;
         }
         let meta = &object.metadata;
         let named =
             GROUP_NAME.iter().find_map(|key| meta.annotation_or_label(key)).filter(|name| !name.is_empty());
-        let (lookup, shown, origin) = match named {
-            Some(name) => {
-                let key = format!("{}/{name}", meta.namespace);
-                (key.clone(), key, Origin::Missing)
-            }
+        let (lookup, origin) = match named {
+            Some(name) => (format!("{}/{name}", meta.namespace), Origin::Missing),
             // A pod may have the name of a PodGroup that it isn't in.
-            None => (format!("{}#", meta.key()), meta.key(), Origin::Solo),
+            None => ([key, "#"].concat(), Origin::Solo),
         };
         let queue = meta.annotations.get(QUEUE_NAME).filter(|_| origin == Origin::Solo);
         let names_queue = queue.is_some();
@@ -374,6 +377,7 @@ impl Cluster {
             }
             return Some(gang);
         }
+        let shown = lookup.trim_end_matches('#');
         let mut gang = Gang::new(shown.into(), space, origin, queue);
         gang.names_queue = names_queue;
         if origin == Origin::Solo {

@@ -14,6 +14,8 @@ use crate::resources::{PODS, Sparse};
 
 #[derive(Clone, Debug)]
 pub struct Shape {
+    /// Tells this shape from an earlier one in the same slot.
+    pub born: u64,
     pub space: SpaceId,
     /// Labels that some rule names.
     pub tags: Tags,
@@ -35,6 +37,10 @@ pub struct Shape {
 pub struct Shapes {
     rows: Table<ShapeId, Shape>,
     by_hash: FxHashMap<u64, Vec<ShapeId>>,
+    free: Vec<ShapeId>,
+    born: u64,
+    /// How many were left after the last sweep.
+    kept: usize,
 }
 
 impl Shapes {
@@ -44,6 +50,44 @@ impl Shapes {
 
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    fn insert(&mut self, hash: u64, mut shape: Shape) -> ShapeId {
+        self.born += 1;
+        shape.born = self.born;
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.rows[id] = shape;
+                id
+            }
+            None => self.rows.push(shape),
+        };
+        self.by_hash.entry(hash).or_default().push(id);
+        id
+    }
+
+    /// More slots than these, most of them unused, are worth a search for those that can be used again.
+    const MANY: usize = 1024;
+
+    /// Forgets shapes that no pod has any more, now and then, so that a long life doesn't fill the memory.
+    pub(super) fn sweep(&mut self, used: impl Iterator<Item = ShapeId>) {
+        if self.rows.len() - self.free.len() < Shapes::MANY.max(2 * self.kept) {
+            return;
+        }
+        let mut keep: Table<ShapeId, bool> = Table::default();
+        keep.grow(self.rows.len(), false);
+        used.for_each(|shape| keep[shape] = true);
+        for shapes in self.by_hash.values_mut() {
+            shapes.retain(|&shape| {
+                if !keep[shape] {
+                    self.free.push(shape);
+                }
+                keep[shape]
+            });
+        }
+        self.by_hash.retain(|_, shapes| !shapes.is_empty());
+        self.free.sort_unstable();
+        self.kept = self.rows.len() - self.free.len();
     }
 }
 
@@ -107,16 +151,20 @@ impl Identity<'_> {
 }
 
 impl Cluster {
-    /// The shape of a pod with this spec and these labels.
+    /// The shape of a pod with this spec and these labels; `likely` is tried first.
     pub(super) fn shape_of(
         &mut self,
         space: SpaceId,
         tags: &Tags,
         queue: Option<QueueId>,
         spec: &PodSpec,
+        likely: Option<ShapeId>,
     ) -> ShapeId {
         let watched = self.watched_tags(tags);
         let identity = Identity { space, tags: &watched, queue, spec, images: self.images_known };
+        if let Some(id) = likely.filter(|&id| identity.is(&self.shapes.rows[id])) {
+            return id;
+        }
         let hash = identity.hash();
         if let Some(found) = self.shapes.by_hash.get(&hash)
             && let Some(&id) = found.iter().find(|&&id| identity.is(&self.shapes.rows[id]))
@@ -158,6 +206,7 @@ impl Cluster {
         let namespace = self.names.text(self.spaces[space].name).clone();
         let claims = spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
         let shape = Shape {
+            born: 0,
             space,
             tags: watched,
             queue,
@@ -178,9 +227,7 @@ impl Cluster {
             claims: claims.map(|claim| format!("{namespace}/{}", claim.claim_name)).collect(),
             bonds,
         };
-        let id = self.shapes.rows.push(shape);
-        self.shapes.by_hash.entry(hash).or_default().push(id);
-        id
+        self.shapes.insert(hash, shape)
     }
 
     fn bonds_of(&mut self, space: SpaceId, tags: &Tags, spec: &PodSpec) -> Bonds {
@@ -340,7 +387,7 @@ impl Cluster {
                 None => queue,
             };
             let tags = self.pods.fact[pod].labels.clone();
-            self.pods.shape[pod] = self.shape_of(space, &tags, queue, &spec);
+            self.pods.shape[pod] = self.shape_of(space, &tags, queue, &spec, Some(old));
         }
     }
 

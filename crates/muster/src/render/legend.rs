@@ -6,8 +6,11 @@ use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 use muster_engine::ids::GangId;
 use muster_engine::model::Cluster;
 
-/// Gangs beyond the 52 letters share this one.
+/// Gangs beyond the letters share this one.
 pub const SHARED: char = '*';
+
+/// All letters but the x that marks what is closed.
+const LETTERS: usize = 51;
 
 /// Backgrounds that black letters are easy to read on, neighbours easy to tell apart (numbers of the 256 palette).
 const COLOURS: [u8; 12] = [114, 111, 221, 210, 141, 80, 216, 149, 176, 75, 222, 109];
@@ -25,10 +28,10 @@ impl Legend {
     pub fn new(cluster: &Cluster, mut held: Vec<(GangId, i64)>) -> Legend {
         let key = |gang: GangId| &cluster.gangs[gang].key;
         held.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| key(a.0).cmp(key(b.0))));
-        let sharing = held.len().saturating_sub(52);
-        held.truncate(52);
+        let sharing = held.len().saturating_sub(LETTERS);
+        held.truncate(LETTERS);
         held.sort_by(|a, b| key(a.0).cmp(key(b.0)));
-        let mut free: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
+        let mut free: Vec<char> = ('a'..='z').chain('A'..='Z').filter(|letter| *letter != 'x').collect();
         let mut gangs = Vec::new();
         for (gang, _) in held {
             let letter = pick(key(gang), &free);

@@ -38,7 +38,7 @@ enum Holder {
 struct Map<'c> {
     cluster: &'c Cluster,
     legend: Legend,
-    /// Resources that are counted in units, those in demand first.
+    /// Resources that are counted in units, best to draw first.
     counted: Vec<ResourceId>,
     nodes: Vec<NodeId>,
 }
@@ -50,11 +50,11 @@ pub fn lines(cluster: &Cluster, names: &Names, most: usize) -> Vec<String> {
         return Vec::new();
     }
     let mut lines = vec![map.title(most)];
-    match map.nodes.len() {
-        0..=NAMED_NODES => lines.extend(map.named(most)),
-        ..=DRAWN_NODES => lines.extend(map.drawn(most)),
-        _ => lines.extend(map.blocks(most)),
-    }
+    lines.extend(match map.nodes.len() {
+        count if count <= NAMED_NODES => map.named(most),
+        count if count <= DRAWN_NODES => map.drawn(most),
+        _ => map.blocks(most),
+    });
     if map.nodes.len() <= DRAWN_NODES {
         lines.extend(map.legend_lines(names, most));
     }
@@ -334,18 +334,19 @@ fn per_line(most: usize) -> usize {
     ((most.saturating_sub(LABEL + 1)) / 10 * 10).max(10)
 }
 
-/// Extended resources that nodes have in small numbers, those that pods have most of first.
+/// Extended resources, best to draw first: few on a node, then much used.
 fn counted(cluster: &Cluster, nodes: &[NodeId]) -> Vec<ResourceId> {
-    let plain = ["pods", "cpu", "memory", "ephemeral-storage"];
-    let mut found: Vec<(ResourceId, i64)> = (0..cluster.dimensions.len())
+    let sizes =
+        |resource: ResourceId| nodes.iter().map(move |&node| cluster.nodes.allocatable[resource][node]);
+    let used =
+        |resource: ResourceId| nodes.iter().map(|&node| cluster.nodes.used(resource, node)).sum::<i64>();
+    let many = |resource: ResourceId| sizes(resource).any(|size| size > UNITS);
+    let mut found: Vec<ResourceId> = (0..cluster.dimensions.len())
         .map(ResourceId::from)
-        .filter(|&resource| {
-            let name = cluster.dimensions.name(resource);
-            name.contains('/') && !plain.contains(&name)
-        })
-        .map(|resource| (resource, nodes.iter().map(|&node| cluster.nodes.used(resource, node)).sum()))
-        .filter(|&(resource, _)| nodes.iter().any(|&node| cluster.nodes.allocatable[resource][node] > 0))
+        .filter(|&resource| cluster.dimensions.name(resource).contains('/'))
+        .filter(|&resource| sizes(resource).any(|size| size > 0))
         .collect();
-    found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| cluster.dimensions.by_scarcity(a.0, b.0)));
-    found.into_iter().map(|(resource, _)| resource).collect()
+    found.sort_by(|&a, &b| cluster.dimensions.by_scarcity(a, b));
+    found.sort_by_cached_key(|&resource| (many(resource), std::cmp::Reverse(used(resource))));
+    found
 }

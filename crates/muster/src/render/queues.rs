@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_sim::report::QueueLine;
 
 use super::table::{Row, Table};
-use super::text::{BAD, BOLD, GOOD, bar, styled, width};
+use super::text::{BAD, BOLD, GOOD, bar, styled};
 
 const BAR: usize = 8;
 
@@ -15,28 +15,17 @@ pub fn lines(queues: &[QueueLine], known: impl Fn(&QueueLine) -> bool, most: usi
     if shown.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![styled(BOLD, "QUEUES")];
     let resources = resources(&shown);
-    // As many resources as fit, main ones first.
-    let table = (1..=resources.len().max(1)).rev().map(|count| {
-        let resources = &resources[..count.min(resources.len())];
+    let table = |count: usize| {
         let mut table = Table::new(&["NAME", "SHARE", "ALLOCATED", "DESERVED", "CAPABILITY"]);
-        shown.iter().for_each(|(depth, queue)| table.push(row(*depth, queue, resources)));
+        shown.iter().for_each(|(depth, queue)| table.push(row(*depth, queue, &resources[..count])));
         table
-    });
-    let tables: Vec<Vec<String>> = table.map(|table| table.lines(usize::MAX)).collect();
-    let fits = |lines: &&Vec<String>| {
-        lines.iter().all(|line| width(&anstream::adapter::strip_str(line).to_string()) <= most)
     };
-    match tables.iter().find(fits) {
-        Some(table) => lines.extend(table.iter().cloned()),
-        None => {
-            let mut table = Table::new(&["NAME", "SHARE", "ALLOCATED", "DESERVED", "CAPABILITY"]);
-            let main = &resources[..resources.len().min(1)];
-            shown.iter().for_each(|(depth, queue)| table.push(row(*depth, queue, main)));
-            lines.extend(table.lines(most));
-        }
-    }
+    // As many resources as fit, main ones first.
+    let fits = |count: &usize| table(*count).width() <= most;
+    let count = (1..=resources.len()).rev().find(fits).unwrap_or(resources.len().min(1));
+    let mut lines = vec![styled(BOLD, "QUEUES")];
+    lines.extend(table(count).lines(most));
     lines
 }
 

@@ -58,13 +58,17 @@ impl Table {
         lines
     }
 
+    /// How wide the table is if nothing is cut.
+    pub fn width(&self) -> usize {
+        total(&self.widths(usize::MAX))
+    }
+
     fn widths(&self, most: usize) -> Vec<usize> {
         let widest =
             |column: usize| self.rows.iter().map(|row| width(&row.cells[column].0)).max().unwrap_or(0);
         let mut widths: Vec<usize> =
             self.headers.iter().enumerate().map(|(at, header)| width(header).max(widest(at))).collect();
-        let gutters = GUTTER.len() * widths.len().saturating_sub(1);
-        while widths.iter().sum::<usize>() + gutters > most {
+        while total(&widths) > most {
             let widest = widths.iter_mut().max_by_key(|width| **width).expect("a table has columns");
             if *widest <= NARROWEST {
                 break;
@@ -73,6 +77,10 @@ impl Table {
         }
         widths
     }
+}
+
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GUTTER.len() * widths.len().saturating_sub(1)
 }
 
 fn line(cells: &[(String, Style)], widths: &[usize]) -> String {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use muster_api::keys::SIMULATED_DURATION;
 use muster_api::{Time, parse_duration};
+use muster_engine::Reason;
 use muster_engine::explain::{self, counted, duration, grouped};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
@@ -135,9 +136,9 @@ impl Clock {
             }
             quiet(&mut lines, next, cycle);
             for (at, text) in told.iter().enumerate() {
-                let label = if at == 0 { self.label_of(cycle) } else { String::new() };
-                let space = " ".repeat(self.margin() - width(&label));
-                lines.push(format!("{}{space}{text}", styled(DIM, label)));
+                let label = format!("{:<1$}", self.label_of(cycle), self.margin());
+                let margin = if at == 0 { styled(DIM, label) } else { " ".repeat(self.margin()) };
+                lines.push(format!("{margin}{text}"));
             }
             next = cycle + 1;
         }
@@ -146,6 +147,9 @@ impl Clock {
         lines
     }
 }
+
+/// In a cycle, pods of a gang went to nodes: so many to each.
+type Moved<'p> = (u64, &'p str, Vec<(&'p str, u32)>);
 
 struct Teller<'s> {
     simulation: &'s Simulation,
@@ -190,8 +194,8 @@ impl Teller<'_> {
     }
 
     /// Placements cycle by cycle, gang by gang in order of their first, with the nodes and how often each.
-    fn by_gang<'p>(&'p self, placements: &'p [Placement]) -> Vec<(u64, &'p str, Vec<(&'p str, u32)>)> {
-        let mut grouped: Vec<(u64, &str, Vec<(&str, u32)>)> = Vec::new();
+    fn by_gang<'p>(&'p self, placements: &'p [Placement]) -> Vec<Moved<'p>> {
+        let mut grouped: Vec<Moved> = Vec::new();
         for same in placements.chunk_by(|a, b| a.cycle == b.cycle) {
             let mut at: HashMap<&str, usize> = HashMap::new();
             for placement in same {
@@ -279,7 +283,8 @@ impl Teller<'_> {
             let waiting = gang.counts.pending + gang.counts.gated + gang.counts.nominated > 0;
             let since = match gang.origin {
                 Origin::Group => self.since(&gang.key),
-                _ if waiting && !gang.reasons.is_empty() => {
+                // A promise is told as one.
+                _ if waiting && !matches!(gang.reasons.first(), None | Some(Reason::Promised { .. })) => {
                     let word = explain::word(&gang.reasons[0]).to_owned();
                     Some((gang.waiting_since.unwrap_or(gang.created), word))
                 }
@@ -320,19 +325,21 @@ impl Teller<'_> {
 
 /// As many of the places as fit, and how many more there are.
 fn fitting(places: &[(&str, u32)], room: usize) -> String {
-    let part = |&(node, count): &(&str, u32)| {
-        let node = cut_middle(node, NAME);
-        if count == 1 { node } else { format!("{node} ×{count}") }
-    };
+    if let [(node, count)] = places {
+        let times = if *count == 1 { String::new() } else { format!(" ×{count}") };
+        return cut_middle(node, room.saturating_sub(width(&times))) + &times;
+    }
     let mut text = String::new();
-    for (at, place) in places.iter().enumerate() {
+    for (at, (node, count)) in places.iter().enumerate() {
         let rest = places.len() - at;
-        let more = format!("{}{} more", if at == 0 { "" } else { ", " }, counted(rest as u64, "node"));
-        let next = format!("{}{}", if at == 0 { "" } else { ", " }, part(place));
+        let comma = if at == 0 { "" } else { ", " };
+        let times = if *count == 1 { String::new() } else { format!(" ×{count}") };
+        let next = format!("{comma}{}{times}", cut_middle(node, NAME));
         // Keep space to say how many are left out, unless this is the last one.
         let reserve = if rest > 1 { width(", 9,999 nodes more") } else { 0 };
         if width(&text) + width(&next) + reserve > room {
-            return cut_end(&(text + &more), room);
+            let more = counted(rest as u64, "node");
+            return if at == 0 { more } else { format!("{text}, {more} more") };
         }
         text += &next;
     }

@@ -9,7 +9,7 @@ use muster_engine::Event;
 use super::{Day, work};
 
 /// How many names gangs share: few, so that names come back.
-const NAMES: u64 = 14;
+const NAMES: u64 = 24;
 
 type Deed<'c> = fn(&mut Day<'c>);
 

@@ -192,7 +192,11 @@ fn gang_facts(simulation: &Simulation, id: GangId) -> GangFacts {
         roles: gang.roles.iter().map(role).collect(),
         places,
         closest: closest(cluster, &shortage),
-        help: if waits { help(cluster, id, &shortage) } else { Vec::new() },
+        help: match gang.counts.gated {
+            _ if waits => help(cluster, id, &shortage),
+            0 => Vec::new(),
+            gated => vec![format!("remove the scheduling gates of {}", counted(u64::from(gated), "pod"))],
+        },
         line,
     }
 }

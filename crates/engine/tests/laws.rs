@@ -1,0 +1,436 @@
+//! Laws of the engine on random small clusters, written in the short form of `support/lines.rs`, so that a failure
+//! reads like a scenario.
+
+mod support;
+#[path = "support/lines.rs"]
+mod lines;
+
+use std::collections::BTreeMap;
+
+use lines::Line;
+use muster_api::Time;
+use muster_engine::config::Config;
+use muster_engine::ids::{NodeId, PodId, ResourceId, ShapeId};
+use muster_engine::model::Cluster;
+use muster_engine::model::pods::PodState;
+use muster_engine::{Engine, Event, Plan, Policy, Reach, Txn, Why};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+const START: Time = Time(1_767_571_200_000);
+
+/// The same cases every time: a law that fails once fails for everyone.
+fn bounded(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(20_261_115), ..ProptestConfig::default() }
+}
+
+fn node(index: usize) -> impl Strategy<Value = String> {
+    let taint = prop_oneof![6 => Just(""), 1 => Just(" taint=infra")];
+    (1..6, 0..4, prop::sample::select(vec!["x", "y", "z"]), 2..8, taint).prop_map(move |(cpu, gpu, zone, pods, taint)| {
+        format!("node n{index} cpu={cpu} gpu={gpu} pods={pods} label=zone:{zone}{taint}")
+    })
+}
+
+fn nodes(most: usize) -> impl Strategy<Value = Vec<String>> {
+    (1..=most).prop_flat_map(|count| (0..count).map(node).collect::<Vec<_>>())
+}
+
+const RULES: [&str; 6] = [
+    " select=zone:x",
+    " tolerate=infra",
+    " apart=app:a/host",
+    " with=app:a/zone",
+    " spread=app:a/zone",
+    " port=80",
+];
+
+fn rule() -> impl Strategy<Value = &'static str> {
+    prop_oneof![8 => Just(""), 6 => prop::sample::select(RULES.to_vec())]
+}
+
+fn request() -> impl Strategy<Value = String> {
+    prop_oneof![
+        1 => Just(String::new()),
+        9 => (1..4, 0..3).prop_map(|(cpu, gpu)| if gpu == 0 { format!(" cpu={cpu}") } else { format!(" cpu={cpu} gpu={gpu}") }),
+    ]
+}
+
+fn gang(index: usize) -> impl Strategy<Value = String> {
+    let queue = prop_oneof![4 => Just(""), 2 => Just(" queue=red"), 2 => Just(" queue=line"), 1 => Just(" queue=shut")];
+    let label = prop_oneof![Just(" label=app:a"), Just(" label=app:b")];
+    let minimum = prop_oneof![4 => Just(None), 3 => (0..4u32).prop_map(Some)];
+    (1..5, minimum, request(), rule(), queue, label, -1..2).prop_map(
+        move |(size, minimum, request, rule, queue, label, priority)| {
+            let minimum = minimum.map_or(String::new(), |minimum| format!(" min={minimum}"));
+            format!("gang g{index} x{size}{minimum}{request}{rule}{queue}{label} prio={priority} minres.cpu={size}")
+        },
+    )
+}
+
+/// Gangs with pods of two roles and sizes.
+fn mixed(index: usize) -> impl Strategy<Value = Vec<String>> {
+    (request(), request(), rule(), 1..4usize, 0..3u32).prop_map(move |(lead, work, rule, workers, minimum)| {
+        let mut lines = vec![
+            format!("gang m{index} min={} role=lead:1 role=work:{minimum}", minimum + 1),
+            format!("pod m{index}-lead gang=m{index} role=lead{lead} label=app:a"),
+        ];
+        for worker in 0..workers {
+            lines.push(format!("pod m{index}-work{worker} gang=m{index} role=work{work}{rule} label=app:b"));
+        }
+        lines
+    })
+}
+
+/// Pods that are on nodes already, some of them on their way out, some another scheduler's.
+fn seated(index: usize, nodes: usize, leaving: bool) -> impl Strategy<Value = String> {
+    let leaves = prop_oneof![3 => Just(""), 1 => Just(if leaving { " terminating" } else { "" })];
+    let scheduler = prop_oneof![3 => Just(""), 1 => Just(" scheduler=default-scheduler")];
+    (0..nodes, request(), leaves, scheduler).prop_map(move |(node, request, leaves, scheduler)| {
+        format!("pod s{index} on=n{node}{request}{leaves}{scheduler} label=app:a")
+    })
+}
+
+fn setting(leaving: bool, fifo: bool) -> impl Strategy<Value = Vec<String>> {
+    let gangs = prop::collection::vec(0..1u8, 0..5).prop_flat_map(|list| (0..list.len()).map(gang).collect::<Vec<_>>());
+    let mixed = prop::collection::vec(0..1u8, 0..3).prop_flat_map(|list| (0..list.len()).map(mixed).collect::<Vec<_>>());
+    let seats = (0..4usize).prop_flat_map(move |count| (0..count).map(|index| seated(index, 3, leaving)).collect::<Vec<_>>());
+    (nodes(5), gangs, mixed, seats).prop_map(move |(nodes, gangs, mixed, seats)| {
+        let line = if fifo { "queue line fifo" } else { "queue line" };
+        let queues = ["queue red cap.cpu=4 deserved.cpu=2", line, "queue shut closed"].map(str::to_owned);
+        let all = queues.into_iter().chain(nodes).chain(gangs).chain(mixed.into_iter().flatten()).chain(seats);
+        all.collect()
+    })
+}
+
+fn events(lines: &[String]) -> Vec<Event> {
+    let parsed = lines.iter().enumerate().filter_map(|(serial, text)| Some((serial, Line::parse(text)?)));
+    let manifests = parsed.map(|(serial, line)| {
+        let born = START.plus_ms(serial as i64 * 1000 - 1_000_000);
+        line.manifests(&born.to_string(), serial as u64)
+    });
+    manifests.flat_map(|text| support::objects(&text)).map(support::event).collect()
+}
+
+fn engine_of(config: Config, events: &[Event]) -> Engine {
+    let mut engine = Engine::new(config, vec!["volcano".into()]);
+    for event in events {
+        engine.apply(event.clone());
+    }
+    engine
+}
+
+fn builtin(events: &[Event]) -> Engine {
+    engine_of(Config::builtin(), events)
+}
+
+/// Everything that a cycle decided and said, by names.
+fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
+    let cluster = engine.cluster();
+    let mut lines = Vec::new();
+    for (arrow, list) in [("->", &plan.binds), ("~>", &plan.nominations)] {
+        lines.extend(list.iter().map(|bind| {
+            format!("{} {arrow} {}", cluster.pods.name(bind.pod), cluster.nodes.name[bind.node])
+        }));
+    }
+    lines.extend(plan.updates.iter().map(|&gang| {
+        let gang = &cluster.gangs[gang];
+        format!("{} {:?} {:?}", gang.key, gang.phase, gang.condition)
+    }));
+    let mut waiting: Vec<String> =
+        cluster.gangs.iter().map(|(id, gang)| format!("{} {:?}", gang.key, engine.reasons(id))).collect();
+    waiting.sort();
+    lines.extend(waiting);
+    lines.push(format!("{:?}", plan.wake));
+    lines
+}
+
+proptest! {
+    #![proptest_config(bounded(400))]
+
+    #[test]
+    fn a_rewound_transaction_leaves_no_trace(
+        lines in setting(true, true),
+        moves in prop::collection::vec((0..4u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
+    ) {
+        let mut cluster = builtin(&events(&lines)).cluster().clone();
+        let (pods, nodes): (Vec<PodId>, Vec<NodeId>) = (cluster.pods.live().collect(), cluster.nodes.live().collect());
+        prop_assume!(!pods.is_empty());
+        let before = cluster.sums();
+        let states: Vec<PodState> = pods.iter().map(|&pod| cluster.pods.state[pod]).collect();
+        let mut txn = Txn::begin(&mut cluster);
+        let mut marks = Vec::new();
+        for (what, pod, node) in moves {
+            let (&pod, &node) = (pod.get(&pods), node.get(&nodes));
+            match what {
+                0 => txn.allocate(pod, node),
+                1 => txn.nominate(pod, node),
+                2 if txn.pods.state[pod].node().is_some() => txn.evict(pod),
+                2 => txn.release(pod),
+                _ => match marks.pop() {
+                    Some((mark, sums)) if node.0 % 2 == 0 => {
+                        txn.rewind(mark);
+                        prop_assert_eq!(&txn.sums(), &sums);
+                    }
+                    kept => {
+                        marks.extend(kept);
+                        marks.push((txn.mark(), txn.sums()));
+                    }
+                },
+            }
+            prop_assert_eq!(txn.audit(), Ok(()));
+        }
+        drop(txn);
+        prop_assert_eq!(cluster.sums(), before);
+        let after: Vec<PodState> = pods.iter().map(|&pod| cluster.pods.state[pod]).collect();
+        prop_assert_eq!(after, states);
+    }
+
+    #[test]
+    fn a_committed_transaction_can_be_replayed(
+        lines in setting(true, true),
+        moves in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..20),
+    ) {
+        let mut cluster = builtin(&events(&lines)).cluster().clone();
+        let (pods, nodes): (Vec<PodId>, Vec<NodeId>) = (cluster.pods.live().collect(), cluster.nodes.live().collect());
+        prop_assume!(!pods.is_empty());
+        let mut txn = Txn::begin(&mut cluster);
+        let start = txn.mark();
+        for (pod, node) in moves {
+            txn.allocate(*pod.get(&pods), *node.get(&nodes));
+        }
+        let made = txn.since(start);
+        let done = txn.sums();
+        txn.rewind(start);
+        txn.replay(&made);
+        prop_assert_eq!(&txn.sums(), &done);
+        let net = txn.commit();
+        prop_assert_eq!(cluster.sums(), done);
+        prop_assert!(net.iter().all(|step| step.from != step.to && cluster.pods.state[step.pod] == step.to));
+    }
+
+    #[test]
+    fn the_order_of_arrival_does_not_matter(lines in setting(true, true), order in any::<u64>()) {
+        let listed = events(&lines);
+        let mut shuffled = listed.clone();
+        shuffle(&mut shuffled, order);
+        let (mut one, mut other) = (builtin(&listed), builtin(&shuffled));
+        for seconds in [0, 1, 700] {
+            let now = START.plus_ms(seconds * 1000);
+            let (first, second) = (one.cycle(now), other.cycle(now));
+            prop_assert_eq!(decided(&one, &first), decided(&other, &second), "after {} s", seconds);
+        }
+    }
+
+    #[test]
+    fn the_order_of_arrival_does_not_matter_to_shares(lines in setting(true, true), order in any::<u64>()) {
+        let text = "actions: \"enqueue, allocate, backfill\"\ntiers:\n- plugins:\n  - name: gang\n  - name: drf\n  \
+                    - name: predicates\n  - name: proportion\n  - name: nodeorder\n";
+        let config = || Config::parse("shares", text).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let listed = events(&lines);
+        let mut shuffled = listed.clone();
+        shuffle(&mut shuffled, order);
+        let (mut one, mut other) = (engine_of(config(), &listed), engine_of(config(), &shuffled));
+        let (first, second) = (one.cycle(START), other.cycle(START));
+        prop_assert_eq!(decided(&one, &first), decided(&other, &second));
+    }
+
+    #[test]
+    fn kept_sums_are_what_a_recount_finds(
+        lines in setting(true, true),
+        more in setting(true, true),
+        order in any::<u64>(),
+        gone in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        // The same names come twice with other contents, and some of them go.
+        let mut all: Vec<Event> = events(&lines).into_iter().chain(events(&more)).collect();
+        for index in gone {
+            all.extend(goodbye(index.get(&all)));
+        }
+        shuffle(&mut all, order);
+        let mut engine = builtin(&[]);
+        for (place, event) in all.into_iter().enumerate() {
+            engine.apply(event);
+            prop_assert_eq!(engine.cluster().audit(), Ok(()));
+            if place % 7 == 0 {
+                engine.cycle(START.plus_ms(place as i64 * 1000));
+                prop_assert_eq!(engine.cluster().audit(), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn cycles_without_events_come_to_rest(lines in setting(true, true)) {
+        let mut engine = builtin(&events(&lines));
+        let cycles = (0..100).take_while(|_| !engine.cycle(START).is_empty()).count();
+        prop_assert!(cycles < 100, "still planning");
+    }
+
+    #[test]
+    fn no_node_is_over_and_no_gang_is_half_placed(lines in setting(true, true)) {
+        let mut engine = builtin(&events(&lines));
+        let plan = engine.cycle(START);
+        let cluster = engine.cluster();
+        prop_assert_eq!(cluster.audit(), Ok(()));
+        for bind in &plan.binds {
+            for (resource, _) in cluster.shapes[cluster.pods.shape[bind.pod]].request.iter() {
+                prop_assert!(cluster.nodes.idle[resource][bind.node] >= 0, "{} is over", cluster.nodes.name[bind.node]);
+            }
+            let gang = &cluster.gangs[cluster.pods.gang[bind.pod].expect("ours")];
+            prop_assert_eq!(gang.missing(true).total, 0, "{} is half placed", gang.key);
+            if gang.enforces_roles() {
+                for role in &gang.roles {
+                    prop_assert!(role.counts.ready() >= role.minimum, "a role of {} is half placed", gang.key);
+                }
+            }
+        }
+        for bind in &plan.nominations {
+            for (resource, _) in cluster.shapes[cluster.pods.shape[bind.pod]].request.iter() {
+                prop_assert!(cluster.nodes.future_idle(resource, bind.node) >= 0);
+            }
+        }
+    }
+
+    /// The slow, obvious version of the ranking: ask every node about every pod.
+    #[test]
+    fn the_chosen_node_is_the_best_of_all(lines in setting(false, false)) {
+        let mut engine = builtin(&events(&lines));
+        let mut cluster = engine.cluster().clone();
+        let plan = engine.cycle(START);
+        for bind in &plan.binds {
+            let best = best_by_scan(&cluster, engine.policy(), cluster.pods.shape[bind.pod]);
+            let name = |node: NodeId| cluster.nodes.name[node].to_string();
+            prop_assert_eq!(best.map(name), Some(name(bind.node)), "for {}", cluster.pods.name(bind.pod));
+            let mut txn = Txn::begin(&mut cluster);
+            txn.allocate(bind.pod, bind.node);
+            txn.commit();
+        }
+    }
+
+    #[test]
+    fn a_gang_of_one_shape_is_placed_whenever_it_can_be(
+        nodes in nodes(4),
+        size in 1..7usize,
+        request in request(),
+        rule in prop::sample::select(vec!["", " select=zone:x", " tolerate=infra", " port=80"]),
+        seats in prop::collection::vec(0..1u8, 0..3).prop_flat_map(|list| (0..list.len()).map(|at| seated(at, 1, false)).collect::<Vec<_>>()),
+    ) {
+        let gang = format!("gang g x{size}{request}{rule}");
+        let lines: Vec<String> = nodes.into_iter().chain(seats).chain([gang]).collect();
+        let (found, exists) = found_and_exists(&lines);
+        prop_assert_eq!(found, exists);
+    }
+}
+
+/// How often a gang of several shapes, or with rules between its pods, is placed when some placement exists.
+#[test]
+fn most_mixed_gangs_that_can_be_placed_are() {
+    let strategy = (nodes(4), mixed(0), prop::collection::vec(gang_pod(), 0..3));
+    let mut runner = proptest::test_runner::TestRunner::new(bounded(600));
+    let (mut found, mut exist) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
+    runner
+        .run(&strategy, |(nodes, mixed, more)| {
+            let extra = more.into_iter().enumerate().map(|(at, rest)| format!("pod m0-more{at} gang=m0 role=work{rest}"));
+            let mut lines: Vec<String> = nodes.into_iter().chain(mixed).chain(extra).collect();
+            let members = lines.iter().filter(|line| line.contains("gang=m0")).count();
+            for line in lines.iter_mut().filter(|line| line.starts_with("gang m0")) {
+                *line = format!("gang m0 min={members}");
+            }
+            let (placed, exists) = found_and_exists(&lines);
+            prop_assert!(exists || !placed, "placed where no placement exists");
+            exist.set(exist.get() + u32::from(exists));
+            found.set(found.get() + u32::from(placed));
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{error}"));
+    let (found, exist) = (*found.get_mut(), *exist.get_mut());
+    println!("{found} of {exist} mixed gangs that could be placed were placed");
+    assert!(found * 10 >= exist * 8, "only {found} of {exist} were placed");
+}
+
+fn gang_pod() -> impl Strategy<Value = String> {
+    (request(), rule()).prop_map(|(request, rule)| format!("{request}{rule} label=app:a"))
+}
+
+fn shuffle<T>(things: &mut [T], mut seed: u64) {
+    for last in (1..things.len()).rev() {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        things.swap(last, (seed >> 33) as usize % (last + 1));
+    }
+}
+
+fn goodbye(event: &Event) -> Option<Event> {
+    match event {
+        Event::Node(node) => Some(Event::NodeGone(node.metadata.name.clone())),
+        Event::Pod(pod) => Some(Event::PodGone { key: pod.metadata.key(), uid: String::new() }),
+        Event::PodGroup(group) => {
+            let meta = muster_api::core::Meta::from(&group.metadata);
+            Some(Event::PodGroupGone { key: meta.key(), uid: String::new() })
+        }
+        Event::Queue(queue) => Some(Event::QueueGone(muster_api::core::Meta::from(&queue.metadata).name)),
+        _ => None,
+    }
+}
+
+/// Whether a pod of the shape may go to the node now: facts, room, ports, rules between pods.
+fn admits(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> bool {
+    let mut why = [Why::Fits];
+    policy.filter(Reach::Facts, cluster, shape, &[node], &mut why);
+    policy.filter(Reach::Node, cluster, shape, &[node], &mut why);
+    policy.filter(Reach::Cluster, cluster, shape, &[node], &mut why);
+    let room = |(resource, want): (ResourceId, i64)| cluster.nodes.idle[resource][node] >= want;
+    why[0] == Why::Fits && cluster.nodes.fact[node].lets_go() && cluster.shapes[shape].request.iter().all(room)
+}
+
+fn best_by_scan(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Option<NodeId> {
+    let nodes: Vec<NodeId> = cluster.nodes.live().filter(|&node| admits(cluster, policy, shape, node)).collect();
+    let mut scores = vec![0; nodes.len()];
+    for reach in [Reach::Facts, Reach::Node] {
+        policy.score(reach, cluster, shape, &nodes, &mut scores);
+    }
+    if cluster.terms.far_reaching(&cluster.shapes[shape].bonds) {
+        policy.score(Reach::Cluster, cluster, shape, &nodes, &mut scores);
+    }
+    let ranked = nodes.into_iter().zip(scores);
+    ranked.min_by_key(|&(node, score)| (std::cmp::Reverse(score), cluster.nodes.name[node].clone())).map(|(node, _)| node)
+}
+
+/// Whether the engine places the one gang that waits, and whether a search through all placements finds one.
+fn found_and_exists(lines: &[String]) -> (bool, bool) {
+    let mut engine = builtin(&events(lines));
+    let mut cluster = engine.cluster().clone();
+    let pods: Vec<PodId> = cluster.pods.live().filter(|&pod| cluster.pods.state[pod] == PodState::Pending).collect();
+    let mut by_shape: BTreeMap<ShapeId, Vec<PodId>> = BTreeMap::new();
+    for &pod in &pods {
+        by_shape.entry(cluster.pods.shape[pod]).or_default().push(pod);
+    }
+    let exists = {
+        let mut txn = Txn::begin(&mut cluster);
+        search(&mut txn, engine.policy(), &mut by_shape)
+    };
+    let placed = engine.cycle(START).binds.len() == pods.len();
+    (placed, exists)
+}
+
+fn search(txn: &mut Txn, policy: &Policy, left: &mut BTreeMap<ShapeId, Vec<PodId>>) -> bool {
+    let shapes: Vec<ShapeId> = left.iter().filter(|(_, pods)| !pods.is_empty()).map(|(&shape, _)| shape).collect();
+    if shapes.is_empty() {
+        return true;
+    }
+    let nodes: Vec<NodeId> = txn.nodes.live().collect();
+    for shape in shapes {
+        for &node in &nodes {
+            if admits(txn, policy, shape, node) {
+                let pod = left.get_mut(&shape).and_then(Vec::pop).expect("not empty");
+                let mark = txn.mark();
+                txn.allocate(pod, node);
+                let found = search(txn, policy, left);
+                txn.rewind(mark);
+                left.entry(shape).or_default().push(pod);
+                if found {
+                    return true;
+                }
+            }
+        }
+    }
+    false
+}

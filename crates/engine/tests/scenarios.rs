@@ -1,0 +1,220 @@
+//! Scenarios as text: a few lines of cluster and work, `----`, and what comes of it. Each name is a sentence that is
+//! true. `MUSTER_REWRITE=1 cargo test -p muster-engine --test scenarios` writes the second halves anew; read the diff.
+//!
+//! Lines are done from top to bottom, earlier ones are older. Besides objects (see `support/lines.rs`) there are
+//! `plugins` and `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`.
+//! Without a `cycle` there is one at the end. `->` is bound, `~>` is promised.
+
+mod support;
+#[path = "support/lines.rs"]
+mod lines;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use lines::Line;
+use muster_api::core::Pod;
+use muster_api::manifest::Object;
+use muster_api::{Time, parse_duration};
+use muster_engine::config::{BUILTIN, Config};
+use muster_engine::model::gangs::Gang;
+use muster_engine::{Bind, Engine, Event};
+
+/// 2026-01-05T00:00:00Z
+const START: Time = Time(1_767_571_200_000);
+
+#[test]
+fn scenarios_come_out_as_written() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let mut files: Vec<_> = std::fs::read_dir(&folder).expect("the folder").map(|file| file.expect("a file").path()).collect();
+    files.sort();
+    let rewrite = std::env::var_os("MUSTER_REWRITE").is_some();
+    let mut wrong = Vec::new();
+    for file in files {
+        let text = std::fs::read_to_string(&file).expect("a text");
+        let mut fresh = String::new();
+        for scenario in scenarios(&text) {
+            let found = play(scenario.script);
+            if found.trim() != scenario.expected.trim() {
+                wrong.push(format!(
+                    "# {}\nexpected\n{}\nfound\n{}\n",
+                    scenario.name,
+                    scenario.expected.trim(),
+                    found.trim()
+                ));
+            }
+            write!(fresh, "# {}\n{}\n----\n{}\n\n", scenario.name, scenario.script.trim(), found.trim()).expect("a string");
+        }
+        if rewrite {
+            std::fs::write(&file, format!("{}\n", fresh.trim_end())).expect("a file to write");
+        }
+    }
+    assert!(rewrite || wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+struct Scenario<'t> {
+    name: &'t str,
+    script: &'t str,
+    expected: &'t str,
+}
+
+fn scenarios(text: &str) -> impl Iterator<Item = Scenario<'_>> {
+    let parts = text.strip_prefix("# ").expect("a file begins with a name").split("\n# ");
+    parts.map(|part| {
+        let (name, rest) = part.split_once('\n').expect("a scenario after its name");
+        let (script, expected) = rest.split_once("----").unwrap_or((rest, ""));
+        Scenario { name, script, expected }
+    })
+}
+
+/// Does what the script says and tells what came of it.
+fn play(script: &str) -> String {
+    let lines: Vec<Line> = script.lines().filter_map(Line::parse).collect();
+    let mut stage = Stage::new(&lines);
+    let cycles = lines.iter().filter(|line| line.kind == "cycle").count();
+    stage.dated = cycles > 1;
+    for line in &lines {
+        stage.act(line);
+    }
+    if cycles == 0 {
+        stage.cycle();
+    }
+    stage.told
+}
+
+struct Stage {
+    engine: Engine,
+    now: Time,
+    pods: BTreeMap<String, Pod>,
+    /// Lines so far: they order creation and tell incarnations apart.
+    serial: u64,
+    dated: bool,
+    told: String,
+}
+
+impl Stage {
+    fn new(lines: &[Line]) -> Stage {
+        let config = Config::parse("scenario", &configuration(lines)).unwrap_or_else(|errors| panic!("{errors:?}"));
+        Stage {
+            engine: Engine::new(config, vec!["volcano".into()]),
+            now: START,
+            pods: BTreeMap::new(),
+            serial: 0,
+            dated: false,
+            told: String::new(),
+        }
+    }
+
+    fn act(&mut self, line: &Line) {
+        self.serial += 1;
+        let first = || line.names.first().copied().unwrap_or_default();
+        match line.kind {
+            "plugins" | "actions" | "set" => {}
+            "cycle" => self.cycle(),
+            "after" => self.now = self.now.plus_ms(parse_duration(first()).expect("a duration")),
+            "gone" => {
+                let pod = self.pods.remove(&key(first())).unwrap_or_else(|| panic!("no pod {}", first()));
+                self.engine.apply(Event::PodGone { key: pod.metadata.key(), uid: pod.metadata.uid });
+            }
+            "leaves" => {
+                let now = self.now;
+                self.change(first(), |pod| pod.metadata.deletion_timestamp = Some(now));
+            }
+            "ungate" => self.change(first(), |pod| pod.spec.scheduling_gates.clear()),
+            "ungroup" => self.engine.apply(Event::PodGroupGone { key: key(first()), uid: String::new() }),
+            _ => self.add(line),
+        }
+    }
+
+    fn add(&mut self, line: &Line) {
+        // Lines before the start are its past, a second apart.
+        let born = if self.now == START { START.plus_ms(self.serial as i64 * 1000 - 1_000_000) } else { self.now };
+        let text = line.manifests(&born.to_string(), self.serial);
+        assert!(!text.is_empty(), "nothing is called {}", line.kind);
+        for object in support::objects(&text) {
+            if let Object::Pod(pod) = &object {
+                self.pods.insert(pod.metadata.key(), pod.clone());
+            }
+            self.engine.apply(support::event(object));
+        }
+    }
+
+    fn change(&mut self, name: &str, change: impl FnOnce(&mut Pod)) {
+        let pod = self.pods.get_mut(&key(name)).unwrap_or_else(|| panic!("no pod {name}"));
+        change(pod);
+        self.engine.apply(Event::Pod(Box::new(pod.clone())));
+    }
+
+    fn cycle(&mut self) {
+        if self.dated {
+            writeln!(self.told, "[{}s]", (self.now.0 - START.0) / 1000).expect("a string");
+        }
+        let plan = self.engine.cycle(self.now);
+        let names = |bind: &Bind| {
+            let cluster = self.engine.cluster();
+            (cluster.pods.name(bind.pod).to_string(), cluster.nodes.name[bind.node].to_string())
+        };
+        let binds: Vec<(String, String)> = plan.binds.iter().map(names).collect();
+        let promises: Vec<(String, String)> = plan.nominations.iter().map(names).collect();
+        for (arrow, list) in [("->", &binds), ("~>", &promises)] {
+            for (pod, node) in list {
+                writeln!(self.told, "{} {arrow} {node}", short(pod)).expect("a string");
+            }
+        }
+        self.say_who_waits();
+        for (pod, node) in binds {
+            let now = self.now;
+            let pod = pod.strip_prefix("default/").unwrap_or(&pod).to_owned();
+            self.change(&pod, |pod| {
+                pod.spec.node_name = Some(node);
+                pod.status.phase = "Running".into();
+                pod.status.start_time = Some(now);
+            });
+        }
+    }
+
+    fn say_who_waits(&mut self) {
+        let cluster = self.engine.cluster();
+        let waits = |gang: &Gang| gang.counts.pending + gang.counts.gated + gang.counts.nominated > 0;
+        let mut gangs: Vec<_> = cluster.gangs.iter().filter(|(_, gang)| waits(gang)).collect();
+        gangs.sort_by(|a, b| a.1.key.cmp(&b.1.key));
+        for (id, gang) in gangs {
+            let reasons = short(&self.engine.reasons(id).join("; "));
+            writeln!(self.told, "{} waits: {reasons}", short(&gang.key)).expect("a string");
+        }
+    }
+}
+
+fn key(name: &str) -> String {
+    if name.contains('/') { name.to_owned() } else { format!("default/{name}") }
+}
+
+fn short(text: &str) -> String {
+    text.replace("default/", "").replace("nvidia.com/gpu", "gpu")
+}
+
+/// `plugins a b+hierarchy`, `actions a b`, `set action key=value`; without the first the built-in configuration.
+fn configuration(lines: &[Line]) -> String {
+    let find = |kind: &str| lines.iter().find(|line| line.kind == kind);
+    let settings: String = lines
+        .iter()
+        .filter(|line| line.kind == "set")
+        .map(|line| {
+            let values: Vec<String> = line.values.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+            format!("- name: {}\n  arguments: {{{}}}\n", line.names[0], values.join(", "))
+        })
+        .collect();
+    let settings = if settings.is_empty() { settings } else { format!("configurations:\n{settings}") };
+    let Some(plugins) = find("plugins") else { return format!("{BUILTIN}{settings}") };
+    let actions = find("actions").map_or("enqueue, allocate, backfill".into(), |line| line.names.join(", "));
+    let plugins: String = plugins
+        .names
+        .iter()
+        .map(|name| match name.strip_suffix("+hierarchy") {
+            Some(name) => format!("  - name: {name}\n    enableHierarchy: true\n"),
+            None => format!("  - name: {name}\n"),
+        })
+        .collect();
+    format!("actions: \"{actions}\"\ntiers:\n- plugins:\n{plugins}{settings}")
+}

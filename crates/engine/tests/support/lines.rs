@@ -1,0 +1,318 @@
+//! The short form of objects: one line each, as manifests.
+//!
+//! ```text
+//! node a b    cpu=4 gpu=8 label=zone:x taint=infra cordoned notready
+//! queue red   weight=2 parent=p cap.cpu=4 deserved.cpu=2 guarantee.cpu=1 fifo closed
+//! gang ring   x3 min=3 gpu=8 queue=red class=high role=lead:1 minres.cpu=3 estimate=40s
+//! pod p       cpu=1 on=a gang=ring role=lead terminating gated succeeded
+//! ```
+
+use std::fmt::Write;
+
+pub struct Line<'t> {
+    pub kind: &'t str,
+    pub names: Vec<&'t str>,
+    /// In the order of writing; a key may come more than once.
+    pub values: Vec<(&'t str, &'t str)>,
+    pub flags: Vec<&'t str>,
+}
+
+const FLAGS: [&str; 8] = ["cordoned", "notready", "fifo", "closed", "terminating", "gated", "succeeded", "default!"];
+
+impl<'t> Line<'t> {
+    pub fn parse(text: &'t str) -> Option<Line<'t>> {
+        let mut words = text.split_whitespace();
+        let mut line = Line { kind: words.next()?, names: Vec::new(), values: Vec::new(), flags: Vec::new() };
+        for word in words {
+            match word.split_once('=') {
+                Some(pair) => line.values.push(pair),
+                None if FLAGS.contains(&word) => line.flags.push(word),
+                None => line.names.push(word),
+            }
+        }
+        Some(line)
+    }
+
+    pub fn get(&self, key: &str) -> Option<&'t str> {
+        self.values.iter().find(|(known, _)| *known == key).map(|(_, value)| *value)
+    }
+
+    pub fn all<'k>(&self, key: &'k str) -> impl Iterator<Item = &'t str> + use<'_, 't, 'k> {
+        self.values.iter().filter(move |(known, _)| *known == key).map(|(_, value)| *value)
+    }
+
+    pub fn is(&self, flag: &str) -> bool {
+        self.flags.contains(&flag)
+    }
+
+    /// `cap.cpu=4 cap.gpu=2` as a map of resources.
+    fn resources(&self, prefix: &str) -> String {
+        let named = self.values.iter().filter_map(|(key, value)| {
+            let short = key.strip_prefix(prefix)?;
+            let name = match short {
+                "cpu" | "pods" => short,
+                "mem" => "memory",
+                "gpu" => "nvidia.com/gpu",
+                _ => return None,
+            };
+            Some(format!("{name}: {value}"))
+        });
+        named.collect::<Vec<_>>().join(", ")
+    }
+
+    fn pairs(&self, key: &str) -> String {
+        let pairs = self.all(key).map(|pair| pair.replacen(':', ": ", 1));
+        pairs.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The manifests of the line. `born` is when its objects were made, `serial` tells incarnations apart.
+    pub fn manifests(&self, born: &str, serial: u64) -> String {
+        let mut text = String::new();
+        for name in &self.names {
+            match self.kind {
+                "node" => self.node(name, &mut text),
+                "queue" => self.queue(name, born, &mut text),
+                "class" => self.class(name, &mut text),
+                "space" => self.space(name, &mut text),
+                "quota" => self.quota(name, &mut text),
+                "volume" => self.volume(name, &mut text),
+                "claim" => self.claim(name, &mut text),
+                "gang" if !name.starts_with('x') => self.gang(name, born, serial, &mut text),
+                "pod" => self.pod(name, self.get("gang"), born, serial, &mut text),
+                _ => {}
+            }
+        }
+        text
+    }
+
+    fn node(&self, name: &str, out: &mut String) {
+        let taints: Vec<String> = self.all("taint").map(|key| format!("{{key: {key}, effect: NoSchedule}}")).collect();
+        let ready = if self.is("notready") { "False" } else { "True" };
+        let pods = self.get("pods").unwrap_or("110");
+        let resources = self.resources("");
+        let room = if self.get("pods").is_some() { resources } else { format!("{resources}, pods: {pods}") };
+        let room = room.trim_start_matches(", ");
+        writeln!(
+            out,
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: {name}, labels: {{host: {name}, {}}}}}\nspec: {{unschedulable: \
+             {}, taints: [{}]}}\nstatus: {{allocatable: {{{room}}}, conditions: [{{type: Ready, status: \"{ready}\"}}]}}\n---",
+            self.pairs("label"),
+            self.is("cordoned"),
+            taints.join(", "),
+        )
+        .expect("a string");
+    }
+
+    fn queue(&self, name: &str, born: &str, out: &mut String) {
+        let mut spec = String::new();
+        for (key, field) in [("weight", "weight"), ("parent", "parent"), ("priority", "priority")] {
+            if let Some(value) = self.get(key) {
+                write!(spec, "{field}: {value}, ").expect("a string");
+            }
+        }
+        for (prefix, field) in [("cap.", "capability"), ("deserved.", "deserved")] {
+            let list = self.resources(prefix);
+            if !list.is_empty() {
+                write!(spec, "{field}: {{{list}}}, ").expect("a string");
+            }
+        }
+        let guarantee = self.resources("guarantee.");
+        if !guarantee.is_empty() {
+            write!(spec, "guarantee: {{resource: {{{guarantee}}}}}, ").expect("a string");
+        }
+        if let Some(group) = self.get("group") {
+            write!(
+                spec,
+                "affinity: {{nodeGroupAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: [{group}]}}}}, "
+            )
+            .expect("a string");
+        }
+        if self.is("fifo") {
+            spec += "dequeueStrategy: fifo, ";
+        }
+        let path = self.get("path").map_or(String::new(), |path| {
+            let weights = self.get("weights").unwrap_or("1");
+            format!(", annotations: {{volcano.sh/hierarchy: {path}, volcano.sh/hierarchy-weights: \"{weights}\"}}")
+        });
+        let state = if self.is("closed") { "Closed" } else { "Open" };
+        writeln!(
+            out,
+            "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {{name: {name}, creationTimestamp: \
+             \"{born}\"{path}}}\nspec: {{{spec}}}\nstatus: {{state: {state}}}\n---"
+        )
+        .expect("a string");
+    }
+
+    fn class(&self, name: &str, out: &mut String) {
+        let value = self.get("value").unwrap_or("0");
+        writeln!(
+            out,
+            "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {{name: {name}}}\nvalue: {value}\n\
+             globalDefault: {}\n---",
+            self.is("default!")
+        )
+        .expect("a string");
+    }
+
+    fn space(&self, name: &str, out: &mut String) {
+        let queue = self.get("queue").map_or(String::new(), |queue| format!("scheduling.volcano.sh/queue-name: {queue}"));
+        writeln!(out, "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, annotations: {{{queue}}}}}\n---")
+            .expect("a string");
+    }
+
+    fn quota(&self, name: &str, out: &mut String) {
+        writeln!(
+            out,
+            "apiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: quota, namespace: {name}}}\nspec: {{hard: {{{}}}}}\n---",
+            self.resources("")
+        )
+        .expect("a string");
+    }
+
+    fn volume(&self, name: &str, out: &mut String) {
+        let node = self.get("node").expect("volume NAME node=NODE");
+        writeln!(
+            out,
+            "apiVersion: v1\nkind: PersistentVolume\nmetadata: {{name: {name}}}\nspec: {{nodeAffinity: {{required: \
+             {{nodeSelectorTerms: [{{matchExpressions: [{{key: host, operator: In, values: [{node}]}}]}}]}}}}}}\n---"
+        )
+        .expect("a string");
+    }
+
+    fn claim(&self, name: &str, out: &mut String) {
+        let volume = self.get("volume").unwrap_or("\"\"");
+        writeln!(
+            out,
+            "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {{name: {name}, namespace: default}}\nspec: \
+             {{volumeName: {volume}}}\n---"
+        )
+        .expect("a string");
+    }
+
+    fn gang(&self, name: &str, born: &str, serial: u64, out: &mut String) {
+        let count: u64 = self.names.iter().find_map(|word| word.strip_prefix('x')?.parse().ok()).unwrap_or(0);
+        let minimum = self.get("min").map_or(count.to_string(), str::to_owned);
+        let mut spec = format!("minMember: {minimum}");
+        if let Some(queue) = self.get("queue") {
+            write!(spec, ", queue: {queue}").expect("a string");
+        }
+        if let Some(class) = self.get("class") {
+            write!(spec, ", priorityClassName: {class}").expect("a string");
+        }
+        let least = self.resources("minres.");
+        if !least.is_empty() {
+            write!(spec, ", minResources: {{{least}}}").expect("a string");
+        }
+        if self.get("role").is_some() {
+            write!(spec, ", minTaskMember: {{{}}}", self.pairs("role")).expect("a string");
+        }
+        let mut annotations = Vec::new();
+        if let Some(estimate) = self.get("estimate") {
+            annotations.push(format!("volcano.sh/running-estimate: {estimate}"));
+        }
+        if let Some(wait) = self.get("sla") {
+            annotations.push(format!("sla-waiting-time: {wait}"));
+        }
+        let space = self.get("ns").unwrap_or("default");
+        writeln!(
+            out,
+            "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {{name: {name}, namespace: {space}, uid: \
+             g{serial}, creationTimestamp: \"{born}\", annotations: {{{}}}}}\nspec: {{{spec}}}\n---",
+            annotations.join(", ")
+        )
+        .expect("a string");
+        for index in 0..count {
+            self.pod(&format!("{name}-{index}"), Some(name), born, serial, out);
+        }
+    }
+
+    fn pod(&self, name: &str, gang: Option<&str>, born: &str, serial: u64, out: &mut String) {
+        let mut annotations = Vec::new();
+        if let Some(gang) = gang {
+            annotations.push(format!("scheduling.k8s.io/group-name: {gang}"));
+        } else if let Some(queue) = self.get("queue") {
+            annotations.push(format!("scheduling.volcano.sh/queue-name: {queue}"));
+        }
+        if let Some(estimate) = self.get("estimate").filter(|_| gang.is_none()) {
+            annotations.push(format!("volcano.sh/running-estimate: {estimate}"));
+        }
+        for (key, name) in [("order", "volcano.sh/task-priority"), ("promised", "volcano.sh/pipelined-node")] {
+            annotations.extend(self.get(key).map(|value| format!("{name}: \"{value}\"")));
+        }
+        if self.get("promised").is_some() {
+            annotations.push("volcano.sh/pipelined-status: \"true\"".into());
+        }
+        let mut labels = self.pairs("label");
+        if self.kind == "pod" {
+            if let Some(role) = self.get("role") {
+                write!(labels, "{}volcano.sh/task-spec: {role}", if labels.is_empty() { "" } else { ", " }).expect("a string");
+            }
+        }
+        let leaving = if self.is("terminating") { format!(", deletionTimestamp: \"{born}\"") } else { String::new() };
+        let phase = match self.get("on") {
+            _ if self.is("succeeded") => "Succeeded",
+            Some(_) => "Running",
+            None => "Pending",
+        };
+        let started = self.get("on").map_or(String::new(), |_| format!(", startTime: \"{born}\""));
+        writeln!(
+            out,
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: {}, uid: {name}.{serial}, creationTimestamp: \
+             \"{born}\", labels: {{{labels}}}, annotations: {{{}}}{leaving}}}\nspec: {{{}}}\nstatus: {{phase: \
+             {phase}{started}}}\n---",
+            self.get("ns").unwrap_or("default"),
+            annotations.join(", "),
+            self.pod_spec(gang)
+        )
+        .expect("a string");
+    }
+
+    fn pod_spec(&self, gang: Option<&str>) -> String {
+        let mut spec = format!("schedulerName: {}", self.get("scheduler").unwrap_or("volcano"));
+        let optional = |key: &str, field: &str| self.get(key).map(|value| format!(", {field}: {value}"));
+        spec.extend(optional("on", "nodeName"));
+        spec.extend(optional("prio", "priority"));
+        if gang.is_none() || self.kind == "pod" {
+            spec.extend(optional("class", "priorityClassName"));
+        }
+        if self.is("gated") {
+            spec += ", schedulingGates: [{name: hold}]";
+        }
+        if self.get("select").is_some() {
+            write!(spec, ", nodeSelector: {{{}}}", self.pairs("select")).expect("a string");
+        }
+        if let Some(key) = self.get("tolerate") {
+            write!(spec, ", tolerations: [{{key: {key}, operator: Exists}}]").expect("a string");
+        }
+        let term = |text: &str| {
+            let (label, key) = text.split_once('/').expect("label:value/key");
+            format!("topologyKey: {key}, labelSelector: {{matchLabels: {{{}}}}}", label.replacen(':', ": ", 1))
+        };
+        let rule = |key: &str, field: &str| {
+            self.get(key).map(|text| {
+                format!("{field}: {{requiredDuringSchedulingIgnoredDuringExecution: [{{{}}}]}}", term(text))
+            })
+        };
+        let rules: Vec<String> =
+            [rule("with", "podAffinity"), rule("apart", "podAntiAffinity")].into_iter().flatten().collect();
+        if !rules.is_empty() {
+            write!(spec, ", affinity: {{{}}}", rules.join(", ")).expect("a string");
+        }
+        if let Some(text) = self.get("spread") {
+            let term = term(text);
+            write!(spec, ", topologySpreadConstraints: [{{maxSkew: 1, whenUnsatisfiable: DoNotSchedule, {term}}}]")
+                .expect("a string");
+        }
+        if let Some(claim) = self.get("claim") {
+            write!(spec, ", volumes: [{{name: data, persistentVolumeClaim: {{claimName: {claim}}}}}]").expect("a string");
+        }
+        let port = self.get("port").map_or(String::new(), |port| format!(", ports: [{{containerPort: 80, hostPort: {port}}}]"));
+        write!(
+            spec,
+            ", containers: [{{name: main, image: app{port}, resources: {{requests: {{{}}}}}}}]",
+            self.resources("")
+        )
+        .expect("a string");
+        spec
+    }
+}
