@@ -7,24 +7,25 @@ use crate::resources::Amounts;
 
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
-    /// Awaited by admitted gangs: in all, per queue with its ancestors, per namespace.
+    /// Awaited by admitted gangs: in all, and per namespace. Per queue it is in the queues themselves, so that
+    /// their order changes with each admission.
     pub cluster: Amounts,
-    pub queue: Table<QueueId, Amounts>,
     pub space: Table<SpaceId, Amounts>,
     /// What gangs hold above their `minResources`: it can be taken back, so admission doesn't count it.
     pub elastic: Table<QueueId, Amounts>,
 }
 
 impl Admission {
-    pub fn count(cluster: &Cluster) -> Admission {
+    pub fn count(cluster: &mut Cluster) -> Admission {
         let mut admission = Admission::default();
-        admission.queue.grow(cluster.queues.len(), Amounts::default());
         admission.elastic.grow(cluster.queues.len(), Amounts::default());
         admission.space.grow(cluster.spaces.len(), Amounts::default());
-        for (id, gang) in cluster.gangs.iter() {
-            if gang.admitted() {
-                admission.admit(cluster, id);
-            }
+        let admitted: Vec<GangId> =
+            cluster.gangs.iter().filter(|(_, gang)| gang.admitted()).map(|(id, _)| id).collect();
+        for gang in admitted {
+            admission.admit(cluster, gang);
+        }
+        for (_, gang) in cluster.gangs.iter() {
             let Some(minimum) = &gang.min_resources else { continue };
             for (resource, held) in gang.held.iter() {
                 let surplus = (held - minimum.get(resource).unwrap_or(0)).max(0);
@@ -37,23 +38,31 @@ impl Admission {
     }
 
     /// Counts a gang that is let in.
-    pub fn admit(&mut self, cluster: &Cluster, gang: GangId) {
+    pub fn admit(&mut self, cluster: &mut Cluster, gang: GangId) {
         self.count_gang(cluster, gang, 1);
     }
 
     /// Takes back a gang that gives its admission up.
-    pub fn give_back(&mut self, cluster: &Cluster, gang: GangId) {
+    pub fn give_back(&mut self, cluster: &mut Cluster, gang: GangId) {
         self.count_gang(cluster, gang, -1);
     }
 
-    fn count_gang(&mut self, cluster: &Cluster, gang: GangId, sign: i64) {
+    fn count_gang(&mut self, cluster: &mut Cluster, gang: GangId, sign: i64) {
         let gang = &cluster.gangs[gang];
         for (resource, amount) in gang.awaited() {
             self.cluster.add(resource, sign * amount);
             self.space[gang.space].add(resource, sign * amount);
-            for &queue in &cluster.queues[gang.queue].lineage {
-                self.queue[queue].add(resource, sign * amount);
+            for at in 0..cluster.queues[gang.queue].lineage.len() {
+                let queue = cluster.queues[gang.queue].lineage[at];
+                cluster.queues[queue].awaited.add(resource, sign * amount);
             }
+        }
+    }
+
+    /// Everyone is let in who can be: what is awaited no longer orders the queues.
+    pub fn close(self, cluster: &mut Cluster) {
+        for queue in cluster.queues.ids() {
+            cluster.queues[queue].awaited = Amounts::default();
         }
     }
 }

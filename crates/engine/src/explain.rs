@@ -30,6 +30,7 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::ResourceClaims { .. } => "ResourceClaimsNotSupported",
         Reason::NotAdmitted { .. } | Reason::NotAdmittedBehind { .. } => "NotAdmitted",
         Reason::GaveAdmissionBack { .. } => "AdmissionGivenBack",
+        Reason::Gated { .. } => "SchedulingGated",
         Reason::NotEnoughPods { .. } => "NotEnoughPods",
         Reason::NotEnoughOfRole { .. } => "NotEnoughPodsOfTask",
         Reason::OverLimit { .. } => "QueueQuotaReached",
@@ -70,15 +71,16 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
                 duration(*after_ms)
             )
         }
+        Reason::Gated { pods } => format!("{} held by scheduling gates", counted(u64::from(*pods), "pod")),
         Reason::NotEnoughPods { have, need, gated: 0 } => format!("{have} of {need} pods exist"),
         Reason::NotEnoughPods { have, need, gated } => {
             format!("{have} of {need} pods can be scheduled, {gated} held by scheduling gates")
         }
         Reason::NotEnoughOfRole { role, have, need } => format!("{have} of {need} pods of role {role} exist"),
         Reason::OverLimit { limit, lack, .. } => over(limit, lack, dimensions),
-        Reason::Behind { head, waited_ms: None } => format!("{head} is before it in the fifo queue"),
-        Reason::Behind { head, waited_ms: Some(waited) } => {
-            format!("{head} has waited {} and goes first", duration(*waited))
+        Reason::Behind { head, since: None } => format!("{head} is before it in the fifo queue"),
+        Reason::Behind { head, since: Some(since) } => {
+            format!("{head} has waited since {since} and goes first")
         }
         Reason::Backoff { until, failures } => {
             format!("a bind failed ({failures} in a row), next try at {until}")

@@ -116,10 +116,12 @@ pub fn named(cluster: &Cluster, policy: &Policy, gang: GangId) -> Result<(), Rea
     Ok(())
 }
 
-/// How long the gang has waited, if it has waited so long that nobody of its queue may pass it any more.
-pub fn overdue(cluster: &Cluster, settings: &Settings, gang: GangId, now: Time) -> Option<i64> {
-    let waited = now.0 - cluster.gangs[gang].waiting_since?.0;
-    (settings.traverse_head_wait_ms > 0 && waited >= settings.traverse_head_wait_ms).then_some(waited)
+/// Since when the gang waits, if that is so long ago that nobody of its traverse queue may pass it any more.
+pub fn overdue(cluster: &Cluster, settings: &Settings, gang: GangId, now: Time) -> Option<Time> {
+    let since = cluster.gangs[gang].waiting_since?;
+    let late = settings.traverse_head_wait_ms > 0 && now >= since.plus_ms(settings.traverse_head_wait_ms);
+    let traverse = cluster.queues[cluster.gangs[gang].queue].strategy == DequeueStrategy::Traverse;
+    (late && traverse).then_some(since)
 }
 
 /// Whether a gang that can't be placed now keeps everyone behind it waiting.

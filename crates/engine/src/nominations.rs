@@ -41,7 +41,9 @@ pub fn restore(session: &mut Session) {
     });
     for pod in pods {
         let promised = cluster.pods.fact[pod].promised.clone().expect("filtered");
-        let (Some(node), Some(gang)) = (cluster.nodes.find(&promised), cluster.pods.gang[pod]) else { continue };
+        let (Some(node), Some(gang)) = (cluster.nodes.find(&promised), cluster.pods.gang[pod]) else {
+            continue;
+        };
         let shape = cluster.pods.shape[pod];
         let ranking = session.rankings.of(cluster, session.policy, shape, Room::Later);
         if ranking.admits(cluster, session.policy, shape, node) {

@@ -73,9 +73,23 @@ impl Rankings {
     }
 
     /// A gang of one shape that lacks as many pods as one that failed before it in this cycle fails too.
-    pub fn known_refusal(&self, shape: ShapeId, room: Room, missing: u32) -> Option<Reason> {
-        let (failed, reason) = self.refused.get(&(shape, room))?;
-        (missing >= *failed).then(|| reason.clone())
+    pub fn known_refusal(
+        &self,
+        cluster: &Cluster,
+        shape: ShapeId,
+        room: Room,
+        pods: &[PodId],
+        missing: u32,
+    ) -> Option<Reason> {
+        let (failed, reason) = self.refused.get(&(shape, room)).filter(|(failed, _)| missing >= *failed)?;
+        let Reason::NoNodes { placed, histogram, .. } = reason else { return None };
+        let first = pods.get(*placed.min(failed) as usize).or(pods.last())?;
+        Some(Reason::NoNodes {
+            placed: *placed,
+            wanted: missing,
+            pod: cluster.pods.name(*first).clone(),
+            histogram: histogram.clone(),
+        })
     }
 
     pub fn remember_refusal(&mut self, shape: ShapeId, room: Room, missing: u32, reason: &Reason) {

@@ -217,7 +217,9 @@ impl Ranking {
 
     /// Why each node does or doesn't do, as of now.
     pub fn histogram(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Histogram {
-        let nodes: Vec<NodeId> = cluster.nodes.live().collect();
+        // By rank, so that equally common causes are named in the same order whichever node came first.
+        let live = |node: &NodeId| cluster.nodes.fact[*node].live;
+        let nodes: Vec<NodeId> = cluster.nodes.by_rank.iter().copied().filter(live).collect();
         let mut why = Vec::new();
         facts(cluster, policy, shape, &nodes, &mut why);
         for (&node, why) in nodes.iter().zip(&mut why).filter(|(_, why)| **why == Why::Fits) {

@@ -58,6 +58,9 @@ pub enum Reason {
     GaveAdmissionBack {
         after_ms: i64,
     },
+    Gated {
+        pods: u32,
+    },
     NotEnoughPods {
         have: u32,
         need: u32,
@@ -73,9 +76,10 @@ pub enum Reason {
         limit: Limit,
         lack: Lack,
     },
+    /// `since` is set in a traverse queue: the head has waited too long for anyone to pass it.
     Behind {
         head: Arc<str>,
-        waited_ms: Option<i64>,
+        since: Option<Time>,
     },
     Backoff {
         until: Time,
@@ -171,7 +175,9 @@ impl Reason {
             Reason::NotAdmitted { .. }
             | Reason::NotAdmittedBehind { .. }
             | Reason::GaveAdmissionBack { .. } => Stage::Admission,
-            Reason::NotEnoughPods { .. } | Reason::NotEnoughOfRole { .. } => Stage::Gang,
+            Reason::Gated { .. } | Reason::NotEnoughPods { .. } | Reason::NotEnoughOfRole { .. } => {
+                Stage::Gang
+            }
             Reason::OverLimit { .. } => Stage::Quota,
             Reason::Behind { .. } | Reason::Backoff { .. } => Stage::Order,
             Reason::NoNodes { .. } | Reason::Promised { .. } => Stage::Nodes,

@@ -1,9 +1,9 @@
 //! Laws of the engine on random small clusters, written in the short form of `support/lines.rs`, so that a failure
 //! reads like a scenario.
 
-mod support;
 #[path = "support/lines.rs"]
 mod lines;
+mod support;
 
 use std::collections::BTreeMap;
 
@@ -19,16 +19,24 @@ use proptest::test_runner::RngSeed;
 
 const START: Time = Time(1_767_571_200_000);
 
-/// The same cases every time: a law that fails once fails for everyone.
+/// The same cases every time: a law that fails once fails for everyone. `MUSTER_CASES=20000` looks longer.
 fn bounded(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(20_261_115), ..ProptestConfig::default() }
+    let cases = std::env::var("MUSTER_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(20_261_115),
+        ..ProptestConfig::default()
+    }
 }
 
 fn node(index: usize) -> impl Strategy<Value = String> {
     let taint = prop_oneof![6 => Just(""), 1 => Just(" taint=infra")];
-    (1..6, 0..4, prop::sample::select(vec!["x", "y", "z"]), 2..8, taint).prop_map(move |(cpu, gpu, zone, pods, taint)| {
-        format!("node n{index} cpu={cpu} gpu={gpu} pods={pods} label=zone:{zone}{taint}")
-    })
+    (1..6, 0..4, prop::sample::select(vec!["x", "y", "z"]), 2..8, taint).prop_map(
+        move |(cpu, gpu, zone, pods, taint)| {
+            format!("node n{index} cpu={cpu} gpu={gpu} pods={pods} label=zone:{zone}{taint}")
+        },
+    )
 }
 
 fn nodes(most: usize) -> impl Strategy<Value = Vec<String>> {
@@ -59,26 +67,32 @@ fn gang(index: usize) -> impl Strategy<Value = String> {
     let queue = prop_oneof![4 => Just(""), 2 => Just(" queue=red"), 2 => Just(" queue=line"), 1 => Just(" queue=shut")];
     let label = prop_oneof![Just(" label=app:a"), Just(" label=app:b")];
     let minimum = prop_oneof![4 => Just(None), 3 => (0..4u32).prop_map(Some)];
-    (1..5, minimum, request(), rule(), queue, label, -1..2).prop_map(
-        move |(size, minimum, request, rule, queue, label, priority)| {
+    let rank =
+        prop_oneof![Just(""), Just(" prio=1"), Just(" class=high"), Just(" class=none"), Just(" ns=lab")];
+    (1..5, minimum, request(), rule(), queue, label, rank).prop_map(
+        move |(size, minimum, request, rule, queue, label, rank)| {
             let minimum = minimum.map_or(String::new(), |minimum| format!(" min={minimum}"));
-            format!("gang g{index} x{size}{minimum}{request}{rule}{queue}{label} prio={priority} minres.cpu={size}")
+            format!("gang g{index} x{size}{minimum}{request}{rule}{queue}{label}{rank} minres.cpu={size}")
         },
     )
 }
 
 /// Gangs with pods of two roles and sizes.
 fn mixed(index: usize) -> impl Strategy<Value = Vec<String>> {
-    (request(), request(), rule(), 1..4usize, 0..3u32).prop_map(move |(lead, work, rule, workers, minimum)| {
-        let mut lines = vec![
-            format!("gang m{index} min={} role=lead:1 role=work:{minimum}", minimum + 1),
-            format!("pod m{index}-lead gang=m{index} role=lead{lead} label=app:a"),
-        ];
-        for worker in 0..workers {
-            lines.push(format!("pod m{index}-work{worker} gang=m{index} role=work{work}{rule} label=app:b"));
-        }
-        lines
-    })
+    (request(), request(), rule(), 1..4usize, 0..3u32).prop_map(
+        move |(lead, work, rule, workers, minimum)| {
+            let mut lines = vec![
+                format!("gang m{index} min={} role=lead:1 role=work:{minimum}", minimum + 1),
+                format!("pod m{index}-lead gang=m{index} role=lead{lead} label=app:a"),
+            ];
+            for worker in 0..workers {
+                lines.push(format!(
+                    "pod m{index}-work{worker} gang=m{index} role=work{work}{rule} label=app:b"
+                ));
+            }
+            lines
+        },
+    )
 }
 
 /// Pods that are on nodes already, some of them on their way out, some another scheduler's.
@@ -91,13 +105,17 @@ fn seated(index: usize, nodes: usize, leaving: bool) -> impl Strategy<Value = St
 }
 
 fn setting(leaving: bool, fifo: bool) -> impl Strategy<Value = Vec<String>> {
-    let gangs = prop::collection::vec(0..1u8, 0..5).prop_flat_map(|list| (0..list.len()).map(gang).collect::<Vec<_>>());
-    let mixed = prop::collection::vec(0..1u8, 0..3).prop_flat_map(|list| (0..list.len()).map(mixed).collect::<Vec<_>>());
-    let seats = (0..4usize).prop_flat_map(move |count| (0..count).map(|index| seated(index, 3, leaving)).collect::<Vec<_>>());
+    let gangs = prop::collection::vec(0..1u8, 0..5)
+        .prop_flat_map(|list| (0..list.len()).map(gang).collect::<Vec<_>>());
+    let mixed = prop::collection::vec(0..1u8, 0..3)
+        .prop_flat_map(|list| (0..list.len()).map(mixed).collect::<Vec<_>>());
+    let seats = (0..4usize)
+        .prop_flat_map(move |count| (0..count).map(|index| seated(index, 3, leaving)).collect::<Vec<_>>());
     (nodes(5), gangs, mixed, seats).prop_map(move |(nodes, gangs, mixed, seats)| {
         let line = if fifo { "queue line fifo" } else { "queue line" };
         let queues = ["queue red cap.cpu=4 deserved.cpu=2", line, "queue shut closed"].map(str::to_owned);
-        let all = queues.into_iter().chain(nodes).chain(gangs).chain(mixed.into_iter().flatten()).chain(seats);
+        let all =
+            queues.into_iter().chain(nodes).chain(gangs).chain(mixed.into_iter().flatten()).chain(seats);
         all.collect()
     })
 }
@@ -329,7 +347,10 @@ fn most_mixed_gangs_that_can_be_placed_are() {
     let (mut found, mut exist) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
     runner
         .run(&strategy, |(nodes, mixed, more)| {
-            let extra = more.into_iter().enumerate().map(|(at, rest)| format!("pod m0-more{at} gang=m0 role=work{rest}"));
+            let extra = more
+                .into_iter()
+                .enumerate()
+                .map(|(at, rest)| format!("pod m0-more{at} gang=m0 role=work{rest}"));
             let mut lines: Vec<String> = nodes.into_iter().chain(mixed).chain(extra).collect();
             let members = lines.iter().filter(|line| line.contains("gang=m0")).count();
             for line in lines.iter_mut().filter(|line| line.starts_with("gang m0")) {
@@ -378,11 +399,14 @@ fn admits(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> b
     policy.filter(Reach::Node, cluster, shape, &[node], &mut why);
     policy.filter(Reach::Cluster, cluster, shape, &[node], &mut why);
     let room = |(resource, want): (ResourceId, i64)| cluster.nodes.idle[resource][node] >= want;
-    why[0] == Why::Fits && cluster.nodes.fact[node].lets_go() && cluster.shapes[shape].request.iter().all(room)
+    why[0] == Why::Fits
+        && cluster.nodes.fact[node].lets_go()
+        && cluster.shapes[shape].request.iter().all(room)
 }
 
 fn best_by_scan(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Option<NodeId> {
-    let nodes: Vec<NodeId> = cluster.nodes.live().filter(|&node| admits(cluster, policy, shape, node)).collect();
+    let nodes: Vec<NodeId> =
+        cluster.nodes.live().filter(|&node| admits(cluster, policy, shape, node)).collect();
     let mut scores = vec![0; nodes.len()];
     for reach in [Reach::Facts, Reach::Node] {
         policy.score(reach, cluster, shape, &nodes, &mut scores);
@@ -391,14 +415,17 @@ fn best_by_scan(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Option<No
         policy.score(Reach::Cluster, cluster, shape, &nodes, &mut scores);
     }
     let ranked = nodes.into_iter().zip(scores);
-    ranked.min_by_key(|&(node, score)| (std::cmp::Reverse(score), cluster.nodes.name[node].clone())).map(|(node, _)| node)
+    ranked
+        .min_by_key(|&(node, score)| (std::cmp::Reverse(score), cluster.nodes.name[node].clone()))
+        .map(|(node, _)| node)
 }
 
 /// Whether the engine places the one gang that waits, and whether a search through all placements finds one.
 fn found_and_exists(lines: &[String]) -> (bool, bool) {
     let mut engine = builtin(&events(lines));
     let mut cluster = engine.cluster().clone();
-    let pods: Vec<PodId> = cluster.pods.live().filter(|&pod| cluster.pods.state[pod] == PodState::Pending).collect();
+    let pods: Vec<PodId> =
+        cluster.pods.live().filter(|&pod| cluster.pods.state[pod] == PodState::Pending).collect();
     let mut by_shape: BTreeMap<ShapeId, Vec<PodId>> = BTreeMap::new();
     for &pod in &pods {
         by_shape.entry(cluster.pods.shape[pod]).or_default().push(pod);
@@ -412,7 +439,8 @@ fn found_and_exists(lines: &[String]) -> (bool, bool) {
 }
 
 fn search(txn: &mut Txn, policy: &Policy, left: &mut BTreeMap<ShapeId, Vec<PodId>>) -> bool {
-    let shapes: Vec<ShapeId> = left.iter().filter(|(_, pods)| !pods.is_empty()).map(|(&shape, _)| shape).collect();
+    let shapes: Vec<ShapeId> =
+        left.iter().filter(|(_, pods)| !pods.is_empty()).map(|(&shape, _)| shape).collect();
     if shapes.is_empty() {
         return true;
     }

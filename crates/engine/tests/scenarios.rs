@@ -5,9 +5,9 @@
 //! `plugins` and `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`.
 //! Without a `cycle` there is one at the end. `->` is bound, `~>` is promised.
 
-mod support;
 #[path = "support/lines.rs"]
 mod lines;
+mod support;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -27,7 +27,8 @@ const START: Time = Time(1_767_571_200_000);
 #[test]
 fn scenarios_come_out_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
-    let mut files: Vec<_> = std::fs::read_dir(&folder).expect("the folder").map(|file| file.expect("a file").path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(&folder).expect("the folder").map(|file| file.expect("a file").path()).collect();
     files.sort();
     let rewrite = std::env::var_os("MUSTER_REWRITE").is_some();
     let mut wrong = Vec::new();
@@ -44,7 +45,8 @@ fn scenarios_come_out_as_written() {
                     found.trim()
                 ));
             }
-            write!(fresh, "# {}\n{}\n----\n{}\n\n", scenario.name, scenario.script.trim(), found.trim()).expect("a string");
+            write!(fresh, "# {}\n{}\n----\n{}\n\n", scenario.name, scenario.script.trim(), found.trim())
+                .expect("a string");
         }
         if rewrite {
             std::fs::write(&file, format!("{}\n", fresh.trim_end())).expect("a file to write");
@@ -95,7 +97,8 @@ struct Stage {
 
 impl Stage {
     fn new(lines: &[Line]) -> Stage {
-        let config = Config::parse("scenario", &configuration(lines)).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let config =
+            Config::parse("scenario", &configuration(lines)).unwrap_or_else(|errors| panic!("{errors:?}"));
         Stage {
             engine: Engine::new(config, vec!["volcano".into()]),
             now: START,
@@ -129,7 +132,8 @@ impl Stage {
 
     fn add(&mut self, line: &Line) {
         // Lines before the start are its past, a second apart.
-        let born = if self.now == START { START.plus_ms(self.serial as i64 * 1000 - 1_000_000) } else { self.now };
+        let born =
+            if self.now == START { START.plus_ms(self.serial as i64 * 1000 - 1_000_000) } else { self.now };
         let text = line.manifests(&born.to_string(), self.serial);
         assert!(!text.is_empty(), "nothing is called {}", line.kind);
         for object in support::objects(&text) {
@@ -201,7 +205,8 @@ fn configuration(lines: &[Line]) -> String {
         .iter()
         .filter(|line| line.kind == "set")
         .map(|line| {
-            let values: Vec<String> = line.values.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+            let values: Vec<String> =
+                line.values.iter().map(|(key, value)| format!("{key}: {value}")).collect();
             format!("- name: {}\n  arguments: {{{}}}\n", line.names[0], values.join(", "))
         })
         .collect();

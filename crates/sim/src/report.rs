@@ -22,6 +22,9 @@ pub struct Report {
     pub cycles: Vec<CycleLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventLine>,
+    /// When a gang began to wait, or to wait for another reason; `event` is the reason in one word.
+    #[serde(skip)]
+    pub waits: Vec<EventLine>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -147,7 +150,7 @@ pub fn gang_line(cluster: &Cluster, id: GangId) -> GangLine {
     let counts = &gang.counts;
     let phase = match gang.origin {
         // Nobody keeps a phase for a pod without a PodGroup; what its pod does says it.
-        Origin::Solo if counts.running + counts.allocated > 0 => "Running".to_owned(),
+        Origin::Solo if counts.running + counts.allocated + counts.releasing > 0 => "Running".to_owned(),
         Origin::Solo if counts.succeeded + counts.failed > 0 => "Completed".to_owned(),
         Origin::Solo => "Pending".to_owned(),
         _ => format!("{:?}", gang.phase),

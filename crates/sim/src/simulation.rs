@@ -1,10 +1,12 @@
 //! Cycle after cycle on the virtual cluster: the engine plans, the cluster does it, a second passes.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use muster_api::{PodGroupCondition, Time};
 use muster_engine::model::pods::PodState;
-use muster_engine::{Bind, Engine, Event, Plan};
+use muster_engine::{Bind, Engine, Event, Plan, explain};
 
 use crate::invariants;
 use crate::report::{CycleLine, EventLine, Placement, Report};
@@ -47,8 +49,9 @@ pub struct Simulation {
     options: Options,
     /// Not there yet, by when they come; the next one last.
     coming: Vec<(Time, Event)>,
-    /// Bound pods' places as they were, for the invariants.
     cycle: u64,
+    /// Why each gang was last said to wait.
+    told: HashMap<Arc<str>, &'static str>,
 }
 
 impl Simulation {
@@ -62,7 +65,7 @@ impl Simulation {
             }
         }
         coming.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
-        Simulation { world, engine, report, options, coming, cycle: 0 }
+        Simulation { world, engine, report, options, coming, cycle: 0, told: HashMap::new() }
     }
 
     /// Runs to the end and concludes the report. An invariant that does not hold is an error.
@@ -100,8 +103,24 @@ impl Simulation {
             evictions: 0,
             nominations: plan.nominations.len(),
         });
+        self.tell_waits();
         self.carry_out(&plan);
         Ok(plan)
+    }
+
+    fn tell_waits(&mut self) {
+        let gangs = &self.engine.cluster().gangs;
+        let begin = self.report.waits.len();
+        for &gang in gangs.waiting() {
+            let gang = &gangs[gang];
+            let word = gang.reasons.first().map_or("", explain::word);
+            if self.told.insert(gang.key.clone(), word) != Some(word) && !word.is_empty() {
+                let line =
+                    EventLine { cycle: self.cycle, object: gang.key.to_string(), event: word.to_owned() };
+                self.report.waits.push(line);
+            }
+        }
+        self.report.waits[begin..].sort_by(|a, b| a.object.cmp(&b.object));
     }
 
     fn carry_out(&mut self, plan: &Plan) {

@@ -35,6 +35,7 @@ fn run(session: &mut Session) {
     nominations::restore(session);
     nominations::withdraw(session);
     nominations::fulfil(session);
+    explain_gates(session);
     let waiting = session.cluster.gangs.waiting().iter().copied();
     let candidates = waiting.filter(|&gang| wants_room(session, gang)).collect();
     serve(session, candidates);
@@ -67,14 +68,26 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>) {
                 waits(session, gang, reasons);
                 if starting && blocks(session.cluster, session.settings, gang, session.now) {
                     let head = session.cluster.gangs[gang].key.clone();
-                    let waited_ms = overdue(session.cluster, session.settings, gang, session.now);
+                    let since = overdue(session.cluster, session.settings, gang, session.now);
                     for behind in line.stop(queue) {
-                        let reason = Reason::Behind { head: head.clone(), waited_ms };
+                        let reason = Reason::Behind { head: head.clone(), since };
                         session.cluster.gangs.explain(behind, vec![reason]);
                     }
                     session.heads.push((queue, gang));
                 }
             }
+        }
+    }
+}
+
+/// Gangs whose pods are all held by scheduling gates are not tried, and say so.
+fn explain_gates(session: &mut Session) {
+    for gang in session.cluster.gangs.waiting().to_vec() {
+        let counts = &session.cluster.gangs[gang].counts;
+        let (gated, held) = (counts.gated, counts.gated > 0 && counts.pending + counts.nominated == 0);
+        if held && session.cluster.gangs[gang].admitted() {
+            let reason = gate(session.cluster, session.policy, gang, session.now).err();
+            session.cluster.gangs.explain(gang, vec![reason.unwrap_or(Reason::Gated { pods: gated })]);
         }
     }
 }
@@ -148,7 +161,8 @@ fn attempt(
 ) -> Result<(), Vec<Reason>> {
     let single = one_shape(session, pods);
     if let Some(shape) = single
-        && let Some(reason) = session.rankings.known_refusal(shape, room, missing.total)
+        && let Some(reason) =
+            session.rankings.known_refusal(session.cluster, shape, room, pods, missing.total)
     {
         return Err(vec![reason]);
     }
@@ -205,6 +219,6 @@ fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {
         crate::resources::Share::dominant(&amounts, |resource| txn.total.get(resource))
     };
     let mut sorted = pods.to_vec();
-    sorted.sort_by(|&a, &b| size(b).cmp(&size(a)));
+    sorted.sort_by_key(|&pod| std::cmp::Reverse(size(pod)));
     sorted
 }

@@ -55,6 +55,7 @@ fn run(session: &mut Session) {
     if !refused.is_empty() {
         take_turns(session, &mut admission, refused);
     }
+    admission.close(session.cluster);
 }
 
 /// Votes on each gang in order; returns those that were refused.

@@ -46,6 +46,8 @@ pub struct Queue {
     pub nominated: Amounts,
     pub leaving: Amounts,
     pub requested: Amounts,
+    /// Awaited by gangs that were let in, while `enqueue` lets gangs in; nothing otherwise.
+    pub awaited: Amounts,
 }
 
 /// Why a queue is not under the root.
@@ -100,7 +102,13 @@ impl Queue {
             nominated: Amounts::default(),
             leaving: Amounts::default(),
             requested: Amounts::default(),
+            awaited: Amounts::default(),
         }
+    }
+
+    /// What it has, was promised or is about to get: what queues are ordered by.
+    pub fn claimed(&self, resource: crate::ids::ResourceId) -> i64 {
+        self.taken(resource) + self.awaited.get(resource)
     }
 
     /// What its gangs have or were promised: the queue's share.

@@ -105,7 +105,7 @@ impl Capacity {
     fn share(&self, cluster: &Cluster, queue: QueueId) -> Share {
         let row = &cluster.queues[queue];
         let deserved = row.deserved.iter().filter(|&(resource, amount)| resource != PODS && amount > 0);
-        let shares = deserved.map(|(resource, amount)| Share::of(row.taken(resource), amount));
+        let shares = deserved.map(|(resource, amount)| Share::of(row.claimed(resource), amount));
         shares.max().unwrap_or(Share::ONE)
     }
 

@@ -102,6 +102,7 @@ fn grow(cluster: &Cluster) -> Branch {
         }
         at.used.add_amounts(&queue.held, 1);
         at.used.add_amounts(&queue.nominated, 1);
+        at.used.add_amounts(&queue.awaited, 1);
         at.saturated = queue.requested.iter().all(|(resource, asked)| queue.taken(resource) >= asked);
     }
     root.settle(cluster);

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::Entry;
 use crate::ids::GangId;
 use crate::model::Cluster;
+use crate::model::gangs::Role;
 use crate::policy::{Plugin, Question};
 use crate::reason::Reason;
 
@@ -32,12 +33,13 @@ impl Plugin for Gang {
     fn valid(&self, cluster: &Cluster, gang: GangId) -> Result<(), Reason> {
         let gang = &cluster.gangs[gang];
         if gang.enforces_roles() {
-            for role in &gang.roles {
-                let have = role.counts.valid();
-                if have < role.minimum {
-                    let name = role.name.map_or_else(|| "".into(), |name| cluster.names.text(name).clone());
-                    return Err(Reason::NotEnoughOfRole { role: name, have, need: role.minimum });
-                }
+            let name =
+                |role: &Role| role.name.map_or_else(|| "".into(), |name| cluster.names.text(name).clone());
+            // Of several the first by name: roles are in the order in which they were seen.
+            let lacking = gang.roles.iter().filter(|role| role.counts.valid() < role.minimum);
+            if let Some(role) = lacking.min_by_key(|role| name(role)) {
+                let (have, need) = (role.counts.valid(), role.minimum);
+                return Err(Reason::NotEnoughOfRole { role: name(role), have, need });
             }
         }
         let have = gang.counts.valid();

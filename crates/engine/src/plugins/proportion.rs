@@ -17,7 +17,8 @@ pub static ENTRY: Entry = Entry {
     summary: "queues share the cluster in proportion to their weights",
     arguments: &[],
     differs: "Shares are divided per resource in whole units, so that no GPU is left over by rounding. Unset \
-              resources of `capability` are unlimited.",
+              resources of `capability` are unlimited. As there, a gang that is larger than what its queue deserves \
+              waits even if the cluster is empty: `capacity` lends room instead.",
     answers: &[Question::QueueOrder, Question::Enqueue, Question::Overused, Question::MayTake],
     build: |_, _| Box::new(Proportion::default()),
 };
@@ -158,7 +159,7 @@ impl Plugin for Proportion {
         {
             let amount = self.deserved(cluster, queue, resource);
             deserved.add(resource, amount);
-            share = share.max(Share::of(cluster.queues[queue].taken(resource), amount));
+            share = share.max(Share::of(cluster.queues[queue].claimed(resource), amount));
         }
         Some((deserved, share))
     }
@@ -187,8 +188,7 @@ pub fn vote(
     limit: i64,
 ) -> Vote {
     let row = &cluster.queues[queue];
-    let used =
-        row.taken(resource) + admission.queue[queue].get(resource) - admission.elastic[queue].get(resource);
+    let used = row.claimed(resource) - admission.elastic[queue].get(resource);
     if want <= limit.saturating_sub(used) {
         return Vote::Permit;
     }

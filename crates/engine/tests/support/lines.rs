@@ -17,7 +17,8 @@ pub struct Line<'t> {
     pub flags: Vec<&'t str>,
 }
 
-const FLAGS: [&str; 8] = ["cordoned", "notready", "fifo", "closed", "terminating", "gated", "succeeded", "default!"];
+const FLAGS: [&str; 8] =
+    ["cordoned", "notready", "fifo", "closed", "terminating", "gated", "succeeded", "default!"];
 
 impl<'t> Line<'t> {
     pub fn parse(text: &'t str) -> Option<Line<'t>> {
@@ -86,7 +87,8 @@ impl<'t> Line<'t> {
     }
 
     fn node(&self, name: &str, out: &mut String) {
-        let taints: Vec<String> = self.all("taint").map(|key| format!("{{key: {key}, effect: NoSchedule}}")).collect();
+        let taints: Vec<String> =
+            self.all("taint").map(|key| format!("{{key: {key}, effect: NoSchedule}}")).collect();
         let ready = if self.is("notready") { "False" } else { "True" };
         let pods = self.get("pods").unwrap_or("110");
         let resources = self.resources("");
@@ -132,7 +134,9 @@ impl<'t> Line<'t> {
         }
         let path = self.get("path").map_or(String::new(), |path| {
             let weights = self.get("weights").unwrap_or("1");
-            format!(", annotations: {{volcano.sh/hierarchy: {path}, volcano.sh/hierarchy-weights: \"{weights}\"}}")
+            format!(
+                ", annotations: {{volcano.sh/hierarchy: {path}, volcano.sh/hierarchy-weights: \"{weights}\"}}"
+            )
         });
         let state = if self.is("closed") { "Closed" } else { "Open" };
         writeln!(
@@ -155,9 +159,14 @@ impl<'t> Line<'t> {
     }
 
     fn space(&self, name: &str, out: &mut String) {
-        let queue = self.get("queue").map_or(String::new(), |queue| format!("scheduling.volcano.sh/queue-name: {queue}"));
-        writeln!(out, "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, annotations: {{{queue}}}}}\n---")
-            .expect("a string");
+        let queue = self
+            .get("queue")
+            .map_or(String::new(), |queue| format!("scheduling.volcano.sh/queue-name: {queue}"));
+        writeln!(
+            out,
+            "apiVersion: v1\nkind: Namespace\nmetadata: {{name: {name}, annotations: {{{queue}}}}}\n---"
+        )
+        .expect("a string");
     }
 
     fn quota(&self, name: &str, out: &mut String) {
@@ -236,7 +245,8 @@ impl<'t> Line<'t> {
         if let Some(estimate) = self.get("estimate").filter(|_| gang.is_none()) {
             annotations.push(format!("volcano.sh/running-estimate: {estimate}"));
         }
-        for (key, name) in [("order", "volcano.sh/task-priority"), ("promised", "volcano.sh/pipelined-node")] {
+        for (key, name) in [("order", "volcano.sh/task-priority"), ("promised", "volcano.sh/pipelined-node")]
+        {
             annotations.extend(self.get(key).map(|value| format!("{name}: \"{value}\"")));
         }
         if self.get("promised").is_some() {
@@ -245,10 +255,12 @@ impl<'t> Line<'t> {
         let mut labels = self.pairs("label");
         if self.kind == "pod" {
             if let Some(role) = self.get("role") {
-                write!(labels, "{}volcano.sh/task-spec: {role}", if labels.is_empty() { "" } else { ", " }).expect("a string");
+                write!(labels, "{}volcano.sh/task-spec: {role}", if labels.is_empty() { "" } else { ", " })
+                    .expect("a string");
             }
         }
-        let leaving = if self.is("terminating") { format!(", deletionTimestamp: \"{born}\"") } else { String::new() };
+        let leaving =
+            if self.is("terminating") { format!(", deletionTimestamp: \"{born}\"") } else { String::new() };
         let phase = match self.get("on") {
             _ if self.is("succeeded") => "Succeeded",
             Some(_) => "Running",
@@ -286,7 +298,10 @@ impl<'t> Line<'t> {
         }
         let term = |text: &str| {
             let (label, key) = text.split_once('/').expect("label:value/key");
-            format!("topologyKey: {key}, labelSelector: {{matchLabels: {{{}}}}}", label.replacen(':', ": ", 1))
+            format!(
+                "topologyKey: {key}, labelSelector: {{matchLabels: {{{}}}}}",
+                label.replacen(':', ": ", 1)
+            )
         };
         let rule = |key: &str, field: &str| {
             self.get(key).map(|text| {
@@ -300,13 +315,19 @@ impl<'t> Line<'t> {
         }
         if let Some(text) = self.get("spread") {
             let term = term(text);
-            write!(spec, ", topologySpreadConstraints: [{{maxSkew: 1, whenUnsatisfiable: DoNotSchedule, {term}}}]")
-                .expect("a string");
+            write!(
+                spec,
+                ", topologySpreadConstraints: [{{maxSkew: 1, whenUnsatisfiable: DoNotSchedule, {term}}}]"
+            )
+            .expect("a string");
         }
         if let Some(claim) = self.get("claim") {
-            write!(spec, ", volumes: [{{name: data, persistentVolumeClaim: {{claimName: {claim}}}}}]").expect("a string");
+            write!(spec, ", volumes: [{{name: data, persistentVolumeClaim: {{claimName: {claim}}}}}]")
+                .expect("a string");
         }
-        let port = self.get("port").map_or(String::new(), |port| format!(", ports: [{{containerPort: 80, hostPort: {port}}}]"));
+        let port = self
+            .get("port")
+            .map_or(String::new(), |port| format!(", ports: [{{containerPort: 80, hostPort: {port}}}]"));
         write!(
             spec,
             ", containers: [{{name: main, image: app{port}, resources: {{requests: {{{}}}}}}}]",

@@ -272,44 +272,19 @@ impl Teller<'_> {
         self.simulation.report.evictions.iter().map(line).collect()
     }
 
-    /// Since when gangs wait. The reason is known as of the last try, so it is said only where that was the first;
-    /// the table of gangs has it in full, and `--events` has all of them instead.
+    /// When gangs began to wait, and for what; `--events` has the sentences instead.
     fn waits(&self) -> Vec<(u64, String)> {
         if !self.simulation.report.events.is_empty() {
             return Vec::new();
         }
-        let mut found: Vec<(u64, &str, String)> = Vec::new();
-        for (_, gang) in self.cluster.gangs.iter() {
-            let waiting = gang.counts.pending + gang.counts.gated + gang.counts.nominated > 0;
-            let since = match gang.origin {
-                Origin::Group => self.since(&gang.key),
-                // A promise is told as one.
-                _ if waiting && !matches!(gang.reasons.first(), None | Some(Reason::Promised { .. })) => {
-                    let word = explain::word(&gang.reasons[0]).to_owned();
-                    Some((gang.waiting_since.unwrap_or(gang.created), word))
-                }
-                _ => None,
-            };
-            let Some((time, word)) = since else { continue };
-            if let Some(cycle) = self.clock.cycle_at(time) {
-                found.push((cycle, &gang.key, word));
-            }
-        }
-        found.sort();
-        let last = self.clock.cycles.last().map(|(cycle, _)| *cycle);
-        let line = |(cycle, gang, word): (u64, &str, String)| {
-            let name = styled(BOLD, cut_middle(self.names.short(gang), NAME));
-            let why = if Some(cycle) == last { format!(": {}", words(&word)) } else { String::new() };
-            (cycle, format!("{name} {}{why}", styled(WAITS, "waits")))
-        };
-        found.into_iter().map(line).collect()
-    }
-
-    /// When a PodGroup was last found unschedulable, and why.
-    fn since(&self, key: &str) -> Option<(Time, String)> {
-        let status = self.simulation.world.groups.get(key)?.status.as_ref()?;
-        let condition = status.conditions.iter().find(|condition| condition.kind == "Unschedulable")?;
-        Some((condition.last_transition_time?, condition.reason.clone()))
+        // A promise is told as one.
+        let waits = self.simulation.report.waits.iter().filter(|wait| wait.event != "WaitingForRoom");
+        waits
+            .map(|wait| {
+                let name = styled(BOLD, cut_middle(self.names.short(&wait.object), NAME));
+                (wait.cycle, format!("{name} {}: {}", styled(WAITS, "waits"), words(&wait.event)))
+            })
+            .collect()
     }
 
     fn events(&self) -> BTreeMap<u64, Vec<String>> {

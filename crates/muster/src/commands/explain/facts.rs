@@ -236,6 +236,9 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::GaveAdmissionBack { .. } => {
                 "wait: it is let in again after those it let go first".to_owned()
             }
+            Reason::Gated { pods } => {
+                format!("remove the scheduling gates of {}", counted(u64::from(*pods), "pod"))
+            }
             Reason::NotEnoughPods { have, need, gated } => match need.saturating_sub(*have) {
                 lack if *gated >= lack => {
                     format!("remove the scheduling gates of {}", counted(u64::from(lack), "pod"))
