@@ -130,7 +130,7 @@ pub fn place(
             if failed.contains(&shape) || !missing.wants(role) {
                 continue;
             }
-            if txn.pods.fact[pod].refused {
+            if txn.shapes[shape].uses_claims() {
                 reasons.push(Reason::ResourceClaims { pod: txn.pods.name(pod).clone() });
                 failed.push(shape);
                 continue;

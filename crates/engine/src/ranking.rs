@@ -271,9 +271,9 @@ impl Ranking {
 /// What nodes say of themselves: whether they are there, and what the policy makes of their labels and taints.
 fn facts(cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId], why: &mut Vec<Why>) {
     why.clear();
-    why.extend(nodes.iter().map(|&node| match &cluster.nodes.fact[node] {
-        fact if !fact.live => Why::Gone,
-        fact if !fact.ready => Why::NotReady,
+    why.extend(nodes.iter().map(|&node| match cluster.nodes.traits[node] {
+        traits if !traits.live => Why::Gone,
+        traits if !traits.ready => Why::NotReady,
         _ => Why::Fits,
     }));
     policy.filter(Reach::Facts, cluster, shape, nodes, why);

@@ -15,7 +15,7 @@ use crate::placement::{Rankings, place};
 use crate::plugins::Argument;
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
-use crate::txn::{Mark, Txn};
+use crate::txn::{Mark, Move, Txn};
 
 pub static ACTION: Action = Action {
     name: "backfill",
@@ -67,9 +67,12 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     let mut txn = Txn::begin(session.cluster);
     let start = txn.mark();
     let reserved = reserve(&mut txn, session.policy, session.rankings, session.now, head, &head_pods);
-    let mut filled: Vec<GangId> = Vec::new();
-    let decided = txn.mark();
+    let mut filled: Vec<(GangId, Vec<Move>)> = Vec::new();
     for (gang, pods) in &pods {
+        // Its minimum waits for promised room; what is bound beside it would run alone.
+        if txn.gangs[*gang].counts.nominated > 0 && !txn.gangs[*gang].ready(whole) {
+            continue;
+        }
         let ends = estimate(&txn, *gang, pods).map(|run| session.now.plus_ms(run));
         let in_time = match (ends, reserved) {
             (Some(ends), Some(Some(needed))) => ends <= needed,
@@ -82,18 +85,35 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
         };
         let mark = txn.mark();
         match place(&mut txn, session.policy, session.rankings, *gang, pods, missing, room) {
-            Ok(()) => filled.push(*gang),
+            Ok(()) => filled.push((*gang, txn.since(mark))),
             Err(_) => txn.rewind(mark),
         }
     }
-    let moves = txn.since(decided);
     txn.rewind(start);
-    txn.replay(&moves);
+    filled.retain(|(gang, moves)| stands(&mut txn, session.policy, *gang, moves));
     let moves = txn.commit();
     session.plan.record(&moves);
-    for gang in filled {
+    for (gang, _) in filled {
         session.cluster.gangs.explain(gang, Vec::new());
     }
+}
+
+/// Makes the moves again now that nobody has left: promises to others and the queue's limit must hold all the same.
+fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool {
+    let mark = txn.mark();
+    let queue = txn.gangs[gang].queue;
+    for step in moves {
+        let shape = txn.pods.shape[step.pod];
+        let allowed = policy.may_take(txn, queue, shape, Room::Now).is_ok();
+        txn.replay(&[*step]);
+        let node = step.to.node().expect("a filler is bound");
+        let over = |(resource, _)| txn.nodes.future_idle(resource, node) < 0;
+        if !allowed || txn.nominations > 0 && txn.shapes[shape].request.iter().any(over) {
+            txn.rewind(mark);
+            return false;
+        }
+    }
+    true
 }
 
 /// Finds the earliest time at which the head fits and leaves its places promised in the transaction.

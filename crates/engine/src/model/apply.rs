@@ -146,7 +146,7 @@ impl Cluster {
             let counted = self.nodes.fact[id].lets_go();
             let counts = fact.lets_go();
             self.count_total(id, counted, -1);
-            self.nodes.fact[id] = fact;
+            self.nodes.describe(id, fact);
             self.terms.label(id, &self.nodes.fact[id].labels);
             self.count_total(id, counts, 1);
             for &pod in &seated {
@@ -245,7 +245,8 @@ impl Cluster {
         let old = std::mem::replace(&mut self.pods.fact[id], Pod { key, ..fact });
         let new = &self.pods.fact[id];
         let moved_in_gang = (old.index, old.created, old.role, old.priority)
-            != (new.index, new.created, new.role, new.priority);
+            != (new.index, new.created, new.role, new.priority)
+            || old.explicit_order != new.explicit_order;
         if gang != self.pods.gang[id] || shape != self.pods.shape[id] || moved_in_gang {
             self.tally(id, before, -1);
             let left = self.leave(id);
@@ -313,7 +314,6 @@ impl Cluster {
             version,
             live: true,
             priority,
-            order: explicit_order.unwrap_or(priority),
             index: number(TASK_INDEX).map_or(0, |index| index.max(0) as u32),
             created: meta.creation_timestamp.unwrap_or_default(),
             started: object.status.start_time,
@@ -326,7 +326,6 @@ impl Cluster {
             explicit_order,
             protected: says_false(meta),
             promised: promised.filter(|name| !name.is_empty()).map(|name| name.as_str().into()),
-            refused: !spec.resource_claims.is_empty(),
         }
     }
 
@@ -397,6 +396,8 @@ impl Cluster {
     /// Puts a pod into its gang's list; the caller tallies it.
     fn join(&mut self, pod: PodId, gang: Option<GangId>) {
         self.pods.gang[pod] = gang;
+        let fact = &self.pods.fact[pod];
+        self.pods.order[pod] = fact.explicit_order.unwrap_or(fact.priority);
         let Some(id) = gang else { return };
         let role = self.pods.fact[pod].role;
         let roles = &mut self.gangs[id].roles;
@@ -718,9 +719,8 @@ impl Cluster {
         for pod in pods {
             let fact = &self.pods.fact[pod];
             let priority = fact.explicit_priority.unwrap_or_else(|| self.class_value(fact.priority_class));
-            let fact = &mut self.pods.fact[pod];
-            fact.priority = priority;
-            fact.order = fact.explicit_order.unwrap_or(priority);
+            self.pods.order[pod] = fact.explicit_order.unwrap_or(priority);
+            self.pods.fact[pod].priority = priority;
         }
         let gangs: Vec<GangId> = self.gangs.ids().collect();
         for gang in gangs {

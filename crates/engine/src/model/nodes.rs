@@ -16,6 +16,8 @@ pub type Columns = Table<ResourceId, Table<NodeId, i64>>;
 pub struct Nodes {
     pub name: Table<NodeId, Arc<str>>,
     pub fact: Table<NodeId, Node>,
+    /// The facts in short, for questions about all nodes.
+    pub traits: Table<NodeId, Traits>,
     /// Of the object that the facts were read from.
     pub(super) version: Table<NodeId, u64>,
     pub allocatable: Columns,
@@ -51,7 +53,26 @@ pub struct Node {
     pub created: Time,
 }
 
+/// What must be known of most nodes to know that there is nothing more to know.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traits {
+    pub live: bool,
+    pub ready: bool,
+    /// Cordoned or tainted.
+    pub refuses_some: bool,
+    pub lists_images: bool,
+}
+
 impl Node {
+    fn traits(&self) -> Traits {
+        Traits {
+            live: self.live,
+            ready: self.ready,
+            refuses_some: self.cordoned || !self.taints.is_empty(),
+            lists_images: !self.images.is_empty(),
+        }
+    }
+
     /// Pods that are asked to leave it will leave.
     pub fn lets_go(&self) -> bool {
         self.live && self.ready
@@ -72,6 +93,7 @@ impl Nodes {
         let id = self.name.push(shared.clone());
         self.by_name.insert(shared, id);
         self.fact.push(Node::default());
+        self.traits.push(Traits::default());
         self.version.push(0);
         self.seats.push(Vec::new());
         self.ports.push(Vec::new());
@@ -106,6 +128,11 @@ impl Nodes {
         }
     }
 
+    pub(super) fn describe(&mut self, node: NodeId, fact: Node) {
+        self.traits[node] = fact.traits();
+        self.fact[node] = fact;
+    }
+
     /// Free later: idle and leaving, less what is promised.
     #[inline]
     pub fn future_idle(&self, resource: ResourceId, node: NodeId) -> i64 {
@@ -123,7 +150,7 @@ impl Nodes {
     }
 
     pub fn live(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.fact.iter().filter(|(_, node)| node.live).map(|(id, _)| id)
+        self.traits.iter().filter(|(_, node)| node.live).map(|(id, _)| id)
     }
 
     /// Sorts the nodes anew after one joined or left.

@@ -113,6 +113,8 @@ pub struct Pods {
     /// The place of the pod's role in its gang's list.
     pub role: Table<PodId, u32>,
     pub space: Table<PodId, SpaceId>,
+    /// Orders the pods of a gang: `volcano.sh/task-priority`, else the priority.
+    pub order: Table<PodId, i32>,
     pub fact: Table<PodId, Pod>,
     by_key: FxHashMap<Arc<str>, PodId>,
     free: Vec<PodId>,
@@ -130,8 +132,6 @@ pub struct Pod {
     pub version: u64,
     pub live: bool,
     pub priority: i32,
-    /// Orders the pods of a gang: `volcano.sh/task-priority`, else the priority.
-    pub order: i32,
     pub index: u32,
     pub created: Time,
     pub started: Option<Time>,
@@ -146,8 +146,6 @@ pub struct Pod {
     pub protected: bool,
     /// The node that an earlier run promised.
     pub promised: Option<Arc<str>>,
-    /// Why its spec can't be scheduled by anyone here.
-    pub refused: bool,
 }
 
 impl Pods {
@@ -165,6 +163,7 @@ impl Pods {
                 self.gang[id] = None;
                 self.role[id] = 0;
                 self.space[id] = space;
+                self.order[id] = 0;
                 self.fact[id] = fact;
                 id
             }
@@ -174,6 +173,7 @@ impl Pods {
                 self.gang.push(None);
                 self.role.push(0);
                 self.space.push(space);
+                self.order.push(0);
                 self.fact.push(fact)
             }
         };

@@ -33,6 +33,19 @@ pub struct Shape {
     pub bonds: Bonds,
 }
 
+impl Shape {
+    /// Uses dynamic resource allocation, which isn't scheduled here.
+    pub fn uses_claims(&self) -> bool {
+        !self.spec.resource_claims.is_empty()
+    }
+
+    /// Neither selects nodes nor needs volumes: any node will do that refuses nobody.
+    pub fn takes_any_node(&self) -> bool {
+        let node_affinity = self.spec.affinity.as_ref().is_some_and(|affinity| affinity.node_affinity.is_some());
+        self.spec.node_selector.is_empty() && !node_affinity && self.claims.is_empty()
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Shapes {
     rows: Table<ShapeId, Shape>,

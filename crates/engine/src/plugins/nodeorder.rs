@@ -77,6 +77,11 @@ impl NodeOrder {
         let wished: i64 = wishes.iter().map(|wish| i64::from(wish.weight)).sum();
         let images: Vec<&str> = spec.containers.iter().map(|container| container.image.as_str()).collect();
         for (&node, score) in nodes.iter().zip(scores) {
+            let traits = cluster.nodes.traits[node];
+            if wished == 0 && !traits.refuses_some && !traits.lists_images {
+                *score += FULL * self.taints;
+                continue;
+            }
             let fact = &cluster.nodes.fact[node];
             if self.node_affinity > 0 && wished > 0 {
                 let name = &cluster.nodes.name[node];

@@ -208,8 +208,10 @@ impl Plugin for Predicates {
             }
             _ => Vec::new(),
         };
+        let any = shape.takes_any_node();
         for (&node, why) in nodes.iter().zip(why).filter(|(_, why)| **why == Why::Fits) {
             *why = match reach {
+                Reach::Facts if any && !cluster.nodes.traits[node].refuses_some => Why::Fits,
                 Reach::Facts => self.facts(cluster, shape, node),
                 Reach::Node if shape.ports.iter().any(|port| cluster.nodes.port_taken(node, port)) => {
                     Why::Port

@@ -24,6 +24,6 @@ impl Plugin for Priority {
     }
 
     fn pod_order(&self, cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
-        cluster.pods.fact[b].order.cmp(&cluster.pods.fact[a].order)
+        cluster.pods.order[b].cmp(&cluster.pods.order[a])
     }
 }

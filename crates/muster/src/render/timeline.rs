@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use muster_api::keys::SIMULATED_DURATION;
 use muster_api::{Time, parse_duration};
-use muster_engine::Reason;
-use muster_engine::explain::{self, counted, duration, grouped};
+use muster_engine::explain::{counted, duration, grouped};
 use muster_engine::model::Cluster;
-use muster_engine::model::gangs::Origin;
 use muster_sim::Simulation;
 use muster_sim::report::Placement;
 

@@ -3,6 +3,7 @@
 
 use muster_api::PodGroupCondition;
 use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
+use muster_engine::model::pods::PodState;
 use muster_engine::{Event, Plan};
 
 use super::Day;
@@ -81,6 +82,7 @@ impl Day<'_> {
         for (key, uid, node, now) in names {
             if now { self.bind(key, uid, node) } else { self.promise(&key, &uid, &node) }
         }
+        self.take_promises_back();
         for (key, uid, phase, condition) in groups {
             let current =
                 self.world.groups.get(&key).is_some_and(|group| group.metadata.uid.as_deref() == Some(&uid));
@@ -110,6 +112,24 @@ impl Day<'_> {
         });
         if let Some(event) = event.flatten() {
             self.tell(event);
+        }
+    }
+
+    /// A promise that the scheduler no longer holds is taken off the pod.
+    fn take_promises_back(&mut self) {
+        let cluster = self.engine.cluster();
+        let ended = |pod: &muster_api::core::Pod| {
+            let known = cluster.pods.find(&pod.metadata.key()).filter(|&id| *cluster.pods.fact[id].uid == *pod.metadata.uid);
+            let waits = known.is_some_and(|id| cluster.pods.state[id] == PodState::Pending);
+            waits && pod.metadata.annotations.contains_key(PIPELINED_NODE)
+        };
+        let ended = self.world.pods.iter().filter(|(_, pod)| ended(pod)).map(|(key, _)| key.clone());
+        for key in ended.collect::<Vec<String>>() {
+            let event = self.world.change_pod(&key, |pod| {
+                pod.metadata.annotations.remove(PIPELINED_STATUS);
+                pod.metadata.annotations.remove(PIPELINED_NODE);
+            });
+            self.tell(event.expect("just found"));
         }
     }
 
