@@ -21,7 +21,7 @@ use crate::names::Names;
 use crate::resources::{Amounts, Dimensions, Sparse};
 use gangs::Gangs;
 use nodes::Nodes;
-use pods::{PodState, Pods};
+use pods::{PodState, Pods, Sum};
 use queues::Queues;
 use selectors::Tags;
 use shapes::Shapes;
@@ -132,46 +132,48 @@ impl Cluster {
     /// Moves a pod to a new state and returns the old one. The only writer of state within a cycle.
     pub(crate) fn set(&mut self, pod: PodId, to: PodState) -> PodState {
         let from = self.pods.state[pod];
-        self.tally(pod, from, -1);
+        if let Some(gang) = self.pods.gang[pod] {
+            let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
+            self.gangs.shift(gang, self.pods.role[pod] as usize, from, to, best_effort);
+            self.sum(pod, gang, from, -1);
+            self.sum(pod, gang, to, 1);
+        }
+        self.seat(pod, from, -1);
         self.pods.state[pod] = to;
-        self.tally(pod, to, 1);
+        self.seat(pod, to, 1);
         self.generation += 1;
         from
     }
 
     /// Adds a pod in a state to every sum, or takes it out.
     fn tally(&mut self, pod: PodId, state: PodState, sign: i64) {
+        if let Some(gang) = self.pods.gang[pod] {
+            let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
+            self.gangs.count(gang, self.pods.role[pod] as usize, state, best_effort, sign);
+            self.sum(pod, gang, state, sign);
+        }
+        self.seat(pod, state, sign);
+    }
+
+    /// The sums of its gang and of the queues above it.
+    #[inline]
+    fn sum(&mut self, pod: PodId, gang: GangId, state: PodState, sign: i64) {
+        let Some(sum) = Sum::of(state) else { return };
+        let request = &self.shapes[self.pods.shape[pod]].request;
+        let gang = &mut self.gangs[gang];
+        gang.sum_mut(sum).add_all(request, sign);
+        let own = gang.queue;
+        for at in 0..self.queues[own].lineage.len() {
+            let queue = self.queues[own].lineage[at];
+            self.queues[queue].sum_mut(sum).add_all(request, sign);
+        }
+    }
+
+    /// The sums of its node, of what is on the node, and of its namespace.
+    fn seat(&mut self, pod: PodId, state: PodState, sign: i64) {
+        let Some(node) = state.node() else { return };
         let shape = &self.shapes[self.pods.shape[pod]];
         let request = &shape.request;
-        if let Some(id) = self.pods.gang[pod] {
-            self.gangs.count(id, self.pods.role[pod] as usize, state, shape.best_effort, sign);
-            let gang = &mut self.gangs[id];
-            match state {
-                PodState::Allocated(_) | PodState::Running(_) => {
-                    gang.held.add_all(request, sign);
-                    for at in 0..self.queues[gang.queue].lineage.len() {
-                        let queue = self.queues[gang.queue].lineage[at];
-                        self.queues[queue].held.add_all(request, sign);
-                    }
-                }
-                PodState::Nominated(_) => {
-                    gang.nominated.add_all(request, sign);
-                    for at in 0..self.queues[gang.queue].lineage.len() {
-                        let queue = self.queues[gang.queue].lineage[at];
-                        self.queues[queue].nominated.add_all(request, sign);
-                    }
-                }
-                PodState::Releasing(_) => {
-                    gang.leaving.add_all(request, sign);
-                    for at in 0..self.queues[gang.queue].lineage.len() {
-                        let queue = self.queues[gang.queue].lineage[at];
-                        self.queues[queue].leaving.add_all(request, sign);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let Some(node) = state.node() else { return };
         self.nodes.sit(node, pod, sign);
         if !shape.ports.is_empty() {
             self.nodes.use_ports(node, &shape.ports, sign);

@@ -60,7 +60,8 @@ pub fn restore(session: &mut Session) {
 /// or was filled by others.
 pub fn withdraw(session: &mut Session) {
     for gang in promised(session) {
-        let may_run = named(session.cluster, session.policy, gang).is_ok();
+        let may_run = named(session.cluster, session.policy, gang).is_ok()
+            && session.policy.valid(session.cluster, gang).is_ok();
         let queue = session.cluster.gangs[gang].queue;
         let mut txn = Txn::begin(session.cluster);
         for pod in txn.gangs[gang].pods.clone() {

@@ -39,6 +39,21 @@ pub struct Scratch {
     why: Vec<Why>,
     scores: Vec<i64>,
     fits: Vec<bool>,
+    /// The round in which a node was last met: a node that many moves touched is asked once.
+    met: Vec<u32>,
+    round: u32,
+}
+
+impl Scratch {
+    fn begin_round(&mut self, nodes: usize) {
+        self.met.resize(nodes.max(self.met.len()), 0);
+        self.round = self.round.wrapping_add(1);
+    }
+
+    #[inline]
+    fn first_in_round(&mut self, node: NodeId) -> bool {
+        std::mem::replace(&mut self.met[usize::from(node)], self.round) != self.round
+    }
 }
 
 impl Ranking {
@@ -68,10 +83,9 @@ impl Ranking {
                     self.ask_facts(cluster, policy, shape, std::iter::once(node), scratch);
                     self.rank_one(cluster, policy, shape, node);
                 }
-                let mut last = None;
+                scratch.begin_round(self.open.len());
                 for &node in touched {
-                    // A move touches its node twice in a row.
-                    if last.replace(node) != Some(node) {
+                    if scratch.first_in_round(node) {
                         self.rank_one(cluster, policy, shape, node);
                     }
                 }

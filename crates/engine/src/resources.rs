@@ -14,6 +14,9 @@ pub const CPU: ResourceId = ResourceId(1);
 pub const MEMORY: ResourceId = ResourceId(2);
 pub const EPHEMERAL: ResourceId = ResourceId(3);
 
+/// 32 PiB: more than any node has of anything.
+const MOST: i64 = 1 << 55;
+
 /// The dimensions that this cluster has, interned as they are first seen.
 #[derive(Clone, Debug)]
 pub struct Dimensions {
@@ -58,8 +61,9 @@ impl Dimensions {
         self.names.is_empty()
     }
 
+    /// Absurd amounts are held at [`MOST`], so that sums of many stay exact.
     pub fn amount(&self, id: ResourceId, quantity: Quantity) -> i64 {
-        if id == CPU { quantity.milli_value() } else { quantity.value() }
+        if id == CPU { quantity.milli_value() } else { quantity.value() }.min(MOST)
     }
 
     /// The amount as people write it: "500m", "16Gi", "8".
@@ -164,7 +168,7 @@ impl Amounts {
         if index >= self.0.len() {
             self.0.resize(index + 1, 0);
         }
-        self.0[index] = self.0[index].saturating_add(amount);
+        self.0[index] += amount;
     }
 
     #[inline]

@@ -139,8 +139,9 @@ fn scan_nanos(cluster: &Cluster) -> f64 {
     let mut best = f64::MAX;
     for _ in 0..50 {
         best = best.min(timed(|| {
-            for (index, fit) in fits.iter_mut().enumerate() {
-                let all = (0..4).all(|column| columns[column][index] >= request[column]);
+            let [a, b, c, d] = columns;
+            for ((((fit, a), b), c), d) in fits.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                let all = (*a >= request[0]) & (*b >= request[1]) & (*c >= request[2]) & (*d >= request[3]);
                 *fit = u8::from(all);
             }
             black_box(&mut fits);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_api::{PodGroupPhase, Time};
 use rustc_hash::FxHashMap;
 
-use super::pods::{Counts, PodState};
+use super::pods::{Counts, PodState, Sum};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
 use crate::reason::Reason;
 use crate::resources::{Amounts, Sparse};
@@ -154,6 +154,15 @@ impl Gang {
         *self = Gang { waiting_at, dirty, ..known };
     }
 
+    #[inline]
+    pub(super) fn sum_mut(&mut self, sum: Sum) -> &mut Amounts {
+        match sum {
+            Sum::Held => &mut self.held,
+            Sum::Nominated => &mut self.nominated,
+            Sum::Leaving => &mut self.leaving,
+        }
+    }
+
     /// Roles bind only when the gang's own minimum leaves room for all of theirs (Volcano's rule).
     pub fn enforces_roles(&self) -> bool {
         self.minimum >= self.roles.iter().map(|role| role.minimum).sum()
@@ -272,6 +281,21 @@ impl Gangs {
         let gang = &mut self.rows[id];
         gang.counts.add(state, best_effort, sign);
         gang.roles[role].counts.add(state, best_effort, sign);
+        self.counted(id);
+    }
+
+    /// Counts a pod of the gang out of a state and into another.
+    pub(super) fn shift(&mut self, id: GangId, role: usize, from: PodState, to: PodState, best_effort: bool) {
+        let gang = &mut self.rows[id];
+        for counts in [&mut gang.counts, &mut gang.roles[role].counts] {
+            counts.add(from, best_effort, -1);
+            counts.add(to, best_effort, 1);
+        }
+        self.counted(id);
+    }
+
+    fn counted(&mut self, id: GangId) {
+        let gang = &self.rows[id];
         if !gang.dirty || gang.waits() != gang.waiting_at.is_some() {
             self.review(id);
         }

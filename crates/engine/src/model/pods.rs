@@ -46,6 +46,26 @@ impl PodState {
     }
 }
 
+/// The sum of requests in which a pod counts for its gang and queue.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Sum {
+    Held,
+    Nominated,
+    Leaving,
+}
+
+impl Sum {
+    #[inline]
+    pub(super) fn of(state: PodState) -> Option<Sum> {
+        match state {
+            PodState::Allocated(_) | PodState::Running(_) => Some(Sum::Held),
+            PodState::Nominated(_) => Some(Sum::Nominated),
+            PodState::Releasing(_) => Some(Sum::Leaving),
+            _ => None,
+        }
+    }
+}
+
 /// How many pods are in each state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {

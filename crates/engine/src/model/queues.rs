@@ -6,6 +6,7 @@ use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
 use muster_api::{DequeueStrategy, QueueState, Time};
 use rustc_hash::FxHashMap;
 
+use super::pods::Sum;
 use crate::ids::{QueueId, Table};
 use crate::resources::{Amounts, Sparse};
 
@@ -103,6 +104,15 @@ impl Queue {
             leaving: Amounts::default(),
             requested: Amounts::default(),
             awaited: Amounts::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn sum_mut(&mut self, sum: Sum) -> &mut Amounts {
+        match sum {
+            Sum::Held => &mut self.held,
+            Sum::Nominated => &mut self.nominated,
+            Sum::Leaving => &mut self.leaving,
         }
     }
 

@@ -1,9 +1,10 @@
 //! Moments without anything under way. Then the scheduler must come to rest, nothing may be forgotten, and a fresh
 //! scheduler that sees the same objects in another order must decide the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use muster_engine::Engine;
+use muster_api::Time;
+use muster_engine::{Amounts, Engine};
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
 
@@ -18,12 +19,12 @@ impl Day<'_> {
     pub(super) fn calm(&mut self) -> Result<(), String> {
         self.settle();
         let mut fresh = self.fresh();
-        let comparable = self.may_be_compared() && !fresh_is_overdue(&fresh, self.world.now);
-        let ours = self.rest()?;
-        let theirs = rest(&mut fresh, self.world.now)?;
+        let comparable = may_be_compared(&self.engine, &fresh, self.world.now);
+        self.rest()?;
+        rest(&mut fresh, self.world.now)?;
         if comparable {
             self.history.comparisons += 1;
-            agree(&ours, &theirs)?;
+            agree(&self.engine, &fresh)?;
         } else {
             self.history.not_compared += 1;
         }
@@ -37,6 +38,8 @@ impl Day<'_> {
             self.step = self.writes.last_due().map_or(self.step, |due| due.max(self.step));
             self.write_due();
         }
+        self.hear(u64::MAX);
+        self.take_promises_back();
         self.hear(u64::MAX);
         let backoffs = self.engine.cluster().gangs.iter().filter_map(|(_, gang)| gang.backoff_until);
         if let Some(last) = backoffs.max() {
@@ -54,28 +57,16 @@ impl Day<'_> {
         fresh
     }
 
-    /// Cycles until nothing is planned, each carried out; returns where that leads.
-    fn rest(&mut self) -> Result<BTreeMap<String, String>, String> {
+    /// Cycles until nothing is planned, each carried out.
+    fn rest(&mut self) -> Result<(), String> {
         for _ in 0..REST_AFTER {
-            if self.cycle()?.is_empty() {
-                return Ok(outcome(&self.engine));
+            let plan = self.cycle()?;
+            if std::env::var("DBG").is_ok() { let c = self.engine.cluster(); for b in &plan.binds { eprintln!("R {} {} {:?}", c.pods.name(b.pod), c.nodes.name[b.node], c.shapes[c.pods.shape[b.pod]].request.0); } eprintln!("R--{}", self.step); }
+            if plan.is_empty() {
+                return Ok(());
             }
         }
         Err(format!("still planning after {REST_AFTER} cycles without an event"))
-    }
-
-    /// How long something waits is remembered by a process, not by the objects: such moments can't be compared.
-    fn may_be_compared(&self) -> bool {
-        let settings = &self.engine.config().settings;
-        let now = self.world.now;
-        let past = |since: Option<muster_api::Time>, limit: i64| {
-            limit > 0 && since.is_some_and(|since| since.plus_ms(limit) <= now)
-        };
-        self.engine.cluster().gangs.iter().all(|(_, gang)| {
-            gang.gave_back.is_none()
-                && !past(gang.waiting_since, settings.traverse_head_wait_ms)
-                && !past(gang.admitted.filter(|_| gang.idle()), settings.admission_timeout_ms)
-        })
     }
 
     /// What was decided about PodGroups stands in their status.
@@ -108,24 +99,37 @@ impl Day<'_> {
     }
 }
 
-fn fresh_is_overdue(fresh: &Engine, now: muster_api::Time) -> bool {
-    let wait = fresh.config().settings.traverse_head_wait_ms;
-    let overdue = |since: muster_api::Time| wait > 0 && since.plus_ms(wait) <= now;
-    fresh.cluster().gangs.iter().any(|(_, gang)| gang.waiting_since.is_some_and(overdue))
+/// How long something waits and what it gave back is remembered by a process, not by the objects. Where that makes a
+/// difference now, the two can't be compared.
+fn may_be_compared(ours: &Engine, fresh: &Engine, now: Time) -> bool {
+    let settings = &ours.config().settings;
+    let past = |since: Option<Time>, limit: i64| limit > 0 && since.is_some_and(|since| since.plus_ms(limit) <= now);
+    let overdue = |engine: &Engine| -> BTreeSet<String> {
+        let gangs = engine.cluster().gangs.iter();
+        let waits = |since| past(since, settings.traverse_head_wait_ms);
+        let overdue = gangs.filter(|(_, gang)| gang.counts.pending > 0 && waits(gang.waiting_since));
+        overdue.map(|(_, gang)| gang.key.to_string()).collect()
+    };
+    let remembers = ours.cluster().gangs.iter().any(|(_, gang)| {
+        let expired = gang.admitted() && gang.idle() && past(gang.admitted, settings.admission_timeout_ms);
+        expired && !gang.awaited().is_empty() || gang.gave_back.is_some() && !gang.admitted()
+    });
+    !remembers && overdue(ours) == overdue(fresh)
 }
 
-fn rest(engine: &mut Engine, now: muster_api::Time) -> Result<BTreeMap<String, String>, String> {
+fn rest(engine: &mut Engine, now: Time) -> Result<(), String> {
     for _ in 0..REST_AFTER {
         let plan = engine.cycle(now);
+        if std::env::var("DBG").is_ok() { let c = engine.cluster(); for b in &plan.binds { eprintln!("F {} {} {:?}", c.pods.name(b.pod), c.nodes.name[b.node], c.shapes[c.pods.shape[b.pod]].request.0); } eprintln!("F--"); }
         invariants::check(engine, &plan).map_err(|what| format!("a fresh scheduler: {what}"))?;
         if plan.is_empty() {
-            return Ok(outcome(engine));
+            return Ok(());
         }
     }
     Err(format!("a fresh scheduler still plans after {REST_AFTER} cycles"))
 }
 
-/// Every pod's state and every gang's phase, by name.
+/// Every pod, gang and queue as a scheduler sees it, by name.
 fn outcome(engine: &Engine) -> BTreeMap<String, String> {
     let cluster = engine.cluster();
     let name = |node| &cluster.nodes.name[node];
@@ -139,30 +143,47 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
         };
         (format!("pod {}", cluster.pods.name(pod)), state)
     });
-    let gangs = cluster.gangs.iter().filter(|(_, gang)| gang.origin == Origin::Group).map(|(_, gang)| {
-        let state = format!(
-            "is {:?} in queue {}, priority {}",
-            gang.phase, cluster.queues[gang.queue].name, gang.priority
-        );
-        (format!("PodGroup {}", gang.key), state)
+    let gangs = cluster.gangs.iter().map(|(_, gang)| {
+        let (queue, priority) = (&cluster.queues[gang.queue].name, gang.priority);
+        // What has no PodGroup has no phase that anyone could see.
+        let phase = if gang.origin == Origin::Group { format!("{:?}", gang.phase) } else { "a gang".to_owned() };
+        (format!("gang {}", gang.key), format!("is {phase} in queue {queue}, priority {priority}"))
     });
-    pods.chain(gangs).collect()
+    let queues = cluster.queues.iter().filter(|(_, queue)| queue.exists).map(|(_, queue)| {
+        let list = |amounts: &Amounts| -> BTreeMap<&str, i64> {
+            amounts.iter().map(|(resource, amount)| (cluster.dimensions.name(resource), amount)).collect()
+        };
+        let (held, promised) = (list(&queue.held), list(&queue.nominated));
+        let (priority, weight, state) = (queue.priority, queue.weight, queue.state);
+        let text = format!("is {state:?}, priority {priority}, weight {weight}, holds {held:?}, is promised {promised:?}");
+        (format!("queue {}", queue.name), text)
+    });
+    pods.chain(gangs).chain(queues).collect()
 }
 
-fn agree(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Result<(), String> {
-    let names: std::collections::BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
-    let differ = names.into_iter().filter(|name| ours.get(*name) != theirs.get(*name));
+fn agree(ours: &Engine, fresh: &Engine) -> Result<(), String> {
+    let (left, right) = (outcome(ours), outcome(fresh));
+    let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let differ = names.into_iter().filter(|name| left.get(*name) != right.get(*name));
     let lines: Vec<String> = differ
         .map(|name| {
             let text = |found: Option<&String>| found.map_or("is unknown", |text| text.as_str()).to_owned();
-            format!("{name} {}; to a fresh scheduler it {}", text(ours.get(name)), text(theirs.get(name)))
+            format!("{name} {}; to a fresh scheduler it {}", text(left.get(name)), text(right.get(name)))
         })
         .collect();
     if lines.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("order of arrival matters:\n  {}", lines.join("\n  ")))
+        return Ok(());
     }
+    let waiting = |engine: &Engine| -> Vec<String> {
+        let gangs = engine.cluster().gangs.iter().filter(|(_, gang)| !gang.reasons.is_empty());
+        gangs.map(|(id, gang)| format!("  {}: {}", gang.key, engine.reasons(id).join("; "))).collect()
+    };
+    Err(format!(
+        "a fresh scheduler decides otherwise:\n  {}\nwho waits here\n{}\nand there\n{}",
+        lines.join("\n  "),
+        waiting(ours).join("\n"),
+        waiting(fresh).join("\n")
+    ))
 }
 
 /// Whoever waits knows why.

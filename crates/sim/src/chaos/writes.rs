@@ -116,7 +116,7 @@ impl Day<'_> {
     }
 
     /// A promise that the scheduler no longer holds is taken off the pod.
-    fn take_promises_back(&mut self) {
+    pub(super) fn take_promises_back(&mut self) {
         let cluster = self.engine.cluster();
         let ended = |pod: &muster_api::core::Pod| {
             let known = cluster.pods.find(&pod.metadata.key()).filter(|&id| *cluster.pods.fact[id].uid == *pod.metadata.uid);
