@@ -10,6 +10,7 @@ use crate::event::Event;
 use crate::explain;
 use crate::ids::GangId;
 use crate::model::Cluster;
+use crate::nominations;
 use crate::placement::Rankings;
 use crate::plan::Plan;
 use crate::policy::Policy;
@@ -63,6 +64,9 @@ impl Engine {
             now,
             heads: Vec::new(),
         };
+        // Before anything is decided, so that admission counts the promises that stand, and no others.
+        nominations::restore(&mut session);
+        nominations::withdraw(&mut session);
         for action in &self.config.actions {
             (action.run)(&mut session);
         }

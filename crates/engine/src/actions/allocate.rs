@@ -32,8 +32,6 @@ pub static ACTION: Action = Action {
 };
 
 fn run(session: &mut Session) {
-    nominations::restore(session);
-    nominations::withdraw(session);
     nominations::fulfil(session);
     explain_gates(session);
     let waiting = session.cluster.gangs.waiting().iter().copied();

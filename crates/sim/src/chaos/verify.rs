@@ -60,9 +60,7 @@ impl Day<'_> {
     /// Cycles until nothing is planned, each carried out.
     fn rest(&mut self) -> Result<(), String> {
         for _ in 0..REST_AFTER {
-            let plan = self.cycle()?;
-            if std::env::var("DBG").is_ok() { let c = self.engine.cluster(); for b in &plan.binds { eprintln!("R {} {} {:?}", c.pods.name(b.pod), c.nodes.name[b.node], c.shapes[c.pods.shape[b.pod]].request.0); } eprintln!("R--{}", self.step); }
-            if plan.is_empty() {
+            if self.cycle()?.is_empty() {
                 return Ok(());
             }
         }
@@ -120,7 +118,6 @@ fn may_be_compared(ours: &Engine, fresh: &Engine, now: Time) -> bool {
 fn rest(engine: &mut Engine, now: Time) -> Result<(), String> {
     for _ in 0..REST_AFTER {
         let plan = engine.cycle(now);
-        if std::env::var("DBG").is_ok() { let c = engine.cluster(); for b in &plan.binds { eprintln!("F {} {} {:?}", c.pods.name(b.pod), c.nodes.name[b.node], c.shapes[c.pods.shape[b.pod]].request.0); } eprintln!("F--"); }
         invariants::check(engine, &plan).map_err(|what| format!("a fresh scheduler: {what}"))?;
         if plan.is_empty() {
             return Ok(());
