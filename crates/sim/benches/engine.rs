@@ -6,7 +6,7 @@ use peak_alloc::PeakAlloc;
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
 fn main() {
-    // `cargo test` runs benches too, to see that they work: one round is enough for that.
+    // `cargo test --benches` runs it too, to see that it works: one round is enough for that.
     let measuring = std::env::args().any(|argument| argument == "--bench");
     let rounds = if measuring { 9 } else { 1 };
     let figures = muster_sim::bench::run(rounds, &|| Some(ALLOCATED.current_usage()), |what| {

@@ -129,7 +129,7 @@ impl<'c> Day<'c> {
 
     fn step(&mut self, step: u64) -> Result<(), String> {
         self.step = step;
-        let pause = self.dice.pick(&[(800, 1), (160, 20), (30, 120), (10, 700)]);
+        let pause = self.dice.pick(&[(900, 1), (85, 10), (13, 60), (2, 700)]);
         self.world.now = self.world.now.plus_ms(pause * 1000);
         for _ in 0..self.dice.below(6) {
             self.churn();

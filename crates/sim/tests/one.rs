@@ -3,20 +3,19 @@ use muster_sim::{World, chaos};
 #[test]
 fn one() {
     let text = r#"
-actions: "enqueue, allocate, backfill"
+actions: "allocate, backfill"
+configurations:
+- name: allocate
+  arguments: {traverseHeadWait: 30s}
 tiers:
 - plugins:
-  - name: priority
   - name: gang
-  - name: sla
-- plugins:
-  - name: drf
   - name: predicates
-  - name: proportion
-  - name: nodeorder
+  - name: binpack
 "#;
-    for seed in [196] {
-    let r = chaos::run(World::default(), &|| { let _ = text; Config::builtin() }, seed, 150, |_| {});
-    match r { Ok(h) => println!("{h}"), Err(b) => println!("{seed} {} {}", b.step, b.what) }
+    let r = chaos::run(World::default(), &|| Config::parse("b", text).ok().unwrap(), 22, 150, |_| {});
+    match r {
+        Ok(h) => println!("{h}"),
+        Err(b) => println!("{} {}", b.step, b.what.lines().next().unwrap()),
     }
 }

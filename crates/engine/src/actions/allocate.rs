@@ -207,7 +207,10 @@ fn one_shape(session: &Session, pods: &[PodId]) -> Option<crate::ids::ShapeId> {
     let cluster = &*session.cluster;
     let shape = cluster.pods.shape[*pods.first()?];
     let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape);
-    (same && !cluster.shapes[shape].uses_claims() && !cluster.terms.far_reaching(&cluster.shapes[shape].bonds)).then_some(shape)
+    (same
+        && !cluster.shapes[shape].uses_claims()
+        && !cluster.terms.far_reaching(&cluster.shapes[shape].bonds))
+    .then_some(shape)
 }
 
 fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {

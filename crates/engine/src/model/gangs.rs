@@ -185,14 +185,16 @@ impl Gang {
         self.missing(whole).total == 0
     }
 
-    /// The part of `min_resources` that its pods don't hold yet; nothing once the gang has started.
+    /// The part of `min_resources` that its pods neither hold nor were promised; nothing once the gang has started.
     pub fn awaited(&self) -> Vec<(crate::ids::ResourceId, i64)> {
         let started = self.counts.ready() > 0 && self.ready(true);
         self.min_resources
             .iter()
             .filter(|_| !started)
             .flat_map(Sparse::iter)
-            .map(|(resource, amount)| (resource, (amount - self.held.get(resource)).max(0)))
+            .map(|(resource, amount)| {
+                (resource, (amount - self.held.get(resource) - self.nominated.get(resource)).max(0))
+            })
             .filter(|&(_, amount)| amount > 0)
             .collect()
     }

@@ -41,7 +41,8 @@ impl Shape {
 
     /// Neither selects nodes nor needs volumes: any node will do that refuses nobody.
     pub fn takes_any_node(&self) -> bool {
-        let node_affinity = self.spec.affinity.as_ref().is_some_and(|affinity| affinity.node_affinity.is_some());
+        let node_affinity =
+            self.spec.affinity.as_ref().is_some_and(|affinity| affinity.node_affinity.is_some());
         self.spec.node_selector.is_empty() && !node_affinity && self.claims.is_empty()
     }
 }

@@ -22,7 +22,7 @@ impl Day<'_> {
         let comparable = may_be_compared(&self.engine, &fresh, self.world.now);
         self.rest()?;
         rest(&mut fresh, self.world.now)?;
-        if comparable {
+        if comparable && !gave_back(&self.engine, self.world.now) {
             self.history.comparisons += 1;
             agree(&self.engine, &fresh)?;
         } else {
@@ -108,11 +108,13 @@ fn may_be_compared(ours: &Engine, fresh: &Engine, now: Time) -> bool {
         let overdue = gangs.filter(|(_, gang)| gang.counts.pending > 0 && waits(gang.waiting_since));
         overdue.map(|(_, gang)| gang.key.to_string()).collect()
     };
-    let remembers = ours.cluster().gangs.iter().any(|(_, gang)| {
-        let expired = gang.admitted() && gang.idle() && past(gang.admitted, settings.admission_timeout_ms);
-        expired && !gang.awaited().is_empty() || gang.gave_back.is_some() && !gang.admitted()
-    });
+    let remembers = ours.cluster().gangs.iter().any(|(_, gang)| gang.gave_back.is_some() && !gang.admitted());
     !remembers && overdue(ours) == overdue(fresh)
+}
+
+/// Whether an admission has run out just now: only the process that gave it knows since when it ran.
+fn gave_back(engine: &Engine, now: Time) -> bool {
+    engine.cluster().gangs.iter().any(|(_, gang)| gang.gave_back == Some(now))
 }
 
 fn rest(engine: &mut Engine, now: Time) -> Result<(), String> {

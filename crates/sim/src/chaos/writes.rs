@@ -119,7 +119,10 @@ impl Day<'_> {
     pub(super) fn take_promises_back(&mut self) {
         let cluster = self.engine.cluster();
         let ended = |pod: &muster_api::core::Pod| {
-            let known = cluster.pods.find(&pod.metadata.key()).filter(|&id| *cluster.pods.fact[id].uid == *pod.metadata.uid);
+            let known = cluster
+                .pods
+                .find(&pod.metadata.key())
+                .filter(|&id| *cluster.pods.fact[id].uid == *pod.metadata.uid);
             let waits = known.is_some_and(|id| cluster.pods.state[id] == PodState::Pending);
             waits && pod.metadata.annotations.contains_key(PIPELINED_NODE)
         };

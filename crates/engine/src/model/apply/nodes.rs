@@ -1,0 +1,116 @@
+//! Nodes into the model.
+
+use muster_api::core;
+
+use super::{stale, version_of};
+use crate::ids::{NodeId, PodId, ResourceId};
+use crate::model::Cluster;
+use crate::model::nodes::Node;
+use crate::model::pods::PodState;
+use crate::resources::Sparse;
+
+impl Cluster {
+    pub(in crate::model) fn node(&mut self, object: &core::Node) {
+        let id = self.nodes.slot(&object.metadata.name);
+        let version = version_of(&object.metadata);
+        if stale(version, self.nodes.version[id]) {
+            return;
+        }
+        self.nodes.version[id] = version;
+        let condition = |kind: &str| object.status.conditions.iter().find(|condition| condition.kind == kind);
+        let images = &object.status.images;
+        let fact = Node {
+            live: true,
+            // A node that says nothing of its readiness (a hand-written manifest) is taken at its word.
+            ready: condition("Ready").is_none_or(|ready| ready.status == "True"),
+            cordoned: object.spec.unschedulable,
+            labels: object.metadata.labels.clone(),
+            taints: object.spec.taints.clone(),
+            images: images
+                .iter()
+                .flat_map(|image| image.names.iter().map(|n| (n.clone(), image.size_bytes)))
+                .collect(),
+            created: object.metadata.creation_timestamp.unwrap_or_default(),
+        };
+        let list = if object.status.allocatable.is_empty() {
+            &object.status.capacity
+        } else {
+            &object.status.allocatable
+        };
+        let allocatable = self.dimensions.sparse(list, false);
+        self.nodes.widen(self.dimensions.len());
+        let learns_images = !self.images_known && !fact.images.is_empty();
+        self.change_node(id, fact, &allocatable);
+        if learns_images {
+            self.images_known = true;
+            self.reshape();
+            self.version += 1;
+        }
+    }
+
+    pub(in crate::model) fn node_gone(&mut self, name: &str) {
+        if let Some(id) = self.nodes.find(name) {
+            self.nodes.version[id] = 0;
+            self.change_node(id, Node::default(), &Sparse::default());
+        }
+    }
+
+    pub(in crate::model) fn change_node(&mut self, id: NodeId, fact: Node, allocatable: &Sparse) {
+        let same_facts = self.nodes.fact[id] == fact;
+        if !same_facts {
+            if self.nodes.fact[id].live != fact.live {
+                self.ranks_stale = true;
+            }
+            // Pods on it count by its labels and leave only if it lets them, so they are counted anew.
+            let seated: Vec<PodId> = self.nodes.seats[id].clone();
+            for &pod in &seated {
+                self.tally(pod, self.pods.state[pod], -1);
+            }
+            let counted = self.nodes.fact[id].lets_go();
+            let counts = fact.lets_go();
+            self.count_total(id, counted, -1);
+            self.nodes.describe(id, fact);
+            self.terms.label(id, &self.nodes.fact[id].labels);
+            self.count_total(id, counts, 1);
+            for &pod in &seated {
+                self.tally(pod, self.pods.state[pod], 1);
+            }
+            if !self.nodes.fact[id].live {
+                self.forsake(&seated);
+            }
+            self.changed.push(id);
+            self.freed += 1;
+        }
+        for resource in (0..self.dimensions.len()).map(ResourceId::from) {
+            let before = self.nodes.allocatable[resource][id];
+            let amount = allocatable.get(resource).unwrap_or(0);
+            if amount != before {
+                if self.nodes.fact[id].lets_go() {
+                    self.total.add(resource, amount - before);
+                }
+                self.nodes.set_allocatable(resource, id, amount);
+                self.touched.push(id);
+                self.freed += u64::from(amount > before);
+            }
+        }
+    }
+
+    pub(in crate::model) fn count_total(&mut self, node: NodeId, counted: bool, sign: i64) {
+        if counted {
+            for resource in self.nodes.allocatable.ids() {
+                self.total.add(resource, sign * self.nodes.allocatable[resource][node]);
+            }
+        }
+    }
+
+    /// A node has left: what was promised or assumed there is pending again. Pods that run there are the
+    /// cluster's to delete.
+    pub(in crate::model) fn forsake(&mut self, seated: &[PodId]) {
+        for &pod in seated {
+            if matches!(self.pods.state[pod], PodState::Nominated(_)) {
+                self.set(pod, PodState::Pending);
+                self.stir(self.pods.gang[pod]);
+            }
+        }
+    }
+}

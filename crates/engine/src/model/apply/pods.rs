@@ -1,0 +1,218 @@
+//! Pods into the model, and what came of our binds.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use muster_api::keys::{
+    PIPELINED_NODE, PIPELINED_STATUS, RUNNING_ESTIMATE, TASK_INDEX, TASK_PRIORITY, TASK_SPEC,
+};
+use muster_api::{Time, core, parse_duration};
+
+use super::{says_false, stale, version_of};
+use crate::ids::{GangId, PodId, ShapeId};
+use crate::model::Cluster;
+use crate::model::pods::{Pod, PodState};
+use crate::model::selectors::{Tags, tags};
+
+/// The first wait after a failed bind; it doubles with each failure in a row up to [`BACKOFF_LIMIT_MS`].
+const BACKOFF_MS: i64 = 1_000;
+const BACKOFF_LIMIT_MS: i64 = 60_000;
+
+impl Cluster {
+    pub(in crate::model) fn pod(&mut self, object: &core::Pod) {
+        let meta = &object.metadata;
+        let key = meta.key();
+        let version = version_of(meta);
+        let mut known = self.pods.find(&key);
+        if let Some(id) = known {
+            let fact = &self.pods.fact[id];
+            // Versions count through all objects of a kind, so an older one under another uid is of the past too.
+            if stale(version, fact.version) {
+                return;
+            }
+            if !meta.uid.is_empty() && *fact.uid != *meta.uid {
+                self.remove_pod(id);
+                known = None;
+            }
+        }
+        let space = self.space(&meta.namespace);
+        let labels = tags(&mut self.names, &meta.labels);
+        let gang = self.gang_of(object, &key, space);
+        let queue = gang.and_then(|gang| self.picky_queue(self.gangs[gang].queue));
+        let shape = known.map(|id| self.pods.shape[id]);
+        let shape = self.shape_of(space, &labels, queue, &object.spec, shape);
+        let mut fact = self.pod_fact(object, labels, version);
+        match known {
+            Some(id) => {
+                fact.uid = self.pods.fact[id].uid.clone();
+                self.change_pod(id, object, gang, shape, fact);
+            }
+            None => {
+                fact.uid = meta.uid.as_str().into();
+                let id = self.pods.slot(&key, shape, space);
+                self.pods.fact[id] = Pod { key: self.pods.fact[id].key.clone(), ..fact };
+                let state = self.state_of(object, PodState::Pending);
+                self.pods.state[id] = state;
+                self.join(id, gang);
+                self.tally(id, state, 1);
+            }
+        }
+    }
+
+    pub(in crate::model) fn change_pod(
+        &mut self,
+        id: PodId,
+        object: &core::Pod,
+        gang: Option<GangId>,
+        shape: ShapeId,
+        fact: Pod,
+    ) {
+        let before = self.pods.state[id];
+        let after = self.state_of(object, before);
+        let key = self.pods.fact[id].key.clone();
+        let old = std::mem::replace(&mut self.pods.fact[id], Pod { key, ..fact });
+        let new = &self.pods.fact[id];
+        let moved_in_gang = (old.index, old.created, old.role, old.priority)
+            != (new.index, new.created, new.role, new.priority)
+            || old.explicit_order != new.explicit_order;
+        if gang != self.pods.gang[id] || shape != self.pods.shape[id] || moved_in_gang {
+            self.tally(id, before, -1);
+            let left = self.leave(id);
+            self.pods.shape[id] = shape;
+            self.pods.state[id] = after;
+            self.join(id, gang);
+            self.tally(id, after, 1);
+            self.disband(left);
+        } else if before != after {
+            // Finished pods no longer ask for anything.
+            let request = before.finished() != after.finished();
+            if request {
+                self.want(id, -1);
+            }
+            self.set(id, after);
+            if request {
+                self.want(id, 1);
+            }
+        }
+        if before != after {
+            self.freed += u64::from(
+                before.node().is_some() && before.node() != after.node()
+                    || matches!(after, PodState::Releasing(_)),
+            );
+            self.stir(gang);
+        }
+        if self.pods.fact[id].promised.is_some() && old.promised != self.pods.fact[id].promised {
+            self.promises.push(id);
+            self.stir(gang);
+        }
+    }
+
+    pub(in crate::model) fn pod_gone(&mut self, key: &str, uid: &str) {
+        if let Some(id) = self.pods.find(key)
+            && (uid.is_empty() || *self.pods.fact[id].uid == *uid)
+        {
+            self.remove_pod(id);
+        }
+    }
+
+    pub(in crate::model) fn remove_pod(&mut self, id: PodId) {
+        let state = self.pods.state[id];
+        self.tally(id, state, -1);
+        self.freed += u64::from(state.node().is_some());
+        let left = self.leave(id);
+        self.disband(left);
+        self.pods.remove(id);
+    }
+
+    pub(in crate::model) fn pod_fact(&mut self, object: &core::Pod, labels: Tags, version: u64) -> Pod {
+        let (meta, spec) = (&object.metadata, &object.spec);
+        let number = |key: &str| meta.annotation_or_label(key).and_then(|text| text.parse::<i32>().ok());
+        let duration = |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
+        let class = Some(&spec.priority_class_name).filter(|name| !name.is_empty());
+        let class = class.map(|name| self.names.intern(name));
+        let priority = spec.priority.unwrap_or_else(|| self.class_value(class));
+        let explicit_order = number(TASK_PRIORITY);
+        let promised = (meta.annotations.get(PIPELINED_STATUS).map(String::as_str) == Some("true"))
+            .then(|| meta.annotations.get(PIPELINED_NODE))
+            .flatten()
+            .or(object.status.nominated_node_name.as_ref());
+        Pod {
+            key: Arc::default(),
+            uid: Arc::default(),
+            version,
+            live: true,
+            priority,
+            index: number(TASK_INDEX).map_or(0, |index| index.max(0) as u32),
+            created: meta.creation_timestamp.unwrap_or_default(),
+            started: object.status.start_time,
+            estimate: duration(RUNNING_ESTIMATE)
+                .or(spec.active_deadline_seconds.map(|s| s.saturating_mul(1000))),
+            role: meta.annotation_or_label(TASK_SPEC).map(|role| self.names.intern(role)),
+            labels,
+            priority_class: class,
+            explicit_priority: spec.priority,
+            explicit_order,
+            protected: says_false(meta),
+            promised: promised.filter(|name| !name.is_empty()).map(|name| name.as_str().into()),
+        }
+    }
+
+    /// What a pod's object says of its state, seen from the state we know.
+    pub(in crate::model) fn state_of(&mut self, object: &core::Pod, before: PodState) -> PodState {
+        let leaving = object.metadata.deletion_timestamp.is_some();
+        match (object.status.phase.as_str(), object.spec.node_name.as_deref()) {
+            ("Succeeded", _) => PodState::Succeeded,
+            ("Failed", _) => PodState::Failed,
+            (_, Some(node)) if !node.is_empty() => {
+                // A node that we know only by name has no rank yet.
+                self.ranks_stale |= self.nodes.find(node).is_none();
+                let node = self.nodes.slot(node);
+                if leaving { PodState::Releasing(node) } else { PodState::Running(node) }
+            }
+            _ if leaving || !object.spec.scheduling_gates.is_empty() => PodState::Gated,
+            // An assumption ends only when the cluster confirms or refuses it, not by an older view of the pod.
+            _ => match before {
+                PodState::Allocated(_) | PodState::Nominated(_) => before,
+                _ => PodState::Pending,
+            },
+        }
+    }
+
+    /// Counts what a pod asks for, wherever it is, unless it is over.
+    pub(in crate::model) fn want(&mut self, pod: PodId, sign: i64) {
+        let (Some(gang), false) = (self.pods.gang[pod], self.pods.state[pod].finished()) else { return };
+        let request = &self.shapes[self.pods.shape[pod]].request;
+        self.gangs[gang].requested.add_all(request, sign);
+        for at in 0..self.queues[self.gangs[gang].queue].lineage.len() {
+            let queue = self.queues[self.gangs[gang].queue].lineage[at];
+            self.queues[queue].requested.add_all(request, sign);
+        }
+    }
+
+    /// The order of a gang's pods where no plugin has an opinion: place in the role, age, name.
+    pub(crate) fn pod_order(&self, a: PodId, b: PodId) -> Ordering {
+        let (a, b) = (&self.pods.fact[a], &self.pods.fact[b]);
+        (a.index, a.created).cmp(&(b.index, b.created)).then_with(|| a.key.cmp(&b.key))
+    }
+
+    pub(in crate::model) fn bind_failed(&mut self, key: &str, uid: &str, at: Time) {
+        let Some(id) = self.pods.find(key) else { return };
+        let PodState::Allocated(_) = self.pods.state[id] else { return };
+        if !uid.is_empty() && *self.pods.fact[id].uid != *uid {
+            return;
+        }
+        self.set(id, PodState::Pending);
+        self.freed += 1;
+        if let Some(gang) = self.pods.gang[id] {
+            self.stir(Some(gang));
+            let gang = &mut self.gangs[gang];
+            let wait = BACKOFF_MS.saturating_mul(1 << gang.failures.min(16)).min(BACKOFF_LIMIT_MS);
+            let until = at.plus_ms(wait);
+            // Pods of one gang fail together; that is one failure.
+            if gang.backoff_until.is_none_or(|known| known <= at) {
+                gang.failures += 1;
+                gang.backoff_until = Some(until);
+            }
+        }
+    }
+}
