@@ -1,12 +1,15 @@
 //! What is spoken for before any pod is placed: the resources of gangs that were let into the line and do not
 //! hold them yet. Counted once per cycle, and moved by each admission.
 
-use crate::ids::{GangId, QueueId, SpaceId, Table};
+use crate::ids::{GangId, NodeId, QueueId, SpaceId, Table};
 use crate::model::Cluster;
+use crate::model::pods::PodState;
 use crate::resources::Amounts;
 
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
+    /// Used on the nodes by anyone, or promised.
+    pub used: Amounts,
     /// Awaited by admitted gangs: in all, and per namespace. Per queue it is in the queues themselves, so that
     /// their order changes with each admission.
     pub cluster: Amounts,
@@ -17,7 +20,7 @@ pub struct Admission {
 
 impl Admission {
     pub fn count(cluster: &mut Cluster) -> Admission {
-        let mut admission = Admission::default();
+        let mut admission = Admission { used: used(cluster), ..Admission::default() };
         admission.elastic.grow(cluster.queues.len(), Amounts::default());
         admission.space.grow(cluster.spaces.len(), Amounts::default());
         let admitted: Vec<GangId> =
@@ -48,8 +51,10 @@ impl Admission {
     }
 
     fn count_gang(&mut self, cluster: &mut Cluster, gang: GangId, sign: i64) {
+        let gated = gated(cluster, gang);
         let gang = &cluster.gangs[gang];
         for (resource, amount) in gang.awaited() {
+            let amount = (amount - gated.get(resource)).max(0);
             self.cluster.add(resource, sign * amount);
             self.space[gang.space].add(resource, sign * amount);
             for at in 0..cluster.queues[gang.queue].lineage.len() {
@@ -65,4 +70,27 @@ impl Admission {
             cluster.queues[queue].awaited = Amounts::default();
         }
     }
+}
+
+fn used(cluster: &Cluster) -> Amounts {
+    let mut used = Amounts::default();
+    for resource in cluster.nodes.idle.ids() {
+        let on = |node| cluster.nodes.used(resource, node) + cluster.nodes.nominated[resource][node];
+        let lets_go = |node: &NodeId| cluster.nodes.fact[*node].lets_go();
+        used.add(resource, cluster.nodes.live().filter(lets_go).map(on).sum());
+    }
+    used
+}
+
+/// What pods behind scheduling gates ask for: nobody awaits it before the gates fall.
+fn gated(cluster: &Cluster, gang: GangId) -> Amounts {
+    let mut gated = Amounts::default();
+    if cluster.gangs[gang].counts.gated > 0 {
+        for &pod in &cluster.gangs[gang].pods {
+            if cluster.pods.state[pod] == PodState::Gated {
+                gated.add_all(&cluster.shapes[cluster.pods.shape[pod]].request, 1);
+            }
+        }
+    }
+    gated
 }

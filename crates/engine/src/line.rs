@@ -57,7 +57,8 @@ impl Line {
 
     /// The first gang of the first queue, whatever its queue may take.
     pub fn next_of_all(&mut self, cluster: &Cluster, policy: &Policy) -> Option<(QueueId, GangId)> {
-        let order = |a: &&mut QueueLine, b: &&mut QueueLine| policy.queue_order(cluster, a.queue, b.queue);
+        let next = |line: &QueueLine| (line.queue, *line.gangs.last().expect("empty lines are left out"));
+        let order = |a: &&mut QueueLine, b: &&mut QueueLine| policy.queue_order(cluster, next(a), next(b));
         let best = self.queues.iter_mut().filter(|line| !line.gangs.is_empty()).min_by(order)?;
         let gang = best.gangs.pop().expect("empty lines were left out");
         Some((best.queue, gang))

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use muster_api::core::NodeSelector;
 use rustc_hash::FxHashMap;
 
-use crate::ids::{GangId, NodeId, PodId, QueueId, SpaceId, Symbol, Table};
+use crate::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol, Table};
 use crate::names::Names;
 use crate::resources::{Amounts, Dimensions, Sparse};
 use gangs::Gangs;
@@ -163,9 +163,13 @@ impl Cluster {
         let gang = &mut self.gangs[gang];
         gang.sum_mut(sum).add_all(request, sign);
         let own = gang.queue;
+        let protected = gang.protected && sum != Sum::Leaving;
         for at in 0..self.queues[own].lineage.len() {
             let queue = self.queues[own].lineage[at];
             self.queues[queue].sum_mut(sum).add_all(request, sign);
+            if protected {
+                self.queues[queue].protected.add_all(request, sign);
+            }
         }
     }
 
@@ -244,7 +248,14 @@ impl Cluster {
 
     /// The queue, if it restricts its pods to groups of nodes: then they are not like other queues' pods.
     pub(crate) fn picky_queue(&self, queue: QueueId) -> Option<QueueId> {
-        self.queues[queue].lineage.iter().copied().find(|&queue| self.queues[queue].node_groups.is_some())
+        self.queues[queue].lineage.iter().copied().find(|&queue| self.queues[queue].picky())
+    }
+
+    /// Placing a pod of the shape can change what other nodes answer, so that all of them are asked for each pod.
+    pub fn far_reaching(&self, shape: ShapeId) -> bool {
+        let shape = &self.shapes[shape];
+        let limited = |queue: QueueId| self.queues[queue].group_limits.is_some();
+        self.terms.far_reaching(&shape.bonds) || shape.queue.is_some_and(limited)
     }
 
     /// How a gang is called: its role names resolved, its name shared.

@@ -2,7 +2,7 @@
 //! what was in its way has left.
 
 use crate::actions::Session;
-use crate::ids::{GangId, PodId};
+use crate::ids::{GangId, NodeId, PodId};
 use crate::line::named;
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
@@ -23,53 +23,48 @@ pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
     Missing { total, roles }
 }
 
-/// Takes up promises that an earlier run wrote on the pods, in order of priority, as far as room covers them.
+/// Takes up promises that an earlier run wrote on the pods. [`withdraw`] follows and sees which of them stand.
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
-    if cluster.promises.is_empty() {
-        return;
-    }
-    let mut pods = std::mem::take(&mut cluster.promises);
-    pods.sort_unstable();
-    pods.dedup();
-    pods.retain(|&pod| {
-        cluster.pods.state[pod] == PodState::Pending && cluster.pods.fact[pod].promised.is_some()
-    });
-    let priority = |pod: PodId| cluster.pods.gang[pod].map_or(i32::MIN, |gang| cluster.gangs[gang].priority);
-    pods.sort_by(|&a, &b| {
-        priority(b).cmp(&priority(a)).then_with(|| cluster.pods.name(a).cmp(cluster.pods.name(b)))
-    });
-    for pod in pods {
-        let promised = cluster.pods.fact[pod].promised.clone().expect("filtered");
-        let (Some(node), Some(gang)) = (cluster.nodes.find(&promised), cluster.pods.gang[pod]) else {
+    for pod in std::mem::take(&mut cluster.promises) {
+        let (PodState::Pending, Some(promised)) = (cluster.pods.state[pod], &cluster.pods.fact[pod].promised)
+        else {
             continue;
         };
-        let shape = cluster.pods.shape[pod];
-        let ranking = session.rankings.of(cluster, session.policy, shape, Room::Later);
-        if ranking.admits(cluster, session.policy, shape, node) {
-            let mut txn = Txn::begin(cluster);
-            txn.nominate(pod, node);
-            let _ = txn.commit();
-            let places = cluster.gangs[gang].counts.nominated;
-            cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
-        }
+        let (Some(node), Some(gang)) = (cluster.nodes.find(promised), cluster.pods.gang[pod]) else {
+            continue;
+        };
+        let mut txn = Txn::begin(cluster);
+        txn.nominate(pod, node);
+        let _ = txn.commit();
+        let places = cluster.gangs[gang].counts.nominated;
+        cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
     }
 }
 
 /// Ends promises that can't be kept: the gang may not run any more, its queue may not take it, or the node is unfit
-/// or was filled by others.
+/// or was filled by others. All are taken back and given again one by one in order, so that it doesn't matter when
+/// they were made.
 pub fn withdraw(session: &mut Session) {
-    for gang in promised(session) {
-        let may_run = named(session.cluster, session.policy, gang).is_ok()
-            && session.policy.valid(session.cluster, gang).is_ok();
-        let queue = session.cluster.gangs[gang].queue;
-        let mut txn = Txn::begin(session.cluster);
+    let gangs = promised(session);
+    let mut txn = Txn::begin(session.cluster);
+    let mut held: Vec<(GangId, PodId, NodeId)> = Vec::new();
+    for &gang in &gangs {
         for pod in txn.gangs[gang].pods.clone() {
-            let PodState::Nominated(node) = txn.pods.state[pod] else { continue };
-            txn.release(pod);
+            if let PodState::Nominated(node) = txn.pods.state[pod] {
+                txn.release(pod);
+                held.push((gang, pod, node));
+            }
+        }
+    }
+    // A pod that wants company stands once its company does, so those that fail get another round.
+    loop {
+        let before = held.len();
+        held.retain(|&(gang, pod, node)| {
             let shape = txn.pods.shape[pod];
-            let stands = may_run
-                && session.policy.may_take(&txn, queue, shape, Room::Later).is_ok()
+            let stands = named(&txn, session.policy, gang).is_ok()
+                && session.policy.valid(&txn, gang).is_ok()
+                && session.policy.may_take(&txn, gang, shape, Room::Later).is_ok()
                 && session.rankings.of(&txn, session.policy, shape, Room::Later).admits(
                     &txn,
                     session.policy,
@@ -79,9 +74,15 @@ pub fn withdraw(session: &mut Session) {
             if stands {
                 txn.nominate(pod, node);
             }
+            !stands
+        });
+        if held.is_empty() || held.len() == before {
+            break;
         }
-        if !txn.commit().is_empty() {
-            session.cluster.freed += 1;
+    }
+    for lost in txn.commit() {
+        session.cluster.freed += 1;
+        if let Some(gang) = session.cluster.pods.gang[lost.pod] {
             session.cluster.gangs[gang].hopeless = None;
         }
     }
@@ -102,14 +103,13 @@ fn promised(session: &Session) -> Vec<GangId> {
 /// nothing.
 pub fn fulfil(session: &mut Session) {
     for gang in promised(session) {
-        let queue = session.cluster.gangs[gang].queue;
         let mut txn = Txn::begin(session.cluster);
         for pod in txn.gangs[gang].pods.clone() {
             let PodState::Nominated(node) = txn.pods.state[pod] else { continue };
             let mark = txn.mark();
             txn.release(pod);
             let shape = txn.pods.shape[pod];
-            let fits = session.policy.may_take(&txn, queue, shape, Room::Now).is_ok()
+            let fits = session.policy.may_take(&txn, gang, shape, Room::Now).is_ok()
                 && session.rankings.of(&txn, session.policy, shape, Room::Now).admits(
                     &txn,
                     session.policy,

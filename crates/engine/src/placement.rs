@@ -65,7 +65,7 @@ impl Rankings {
 
     fn best(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> Option<NodeId> {
         let ranking = self.of(cluster, policy, shape, room);
-        if cluster.terms.far_reaching(&cluster.shapes[shape].bonds) {
+        if cluster.far_reaching(shape) {
             ranking.best_among(cluster, policy, shape)
         } else {
             ranking.best(cluster)
@@ -111,7 +111,6 @@ pub fn place(
     mut missing: Missing,
     room: Room,
 ) -> Result<(), Vec<Reason>> {
-    let queue = txn.gangs[gang].queue;
     let wanted = missing.total;
     let mut reasons: Vec<Reason> = Vec::new();
     let mut failed: Vec<ShapeId> = Vec::new();
@@ -135,7 +134,7 @@ pub fn place(
                 failed.push(shape);
                 continue;
             }
-            if let Err(reason) = policy.may_take(txn, queue, shape, room) {
+            if let Err(reason) = policy.may_take(txn, gang, shape, room) {
                 reasons.push(reason);
                 failed.push(shape);
                 continue;

@@ -96,6 +96,10 @@ pub trait Plugin: Send {
     fn queue_order(&self, _: &Cluster, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
     }
+    /// Between the next gangs of two queues that are equal otherwise.
+    fn turn_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
+        Ordering::Equal
+    }
     fn pod_order(&self, _: &Cluster, _a: PodId, _b: PodId) -> Ordering {
         Ordering::Equal
     }
@@ -116,8 +120,8 @@ pub trait Plugin: Send {
     fn overused(&self, _: &Cluster, _: QueueId) -> Option<Reason> {
         None
     }
-    /// Whether a queue may take one more pod of a shape.
-    fn may_take(&self, _: &Cluster, _: QueueId, _: ShapeId, _: Room) -> Result<(), Reason> {
+    /// Whether a gang's queue may take one more pod of a shape for it.
+    fn may_take(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
         Ok(())
     }
 
@@ -218,10 +222,12 @@ impl Policy {
         })
     }
 
-    pub fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
-        let opinions = self.asked(Question::QueueOrder);
-        first_difference(opinions.map(|plugin| plugin.queue_order(cluster, a, b))).then_with(|| {
-            let (a, b) = (&cluster.queues[a], &cluster.queues[b]);
+    /// Which queue is served first, given the gang that is next in each.
+    pub fn queue_order(&self, cluster: &Cluster, a: (QueueId, GangId), b: (QueueId, GangId)) -> Ordering {
+        let queues = self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, a.0, b.0));
+        let turns = self.asked(Question::QueueOrder).map(|plugin| plugin.turn_order(cluster, a.1, b.1));
+        first_difference(queues.chain(turns)).then_with(|| {
+            let (a, b) = (&cluster.queues[a.0], &cluster.queues[b.0]);
             a.created.cmp(&b.created).then_with(|| a.name.cmp(&b.name))
         })
     }
@@ -263,11 +269,11 @@ impl Policy {
     pub fn may_take(
         &self,
         cluster: &Cluster,
-        queue: QueueId,
+        gang: GangId,
         shape: ShapeId,
         room: Room,
     ) -> Result<(), Reason> {
-        self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_take(cluster, queue, shape, room))
+        self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_take(cluster, gang, shape, room))
     }
 
     pub fn filter(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {

@@ -69,8 +69,9 @@ pub fn validate_queue(queue: &Queue) -> Vec<Problem> {
     let meta = Meta::from(&queue.metadata);
     let spec = &queue.spec;
     problems.meta(&meta);
+    // Volcano's webhook makes 1 of 0.
     let message = format!("{} is out of range; write a number from 1 to 65535", spec.weight);
-    problems.check((1..=65_535).contains(&spec.weight), "spec.weight", message);
+    problems.check((0..=65_535).contains(&spec.weight), "spec.weight", message);
     problems.at_least("spec.priority", 0, spec.priority);
     problems.at_most_long("spec.type", NAME_LENGTH, &spec.type_);
     if let Some(parent) = spec.parent.as_deref().filter(|parent| !parent.is_empty()) {
@@ -87,7 +88,9 @@ pub fn validate_queue(queue: &Queue) -> Vec<Problem> {
     problems.amounts("spec.guarantee.resource", guarantee);
     problems.within("spec.deserved", deserved, "capability", capability);
     problems.within("spec.guarantee.resource", guarantee, "deserved", deserved);
-    for (name, amount) in guarantee.iter().filter(|(name, _)| !deserved.contains_key(*name)) {
+    // A queue that says nothing of what it deserves deserves what it is guaranteed.
+    let unnamed = |name: &&String| !deserved.is_empty() && !deserved.contains_key(*name);
+    for (name, amount) in guarantee.iter().filter(|(name, _)| unnamed(name)) {
         let message = format!("is not in deserved; add {name}: {amount} or more to spec.deserved");
         problems.add(format!("spec.guarantee.resource[{name}]"), message);
     }

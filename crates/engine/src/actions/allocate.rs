@@ -36,11 +36,19 @@ fn run(session: &mut Session) {
     explain_gates(session);
     let waiting = session.cluster.gangs.waiting().iter().copied();
     let candidates = waiting.filter(|&gang| wants_room(session, gang)).collect();
-    serve(session, candidates);
+    serve(session, candidates, Serving::All);
+}
+
+/// Which pods get their turn.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub enum Serving {
+    All,
+    /// Those that request nothing; how much their queue has used doesn't matter to them.
+    BestEffort,
 }
 
 /// Gives turns to the gangs until none of them can place anything more.
-pub fn serve(session: &mut Session, candidates: Vec<GangId>) {
+pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
     let mut ready = Vec::new();
     for gang in candidates {
         match gate(session.cluster, session.policy, gang, session.now) {
@@ -49,14 +57,21 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>) {
         }
     }
     let mut line = Line::new(session.cluster, session.policy, ready);
-    while let Some((queue, gang)) = line.next(session.cluster, session.policy) {
+    let next = |line: &mut Line, session: &mut Session| match serving {
+        Serving::All => line.next(session.cluster, session.policy),
+        Serving::BestEffort => line.next_of_all(session.cluster, session.policy),
+    };
+    while let Some((queue, gang)) = next(&mut line, session) {
         let starting = !session.cluster.gangs[gang].ready(session.policy.gangs_are_whole());
-        match turn(session, gang) {
+        match turn(session, gang, serving) {
             Ok(()) => {
                 let counts = &session.cluster.gangs[gang].counts;
                 let promised =
                     (counts.nominated > 0).then_some(Reason::Promised { places: counts.nominated });
-                let wants_more = counts.pending > 0;
+                let wants_more = match serving {
+                    Serving::All => counts.pending > 0,
+                    Serving::BestEffort => counts.pending_best_effort > 0,
+                };
                 session.cluster.gangs.explain(gang, promised.into_iter().collect());
                 if wants_more {
                     line.put_back(session.cluster, session.policy, gang);
@@ -106,10 +121,7 @@ pub fn may_try(session: &Session, id: GangId) -> bool {
 /// Remembers why a gang waits, and that only more room can help if only nodes were in the way.
 fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>) {
     let cluster = &mut *session.cluster;
-    let near = cluster.gangs[id]
-        .pods
-        .iter()
-        .all(|&pod| !cluster.terms.far_reaching(&cluster.shapes[cluster.pods.shape[pod]].bonds));
+    let near = cluster.gangs[id].pods.iter().all(|&pod| !cluster.far_reaching(cluster.pods.shape[pod]));
     let nodes_only = reasons.iter().all(|reason| matches!(reason, Reason::NoNodes { .. }));
     let freed = cluster.freed;
     cluster.gangs.explain(id, reasons);
@@ -121,7 +133,7 @@ fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>) {
 }
 
 /// Places what one visit to the gang may place, now if possible, else as promises on room that is on its way.
-fn turn(session: &mut Session, gang: GangId) -> Result<(), Vec<Reason>> {
+fn turn(session: &mut Session, gang: GangId, serving: Serving) -> Result<(), Vec<Reason>> {
     let whole = session.policy.gangs_are_whole();
     let row = &session.cluster.gangs[gang];
     let minimum = row.missing(whole);
@@ -132,7 +144,7 @@ fn turn(session: &mut Session, gang: GangId) -> Result<(), Vec<Reason>> {
     if missing.total == 0 {
         return Err(vec![Reason::Promised { places: row.counts.nominated }]);
     }
-    let pods = in_order(session, gang);
+    let pods = in_order(session, gang, serving);
     // A gang that is partly promised can't be bound by this turn; the rest is promised as well.
     let promised = minimum.total > 0 && missing != minimum;
     let rooms: &[Room] = match (promised, session.cluster.departures > 0) {
@@ -194,10 +206,13 @@ fn attempt(
 }
 
 /// The gang's pending pods in the order in which they are placed.
-pub fn in_order(session: &Session, gang: GangId) -> Vec<PodId> {
+pub fn in_order(session: &Session, gang: GangId, serving: Serving) -> Vec<PodId> {
     let cluster = &*session.cluster;
     let pending = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
     let mut pods: Vec<PodId> = cluster.gangs[gang].pods.iter().filter(pending).copied().collect();
+    if serving == Serving::BestEffort {
+        pods.retain(|&pod| cluster.shapes[cluster.pods.shape[pod]].best_effort);
+    }
     pods.sort_by(|&a, &b| session.policy.pod_order(cluster, a, b));
     pods
 }
@@ -207,10 +222,7 @@ fn one_shape(session: &Session, pods: &[PodId]) -> Option<crate::ids::ShapeId> {
     let cluster = &*session.cluster;
     let shape = cluster.pods.shape[*pods.first()?];
     let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape);
-    (same
-        && !cluster.shapes[shape].uses_claims()
-        && !cluster.terms.far_reaching(&cluster.shapes[shape].bonds))
-    .then_some(shape)
+    (same && !cluster.shapes[shape].uses_claims() && !cluster.far_reaching(shape)).then_some(shape)
 }
 
 fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {

@@ -3,7 +3,7 @@
 
 use muster_api::Time;
 
-use crate::actions::allocate::{in_order, may_try, serve};
+use crate::actions::allocate::{Serving, in_order, may_try, serve};
 use crate::actions::{Action, Session};
 use crate::ids::{GangId, PodId, QueueId};
 use crate::line::gate;
@@ -31,12 +31,15 @@ pub static ACTION: Action = Action {
 
 fn run(session: &mut Session) {
     let heads = std::mem::take(&mut session.heads);
+    let whole = session.policy.gangs_are_whole();
     let best_effort = |id: &GangId| {
-        let counts = &session.cluster.gangs[*id].counts;
-        counts.pending > 0 && counts.pending == counts.pending_best_effort && may_try(session, *id)
+        let gang = &session.cluster.gangs[*id];
+        let counts = &gang.counts;
+        let lacks_only_these = counts.pending == counts.pending_best_effort || gang.ready(whole);
+        counts.pending_best_effort > 0 && lacks_only_these && may_try(session, *id)
     };
     let candidates = session.cluster.gangs.waiting().iter().copied().filter(best_effort).collect();
-    serve(session, candidates);
+    serve(session, candidates, Serving::BestEffort);
     for (queue, head) in heads {
         fill_behind(session, queue, head);
     }
@@ -58,8 +61,8 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
         return;
     }
     let pods: Vec<(GangId, Vec<PodId>)> =
-        behind.iter().map(|&gang| (gang, in_order(session, gang))).collect();
-    let head_pods = in_order(session, head);
+        behind.iter().map(|&gang| (gang, in_order(session, gang, Serving::All))).collect();
+    let head_pods = in_order(session, head, Serving::All);
     let whole = session.policy.gangs_are_whole();
     // Promises of others stand for room that is about to be free: nobody may sit there meanwhile.
     let open = session.cluster.nominations == 0;
@@ -101,10 +104,9 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
 /// Makes the moves again now that nobody has left: promises to others and the queue's limit must hold all the same.
 fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool {
     let mark = txn.mark();
-    let queue = txn.gangs[gang].queue;
     for step in moves {
         let shape = txn.pods.shape[step.pod];
-        let allowed = policy.may_take(txn, queue, shape, Room::Now).is_ok();
+        let allowed = policy.may_take(txn, gang, shape, Room::Now).is_ok();
         txn.replay(&[*step]);
         let node = step.to.node().expect("a filler is bound");
         let over = |(resource, _)| txn.nodes.future_idle(resource, node) < 0;

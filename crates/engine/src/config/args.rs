@@ -61,8 +61,7 @@ impl<'a> Args<'a> {
 
     /// A decimal like 1.2, exactly, in millionths.
     pub fn millionths(&mut self, key: &str, default: i64) -> i64 {
-        let read = |value: &Value| i64::try_from(scalar::millionths(value)?).ok();
-        self.take(key, "a number with at most 6 digits after the point", read).unwrap_or(default)
+        self.take(key, DECIMAL, decimal).unwrap_or(default)
     }
 
     /// A span like 90s or 1h30m, or a whole number of seconds.
@@ -92,18 +91,32 @@ impl<'a> Args<'a> {
 
     /// The weights under all keys that start with the prefix, by what follows it, in the order of the names.
     pub fn prefixed(&mut self, prefix: &str) -> Vec<(String, i64)> {
+        self.take_prefixed(prefix, &weight_wanted(), weight)
+    }
+
+    /// The same with decimals, in millionths.
+    pub fn prefixed_millionths(&mut self, prefix: &str) -> Vec<(String, i64)> {
+        self.take_prefixed(prefix, DECIMAL, decimal)
+    }
+
+    fn take_prefixed(
+        &mut self,
+        prefix: &str,
+        wanted: &str,
+        read: fn(&Value) -> Option<i64>,
+    ) -> Vec<(String, i64)> {
         let named = |given: &&Given| !given.taken && given.key.name.len() > prefix.len();
         let starts = |given: &&Given| given.key.name.starts_with(prefix);
         let keys: Vec<&'a Key> =
             self.given.iter().filter(named).filter(starts).map(|given| given.key).collect();
-        let mut weights = Vec::new();
+        let mut found = Vec::new();
         for key in keys {
-            if let Some(weight) = self.take(&key.name, &weight_wanted(), weight) {
-                weights.push((key.name[prefix.len()..].to_owned(), weight));
+            if let Some(value) = self.take(&key.name, wanted, read) {
+                found.push((key.name[prefix.len()..].to_owned(), value));
             }
         }
-        weights.sort();
-        weights
+        found.sort();
+        found
     }
 
     /// A plugin's own complaint about an argument.
@@ -152,6 +165,12 @@ impl<'a> Args<'a> {
 
 fn weight(value: &Value) -> Option<i64> {
     scalar::whole(value).filter(|weight| (0..=MAX_WEIGHT).contains(weight))
+}
+
+const DECIMAL: &str = "a number with at most 6 digits after the point";
+
+fn decimal(value: &Value) -> Option<i64> {
+    i64::try_from(scalar::millionths(value)?).ok()
 }
 
 fn weight_wanted() -> String {

@@ -50,7 +50,12 @@ impl<'y> Setup<'y> {
         );
         let at = drf.hierarchy_key.map_or(drf.at, Place::from);
         let help = "remove proportion, or write enableHierarchy: false";
-        report.error(at, "enableHierarchy", message, help);
+        // As in Volcano, the order of tiers settles it where they are in different ones.
+        if drf.tier == proportion.tier {
+            report.error(at, "enableHierarchy", message, help);
+        } else {
+            report.warning(at, "enableHierarchy", message, help);
+        }
     }
 
     fn runs(&self, action: &str) -> bool {

@@ -12,6 +12,8 @@ use crate::policy::{Seat, Switches};
 pub(super) struct Chosen<'y> {
     pub entry: &'static Entry,
     pub at: Place,
+    /// Counted from 0.
+    pub tier: usize,
     pub switches: Switches,
     /// The key that turned the hierarchy on or off.
     pub hierarchy_key: Option<&'y Key>,
@@ -34,7 +36,8 @@ pub(super) fn read<'y>(root: &'y Yaml, report: &mut Report) -> (Vec<Chosen<'y>>,
     let mut chosen = Vec::new();
     let mut seats = Vec::new();
     let mut seen: Vec<(&str, u32)> = Vec::new();
-    for tier in items(root, "tiers", "write - plugins: under tiers:, once for each tier", report) {
+    let tiers = items(root, "tiers", "write - plugins: under tiers:, once for each tier", report);
+    for (place, tier) in tiers.iter().enumerate() {
         for item in plugins_of(tier, report) {
             let (reader, name) = fields(item, report);
             let Some((at, name)) = name else { continue };
@@ -58,7 +61,14 @@ pub(super) fn read<'y>(root: &'y Yaml, report: &mut Report) -> (Vec<Chosen<'y>>,
                 switches: reader.switches.clone(),
             });
             let hierarchy_key = reader.key("enableHierarchy");
-            chosen.push(Chosen { entry, at, switches: reader.switches, hierarchy_key, arguments });
+            chosen.push(Chosen {
+                entry,
+                at,
+                tier: place,
+                switches: reader.switches,
+                hierarchy_key,
+                arguments,
+            });
         }
     }
     (chosen, seats)

@@ -10,7 +10,7 @@ use crate::resources::Amounts;
 pub struct Sums {
     nodes: Vec<NodeSums>,
     gangs: Vec<(Counts, Vec<Counts>, [Amounts; 4])>,
-    queues: Vec<[Amounts; 4]>,
+    queues: Vec<[Amounts; 5]>,
     spaces: Vec<Amounts>,
     terms: Vec<(Vec<super::terms::Count>, u32)>,
     nominations: u32,
@@ -59,7 +59,8 @@ impl Cluster {
                 .queues
                 .iter()
                 .map(|(_, queue)| {
-                    [&queue.held, &queue.nominated, &queue.leaving, &queue.requested].map(Clone::clone)
+                    [&queue.held, &queue.nominated, &queue.leaving, &queue.requested, &queue.protected]
+                        .map(Clone::clone)
                 })
                 .collect(),
             spaces: self.spaces.rows().iter().map(|space| space.held.clone()).collect(),
@@ -91,6 +92,7 @@ impl Cluster {
         for id in self.queues.ids() {
             let queue = &mut fresh.queues[id];
             (queue.held, queue.nominated, queue.leaving, queue.requested) = Default::default();
+            queue.protected = Amounts::default();
         }
         fresh.spaces.rows_mut().iter_mut().for_each(|space| space.held = Amounts::default());
         fresh.nominations = 0;

@@ -41,12 +41,16 @@ pub struct Queue {
     pub children: u32,
     pub broken: Option<BrokenLine>,
     pub node_groups: Option<Box<NodeGroups>>,
+    /// `volcano.sh/nodegroup-resource-limits`: how much it may use of each group.
+    pub group_limits: Option<GroupLimits>,
     /// `volcano.sh/hierarchy` and its weights, root first.
     pub hierarchy: Vec<(Arc<str>, i64)>,
     pub held: Amounts,
     pub nominated: Amounts,
     pub leaving: Amounts,
     pub requested: Amounts,
+    /// The part of what is held and promised that belongs to gangs which can't be evicted.
+    pub protected: Amounts,
     /// Awaited by gangs that were let in, while `enqueue` lets gangs in; nothing otherwise.
     pub awaited: Amounts,
 }
@@ -65,6 +69,13 @@ pub struct NodeGroups {
     pub preferred: Vec<String>,
     pub anti_required: Vec<String>,
     pub anti_preferred: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupLimits {
+    PerGroup(Vec<(String, Sparse)>),
+    /// Nobody can read them, so nothing may be used.
+    Unreadable,
 }
 
 impl Default for Queues {
@@ -98,11 +109,13 @@ impl Queue {
             children: 0,
             broken: None,
             node_groups: None,
+            group_limits: None,
             hierarchy: Vec::new(),
             held: Amounts::default(),
             nominated: Amounts::default(),
             leaving: Amounts::default(),
             requested: Amounts::default(),
+            protected: Amounts::default(),
             awaited: Amounts::default(),
         }
     }
@@ -126,6 +139,11 @@ impl Queue {
         self.held.get(resource) + self.nominated.get(resource)
     }
 
+    /// Restricts its pods to groups of nodes.
+    pub(super) fn picky(&self) -> bool {
+        self.node_groups.is_some() || self.group_limits.is_some()
+    }
+
     /// Back to what a queue is before anyone has described it; sums stay.
     pub(super) fn forget(&mut self) {
         let blank = Queue::named(self.name.clone());
@@ -134,9 +152,10 @@ impl Queue {
             std::mem::take(&mut self.nominated),
             std::mem::take(&mut self.leaving),
             std::mem::take(&mut self.requested),
+            std::mem::take(&mut self.protected),
         );
         *self = blank;
-        (self.held, self.nominated, self.leaving, self.requested) = sums;
+        (self.held, self.nominated, self.leaving, self.requested, self.protected) = sums;
     }
 }
 

@@ -20,7 +20,7 @@ pub static ENTRY: Entry = Entry {
         Argument { name: "binpack.resources", default: "", meaning: "other resources that count, as a list" },
         Argument { name: "binpack.resources.<name>", default: "1", meaning: "weight of such a resource" },
     ],
-    differs: "An extended resource counts with weight 1 without being listed, so that GPUs are packed by default.",
+    differs: "The built-in configuration lists nvidia.com/gpu, so that GPUs are packed by default.",
     answers: &[Question::Score],
     build: |args, _| Box::new(Binpack::new(args)),
 };
@@ -43,7 +43,6 @@ impl Binpack {
         }
         named.push(("cpu".into(), args.weight("binpack.cpu", 1)));
         named.push(("memory".into(), args.weight("binpack.memory", 1)));
-        named.push(("ephemeral-storage".into(), 0));
         Binpack { weight, named, weights: RefCell::default() }
     }
 
@@ -53,7 +52,7 @@ impl Binpack {
             let id = ResourceId::from(weights.len());
             let name = cluster.dimensions.name(id);
             let known = self.named.iter().find(|(known, _)| known == name).map(|&(_, weight)| weight);
-            weights.push(if id == PODS { 0 } else { known.unwrap_or(1) });
+            weights.push(if id == PODS { 0 } else { known.unwrap_or(0) });
         }
         weights[usize::from(resource)]
     }

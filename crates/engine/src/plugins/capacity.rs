@@ -6,8 +6,9 @@ use std::cmp::Ordering;
 use super::proportion::{PerEvent, counted, real_capability, vote};
 use super::{Argument, Entry};
 use crate::admission::Admission;
-use crate::ids::{GangId, QueueId, ResourceId, ShapeId, Table};
+use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
+use crate::model::pods::PodState;
 use crate::policy::{Plugin, Question, Room, Vote};
 use crate::reason::{Lack, Limit, Reason};
 use crate::resources::{Amounts, PODS, Share};
@@ -24,7 +25,7 @@ pub static ENTRY: Entry = Entry {
         Argument {
             name: "nonPreemptibleWithinDeserved",
             default: "false",
-            meaning: "accepted; eviction is not built yet",
+            meaning: "gangs that can't be evicted (`volcano.sh/preemptable: \"false\"`) together stay within what their queue deserves",
         },
         Argument {
             name: "capacity.DynamicResourceAllocationEnable",
@@ -40,11 +41,18 @@ pub static ENTRY: Entry = Entry {
     differs: "A resource that `capability` doesn't name is unlimited, also in a hierarchy. A queue with a broken line \
               of parents, or work in a queue with children, stops only itself.",
     answers: &[Question::QueueOrder, Question::Enqueue, Question::MayTake],
-    build: |_, switches| Box::new(Capacity { tree: switches.hierarchy, limits: PerEvent::default() }),
+    build: |args, switches| {
+        Box::new(Capacity {
+            tree: switches.hierarchy,
+            protected_within_deserved: args.bool("nonPreemptibleWithinDeserved", false),
+            limits: PerEvent::default(),
+        })
+    },
 };
 
 struct Capacity {
     tree: bool,
+    protected_within_deserved: bool,
     /// The limits that hold for each queue.
     limits: PerEvent<Table<QueueId, Vec<Bound>>>,
 }
@@ -98,7 +106,29 @@ impl Capacity {
             return own;
         }
         let above = self.limit(cluster, parent, resource).min(cluster.total.get(resource));
-        own.min((above - siblings).max(0))
+        let assured = cluster.queues[queue].guarantee.get(resource).unwrap_or(0);
+        own.min((above - siblings).max(assured))
+    }
+
+    /// Gangs that can't be evicted may not borrow: they would never give it back.
+    fn keeps_to_deserved(&self, cluster: &Cluster, queue: QueueId, shape: ShapeId) -> Result<(), Reason> {
+        let lineage = &cluster.queues[queue].lineage;
+        for &queue in if self.tree { lineage } else { &lineage[..1] } {
+            let row = &cluster.queues[queue];
+            for (resource, limit) in row.deserved.iter() {
+                let want = cluster.request_of(shape, resource);
+                let used = row.protected.get(resource);
+                if want > 0 && used + want > limit {
+                    let lack = Lack { resource, want, used, limit };
+                    return Err(Reason::OverLimit {
+                        plugin: "capacity",
+                        limit: Limit::Deserved(row.name.clone()),
+                        lack,
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// How much of what it deserves a queue has. One that deserves nothing is always full.
@@ -113,6 +143,35 @@ impl Capacity {
         cluster.queues[queue].deserved.iter().all(|(resource, amount)| resource == PODS || amount == 0)
     }
 
+    /// Where the ways of two queues from the root part; the queues themselves if they aren't a tree.
+    fn parting(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> (QueueId, QueueId) {
+        if !self.tree {
+            return (a, b);
+        }
+        let (up_a, up_b) = (&cluster.queues[a].lineage, &cluster.queues[b].lineage);
+        let parting = up_a.iter().rev().zip(up_b.iter().rev()).find(|(a, b)| a != b);
+        parting.map_or((a, b), |(&a, &b)| (a, b))
+    }
+
+    /// Whether a queue would have more than it deserves after a gang's turn, its share then, and the size of the
+    /// turn. A gang's turn is taken as its missing minimum of pods like its first.
+    fn after_turn(&self, cluster: &Cluster, queue: QueueId, gang: GangId) -> (bool, Share, Share) {
+        let (row, gang) = (&cluster.queues[queue], &cluster.gangs[gang]);
+        let pending = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
+        let shape = gang.pods.iter().find(pending).map(|&pod| cluster.pods.shape[pod]);
+        let pods = i64::from(gang.missing(true).total.max(1));
+        let mut over = false;
+        let (mut share, mut size) = (Share::ZERO, Share::ZERO);
+        for (resource, deserved) in row.deserved.iter().filter(|&(resource, _)| resource != PODS) {
+            let want = shape.map_or(0, |shape| cluster.request_of(shape, resource)).saturating_mul(pods);
+            let after = row.claimed(resource).saturating_add(want);
+            over |= want > 0 && after > deserved;
+            share = share.max(Share::of(after, deserved));
+            size = size.max(Share::of(want, cluster.total.get(resource)));
+        }
+        (over, share, size)
+    }
+
     fn order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
         let priority = |queue: QueueId| cluster.queues[queue].priority;
         priority(b)
@@ -125,12 +184,16 @@ impl Capacity {
 impl Plugin for Capacity {
     /// In a tree the branches are compared where the ways from the root part.
     fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
-        if !self.tree {
-            return self.order(cluster, a, b);
-        }
-        let (up_a, up_b) = (&cluster.queues[a].lineage, &cluster.queues[b].lineage);
-        let parting = up_a.iter().rev().zip(up_b.iter().rev()).find(|(a, b)| a != b);
-        parting.map_or(Ordering::Equal, |(&a, &b)| self.order(cluster, a, b))
+        let (top_a, top_b) = self.parting(cluster, a, b);
+        let priority = |queue: QueueId| cluster.queues[queue].priority;
+        priority(b).cmp(&priority(a)).then_with(|| self.order(cluster, top_a, top_b))
+    }
+
+    /// The one that stays within what it deserves goes first, then the one with the smaller share after its turn,
+    /// then the smaller turn.
+    fn turn_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        let (top_a, top_b) = self.parting(cluster, cluster.gangs[a].queue, cluster.gangs[b].queue);
+        self.after_turn(cluster, top_a, a).cmp(&self.after_turn(cluster, top_b, b))
     }
 
     fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
@@ -149,7 +212,11 @@ impl Plugin for Capacity {
         })
     }
 
-    fn may_take(&self, cluster: &Cluster, queue: QueueId, shape: ShapeId, room: Room) -> Result<(), Reason> {
+    fn may_take(&self, cluster: &Cluster, gang: GangId, shape: ShapeId, room: Room) -> Result<(), Reason> {
+        let queue = cluster.gangs[gang].queue;
+        if self.protected_within_deserved && cluster.gangs[gang].protected {
+            self.keeps_to_deserved(cluster, queue, shape)?;
+        }
         self.with_bounds(cluster, queue, |bounds| {
             for &Bound { queue, resource, limit } in bounds {
                 let Some(want) = cluster.shapes[shape].request.get(resource) else { continue };

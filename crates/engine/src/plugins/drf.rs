@@ -9,8 +9,9 @@ use std::sync::Arc;
 use super::Entry;
 use crate::ids::{GangId, QueueId};
 use crate::model::Cluster;
+use crate::model::queues::ROOT;
 use crate::policy::{Plugin, Question};
-use crate::resources::{Amounts, Share};
+use crate::resources::{Amounts, PODS, Share};
 
 pub static ENTRY: Entry = Entry {
     name: "drf",
@@ -103,7 +104,11 @@ fn grow(cluster: &Cluster) -> Branch {
         at.used.add_amounts(&queue.held, 1);
         at.used.add_amounts(&queue.nominated, 1);
         at.used.add_amounts(&queue.awaited, 1);
-        at.saturated = queue.requested.iter().all(|(resource, asked)| queue.taken(resource) >= asked);
+        // Served in full in some resource, or in want of one of which nothing is left.
+        let spent = |resource| cluster.queues[ROOT].taken(resource) >= cluster.total.get(resource);
+        let served = |resource, asked| queue.taken(resource) > 0 && queue.taken(resource) >= asked;
+        let mut asked = queue.requested.iter().filter(|&(resource, asked)| resource != PODS && asked > 0);
+        at.saturated = asked.any(|(resource, asked)| served(resource, asked) || spent(resource));
     }
     root.settle(cluster);
     root

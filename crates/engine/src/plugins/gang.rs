@@ -21,9 +21,14 @@ pub static ENTRY: Entry = Entry {
 struct Gang;
 
 impl Plugin for Gang {
-    /// Gangs that don't run yet go before those that only grow.
+    /// Gangs that don't run yet go before those that only grow, and those that have just their minimum before those
+    /// that have more.
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
-        cluster.gangs[a].ready(true).cmp(&cluster.gangs[b].ready(true))
+        let growth = |gang: GangId| {
+            let gang = &cluster.gangs[gang];
+            (gang.ready(true), gang.counts.ready() > gang.minimum)
+        };
+        growth(a).cmp(&growth(b))
     }
 
     fn gangs_are_whole(&self) -> bool {

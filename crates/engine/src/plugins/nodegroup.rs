@@ -3,11 +3,12 @@
 use muster_api::keys::NODEGROUP_NAME;
 
 use super::{Argument, Entry};
-use crate::ids::{NodeId, ShapeId};
+use crate::ids::{NodeId, QueueId, ShapeId};
 use crate::model::Cluster;
-use crate::model::queues::NodeGroups;
+use crate::model::queues::{GroupLimits, NodeGroups};
 use crate::policy::{Plugin, Question, Reach};
 use crate::reason::Why;
+use crate::resources::{Amounts, Sparse};
 
 pub static ENTRY: Entry = Entry {
     name: "nodegroup",
@@ -24,8 +25,7 @@ pub static ENTRY: Entry = Entry {
             meaning: "preferred groups count less from first to last",
         },
     ],
-    differs: "A queue without an affinity inherits its nearest ancestor's with or without enableHierarchy. The \
-              annotation volcano.sh/nodegroup-resource-limits is not read.",
+    differs: "A queue without an affinity inherits its nearest ancestor's with or without enableHierarchy.",
     answers: &[Question::Filter, Question::Score],
     build: |args, _| {
         Box::new(NodeGroup {
@@ -52,33 +52,79 @@ impl NodeGroup {
             (Some(_), None) => false,
             (Some(rules), Some(group)) => {
                 let wanted = rules.required.contains(group) || rules.preferred.contains(group);
-                let unwanted = rules.anti_required.contains(group);
-                let open = rules.required.is_empty() && rules.preferred.is_empty();
-                (wanted || open || rules.anti_preferred.contains(group)) && !unwanted
+                wanted && !rules.anti_required.contains(group) || rules.anti_preferred.contains(group)
             }
         }
     }
 
     fn points(&self, rules: &NodeGroups, group: &String) -> i64 {
-        if rules.required.contains(group) {
-            return REQUIRED;
+        if rules.anti_preferred.contains(group) {
+            return DISLIKED;
         }
-        if let Some(place) = rules.preferred.iter().position(|preferred| preferred == group) {
-            let count = rules.preferred.len();
-            return if self.ordered { PREFERRED * (count - place) as i64 / count as i64 } else { PREFERRED };
-        }
-        if rules.anti_preferred.contains(group) { DISLIKED } else { 0 }
+        let required = if rules.required.contains(group) { REQUIRED } else { 0 };
+        let count = rules.preferred.len() as i64;
+        let place = rules.preferred.iter().position(|preferred| preferred == group);
+        let preferred = place.map_or(0, |place| {
+            if self.ordered { PREFERRED * (count - place as i64) / count } else { PREFERRED }
+        });
+        required + preferred
     }
 }
 
+/// The rules of the shape's queue, or of the nearest queue above it that has some.
 fn rules(cluster: &Cluster, shape: ShapeId) -> Option<&NodeGroups> {
-    cluster.queues[cluster.shapes[shape].queue?].node_groups.as_deref()
+    let lineage = &cluster.queues[cluster.shapes[shape].queue?].lineage;
+    lineage.iter().find_map(|&queue| cluster.queues[queue].node_groups.as_deref())
+}
+
+/// What the queue's pods use on the nodes of a group.
+fn used(cluster: &Cluster, queue: QueueId, group: &str) -> Amounts {
+    let in_group =
+        |node: NodeId| cluster.nodes.fact[node].labels.get(NODEGROUP_NAME).is_some_and(|name| name == group);
+    let mut used = Amounts::default();
+    for (_, gang) in cluster.gangs.iter().filter(|(_, gang)| gang.queue == queue) {
+        for &pod in &gang.pods {
+            if cluster.pods.state[pod].node().is_some_and(in_group) {
+                used.add_all(&cluster.shapes[cluster.pods.shape[pod]].request, 1);
+            }
+        }
+    }
+    used
+}
+
+/// Marks the nodes of groups of which the queue has used as much as it may.
+fn keep_limits(cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {
+    let Some(queue) = cluster.shapes[shape].queue else { return };
+    let full = |group: &str, limits: &Sparse| {
+        let used = used(cluster, queue, group);
+        limits.iter().any(|(resource, limit)| {
+            let want = cluster.request_of(shape, resource);
+            want > 0 && used.get(resource) + want > limit
+        })
+    };
+    let closed: Vec<&str> = match &cluster.queues[queue].group_limits {
+        None => return,
+        Some(GroupLimits::Unreadable) => return why.fill(Why::NodeGroup),
+        Some(GroupLimits::PerGroup(limits)) => limits
+            .iter()
+            .filter(|(group, limits)| full(group, limits))
+            .map(|(group, _)| group.as_str())
+            .collect(),
+    };
+    for (&node, why) in nodes.iter().zip(why).filter(|(_, why)| **why == Why::Fits) {
+        let group = cluster.nodes.fact[node].labels.get(NODEGROUP_NAME);
+        if group.is_some_and(|group| closed.contains(&group.as_str())) {
+            *why = Why::NodeGroup;
+        }
+    }
 }
 
 impl Plugin for NodeGroup {
     fn filter(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {
-        if reach != Reach::Facts {
-            return;
+        match reach {
+            Reach::Facts => {}
+            Reach::Node => return,
+            Reach::Cluster => return keep_limits(cluster, shape, nodes, why),
         }
         let rules = rules(cluster, shape);
         for (&node, why) in nodes.iter().zip(why).filter(|(_, why)| **why == Why::Fits) {

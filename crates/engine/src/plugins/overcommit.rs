@@ -4,37 +4,52 @@ use super::{Argument, Entry};
 use crate::admission::Admission;
 use crate::ids::GangId;
 use crate::model::Cluster;
-use crate::model::queues::ROOT;
 use crate::policy::{Plugin, Question, Vote};
 use crate::reason::{Lack, Limit, Reason};
 
 pub static ENTRY: Entry = Entry {
     name: "overcommit",
     summary: "admits gangs while what they await fits into the cluster times a factor",
-    arguments: &[Argument {
-        name: "overcommit-factor",
-        default: "1.2",
-        meaning: "how much of the cluster may be spoken for; less than 1 is taken as 1.2",
-    }],
+    arguments: &[
+        Argument {
+            name: "overcommit-factor",
+            default: "1.2",
+            meaning: "how much of the cluster may be spoken for; less than 1 is taken as 1.2",
+        },
+        Argument {
+            name: "overcommit-factor.<resource>",
+            default: "overcommit-factor",
+            meaning: "the same for one resource, for example overcommit-factor.nvidia.com/gpu",
+        },
+    ],
     differs: "",
     answers: &[Question::Enqueue],
     build: |args, _| {
-        let factor = args.millionths("overcommit-factor", 1_200_000);
-        Box::new(Overcommit { factor: if factor < 1_000_000 { 1_200_000 } else { factor } })
+        let sane = |factor: i64| if factor < ONE { DEFAULT } else { factor };
+        let factor = sane(args.millionths("overcommit-factor", DEFAULT));
+        let named = args.prefixed_millionths("overcommit-factor.");
+        let named = named.into_iter().map(|(name, factor)| (name, sane(factor))).collect();
+        Box::new(Overcommit { factor, named })
     },
 };
 
+const ONE: i64 = 1_000_000;
+const DEFAULT: i64 = 1_200_000;
+
+/// Factors in millionths.
 struct Overcommit {
     factor: i64,
+    named: Vec<(String, i64)>,
 }
 
 impl Plugin for Overcommit {
     fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
-        let taken = &cluster.queues[ROOT];
         for (resource, want) in cluster.gangs[gang].awaited() {
-            let limit = i128::from(cluster.total.get(resource)) * i128::from(self.factor) / 1_000_000;
+            let name = cluster.dimensions.name(resource);
+            let factor = self.named.iter().find(|(named, _)| named == name).map_or(self.factor, |&(_, f)| f);
+            let limit = i128::from(cluster.total.get(resource)) * i128::from(factor) / i128::from(ONE);
             let limit = limit.min(i128::from(i64::MAX)) as i64;
-            let used = taken.taken(resource) + admission.cluster.get(resource);
+            let used = admission.used.get(resource) + admission.cluster.get(resource);
             if want > limit - used {
                 let lack = Lack { resource, want, used, limit };
                 return Vote::Reject(Reason::NotAdmitted {

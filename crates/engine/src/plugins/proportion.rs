@@ -97,7 +97,9 @@ pub fn real_capability(cluster: &Cluster, queue: QueueId, resource: ResourceId) 
         .filter(|(id, other)| *id != queue && other.exists)
         .map(|(_, other)| other.guarantee.get(resource).unwrap_or(0))
         .sum();
-    let left = if guaranteed > 0 { (cluster.total.get(resource) - guaranteed).max(0) } else { i64::MAX };
+    let assured = own.guarantee.get(resource).unwrap_or(0);
+    let left =
+        if guaranteed > 0 { (cluster.total.get(resource) - guaranteed).max(assured) } else { i64::MAX };
     own.capability.get(resource).unwrap_or(i64::MAX).min(left)
 }
 
@@ -137,7 +139,8 @@ impl Plugin for Proportion {
         Some(Reason::OverLimit { plugin: "proportion", limit: Limit::Deserved(row.name.clone()), lack })
     }
 
-    fn may_take(&self, cluster: &Cluster, queue: QueueId, shape: ShapeId, room: Room) -> Result<(), Reason> {
+    fn may_take(&self, cluster: &Cluster, gang: GangId, shape: ShapeId, room: Room) -> Result<(), Reason> {
+        let queue = cluster.gangs[gang].queue;
         for (resource, want) in cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS)
         {
             let limit = self.deserved(cluster, queue, resource);

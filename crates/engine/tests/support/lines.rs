@@ -253,11 +253,9 @@ impl<'t> Line<'t> {
             annotations.push("volcano.sh/pipelined-status: \"true\"".into());
         }
         let mut labels = self.pairs("label");
-        if self.kind == "pod" {
-            if let Some(role) = self.get("role") {
-                write!(labels, "{}volcano.sh/task-spec: {role}", if labels.is_empty() { "" } else { ", " })
-                    .expect("a string");
-            }
+        if let Some(role) = self.get("role").filter(|_| self.kind == "pod") {
+            let comma = if labels.is_empty() { "" } else { ", " };
+            write!(labels, "{comma}volcano.sh/task-spec: {role}").expect("a string");
         }
         let leaving =
             if self.is("terminating") { format!(", deletionTimestamp: \"{born}\"") } else { String::new() };

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::Time;
-use muster_engine::{Amounts, Engine};
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
+use muster_engine::{Amounts, Engine};
 
 use super::{Day, scheduler_names};
 use crate::invariants;
@@ -101,7 +101,8 @@ impl Day<'_> {
 /// difference now, the two can't be compared.
 fn may_be_compared(ours: &Engine, fresh: &Engine, now: Time) -> bool {
     let settings = &ours.config().settings;
-    let past = |since: Option<Time>, limit: i64| limit > 0 && since.is_some_and(|since| since.plus_ms(limit) <= now);
+    let past =
+        |since: Option<Time>, limit: i64| limit > 0 && since.is_some_and(|since| since.plus_ms(limit) <= now);
     let overdue = |engine: &Engine| -> BTreeSet<String> {
         let gangs = engine.cluster().gangs.iter();
         let waits = |since| past(since, settings.traverse_head_wait_ms);
@@ -145,7 +146,8 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
     let gangs = cluster.gangs.iter().map(|(_, gang)| {
         let (queue, priority) = (&cluster.queues[gang.queue].name, gang.priority);
         // What has no PodGroup has no phase that anyone could see.
-        let phase = if gang.origin == Origin::Group { format!("{:?}", gang.phase) } else { "a gang".to_owned() };
+        let phase =
+            if gang.origin == Origin::Group { format!("{:?}", gang.phase) } else { "a gang".to_owned() };
         (format!("gang {}", gang.key), format!("is {phase} in queue {queue}, priority {priority}"))
     });
     let queues = cluster.queues.iter().filter(|(_, queue)| queue.exists).map(|(_, queue)| {
@@ -154,7 +156,9 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
         };
         let (held, promised) = (list(&queue.held), list(&queue.nominated));
         let (priority, weight, state) = (queue.priority, queue.weight, queue.state);
-        let text = format!("is {state:?}, priority {priority}, weight {weight}, holds {held:?}, is promised {promised:?}");
+        let text = format!(
+            "is {state:?}, priority {priority}, weight {weight}, holds {held:?}, is promised {promised:?}"
+        );
         (format!("queue {}", queue.name), text)
     });
     pods.chain(gangs).chain(queues).collect()

@@ -55,11 +55,12 @@ impl Wire {
                 events.push(event.clone());
             }
             // After the news that an object is gone nothing tells an old version from a new object.
-            if dice.chance(10) && !is_gone(&event) {
-                if let Some(old) = dice.one_of(&lane.told).filter(|old| can_be_told_apart(old)) {
-                    history.stale += 1;
-                    events.push(old.clone());
-                }
+            if dice.chance(10)
+                && !is_gone(&event)
+                && let Some(old) = dice.one_of(&lane.told).filter(|old| can_be_told_apart(old))
+            {
+                history.stale += 1;
+                events.push(old.clone());
             }
             lane.told.push(event);
         }

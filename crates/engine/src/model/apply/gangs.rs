@@ -93,7 +93,9 @@ impl Cluster {
             gang.created = fact.created;
             gang.uid = fact.uid.clone();
             gang.estimate = fact.estimate;
-            gang.protected = fact.protected;
+        }
+        if self.gangs[id].origin == Origin::Solo {
+            self.protect(id, self.pods.fact[pod].protected);
         }
         self.raise(id, pod);
     }
@@ -150,10 +152,14 @@ impl Cluster {
         };
         let class = Some(&spec.priority_class_name).filter(|name| !name.is_empty());
         let class = class.map(|name| self.names.intern(name));
-        let roles: Vec<(Symbol, u32)> = spec
+        let roles: Vec<(Option<Symbol>, u32)> = spec
             .min_task_member
             .iter()
-            .map(|(role, &n)| (self.names.intern(role), n.max(0) as u32))
+            .map(|(role, &n)| {
+                // The empty name is the role of pods that name none.
+                let name = Some(role).filter(|role| !role.is_empty()).map(|role| self.names.intern(role));
+                (name, n.max(0) as u32)
+            })
             .collect();
         let min_resources = spec.min_resources.as_ref().map(|list| self.dimensions.sparse(list, false));
         self.nodes.widen(self.dimensions.len());
@@ -171,14 +177,13 @@ impl Cluster {
         gang.min_resources = min_resources;
         gang.estimate = duration(RUNNING_ESTIMATE);
         gang.sla_wait = SLA_WAITING_TIME.iter().find_map(|key| duration(key));
-        gang.protected = says_false(&meta);
         for role in &mut gang.roles {
             role.minimum = 0;
         }
         for (name, minimum) in roles {
-            match gang.roles.iter_mut().find(|role| role.name == Some(name)) {
+            match gang.roles.iter_mut().find(|role| role.name == name) {
                 Some(role) => role.minimum = minimum,
-                None => gang.roles.push(Role { name: Some(name), minimum, counts: Default::default() }),
+                None => gang.roles.push(Role { name, minimum, counts: Default::default() }),
             }
         }
         // Our own view of phase and condition is newer than an echo of what we wrote, unless the object is new.
@@ -195,6 +200,7 @@ impl Cluster {
                 gang.waiting_since = condition.last_transition_time;
             }
         }
+        self.protect(id, says_false(&meta));
         self.move_gang(id, queue);
         self.prioritize(id);
         self.stir(Some(id));
@@ -210,8 +216,9 @@ impl Cluster {
         if gang.pods.is_empty() {
             self.gangs.remove(id);
         } else {
-            gang.forget();
             let space = gang.space;
+            self.protect(id, false);
+            self.gangs[id].forget();
             let queue = self.queue_of_space(space);
             self.move_gang(id, queue);
             self.prioritize(id);
@@ -234,6 +241,15 @@ impl Cluster {
         }
     }
 
+    /// Whether the gang can be evicted has been said (again).
+    fn protect(&mut self, id: GangId, protected: bool) {
+        if self.gangs[id].protected != protected {
+            self.sum_gang(id, -1);
+            self.gangs[id].protected = protected;
+            self.sum_gang(id, 1);
+        }
+    }
+
     pub(in crate::model) fn sum_gang(&mut self, id: GangId, sign: i64) {
         let gang = &self.gangs[id];
         for at in 0..self.queues[gang.queue].lineage.len() {
@@ -243,6 +259,10 @@ impl Cluster {
             queue.nominated.add_amounts(&gang.nominated, sign);
             queue.leaving.add_amounts(&gang.leaving, sign);
             queue.requested.add_amounts(&gang.requested, sign);
+            if gang.protected {
+                queue.protected.add_amounts(&gang.held, sign);
+                queue.protected.add_amounts(&gang.nominated, sign);
+            }
         }
     }
 

@@ -1,15 +1,17 @@
 //! Queues, namespaces and their quotas into the model.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_api::core::{self, Meta};
-use muster_api::keys::{HIERARCHY, HIERARCHY_WEIGHTS, QUEUE_NAME};
+use muster_api::keys::{HIERARCHY, HIERARCHY_WEIGHTS, NODEGROUP_LIMITS, QUEUE_NAME};
 use muster_api::{NodeGroupAffinity, Quantity, Queue, ResourceList};
+use serde::Deserialize;
 
 use super::{stale, version_of};
 use crate::ids::GangId;
 use crate::model::Cluster;
-use crate::model::queues::{DEFAULT, NodeGroups, ROOT};
+use crate::model::queues::{DEFAULT, GroupLimits, NodeGroups, ROOT};
 use crate::model::selectors::tags;
 
 impl Cluster {
@@ -38,8 +40,10 @@ impl Cluster {
             let (anti_required, anti_preferred) = lists(&affinity.node_group_anti_affinity);
             Box::new(NodeGroups { required, preferred, anti_required, anti_preferred })
         });
+        let limits = meta.annotations.get(NODEGROUP_LIMITS).map(|text| self.group_limits(text));
         let queue = &mut self.queues[id];
-        let regrouped = queue.node_groups != groups;
+        let regrouped = queue.node_groups != groups || queue.group_limits != limits;
+        queue.group_limits = limits;
         self.lines_stale |= !queue.exists || queue.parent != parent;
         queue.exists = true;
         queue.version = version;
@@ -60,6 +64,16 @@ impl Cluster {
         self.freed += 1;
     }
 
+    fn group_limits(&mut self, text: &str) -> GroupLimits {
+        let parsed = muster_api::yaml::parse(text)
+            .and_then(|tree| BTreeMap::<String, ResourceList>::deserialize(&tree));
+        let Ok(limits) = parsed else { return GroupLimits::Unreadable };
+        let limits =
+            limits.into_iter().map(|(group, list)| (group, self.dimensions.sparse(&list, true))).collect();
+        self.nodes.widen(self.dimensions.len());
+        GroupLimits::PerGroup(limits)
+    }
+
     pub(in crate::model) fn queue_gone(&mut self, name: &str) {
         if let Some(id) = self.queues.find(name) {
             self.queues[id].forget();
@@ -75,7 +89,7 @@ impl Cluster {
         if std::mem::take(&mut self.lines_stale) {
             self.redraw_queues();
         }
-        if self.queues.iter().any(|(_, queue)| queue.node_groups.is_some()) {
+        if self.queues.iter().any(|(_, queue)| queue.picky()) {
             self.reshape();
             self.version += 1;
         }
@@ -89,6 +103,7 @@ impl Cluster {
             queue.nominated = Default::default();
             queue.leaving = Default::default();
             queue.requested = Default::default();
+            queue.protected = Default::default();
         }
         let gangs: Vec<GangId> = self.gangs.ids().collect();
         for gang in gangs {
