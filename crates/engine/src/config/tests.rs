@@ -374,17 +374,18 @@ fn wrong_switches_are_refused() {
 }
 
 #[test]
-fn a_drf_hierarchy_and_proportion_exclude_each_other() {
-    let expected =
-        "drf with a hierarchy and proportion (line 7) each decide what a queue deserves, and they disagree";
-    let text = with_plugin("  - name: drf\n    enableHierarchy: true\n- plugins:\n  - name: proportion");
-    errors(
-        &text,
-        &format!(
-            "f:5:5: enableHierarchy: {expected}\n  help: remove proportion, or write enableHierarchy: false\n"
-        ),
-    );
+fn a_drf_hierarchy_and_proportion_exclude_each_other_within_a_tier() {
+    let complaint = |line: u32| {
+        format!(
+            "f:5:5: enableHierarchy: drf with a hierarchy and proportion (line {line}) each decide what a queue \
+             deserves, and they disagree\n  help: remove proportion, or write enableHierarchy: false\n"
+        )
+    };
+    let text = with_plugin("  - name: drf\n    enableHierarchy: true\n  - name: proportion");
+    errors(&text, &complaint(6));
     parsed(&text.replace("true", "false"));
+    let apart = with_plugin("  - name: drf\n    enableHierarchy: true\n- plugins:\n  - name: proportion");
+    assert!(shown(&parsed(&apart).warnings).contains(&complaint(7)), "a warning only: the tiers are in order");
 }
 
 #[test]
