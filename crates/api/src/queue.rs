@@ -34,9 +34,9 @@ use crate::{ResourceList, schema};
         "message": "deserved must not exceed capability",
     },
     {
-        "rule": "!has(self.guarantee) || !has(self.guarantee.resource) || \
-            self.guarantee.resource.all(r, has(self.deserved) && r in self.deserved)",
-        "message": "a resource with a guarantee needs a deserved amount",
+        "rule": "!has(self.guarantee) || !has(self.guarantee.resource) || !has(self.deserved) || \
+            self.guarantee.resource.all(r, r in self.deserved)",
+        "message": "a resource with a guarantee needs a deserved amount, if any is deserved",
     },
     {
         "rule": "!has(self.guarantee) || !has(self.guarantee.resource) || !has(self.deserved) || \

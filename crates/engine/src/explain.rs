@@ -101,18 +101,18 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
 
 fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
     let show = |amount| dimensions.show(lack.resource, amount);
-    let (want, used, most) = (show(lack.want), show(lack.used), show(lack.limit));
+    let (used, most) = (show(lack.used), show(lack.limit));
     let name = dimensions.name(lack.resource);
-    match limit {
-        Limit::Cluster => {
-            format!("the cluster has {most} {name} for admission, {used} spoken for, want {want}")
-        }
-        Limit::Capability(queue) => format!("queue {queue} may use {most} {name}, uses {used}, want {want}"),
-        Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name}, uses {used}, want {want}"),
+    let reached = match limit {
+        Limit::Cluster => format!("the cluster has {most} {name} for admission, {used} spoken for"),
+        Limit::Capability(queue) => format!("queue {queue} may use {most} {name}, uses {used}"),
+        Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name}, uses {used}"),
         Limit::Namespace(space) => {
-            format!("the resource quota of namespace {space} is {most} {name}, {used} used, want {want}")
+            format!("the resource quota of namespace {space} is {most} {name}, {used} used")
         }
-    }
+    };
+    // A queue that has all it deserves is not asked what the next gang wants.
+    if lack.want == 0 { reached } else { format!("{reached}, want {}", show(lack.want)) }
 }
 
 /// "0/5,000 nodes fit: 3,200 short of nvidia.com/gpu (want 8, best has 6), 1,800 tainted (infra)".

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{GangId, NodeId, PodId, ShapeId};
+use crate::ids::{GangId, NodeId, PodId, ShapeId, TermId};
 use crate::model::Cluster;
 use crate::model::gangs::Missing;
 use crate::policy::{Policy, Room};
@@ -63,10 +63,17 @@ impl Rankings {
         }
     }
 
-    fn best(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> Option<NodeId> {
+    fn best(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        room: Room,
+        avoid: &[(TermId, u32)],
+    ) -> Option<NodeId> {
         let ranking = self.of(cluster, policy, shape, room);
         if cluster.far_reaching(shape) {
-            ranking.best_among(cluster, policy, shape)
+            ranking.best_among(cluster, policy, shape, avoid)
         } else {
             ranking.best(cluster)
         }
@@ -100,17 +107,28 @@ impl Rankings {
     }
 }
 
+/// What is to be placed, and where.
+#[derive(Copy, Clone)]
+pub struct Wish<'w> {
+    pub gang: GangId,
+    /// In the order in which they are placed.
+    pub pods: &'w [PodId],
+    pub missing: &'w Missing,
+    pub room: Room,
+    /// Topology values where a set that wants to be together was tried in vain.
+    pub avoid: &'w [(TermId, u32)],
+}
+
 /// Places pods of the gang, in the order given, until nothing is missing. Leaves its moves in the transaction
 /// either way; on failure the reasons name what stopped the first pod of each shape.
 pub fn place(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
-    gang: GangId,
-    pods: &[PodId],
-    mut missing: Missing,
-    room: Room,
+    wish: &Wish,
 ) -> Result<(), Vec<Reason>> {
+    let &Wish { gang, pods, room, avoid, .. } = wish;
+    let mut missing = wish.missing.clone();
     let wanted = missing.total;
     let mut reasons: Vec<Reason> = Vec::new();
     let mut failed: Vec<ShapeId> = Vec::new();
@@ -139,7 +157,7 @@ pub fn place(
                 failed.push(shape);
                 continue;
             }
-            match rankings.best(txn, policy, shape, room) {
+            match rankings.best(txn, policy, shape, room, avoid) {
                 Some(node) => {
                     match room {
                         Room::Now | Room::Meanwhile => txn.allocate(pod, node),

@@ -3,7 +3,7 @@
 
 use std::ops::Not;
 
-use crate::ids::{NodeId, ResourceId, ShapeId};
+use crate::ids::{NodeId, ResourceId, ShapeId, TermId};
 use crate::model::Cluster;
 use crate::policy::{Policy, Reach, Room};
 use crate::reason::{Bar, Histogram, Shown, Why};
@@ -199,14 +199,19 @@ impl Ranking {
     }
 
     /// The best node, asking every node that has room about the pods on other nodes too.
-    pub fn best_among(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Option<NodeId> {
+    pub fn best_among(
+        &self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        avoid: &[(TermId, u32)],
+    ) -> Option<NodeId> {
         let leaves = self.tree.leaves();
-        let nodes: Vec<NodeId> = leaves
-            .iter()
-            .enumerate()
-            .filter(|(_, place)| **place != 0)
-            .map(|(node, _)| node.into())
-            .collect();
+        let fitting = leaves.iter().enumerate().filter(|(_, place)| **place != 0);
+        let avoided =
+            |node: NodeId| avoid.iter().any(|&(term, value)| cluster.terms.value(term, node) == value);
+        let nodes: Vec<NodeId> =
+            fitting.map(|(node, _)| NodeId::from(node)).filter(|&node| !avoided(node)).collect();
         let mut why = vec![Why::Fits; nodes.len()];
         policy.filter(Reach::Cluster, cluster, shape, &nodes, &mut why);
         let nodes: Vec<NodeId> =

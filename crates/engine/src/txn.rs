@@ -18,6 +18,11 @@ pub struct Move {
 #[derive(Copy, Clone, Debug)]
 pub struct Mark(usize);
 
+impl Mark {
+    /// Before the first move.
+    pub const START: Mark = Mark(0);
+}
+
 #[must_use = "dropping a transaction undoes it"]
 pub struct Txn<'c> {
     cluster: &'c mut Cluster,
@@ -102,6 +107,6 @@ impl<'c> Txn<'c> {
 
 impl Drop for Txn<'_> {
     fn drop(&mut self) {
-        self.rewind(Mark(0));
+        self.rewind(Mark::START);
     }
 }

@@ -177,7 +177,8 @@ impl World {
         let status = group.status.get_or_insert_default();
         status.phase = phase;
         if let Some(condition) = condition {
-            status.conditions.retain(|known| known.kind != condition.kind);
+            // A gang is scheduled or it isn't; the word of yesterday goes.
+            status.conditions.retain(|known| !["Scheduled", "Unschedulable"].contains(&known.kind.as_str()));
             status.conditions.push(condition);
         }
         group.metadata.resource_version = version;

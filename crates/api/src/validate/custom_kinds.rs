@@ -219,11 +219,13 @@ spec:
 metadata: {name: team, annotations: {volcano.sh/hierarchy: root/eng, volcano.sh/hierarchy-weights: 1/2.5}}
 spec: {parent: root, capability: {cpu: 8}, deserved: {cpu: 4, memory: 1Gi}, guarantee: {resource: {cpu: 2}}}";
         assert_eq!(problems(good, validate_queue), [""; 0]);
+        let lean = "{metadata: {name: team}, spec: {weight: 0, guarantee: {resource: {cpu: 2}}}}";
+        assert_eq!(problems(lean, validate_queue), [""; 0]);
         let bad = "
 metadata: {name: team, annotations: {volcano.sh/hierarchy: root/eng/a, volcano.sh/hierarchy-weights: 1/0}}
 spec:
   parent: team
-  weight: 0
+  weight: -1
   priority: -1
   capability: {cpu: 4}
   deserved: {cpu: 8, gpu: -1}
@@ -231,7 +233,7 @@ spec:
         assert_eq!(
             problems(bad, validate_queue),
             [
-                "spec.weight: 0 is out of range; write a number from 1 to 65535",
+                "spec.weight: -1 is out of range; write a number from 1 to 65535",
                 "spec.priority: -1 is too small; write 0 or more",
                 "spec.parent: is the queue itself; name another queue or leave it out",
                 "spec.deserved[gpu]: -1 is negative; write 0 or more",

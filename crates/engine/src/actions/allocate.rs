@@ -2,16 +2,16 @@
 //! of it or nothing, or one pod above it.
 
 use crate::actions::{Action, Session};
-use crate::ids::{GangId, PodId};
+use crate::ids::{GangId, PodId, TermId};
 use crate::line::{Line, blocks, gate, overdue};
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations;
-use crate::placement::place;
+use crate::placement::{Rankings, Wish, place};
 use crate::plugins::Argument;
-use crate::policy::Room;
+use crate::policy::{Policy, Room};
 use crate::reason::Reason;
-use crate::txn::Txn;
+use crate::txn::{Mark, Txn};
 
 pub static ACTION: Action = Action {
     name: "allocate",
@@ -177,17 +177,11 @@ fn attempt(
         return Err(vec![reason]);
     }
     let mut txn = Txn::begin(session.cluster);
-    let start = txn.mark();
-    let mut result = place(&mut txn, session.policy, session.rankings, gang, pods, missing.clone(), room);
+    let wish = Wish { gang, pods, missing, room, avoid: &[] };
+    let mut result = place(&mut txn, session.policy, session.rankings, &wish);
     if result.is_err() && single.is_none() && missing.total > 1 {
-        // Small pods may have taken the room of large ones: try once more, large ones first.
-        txn.rewind(start);
-        let large_first = by_size(&txn, pods);
-        if place(&mut txn, session.policy, session.rankings, gang, &large_first, missing.clone(), room)
-            .is_ok()
-        {
-            result = Ok(());
-        }
+        let found = try_otherwise(&mut txn, session.policy, session.rankings, &wish);
+        result = if found { Ok(()) } else { result };
     }
     match result {
         Ok(()) => {
@@ -203,6 +197,37 @@ fn attempt(
             Err(reasons)
         }
     }
+}
+
+/// How many places a set that wants to be together is tried in.
+const TOGETHER_TRIES: usize = 16;
+
+/// A gang of several shapes, or with rules between its pods, may fit in another way than the first that was tried.
+fn try_otherwise(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish) -> bool {
+    let start = Mark::START;
+    // The best place for the first of a set that wants to be together may be too small for the rest.
+    let mut avoid: Vec<(TermId, u32)> = Vec::new();
+    while let Some(found) = first_together(txn, wish.pods).filter(|_| avoid.len() < TOGETHER_TRIES) {
+        avoid.push(found);
+        txn.rewind(start);
+        if place(txn, policy, rankings, &Wish { avoid: &avoid, ..*wish }).is_ok() {
+            return true;
+        }
+    }
+    // Small pods may have taken the room of large ones.
+    txn.rewind(start);
+    let large_first = by_size(txn, wish.pods);
+    place(txn, policy, rankings, &Wish { pods: &large_first, ..*wish }).is_ok()
+}
+
+/// Where the trial put the first of a set that wants to be together.
+fn first_together(txn: &Txn, pods: &[PodId]) -> Option<(TermId, u32)> {
+    pods.iter().find_map(|&pod| {
+        let bonds = &txn.shapes[txn.pods.shape[pod]].bonds;
+        let term = *bonds.affinity.first().filter(|_| bonds.affine_to_itself)?;
+        let value = txn.terms.value(term, txn.pods.state[pod].node()?);
+        (value != 0).then_some((term, value))
+    })
 }
 
 /// The gang's pending pods in the order in which they are placed.

@@ -11,7 +11,7 @@ use crate::model::Cluster;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
-use crate::placement::{Rankings, place};
+use crate::placement::{Rankings, Wish, place};
 use crate::plugins::Argument;
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
@@ -86,8 +86,9 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
             Missing { total: 0, roles } => Missing::one(roles.len()),
             missing => missing,
         };
+        let wish = Wish { gang: *gang, pods, missing: &missing, room, avoid: &[] };
         let mark = txn.mark();
-        match place(&mut txn, session.policy, session.rankings, *gang, pods, missing, room) {
+        match place(&mut txn, session.policy, session.rankings, &wish) {
             Ok(()) => filled.push((*gang, txn.since(mark))),
             Err(_) => txn.rewind(mark),
         }
@@ -135,7 +136,8 @@ fn reserve(
             txn.evict(pod);
         }
         let missing = not_promised(&txn.gangs[head], policy.gangs_are_whole());
-        let placed = place(txn, policy, rankings, head, pods, missing, Room::Later).is_ok();
+        let wish = Wish { gang: head, pods, missing: &missing, room: Room::Later, avoid: &[] };
+        let placed = place(txn, policy, rankings, &wish).is_ok();
         if !placed {
             txn.rewind(mark);
         }

@@ -385,7 +385,10 @@ fn a_drf_hierarchy_and_proportion_exclude_each_other_within_a_tier() {
     errors(&text, &complaint(6));
     parsed(&text.replace("true", "false"));
     let apart = with_plugin("  - name: drf\n    enableHierarchy: true\n- plugins:\n  - name: proportion");
-    assert!(shown(&parsed(&apart).warnings).contains(&complaint(7)), "a warning only: the tiers are in order");
+    assert!(
+        shown(&parsed(&apart).warnings).contains(&complaint(7)),
+        "a warning only: the tiers are in order"
+    );
 }
 
 #[test]

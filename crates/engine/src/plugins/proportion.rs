@@ -131,7 +131,7 @@ impl Plugin for Proportion {
                 return None;
             }
             if limit > 0 {
-                let lack = Lack { resource, want: 1, used, limit };
+                let lack = Lack { resource, want: 0, used, limit };
                 reached.get_or_insert(lack);
             }
         }
