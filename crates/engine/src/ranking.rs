@@ -132,16 +132,17 @@ impl Ranking {
         scratch.nodes.extend(fitting.map(|(node, _)| NodeId::from(node)));
         let nodes = &scratch.nodes;
         scratch.why.clear();
-        scratch.why.resize(nodes.len(), Why::Fits);
+        scratch.why.resize(if cluster.shapes[shape].ports.is_empty() { 0 } else { nodes.len() }, Why::Fits);
         policy.filter(Reach::Node, cluster, shape, nodes, &mut scratch.why);
         scratch.scores.clear();
         scratch.scores.extend(nodes.iter().map(|&node| i64::from(self.points[usize::from(node)])));
         policy.score(Reach::Node, cluster, shape, nodes, &mut scratch.scores);
         self.tree.clear(scratch.fits.len());
-        for ((&node, why), &score) in nodes.iter().zip(&scratch.why).zip(&scratch.scores) {
-            if *why == Why::Fits {
-                self.tree.put(node.into(), place(score, cluster.nodes.rank[node]));
-            }
+        for (&node, &score) in nodes.iter().zip(&scratch.scores) {
+            self.tree.put(node.into(), place(score, cluster.nodes.rank[node]));
+        }
+        for (&node, _) in nodes.iter().zip(&scratch.why).filter(|(_, why)| **why != Why::Fits) {
+            self.tree.put(node.into(), 0);
         }
         self.tree.play();
     }

@@ -182,7 +182,9 @@ impl Gang {
 
     /// Runs with its minimum: nothing is missing.
     pub fn ready(&self, whole: bool) -> bool {
-        self.missing(whole).total == 0
+        let minimum = if whole { self.minimum } else { 1 };
+        let filled = |role: &Role| role.counts.ready() >= role.minimum;
+        self.counts.ready() >= minimum && (!whole || !self.enforces_roles() || self.roles.iter().all(filled))
     }
 
     /// The part of `min_resources` that its pods neither hold nor were promised; nothing once the gang has started.

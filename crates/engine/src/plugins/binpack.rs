@@ -1,6 +1,6 @@
 //! Prefers nodes that are fuller with the pod on them, so that others stay whole.
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 
 use super::{Argument, Entry};
 use crate::config::Args;
@@ -8,7 +8,6 @@ use crate::ids::{NodeId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
 use crate::policy::{Plugin, Question, Reach};
-use crate::resources::PODS;
 
 pub static ENTRY: Entry = Entry {
     name: "binpack",
@@ -46,15 +45,16 @@ impl Binpack {
         Binpack { weight, named, weights: RefCell::default() }
     }
 
-    fn weigh(&self, cluster: &Cluster, resource: ResourceId) -> i64 {
-        let mut weights = self.weights.borrow_mut();
-        while weights.len() < cluster.dimensions.len() {
-            let id = ResourceId::from(weights.len());
-            let name = cluster.dimensions.name(id);
-            let known = self.named.iter().find(|(known, _)| known == name).map(|&(_, weight)| weight);
-            weights.push(if id == PODS { 0 } else { known.unwrap_or(0) });
+    fn weights(&self, cluster: &Cluster) -> Ref<'_, Vec<i64>> {
+        if self.weights.borrow().len() < cluster.dimensions.len() {
+            let mut weights = self.weights.borrow_mut();
+            while weights.len() < cluster.dimensions.len() {
+                let name = cluster.dimensions.name(ResourceId::from(weights.len()));
+                let known = self.named.iter().find(|(known, _)| known == name);
+                weights.push(known.map_or(0, |&(_, weight)| weight));
+            }
         }
-        weights[usize::from(resource)]
+        self.weights.borrow()
     }
 }
 
@@ -64,16 +64,18 @@ impl Plugin for Binpack {
             return;
         }
         let request = &cluster.shapes[shape].request;
-        let sum: i64 = request.iter().map(|(resource, _)| self.weigh(cluster, resource)).sum();
+        let weights = self.weights(cluster);
+        let sum: i64 = request.iter().map(|(resource, _)| weights[usize::from(resource)]).sum();
         if sum == 0 {
             return;
         }
+        // One division for all resources and nodes.
+        let unit = ((100_000 * self.weight) << 12) / sum;
         for (resource, want) in request.iter() {
-            let weight = self.weigh(cluster, resource);
-            if weight == 0 {
+            let factor = (unit * weights[usize::from(resource)]) >> 12;
+            if factor == 0 {
                 continue;
             }
-            let factor = 100_000 * self.weight * weight / sum;
             let (allocatable, idle) = (&cluster.nodes.allocatable[resource], &cluster.nodes.idle[resource]);
             let reciprocal = &cluster.nodes.reciprocal[resource];
             for (&node, score) in nodes.iter().zip(scores.iter_mut()) {

@@ -13,12 +13,14 @@ use crate::model::gangs::{Gang, Origin, Role};
 use crate::model::queues::DEFAULT;
 
 impl Cluster {
-    /// The gang that a pod names, made if it isn't there; none for pods of other schedulers.
+    /// The gang that a pod names, made if it isn't there; none for pods of other schedulers. `known` is the gang that
+    /// the pod has been in.
     pub(in crate::model) fn gang_of(
         &mut self,
         object: &core::Pod,
         key: &str,
         space: SpaceId,
+        known: Option<GangId>,
     ) -> Option<GangId> {
         if !self.scheduler_names.contains(&object.spec.scheduler_name) {
             return None;
@@ -26,22 +28,25 @@ impl Cluster {
         let meta = &object.metadata;
         let named =
             GROUP_NAME.iter().find_map(|key| meta.annotation_or_label(key)).filter(|name| !name.is_empty());
-        let (lookup, origin) = match named {
-            Some(name) => (format!("{}/{name}", meta.namespace), Origin::Missing),
-            // A pod may have the name of a PodGroup that it isn't in.
-            None => ([key, "#"].concat(), Origin::Solo),
-        };
+        let origin = if named.is_some() { Origin::Missing } else { Origin::Solo };
         let queue = meta.annotations.get(QUEUE_NAME).filter(|_| origin == Origin::Solo);
         let names_queue = queue.is_some();
         let queue = match queue {
             Some(name) => self.queues.slot(name),
             None => self.queue_of_space(space),
         };
+        if let Some(gang) = known.filter(|&gang| origin == Origin::Solo && self.gangs[gang].origin == origin)
+        {
+            self.gangs[gang].names_queue = names_queue;
+            self.move_gang(gang, queue);
+            return Some(gang);
+        }
+        let lookup = match named {
+            Some(name) => [&meta.namespace, "/", name].concat(),
+            // A pod may have the name of a PodGroup that it isn't in.
+            None => [key, "#"].concat(),
+        };
         if let Some(gang) = self.gangs.find(&lookup) {
-            if origin == Origin::Solo {
-                self.gangs[gang].names_queue = names_queue;
-                self.move_gang(gang, queue);
-            }
             return Some(gang);
         }
         let shown = lookup.trim_end_matches('#');

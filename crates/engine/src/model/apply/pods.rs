@@ -35,9 +35,12 @@ impl Cluster {
                 known = None;
             }
         }
-        let space = self.space(&meta.namespace);
+        let space = match known {
+            Some(id) => self.pods.space[id],
+            None => self.space(&meta.namespace),
+        };
         let labels = tags(&mut self.names, &meta.labels);
-        let gang = self.gang_of(object, &key, space);
+        let gang = self.gang_of(object, &key, space, known.and_then(|id| self.pods.gang[id]));
         let queue = gang.and_then(|gang| self.picky_queue(self.gangs[gang].queue));
         let shape = known.map(|id| self.pods.shape[id]);
         let shape = self.shape_of(space, &labels, queue, &object.spec, shape);
