@@ -22,19 +22,12 @@ pub struct Engine {
     rankings: Rankings,
     /// After a cycle that decided nothing: the generation then, and when time alone will change something.
     rests: Option<(u64, Option<Time>)>,
-    cycles: u64,
 }
 
 impl Engine {
     /// Pods whose `schedulerName` is one of these are ours; others only use room.
     pub fn new(config: Config, scheduler_names: Vec<String>) -> Engine {
-        Engine {
-            cluster: Cluster::new(scheduler_names),
-            config,
-            rankings: Rankings::default(),
-            rests: None,
-            cycles: 0,
-        }
+        Engine { cluster: Cluster::new(scheduler_names), config, rankings: Rankings::default(), rests: None }
     }
 
     /// Takes in what happened.
@@ -50,7 +43,6 @@ impl Engine {
         {
             return Plan { wake, ..Plan::default() };
         }
-        self.cycles += 1;
         self.cluster.settle();
         self.rankings.begin_cycle();
         let mut plan = Plan::default();
@@ -98,9 +90,6 @@ impl Engine {
                 plan.wake_at(time);
             }
         }
-        if let Some(time) = self.config.policy.next_change(&self.cluster, now) {
-            plan.wake_at(time);
-        }
     }
 
     pub fn cluster(&self) -> &Cluster {
@@ -113,11 +102,6 @@ impl Engine {
 
     pub fn config(&self) -> &Config {
         &self.config
-    }
-
-    /// Cycles that had something to look at.
-    pub fn cycles(&self) -> u64 {
-        self.cycles
     }
 
     /// The reasons for which a gang waits, in words.

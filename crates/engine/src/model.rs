@@ -257,9 +257,4 @@ impl Cluster {
         let limited = |queue: QueueId| self.queues[queue].group_limits.is_some();
         self.terms.far_reaching(&shape.bonds) || shape.queue.is_some_and(limited)
     }
-
-    /// How a gang is called: its role names resolved, its name shared.
-    pub fn gang_name(&self, gang: GangId) -> &Arc<str> {
-        &self.gangs[gang].key
-    }
 }

@@ -3,8 +3,6 @@
 
 use std::cmp::Ordering;
 
-use muster_api::Time;
-
 use crate::admission::Admission;
 use crate::ids::{GangId, NodeId, PodId, QueueId, ShapeId};
 use crate::model::Cluster;
@@ -140,10 +138,6 @@ pub trait Plugin: Send {
     // Reports.
     /// The queue's fair share and what it has of it, as this plugin sees them.
     fn deserves(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
-        None
-    }
-    /// When time alone will change an answer.
-    fn next_change(&self, _: &Cluster, _now: Time) -> Option<Time> {
         None
     }
 }
@@ -302,10 +296,6 @@ impl Policy {
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
         self.seats.iter().find_map(|seat| seat.plugin.deserves(cluster, queue))
-    }
-
-    pub fn next_change(&self, cluster: &Cluster, now: Time) -> Option<Time> {
-        self.seats.iter().filter_map(|seat| seat.plugin.next_change(cluster, now)).min()
     }
 }
 

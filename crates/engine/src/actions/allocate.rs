@@ -78,7 +78,7 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
                 }
             }
             Err(reasons) => {
-                waits(session, gang, reasons);
+                waits(session, gang, reasons, starting);
                 if starting && blocks(session.cluster, session.settings, gang, session.now) {
                     let head = session.cluster.gangs[gang].key.clone();
                     let since = overdue(session.cluster, session.settings, gang, session.now);
@@ -119,7 +119,7 @@ pub fn may_try(session: &Session, id: GangId) -> bool {
 }
 
 /// Remembers why a gang waits, and that only more room can help if only nodes were in the way.
-fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>) {
+fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>, starting: bool) {
     let cluster = &mut *session.cluster;
     let near = cluster.gangs[id].pods.iter().all(|&pod| !cluster.far_reaching(cluster.pods.shape[pod]));
     let nodes_only = reasons.iter().all(|reason| matches!(reason, Reason::NoNodes { .. }));
@@ -127,7 +127,9 @@ fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>) {
     cluster.gangs.explain(id, reasons);
     let heads = blocks(cluster, session.settings, id, session.now);
     let gang = &mut cluster.gangs[id];
-    gang.waiting_since.get_or_insert(session.now);
+    if starting {
+        gang.waiting_since.get_or_insert(session.now);
+    }
     // The head of a line must be met again, or those behind it would pass.
     gang.hopeless = (near && nodes_only && !heads).then_some(freed);
 }

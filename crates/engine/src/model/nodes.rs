@@ -7,7 +7,6 @@ use muster_api::core::{Labels, Port, Taint};
 use rustc_hash::FxHashMap;
 
 use crate::ids::{NodeId, PodId, ResourceId, Table};
-use crate::resources::PODS;
 
 /// One column of nodes per resource.
 pub type Columns = Table<ResourceId, Table<NodeId, i64>>;
@@ -192,11 +191,6 @@ impl Nodes {
                 && used.protocol == want.protocol
                 && (used.host_ip == want.host_ip || any(&used.host_ip) || any(&want.host_ip))
         })
-    }
-
-    /// How many pods a live node may hold, for people.
-    pub fn pod_limit(&self, node: NodeId) -> i64 {
-        self.allocatable[PODS][node]
     }
 }
 
