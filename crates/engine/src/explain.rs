@@ -117,6 +117,9 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
 
 /// "0/5,000 nodes fit: 3,200 short of nvidia.com/gpu (want 8, best has 6), 1,800 tainted (infra)".
 pub fn histogram_text(histogram: &Histogram, dimensions: &Dimensions) -> String {
+    if histogram.nodes == 0 {
+        return "the cluster has no nodes".to_owned();
+    }
     let bars: Vec<String> = histogram
         .bars
         .iter()

@@ -235,6 +235,24 @@ impl Ranking {
         why[0] == Why::Fits
     }
 
+    /// Whether so many pods of the shape would fit if the cluster were empty.
+    pub fn could_hold(&self, cluster: &Cluster, shape: ShapeId, pods: u32) -> bool {
+        let request = &cluster.shapes[shape].request;
+        let holds = |node: usize| {
+            let fits =
+                |(resource, want): (ResourceId, i64)| cluster.nodes.allocatable[resource].rows()[node] / want;
+            request.iter().map(fits).min().unwrap_or(0)
+        };
+        let mut left = i64::from(pods);
+        for (node, _) in self.open.iter().enumerate().filter(|(_, open)| **open) {
+            left -= holds(node);
+            if left <= 0 {
+                return true;
+            }
+        }
+        left <= 0
+    }
+
     /// Why each node does or doesn't do, as of now.
     pub fn histogram(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Histogram {
         // By rank, so that equally common causes are named in the same order whichever node came first.

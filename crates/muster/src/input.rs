@@ -16,7 +16,7 @@ use crate::failure::Failure;
 #[derive(clap::Args, Clone, Debug)]
 pub struct InputArgs {
     /// A manifest file, a folder of them, or - for standard input; may be given several times
-    #[arg(short = 'f', long = "filename", required = true, value_name = "FILE|DIR|-")]
+    #[arg(short = 'f', long = "filename", value_name = "FILE|DIR|-")]
     pub files: Vec<String>,
     /// The scheduler's configuration, in Volcano's format [default: built in]
     #[arg(long, value_name = "FILE")]
@@ -35,6 +35,15 @@ pub struct Loaded {
 impl InputArgs {
     /// Reads everything; all problems of all files are reported at once.
     pub fn load(&self, now: Time) -> Result<Loaded, Failure> {
+        if self.files.is_empty() {
+            let help = "no manifests: name a file or folder with -f, or -f - for standard input";
+            return Err(Failure::Input(vec![help.to_owned()]));
+        }
+        self.load_any(now)
+    }
+
+    /// The same where no manifests at all are fine too.
+    pub fn load_any(&self, now: Time) -> Result<Loaded, Failure> {
         let mut problems = Vec::new();
         let mut reader = Reader { world: World::at(now), ..Reader::default() };
         for name in &self.files {
@@ -63,12 +72,29 @@ impl InputArgs {
     }
 }
 
+/// What is read, as it is spelt.
+const KINDS: [&str; 11] = [
+    "HyperNode",
+    "Namespace",
+    "Node",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "PodDisruptionBudget",
+    "PodGroup",
+    "PriorityClass",
+    "Queue",
+    "ResourceQuota",
+];
+
 #[derive(Default)]
 struct Reader {
     world: World,
     counts: BTreeMap<&'static str, usize>,
     skipped: BTreeMap<String, usize>,
     seen: HashMap<(&'static str, String), String>,
+    /// Worth a word, but no error.
+    remarks: Vec<String>,
 }
 
 impl Reader {
@@ -101,7 +127,13 @@ impl Reader {
     fn read_stream(&mut self, name: &str, input: impl std::io::BufRead, problems: &mut Vec<String>) {
         read(name, input, &mut |found| match found {
             Found::Error(error) => problems.push(error.to_string()),
-            Found::Skipped { kind, .. } => *self.skipped.entry(kind).or_default() += 1,
+            Found::Skipped { kind, line } => {
+                match KINDS.iter().find(|known| known.eq_ignore_ascii_case(&kind)) {
+                    Some(known) => problems
+                        .push(format!("{name}:{line}: there is no kind {kind}: did you mean {known}?")),
+                    None => *self.skipped.entry(kind).or_default() += 1,
+                }
+            }
             Found::Object { object, line, problems: found } => {
                 for problem in &found {
                     let what = format!("{} {}", object.kind(), object.key());
@@ -126,6 +158,7 @@ impl Reader {
             return;
         }
         *self.counts.entry(kind).or_default() += 1;
+        self.remarks.extend(remark(&object).map(|remark| format!("{here}: {remark}")));
         self.world.insert(object);
     }
 
@@ -139,21 +172,36 @@ impl Reader {
         let unused = unused.map(|(kind, what)| {
             format!("{kind} objects are checked but have no effect yet: {what} is not built")
         });
-        skipped.chain(unused).collect()
+        self.remarks.iter().cloned().chain(skipped).chain(unused).collect()
     }
 }
 
-/// The manifests of a folder and those below it, in order of their names.
+/// What is allowed but hardly meant.
+fn remark(object: &Object) -> Option<String> {
+    let Object::PodGroup(group) = object else { return None };
+    let roles: i32 = group.spec.min_task_member.values().fold(0, |sum, minimum| sum.saturating_add(*minimum));
+    let minimum = group.spec.min_member;
+    (minimum < roles).then(|| {
+        format!(
+            "PodGroup {}: minTaskMember adds up to {roles}, more than minMember {minimum}, so the roles' minimums don't hold",
+            object.key()
+        )
+    })
+}
+
+/// The manifests of a folder and those below it, in order of their names. Hidden entries and links to folders are
+/// left out: a mounted ConfigMap has its files twice.
 fn manifests_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
-    entries.sort();
+    let mut entries: Vec<fs::DirEntry> = fs::read_dir(folder)?.collect::<std::io::Result<_>>()?;
+    entries.retain(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    entries.sort_by_key(fs::DirEntry::file_name);
     let mut files = Vec::new();
-    for path in entries {
+    for entry in entries {
+        let path = entry.path();
         let extension = path.extension().and_then(|extension| extension.to_str());
-        if path.is_dir() {
+        if entry.file_type()?.is_dir() {
             files.extend(manifests_in(&path)?);
-        } else if matches!(extension, Some("yaml" | "yml" | "json")) {
+        } else if matches!(extension, Some("yaml" | "yml" | "json")) && path.is_file() {
             files.push(path);
         }
     }

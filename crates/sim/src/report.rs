@@ -167,7 +167,7 @@ pub fn gang_line(cluster: &Cluster, id: GangId) -> GangLine {
         succeeded: counts.succeeded,
         failed: counts.failed,
         domain: None,
-        reasons: if counts.pending + counts.gated + counts.nominated > 0 {
+        reasons: if gang.waits() {
             gang.reasons.iter().map(|reason| reason_line(cluster, reason)).collect()
         } else {
             Vec::new()

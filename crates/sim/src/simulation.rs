@@ -12,13 +12,16 @@ use crate::invariants;
 use crate::report::{CycleLine, EventLine, Placement, Report};
 use crate::world::World;
 
+/// How often time alone may pass in vain: gangs that can't run may take turns for ever.
+const PATIENCE: u32 = 20;
+
 /// The clock between two cycles.
 const STEP_MS: i64 = 1000;
 
 #[derive(Copy, Clone, Debug)]
 pub enum Until {
     Cycles(u64),
-    /// Nothing is planned any more and no pod will end.
+    /// Nothing is bound any more, no pod will end, and time alone has not helped for [`PATIENCE`] times.
     Stable,
 }
 
@@ -70,16 +73,23 @@ impl Simulation {
 
     /// Runs to the end and concludes the report. An invariant that does not hold is an error.
     pub fn run(&mut self, mut progress: impl FnMut(Progress)) -> Result<(), String> {
+        let mut in_vain = 0;
         loop {
             let plan = self.step()?;
             progress(Progress { cycle: self.cycle, now: self.world.now, bound: self.report.binds.len() });
             match self.options.until {
                 Until::Cycles(cycles) if self.cycle >= cycles => break,
                 Until::Cycles(_) => self.pass(STEP_MS),
-                Until::Stable => match self.next_moment(&plan) {
-                    Some(moment) => self.pass((moment.0 - self.world.now.0).max(STEP_MS)),
-                    None => break,
-                },
+                Until::Stable => {
+                    let idle = plan.binds.is_empty() && plan.nominations.is_empty() && !self.awaits_events();
+                    in_vain = if idle { in_vain + 1 } else { 0 };
+                    match self.next_moment(&plan) {
+                        Some(moment) if in_vain < PATIENCE => {
+                            self.pass((moment.0 - self.world.now.0).max(STEP_MS));
+                        }
+                        _ => break,
+                    }
+                }
             }
         }
         self.report.conclude(&self.engine);
@@ -182,6 +192,11 @@ impl Simulation {
             let (_, event) = self.coming.pop().expect("looked at");
             self.engine.apply(event);
         }
+    }
+
+    /// Something will happen by itself: a pod ends, or one arrives.
+    fn awaits_events(&self) -> bool {
+        self.unsettled() || !self.coming.is_empty() || self.world.next_end().is_some()
     }
 
     /// When something will happen next, if anything will.

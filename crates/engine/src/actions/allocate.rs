@@ -2,7 +2,7 @@
 //! of it or nothing, or one pod above it.
 
 use crate::actions::{Action, Session};
-use crate::ids::{GangId, PodId, TermId};
+use crate::ids::{GangId, PodId, ShapeId, TermId};
 use crate::line::{Line, blocks, gate, overdue};
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
@@ -33,7 +33,7 @@ pub static ACTION: Action = Action {
 
 fn run(session: &mut Session) {
     nominations::fulfil(session);
-    explain_gates(session);
+    explain_absence(session);
     let waiting = session.cluster.gangs.waiting().iter().copied();
     let candidates = waiting.filter(|&gang| wants_room(session, gang)).collect();
     serve(session, candidates, Serving::All);
@@ -79,7 +79,8 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
             }
             Err(reasons) => {
                 waits(session, gang, reasons, starting);
-                if starting && blocks(session.cluster, session.settings, gang, session.now) {
+                let blocks = starting && blocks(session.cluster, session.settings, gang, session.now);
+                if blocks && could_ever_fit(session, gang) {
                     let head = session.cluster.gangs[gang].key.clone();
                     let since = overdue(session.cluster, session.settings, gang, session.now);
                     for behind in line.stop(queue) {
@@ -93,14 +94,35 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
     }
 }
 
-/// Gangs whose pods are all held by scheduling gates are not tried, and say so.
-fn explain_gates(session: &mut Session) {
+/// Whether the empty cluster could hold the gang. One that it couldn't would keep its queue waiting for ever.
+fn could_ever_fit(session: &mut Session, gang: GangId) -> bool {
+    let missing = session.cluster.gangs[gang].missing(session.policy.gangs_are_whole()).total;
+    let pods = in_order(session, gang, Serving::All);
+    let mut shapes: Vec<ShapeId> = pods.iter().map(|&pod| session.cluster.pods.shape[pod]).collect();
+    shapes.sort_unstable();
+    shapes.dedup();
+    // Labels alone, which may have mattered to pods that are long gone, don't make pods different here.
+    let (first, rest) = match shapes.as_slice() {
+        [first, rest @ ..] => (&session.cluster.shapes[*first], rest),
+        [] => return true,
+    };
+    let alike = rest.iter().all(|&shape| session.cluster.shapes[shape].asks_like(first));
+    let need = if alike { missing } else { 1 };
+    shapes.into_iter().all(|shape| {
+        let ranking = session.rankings.of(session.cluster, session.policy, shape, Room::Now);
+        ranking.could_hold(session.cluster, shape, need)
+    })
+}
+
+/// Gangs that have no pod to try, because gates hold them or because there is none, say so.
+fn explain_absence(session: &mut Session) {
     for gang in session.cluster.gangs.waiting().to_vec() {
-        let counts = &session.cluster.gangs[gang].counts;
-        let (gated, held) = (counts.gated, counts.gated > 0 && counts.pending + counts.nominated == 0);
-        if held && session.cluster.gangs[gang].admitted() {
+        let row = &session.cluster.gangs[gang];
+        let gated = row.counts.gated;
+        if row.counts.pending + row.counts.nominated == 0 && row.admitted() {
             let reason = gate(session.cluster, session.policy, gang, session.now).err();
-            session.cluster.gangs.explain(gang, vec![reason.unwrap_or(Reason::Gated { pods: gated })]);
+            let reason = reason.or((gated > 0).then_some(Reason::Gated { pods: gated }));
+            session.cluster.gangs.explain(gang, reason.into_iter().collect());
         }
     }
 }
@@ -245,7 +267,7 @@ pub fn in_order(session: &Session, gang: GangId, serving: Serving) -> Vec<PodId>
 }
 
 /// The shape of all of them, if it is one and no rule between pods concerns it.
-fn one_shape(session: &Session, pods: &[PodId]) -> Option<crate::ids::ShapeId> {
+fn one_shape(session: &Session, pods: &[PodId]) -> Option<ShapeId> {
     let cluster = &*session.cluster;
     let shape = cluster.pods.shape[*pods.first()?];
     let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape);

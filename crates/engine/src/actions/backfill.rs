@@ -160,7 +160,7 @@ fn reserve(
     Some(Some(enough.checked_sub(1).map_or(now, |last| ends[last].0)))
 }
 
-/// Our pods on nodes by when they end; those that nobody knows of last.
+/// The pods on nodes by when they end; those that nobody knows of last.
 fn ends(cluster: &Cluster, now: Time) -> Vec<(Time, PodId)> {
     let mut ends: Vec<(Time, PodId)> = cluster
         .pods

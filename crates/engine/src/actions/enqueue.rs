@@ -118,7 +118,11 @@ fn take_turns(session: &mut Session, admission: &mut Admission, refused: Vec<Gan
     for &gang in &expired {
         admission.give_back(session.cluster, gang);
     }
-    vote(session, admission, refused);
+    // Those that had their chance before come after those that never had one.
+    let gave_back = |gang: &GangId| session.cluster.gangs[*gang].gave_back.is_some();
+    let (again, first): (Vec<GangId>, Vec<GangId>) = refused.into_iter().partition(gave_back);
+    vote(session, admission, first);
+    vote(session, admission, again);
     expired.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
     for gang in expired {
         if verdict(session, admission, gang).is_ok() {

@@ -206,10 +206,12 @@ impl Gang {
         self.phase != PodGroupPhase::Pending || self.origin == Origin::Solo
     }
 
-    /// Has something to wait for: pods without a place for good, or its admission.
-    fn waits(&self) -> bool {
-        let unadmitted = self.origin == Origin::Group && self.phase == PodGroupPhase::Pending;
-        self.live && (unadmitted || self.counts.pending + self.counts.nominated + self.counts.gated > 0)
+    /// Has something to wait for: its admission, its start, or a place for good for some of its pods.
+    pub fn waits(&self) -> bool {
+        let not_started = matches!(self.phase, PodGroupPhase::Pending | PodGroupPhase::Inqueue);
+        self.live
+            && (self.origin == Origin::Group && not_started
+                || self.counts.pending + self.counts.nominated + self.counts.gated > 0)
     }
 
     /// Waits with nothing placed.

@@ -39,6 +39,12 @@ impl Shape {
         !self.spec.resource_claims.is_empty()
     }
 
+    /// Asks the same of a node, whatever its labels and rules about other pods.
+    pub fn asks_like(&self, other: &Shape) -> bool {
+        let (space, tags) = (other.space, &other.tags);
+        Identity { space, tags, queue: self.queue, spec: &self.spec, images: false }.is(other)
+    }
+
     /// Neither selects nodes nor needs volumes: any node will do that refuses nobody.
     pub fn takes_any_node(&self) -> bool {
         let node_affinity =
@@ -64,6 +70,11 @@ impl Shapes {
 
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    fn find(&self, hash: u64, identity: &Identity) -> Option<ShapeId> {
+        let found = self.by_hash.get(&hash)?;
+        found.iter().copied().find(|&id| identity.is(&self.rows[id]))
     }
 
     fn insert(&mut self, hash: u64, mut shape: Shape) -> ShapeId {
@@ -179,13 +190,9 @@ impl Cluster {
         if let Some(id) = likely.filter(|&id| identity.is(&self.shapes.rows[id])) {
             return id;
         }
-        let hash = identity.hash();
-        if let Some(found) = self.shapes.by_hash.get(&hash)
-            && let Some(&id) = found.iter().find(|&&id| identity.is(&self.shapes.rows[id]))
-        {
-            return id;
-        }
-        self.new_shape(space, tags, queue, spec)
+        self.shapes
+            .find(identity.hash(), &identity)
+            .unwrap_or_else(|| self.new_shape(space, tags, queue, spec))
     }
 
     fn watched_tags(&self, tags: &Tags) -> Tags {
@@ -200,7 +207,12 @@ impl Cluster {
         let mut bonds = self.bonds_of(space, tags, spec);
         let watched = self.watched_tags(tags);
         bonds.matches = self.terms.matching(space, &self.spaces[space].tags, &watched);
-        let hash = Identity { space, tags: &watched, queue, spec, images: self.images_known }.hash();
+        let identity = Identity { space, tags: &watched, queue, spec, images: self.images_known };
+        let hash = identity.hash();
+        // A pod like this one may have got its shape while labels came to matter just now.
+        if let Some(id) = self.shapes.find(hash, &identity) {
+            return id;
+        }
 
         let mut requests = self.dimensions.sparse(&pod_requests(spec), false).0.to_vec();
         let best_effort = requests.is_empty();

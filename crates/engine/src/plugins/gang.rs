@@ -13,7 +13,9 @@ pub static ENTRY: Entry = Entry {
     name: "gang",
     summary: "all or nothing: a gang starts with its whole minimum, and each role's",
     arguments: &[],
-    differs: "Pods with scheduling gates never count for the minimum. Roles are checked when victims are chosen too.",
+    differs: "Pods with scheduling gates never count for the minimum. As there, roles' minimums hold only while minMember \
+              is at least their sum; `muster check` notes where it is not. Of gangs that run, those with just their \
+              minimum grow first.",
     answers: &[Question::GangOrder, Question::Ready],
     build: |_, _| Box::new(Gang),
 };

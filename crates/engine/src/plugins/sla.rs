@@ -1,4 +1,4 @@
-//! Gangs that have waited as long as they may go first: those whose time is up soonest.
+//! Gangs with a time by which they should have started go first: those whose time is up soonest.
 
 use std::cmp::Ordering;
 
@@ -17,8 +17,8 @@ pub static ENTRY: Entry = Entry {
         default: "",
         meaning: "how long any gang may wait; a gang's annotation `sla-waiting-time` goes before it",
     }],
-    differs: "A gang whose time is up goes first, but it never counts as complete while its minimum isn't placed, \
-              and it doesn't overrule a quota at admission.",
+    differs: "A gang whose time is up never counts as complete while its minimum isn't placed, and it doesn't \
+              overrule a quota at admission.",
     answers: &[Question::GangOrder],
     build: |args, _| Box::new(Sla { wait: args.duration_ms("sla-waiting-time", None) }),
 };

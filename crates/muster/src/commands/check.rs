@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use muster_engine::explain::counted;
+use muster_engine::explain::grouped;
 
 use super::simulate::wall_clock;
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub fn run(args: CheckArgs) -> Result<(), Failure> {
         writeln!(out, "note: {note}")?;
     }
     let objects: Vec<String> =
-        loaded.counts.iter().map(|(kind, count)| counted(*count as u64, kind)).collect();
+        loaded.counts.iter().map(|(kind, count)| format!("{} × {kind}", grouped(*count as u64))).collect();
     let objects = if objects.is_empty() { "no objects".into() } else { objects.join(", ") };
     Ok(writeln!(out, "no errors: {objects}")?)
 }

@@ -44,14 +44,14 @@ pub struct SimulateArgs {
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     /// Run a seeded history of arrivals, deletions, node losses, faulty events and writes, and restarts on these
-    /// manifests, and check every invariant after every step
+    /// manifests (or on a small cluster of its own), and check every invariant after every step
     #[arg(long)]
     chaos: bool,
     /// The seed of the history
     #[arg(long, value_name = "N", default_value_t = 1, requires = "chaos")]
     seed: u64,
     /// How many steps the history has
-    #[arg(long, value_name = "M", default_value_t = 200, requires = "chaos")]
+    #[arg(long, value_name = "M", default_value_t = 200, requires = "chaos", value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
 }
 
@@ -77,7 +77,7 @@ pub fn scheduler_names() -> Vec<String> {
 
 pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     let now = args.now.unwrap_or_else(wall_clock);
-    let loaded = args.input.load(now)?;
+    let loaded = if args.chaos { args.input.load_any(now)? } else { args.input.load(now)? };
     for note in &loaded.notes {
         anstream::eprintln!("note: {note}");
     }
@@ -113,7 +113,7 @@ fn run_chaos(args: &SimulateArgs, world: muster_sim::World) -> Result<(), Failur
     bar.done();
     let history = history.map_err(|broken| {
         Failure::Work(format!(
-            "seed {}, step {}: {}\nrun it again with: muster simulate --chaos --seed {} --steps {}",
+            "seed {}, step {}: {}\nrun it again with the same files and: --chaos --seed {} --steps {}",
             args.seed, broken.step, broken.what, args.seed, broken.step
         ))
     })?;

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use anstyle::Style;
 use muster_engine::explain::{counted, grouped};
 use muster_engine::model::Cluster;
-use muster_engine::model::gangs::Origin;
 use muster_sim::report::GangLine;
 
 use super::table::{Row, Table};
@@ -97,9 +96,4 @@ fn nodes_used(cluster: &Cluster) -> BTreeMap<&str, BTreeSet<u32>> {
         }
     }
     nodes
-}
-
-/// A pod that names no PodGroup is a gang too, but people don't count it as one.
-pub fn is_group(origin: Origin) -> bool {
-    origin != Origin::Solo
 }

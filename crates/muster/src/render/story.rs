@@ -51,11 +51,10 @@ fn story(simulation: &Simulation, wide: bool, columns: usize) -> Vec<String> {
 /// "at 2026-11-15T00:00:00Z: 2 nodes, 12 pods, 3 gangs, 1 queue". With `--now` and this time the run can be repeated.
 fn header(simulation: &Simulation, queues: usize) -> String {
     let cluster = simulation.engine.cluster();
-    let groups = cluster.gangs.iter().filter(|(_, gang)| gangs::is_group(gang.origin)).count();
     let counts = [
         (simulation.world.nodes.len(), "node"),
         (simulation.world.pods.len(), "pod"),
-        (groups, "gang"),
+        (cluster.gangs.iter().count(), "gang"),
         (queues, "queue"),
     ];
     let counts = counts.map(|(count, noun)| counted(count as u64, noun)).join(", ");

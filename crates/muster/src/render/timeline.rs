@@ -270,11 +270,8 @@ impl Teller<'_> {
         self.simulation.report.evictions.iter().map(line).collect()
     }
 
-    /// When gangs began to wait, and for what; `--events` has the sentences instead.
+    /// When gangs began to wait, and for what; `--events` adds the sentences.
     fn waits(&self) -> Vec<(u64, String)> {
-        if !self.simulation.report.events.is_empty() {
-            return Vec::new();
-        }
         // A promise is told as one.
         let waits = self.simulation.report.waits.iter().filter(|wait| wait.event != "WaitingForRoom");
         waits

@@ -243,7 +243,10 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
                 lack if *gated >= lack => {
                     format!("remove the scheduling gates of {}", counted(u64::from(lack), "pod"))
                 }
-                lack => format!("create {}, or lower minMember", counted(u64::from(lack), "more pod")),
+                lack => format!(
+                    "create {} with schedulerName volcano or muster, or lower minMember",
+                    counted(u64::from(lack), "more pod")
+                ),
             },
             Reason::NotEnoughOfRole { role, have, need } => {
                 let lack = counted(u64::from(need.saturating_sub(*have)), "more pod");
