@@ -3,6 +3,7 @@
 
 mod documents;
 mod object;
+mod unknown;
 
 use std::fmt;
 use std::io::BufRead;
@@ -22,6 +23,8 @@ pub enum Found {
         object: Object,
         line: u32,
         problems: Vec<PlacedProblem>,
+        /// Fields that its kind doesn't have.
+        unknown: Vec<PlacedProblem>,
     },
     /// An object of a kind that scheduling does not need.
     Skipped {
@@ -159,7 +162,8 @@ impl Reader<'_> {
                     message: problem.message,
                 };
                 let problems = object.problems().into_iter().map(place).collect();
-                (self.sink)(Found::Object { object, line: tree.line, problems });
+                let unknown = unknown::unknown_fields(kind.name, tree);
+                (self.sink)(Found::Object { object, line: tree.line, problems, unknown });
             }
             Err(error) => self.error(&error, None),
         }
@@ -182,10 +186,13 @@ impl Reader<'_> {
 
     fn refused(&mut self, refusal: &Refusal) {
         let (message, help) = match refusal {
-            Refusal::NotText { .. } => ("this is not a YAML or JSON file".to_owned(), None),
+            Refusal::NotText { .. } => {
+                let help = "it must be text in UTF-8: save it so";
+                ("this is not a YAML or JSON file".to_owned(), Some(help.to_owned()))
+            }
             Refusal::TooLarge { .. } => {
                 let limit = DOCUMENT_BYTES >> 20;
-                let help = "split it into documents with lines of ---, one object in each";
+                let help = "split it into several files, or into documents with lines of ---";
                 (format!("this document is larger than {limit} MiB"), Some(help.to_owned()))
             }
             Refusal::Unreadable { error, .. } => (format!("cannot read on from here: {error}"), None),

@@ -72,6 +72,9 @@ impl InputArgs {
     }
 }
 
+/// The same mistake in a thousand pods is told so often.
+const REMARKS: usize = 20;
+
 /// What is read, as it is spelt.
 const KINDS: [&str; 11] = [
     "HyperNode",
@@ -134,13 +137,18 @@ impl Reader {
                     None => *self.skipped.entry(kind).or_default() += 1,
                 }
             }
-            Found::Object { object, line, problems: found } => {
+            Found::Object { object, line, problems: found, unknown } => {
                 for problem in &found {
                     let what = format!("{} {}", object.kind(), object.key());
                     problems.push(format!(
                         "{name}:{}: {what}: {}: {}",
                         problem.line, problem.path, problem.message
                     ));
+                }
+                for field in unknown {
+                    let what = format!("{} {}", object.kind(), object.key());
+                    self.remarks
+                        .push(format!("{name}:{}: {what}: {} {}", field.line, field.path, field.message));
                 }
                 if found.is_empty() {
                     self.take(name, line, object, problems);
@@ -172,7 +180,9 @@ impl Reader {
         let unused = unused.map(|(kind, what)| {
             format!("{kind} objects are checked but have no effect yet: {what} is not built")
         });
-        self.remarks.iter().cloned().chain(skipped).chain(unused).collect()
+        let more = self.remarks.len().saturating_sub(REMARKS);
+        let more = (more > 0).then(|| format!("and {more} more like these"));
+        self.remarks.iter().take(REMARKS).cloned().chain(more).chain(skipped).chain(unused).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 use std::io::{self, BufRead};
 
 /// The largest document that is read.
-pub const DOCUMENT_BYTES: usize = 256 << 20;
+pub const DOCUMENT_BYTES: usize = 1 << 30;
 
 /// The text of one document and the number of its first line.
 pub(super) struct Document {

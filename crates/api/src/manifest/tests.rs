@@ -17,7 +17,7 @@ fn lines(text: impl AsRef<[u8]>) -> Vec<String> {
     let mut lines = Vec::new();
     for next in found(text) {
         match next {
-            Found::Object { object, line, problems } => {
+            Found::Object { object, line, problems, .. } => {
                 lines.push(format!("{line}: {} {}", object.kind(), object.key()));
                 lines.extend(problems.iter().map(|at| format!("{}: {}: {}", at.line, at.path, at.message)));
             }
@@ -114,8 +114,14 @@ fn tabs_and_stray_colons_get_advice() {
 
 #[test]
 fn what_is_not_yaml_is_refused_at_once() {
-    assert_eq!(lines(b"\x1f\x8b\x08\x00"), ["test.yaml:1:1: this is not a YAML or JSON file"]);
-    assert_eq!(lines(b"a: 1\n\xff\xfe"), ["test.yaml:2:1: this is not a YAML or JSON file"]);
+    assert_eq!(
+        lines(b"\x1f\x8b\x08\x00"),
+        ["test.yaml:1:1: this is not a YAML or JSON file (it must be text in UTF-8: save it so)"]
+    );
+    assert_eq!(
+        lines(b"a: 1\n\xff\xfe"),
+        ["test.yaml:2:1: this is not a YAML or JSON file (it must be text in UTF-8: save it so)"]
+    );
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl<'a, E: Events<'a>> Builder<E> {
                 return Err(error_at(
                     after.line,
                     after.column,
-                    "a second document begins here; put --- before it",
+                    "a second document begins here; remove it, or put --- before it",
                 ));
             }
         }
