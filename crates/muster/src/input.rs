@@ -98,6 +98,8 @@ struct Reader {
     seen: HashMap<(&'static str, String), String>,
     /// Worth a word, but no error.
     remarks: Vec<String>,
+    /// PodGroups that ask for network topology or subgroups.
+    topological: usize,
 }
 
 impl Reader {
@@ -166,6 +168,7 @@ impl Reader {
             return;
         }
         *self.counts.entry(kind).or_default() += 1;
+        self.topological += usize::from(asks_for_topology(&object));
         self.remarks.extend(remark(&object).map(|remark| format!("{here}: {remark}")));
         self.world.insert(object);
     }
@@ -180,10 +183,27 @@ impl Reader {
         let unused = unused.map(|(kind, what)| {
             format!("{kind} objects are checked but have no effect yet: {what} is not built")
         });
+        let topology = (self.topological > 0).then(|| {
+            let count = self.topological;
+            format!("networkTopology and subGroupPolicy of {count} PodGroups have no effect yet: they are placed as if they had none")
+        });
         let more = self.remarks.len().saturating_sub(REMARKS);
         let more = (more > 0).then(|| format!("and {more} more like these"));
-        self.remarks.iter().take(REMARKS).cloned().chain(more).chain(skipped).chain(unused).collect()
+        self.remarks
+            .iter()
+            .take(REMARKS)
+            .cloned()
+            .chain(more)
+            .chain(skipped)
+            .chain(unused)
+            .chain(topology)
+            .collect()
     }
+}
+
+fn asks_for_topology(object: &Object) -> bool {
+    let Object::PodGroup(group) = object else { return false };
+    group.spec.network_topology.is_some() || !group.spec.sub_group_policy.is_empty()
 }
 
 /// What is allowed but hardly meant.
