@@ -2,11 +2,13 @@
 //! what was in its way has left.
 
 use crate::actions::Session;
-use crate::ids::{GangId, NodeId, PodId};
+use crate::ids::{GangId, NodeId, PodId, ShapeId};
 use crate::line::named;
+use crate::model::Cluster;
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
-use crate::policy::Room;
+use crate::placement::Rankings;
+use crate::policy::{Policy, Room};
 use crate::reason::Reason;
 use crate::txn::Txn;
 
@@ -64,13 +66,7 @@ pub fn withdraw(session: &mut Session) {
             let shape = txn.pods.shape[pod];
             let stands = named(&txn, session.policy, gang).is_ok()
                 && session.policy.valid(&txn, gang).is_ok()
-                && session.policy.may_take(&txn, gang, shape, Room::Later).is_ok()
-                && session.rankings.of(&txn, session.policy, shape, Room::Later).admits(
-                    &txn,
-                    session.policy,
-                    shape,
-                    node,
-                );
+                && fits(&txn, session.policy, session.rankings, (gang, shape, node), Room::Later);
             if stands {
                 txn.nominate(pod, node);
             }
@@ -86,6 +82,18 @@ pub fn withdraw(session: &mut Session) {
             session.cluster.gangs[gang].hopeless = None;
         }
     }
+}
+
+/// Whether a pod of the gang can have this place: its queue may take it and the node does.
+fn fits(
+    cluster: &Cluster,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    (gang, shape, node): (GangId, ShapeId, NodeId),
+    room: Room,
+) -> bool {
+    policy.may_take(cluster, gang, shape, room).is_ok()
+        && rankings.of(cluster, policy, shape, room).admits(cluster, policy, shape, node)
 }
 
 /// The gangs that hold promises, in order.
@@ -109,14 +117,7 @@ pub fn fulfil(session: &mut Session) {
             let mark = txn.mark();
             txn.release(pod);
             let shape = txn.pods.shape[pod];
-            let fits = session.policy.may_take(&txn, gang, shape, Room::Now).is_ok()
-                && session.rankings.of(&txn, session.policy, shape, Room::Now).admits(
-                    &txn,
-                    session.policy,
-                    shape,
-                    node,
-                );
-            if fits {
+            if fits(&txn, session.policy, session.rankings, (gang, shape, node), Room::Now) {
                 txn.allocate(pod, node);
             } else {
                 txn.rewind(mark);

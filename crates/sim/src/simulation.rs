@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use muster_api::{PodGroupCondition, Time};
+use muster_api::Time;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Bind, Engine, Event, Plan, explain};
 
 use crate::invariants;
 use crate::report::{CycleLine, EventLine, Placement, Report};
-use crate::world::World;
+use crate::world::{World, condition_of};
 
 /// How often time alone may pass in vain: gangs that can't run may take turns for ever.
 const PATIENCE: u32 = 20;
@@ -156,14 +156,6 @@ impl Simulation {
         }
         for &gang in &plan.updates {
             let gang = &self.engine.cluster().gangs[gang];
-            let condition = gang.condition.scheduled.map(|scheduled| PodGroupCondition {
-                kind: if scheduled { "Scheduled" } else { "Unschedulable" }.into(),
-                status: "True".into(),
-                transition_id: String::new(),
-                last_transition_time: gang.condition.since,
-                reason: gang.condition.reason.clone(),
-                message: gang.condition.message.clone(),
-            });
             if self.options.events {
                 let text = match &gang.condition.message {
                     message if message.is_empty() => format!("{:?}", gang.phase),
@@ -172,7 +164,7 @@ impl Simulation {
                 let line = EventLine { cycle: self.cycle, object: gang.key.to_string(), event: text };
                 self.report.events.push(line);
             }
-            answers.extend(self.world.report(&gang.key, gang.phase, condition));
+            answers.extend(self.world.report(&gang.key, gang.phase, condition_of(gang)));
         }
         for event in answers {
             self.engine.apply(event);

@@ -10,6 +10,7 @@ use muster_api::keys::SIMULATED_DURATION;
 use muster_api::manifest::Object;
 use muster_api::{PodGroup, PodGroupCondition, PodGroupPhase, Queue, Time, parse_duration};
 use muster_engine::Event;
+use muster_engine::model::gangs::Gang;
 
 #[derive(Clone, Default)]
 pub struct World {
@@ -230,6 +231,19 @@ impl World {
         let running = self.pods.values().filter(|pod| pod.status.phase == "Running");
         running.flat_map(|pod| [finish(pod), deadline(pod)]).flatten().min()
     }
+}
+
+/// A gang's condition as its PodGroup has it.
+pub fn condition_of(gang: &Gang) -> Option<PodGroupCondition> {
+    let scheduled = gang.condition.scheduled?;
+    Some(PodGroupCondition {
+        kind: if scheduled { "Scheduled" } else { "Unschedulable" }.into(),
+        status: "True".into(),
+        transition_id: String::new(),
+        last_transition_time: gang.condition.since,
+        reason: gang.condition.reason.clone(),
+        message: gang.condition.message.clone(),
+    })
 }
 
 /// Marks a pod that the scheduler asked to leave, so that it is recreated.

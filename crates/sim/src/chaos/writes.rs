@@ -1,12 +1,12 @@
 //! Plans on their way to the server: binds that arrive late, are refused, get lost, or succeed without anyone
 //! hearing of it.
 
-use muster_api::PodGroupCondition;
 use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
 use muster_engine::model::pods::PodState;
 use muster_engine::{Event, Plan};
 
 use super::Day;
+use crate::world::condition_of;
 
 #[derive(Default)]
 pub struct Writes {
@@ -68,14 +68,7 @@ impl Day<'_> {
             .iter()
             .map(|&gang| {
                 let gang = &cluster.gangs[gang];
-                let condition = gang.condition.scheduled.map(|scheduled| PodGroupCondition {
-                    kind: if scheduled { "Scheduled" } else { "Unschedulable" }.into(),
-                    status: "True".into(),
-                    transition_id: String::new(),
-                    last_transition_time: gang.condition.since,
-                    reason: gang.condition.reason.clone(),
-                    message: gang.condition.message.clone(),
-                });
+                let condition = condition_of(gang);
                 (gang.key.to_string(), gang.uid.to_string(), gang.phase, condition)
             })
             .collect();
