@@ -38,8 +38,6 @@ tiers:
       # So that it doesn't pull against binpack.
       leastrequested.weight: 0
   - name: binpack
-    arguments:
-      binpack.resources: nvidia.com/gpu
 "#;
 
 pub struct Config {

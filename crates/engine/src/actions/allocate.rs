@@ -1,6 +1,8 @@
 //! Binds gangs that fit: queue by queue, gang by gang, one turn at a time. A turn places the missing minimum, all
 //! of it or nothing, or one pod above it.
 
+use muster_api::DequeueStrategy;
+
 use crate::actions::{Action, Session};
 use crate::ids::{GangId, PodId, ShapeId, TermId};
 use crate::line::{Line, blocks, gate, overdue};
@@ -80,7 +82,9 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
             Err(reasons) => {
                 waits(session, gang, reasons, starting);
                 let blocks = starting && blocks(session.cluster, session.settings, gang, session.now);
-                if blocks && could_ever_fit(session, gang) {
+                // A fifo queue is strict, as its owner asked; a traverse queue waits only for what can come.
+                let strict = session.cluster.queues[queue].strategy == DequeueStrategy::Fifo;
+                if blocks && (strict || could_ever_fit(session, gang)) {
                     let head = session.cluster.gangs[gang].key.clone();
                     let since = overdue(session.cluster, session.settings, gang, session.now);
                     for behind in line.stop(queue) {
@@ -94,7 +98,7 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
     }
 }
 
-/// Whether the empty cluster could hold the gang. One that it couldn't would keep its queue waiting for ever.
+/// Whether the empty cluster could hold the gang. One that it couldn't would keep a traverse queue waiting for ever.
 fn could_ever_fit(session: &mut Session, gang: GangId) -> bool {
     let missing = session.cluster.gangs[gang].missing(session.policy.gangs_are_whole()).total;
     let pods = in_order(session, gang, Serving::All);

@@ -19,7 +19,8 @@ pub static ENTRY: Entry = Entry {
         Argument { name: "binpack.resources", default: "", meaning: "other resources that count, as a list" },
         Argument { name: "binpack.resources.<name>", default: "1", meaning: "weight of such a resource" },
     ],
-    differs: "The built-in configuration lists nvidia.com/gpu, so that GPUs are packed by default.",
+    differs: "Where no resources are listed, every extended resource counts with weight 1, so that GPUs are packed by \
+              default. A list is taken as it is.",
     answers: &[Question::Score],
     build: |args, _| Box::new(Binpack::new(args)),
 };
@@ -27,6 +28,8 @@ pub static ENTRY: Entry = Entry {
 struct Binpack {
     weight: i64,
     named: Vec<(String, i64)>,
+    /// The weight of extended resources that aren't named.
+    others: i64,
     /// The weights by resource, for as many dimensions as there were.
     weights: RefCell<Vec<i64>>,
 }
@@ -40,9 +43,12 @@ impl Binpack {
                 named.push((name, 1));
             }
         }
+        let others = i64::from(named.is_empty());
+        named.push(("ephemeral-storage".into(), 0));
+        named.push(("pods".into(), 0));
         named.push(("cpu".into(), args.weight("binpack.cpu", 1)));
         named.push(("memory".into(), args.weight("binpack.memory", 1)));
-        Binpack { weight, named, weights: RefCell::default() }
+        Binpack { weight, named, others, weights: RefCell::default() }
     }
 
     fn weights(&self, cluster: &Cluster) -> Ref<'_, Vec<i64>> {
@@ -51,7 +57,7 @@ impl Binpack {
             while weights.len() < cluster.dimensions.len() {
                 let name = cluster.dimensions.name(ResourceId::from(weights.len()));
                 let known = self.named.iter().find(|(known, _)| known == name);
-                weights.push(known.map_or(0, |&(_, weight)| weight));
+                weights.push(known.map_or(self.others, |&(_, weight)| weight));
             }
         }
         self.weights.borrow()

@@ -35,7 +35,7 @@ pub struct SimulateArgs {
     /// Objects with a creationTimestamp after --now arrive then, instead of being there from the start
     #[arg(long)]
     arrivals: bool,
-    /// Evicted pods are not recreated as pending
+    /// Evicted pods are not recreated as pending (no action evicts yet)
     #[arg(long)]
     no_recreate: bool,
     /// Also show what happens to each gang and pod
@@ -45,7 +45,7 @@ pub struct SimulateArgs {
     output: Format,
     /// Run a seeded history of arrivals, deletions, node losses, faulty events and writes, and restarts on these
     /// manifests (or on a small cluster of its own), and check every invariant after every step
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["until_stable", "arrivals", "no_recreate", "events"])]
     chaos: bool,
     /// The seed of the history
     #[arg(long, value_name = "N", default_value_t = 1, requires = "chaos")]
