@@ -211,7 +211,10 @@ fn configuration(lines: &[Line]) -> String {
         })
         .collect();
     let settings = if settings.is_empty() { settings } else { format!("configurations:\n{settings}") };
-    let Some(plugins) = find("plugins") else { return format!("{BUILTIN}{settings}") };
+    let Some(plugins) = find("plugins") else {
+        assert!(find("actions").is_none(), "actions are read only together with plugins");
+        return format!("{BUILTIN}{settings}");
+    };
     let actions = find("actions").map_or("enqueue, allocate, backfill".into(), |line| line.names.join(", "));
     let plugins: String = plugins
         .names
