@@ -30,6 +30,30 @@ pub const NODEGROUP_LIMITS: &str = "volcano.sh/nodegroup-resource-limits";
 pub const HIERARCHY: &str = "volcano.sh/hierarchy";
 pub const HIERARCHY_WEIGHTS: &str = "volcano.sh/hierarchy-weights";
 
+/// Says that an object was read from a cluster as it is there: what is wrong with it is told, not refused.
+pub const AS_FOUND: &str = "muster.sh/as-found";
+
+/// Every annotation that is read.
+pub const ANNOTATIONS: [&str; 17] = [
+    AS_FOUND,
+    GROUP_NAME[0],
+    GROUP_NAME[1],
+    HIERARCHY,
+    HIERARCHY_WEIGHTS,
+    NODEGROUP_LIMITS,
+    PIPELINED_NODE,
+    PIPELINED_STATUS,
+    PREEMPTABLE,
+    QUEUE_NAME,
+    RUNNING_ESTIMATE,
+    SIMULATED_DURATION,
+    SLA_WAITING_TIME[0],
+    SLA_WAITING_TIME[1],
+    TASK_INDEX,
+    TASK_PRIORITY,
+    TASK_SPEC,
+];
+
 /// The queue of work that names none.
 pub const DEFAULT_QUEUE: &str = "default";
 /// The queue above all queues.

@@ -3,13 +3,17 @@
 
 mod documents;
 mod object;
+mod trim;
 mod unknown;
+mod write;
 
 use std::fmt;
 use std::io::BufRead;
 
 pub use documents::DOCUMENT_BYTES;
 pub use object::Object;
+pub use trim::trim;
+pub use write::write;
 
 use crate::yaml::{self, Value, Yaml, YamlError};
 use documents::{Document, Documents, Refusal};

@@ -1,4 +1,4 @@
-//! Points in time and spans, in whole milliseconds: as RFC 3339 outside, as an `i64` inside.
+//! Points in time and spans, in whole milliseconds: as RFC 3339 in text, as an `i64` elsewhere.
 
 use std::fmt;
 
@@ -34,7 +34,10 @@ impl fmt::Display for Time {
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match serializer.is_human_readable() {
+            true => serializer.collect_str(self),
+            false => serializer.serialize_i64(self.0),
+        }
     }
 }
 
@@ -54,7 +57,10 @@ impl<'de> Deserialize<'de> for Time {
             }
         }
 
-        deserializer.deserialize_str(Visitor)
+        match deserializer.is_human_readable() {
+            true => deserializer.deserialize_str(Visitor),
+            false => i64::deserialize(deserializer).map(Time),
+        }
     }
 }
 

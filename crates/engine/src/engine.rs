@@ -17,17 +17,25 @@ use crate::policy::Policy;
 use crate::status;
 
 pub struct Engine {
-    cluster: Cluster,
-    config: Config,
-    rankings: Rankings,
+    pub(crate) cluster: Cluster,
+    pub(crate) config: Config,
+    pub(crate) rankings: Rankings,
     /// After a cycle that decided nothing: the generation then, and when time alone will change something.
-    rests: Option<(u64, Option<Time>)>,
+    pub(crate) rests: Option<(u64, Option<Time>)>,
 }
 
 impl Engine {
     /// Pods whose `schedulerName` is one of these are ours; others only use room.
     pub fn new(config: Config, scheduler_names: Vec<String>) -> Engine {
         Engine { cluster: Cluster::new(scheduler_names), config, rankings: Rankings::default(), rests: None }
+    }
+
+    /// Goes on under another configuration. What was decided stands.
+    pub fn configure(&mut self, config: Config) {
+        self.config = config;
+        self.rankings = Rankings::default();
+        self.rests = None;
+        self.cluster.reconsider();
     }
 
     /// Takes in what happened.
@@ -37,6 +45,11 @@ impl Engine {
 
     /// Decides what can be decided now. The decisions stand in the model until the cluster confirms or refuses them.
     pub fn cycle(&mut self, now: Time) -> Plan {
+        self.cycle_with(now, &mut |_| {})
+    }
+
+    /// The same, and says when an action is through, so that someone with a clock can tell how long each takes.
+    pub fn cycle_with(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Plan {
         if let Some((generation, wake)) = self.rests
             && generation == self.cluster.generation
             && wake.is_none_or(|wake| now < wake)
@@ -61,6 +74,7 @@ impl Engine {
         nominations::withdraw(&mut session);
         for action in &self.config.actions {
             (action.run)(&mut session);
+            through(action.name);
         }
         status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), now, &mut plan);
         self.set_alarm(now, &mut plan);

@@ -2,11 +2,14 @@
 //! older version after a newer one, and a pod before its node, queue or PodGroup.
 
 use muster_api::core::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PriorityClass, ResourceQuota,
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass,
+    ResourceQuota,
 };
-use muster_api::{PodGroup, Queue, Time};
+use muster_api::manifest::Object;
+use muster_api::{HyperNode, PodGroup, Queue, Time};
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
     Node(Box<Node>),
     NodeGone(String),
@@ -23,6 +26,8 @@ pub enum Event {
     },
     Queue(Box<Queue>),
     QueueGone(String),
+    HyperNode(Box<HyperNode>),
+    HyperNodeGone(String),
     PriorityClass(PriorityClass),
     PriorityClassGone(String),
     Namespace(Namespace),
@@ -33,6 +38,14 @@ pub enum Event {
     PersistentVolumeGone(String),
     PersistentVolumeClaim(PersistentVolumeClaim),
     PersistentVolumeClaimGone(String),
+    PodDisruptionBudget(Box<PodDisruptionBudget>),
+    PodDisruptionBudgetGone(String),
+    /// The cluster took a bind of ours.
+    Bound {
+        key: String,
+        uid: String,
+        node: String,
+    },
     /// The cluster refused a bind of ours, or we know that it never arrived.
     BindFailed {
         key: String,
@@ -40,4 +53,22 @@ pub enum Event {
         cause: String,
         at: Time,
     },
+}
+
+impl From<Object> for Event {
+    fn from(object: Object) -> Event {
+        match object {
+            Object::Node(node) => Event::Node(Box::new(node)),
+            Object::Pod(pod) => Event::Pod(Box::new(pod)),
+            Object::PodGroup(group) => Event::PodGroup(Box::new(group)),
+            Object::Queue(queue) => Event::Queue(Box::new(queue)),
+            Object::HyperNode(domain) => Event::HyperNode(Box::new(domain)),
+            Object::PriorityClass(class) => Event::PriorityClass(class),
+            Object::PodDisruptionBudget(budget) => Event::PodDisruptionBudget(Box::new(budget)),
+            Object::Namespace(namespace) => Event::Namespace(namespace),
+            Object::ResourceQuota(quota) => Event::ResourceQuota(quota),
+            Object::PersistentVolume(volume) => Event::PersistentVolume(volume),
+            Object::PersistentVolumeClaim(claim) => Event::PersistentVolumeClaim(claim),
+        }
+    }
 }

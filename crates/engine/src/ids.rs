@@ -3,11 +3,13 @@
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
+use serde::{Deserialize, Serialize};
+
 /// Declares `u32` newtypes. An id is a stable slot in its table.
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
-        #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub struct $name(pub u32);
 
         impl From<usize> for $name {
@@ -43,7 +45,8 @@ ids! {
 }
 
 /// A column: a `Vec` that only its own kind of id can index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Table<I, T> {
     rows: Vec<T>,
     key: PhantomData<fn(I)>,

@@ -2,6 +2,7 @@
 
 mod actions;
 mod admission;
+mod checkpoint;
 pub mod config;
 mod engine;
 mod event;
@@ -19,10 +20,11 @@ mod policy;
 mod ranking;
 mod reason;
 mod resources;
-mod status;
+pub mod status;
 mod txn;
 
 pub use actions::{ACTIONS, Action, NOT_BUILT};
+pub use checkpoint::Checkpoint;
 pub use engine::Engine;
 pub use event::Event;
 pub use plan::{Bind, Plan};

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use muster_api::core::NodeSelector;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol, Table};
 use crate::names::Names;
@@ -27,7 +28,7 @@ use selectors::Tags;
 use shapes::Shapes;
 use terms::Terms;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cluster {
     pub dimensions: Dimensions,
     pub names: Names,
@@ -49,9 +50,11 @@ pub struct Cluster {
     /// Pods whose schedulers are these are ours.
     pub scheduler_names: Vec<String>,
     pub images_known: bool,
-    /// Nodes whose room changed.
+    /// Nodes whose room changed. Like the next, only for those who remember an answer, so it is not kept.
+    #[serde(skip)]
     pub touched: Log,
     /// Nodes whose facts (labels, taints, readiness) changed.
+    #[serde(skip)]
     pub changed: Log,
     /// Goes up when every answer about nodes must be found anew: nodes joined or left, volumes or terms changed.
     pub version: u64,
@@ -72,7 +75,7 @@ pub struct Cluster {
 }
 
 /// A namespace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Space {
     pub name: Symbol,
     pub tags: Tags,
@@ -84,7 +87,7 @@ pub struct Space {
     pub held: Amounts,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriorityClass {
     pub value: i32,
     pub global_default: bool,
@@ -127,6 +130,14 @@ impl Cluster {
         let mut cluster = Cluster { scheduler_names, ..Cluster::default() };
         cluster.nodes.widen(cluster.dimensions.len());
         cluster
+    }
+
+    /// The rules have changed: nothing that was found out about nodes, or given up, stands any more.
+    pub(crate) fn reconsider(&mut self) {
+        self.generation += 1;
+        self.events += 1;
+        self.version += 1;
+        self.freed += 1;
     }
 
     /// Moves a pod to a new state and returns the old one. The only writer of state within a cycle.

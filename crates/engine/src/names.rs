@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{Symbol, Table};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Names {
     symbols: FxHashMap<Arc<str>, Symbol>,
     texts: Table<Symbol, Arc<str>>,

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use muster_api::{QueueState, Time};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::ids::{ResourceId, TermId};
 use crate::model::queues::BrokenLine;
+use crate::plugins::PLUGINS;
 
 /// The step that stopped a gang.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,7 +26,7 @@ pub enum Stage {
     Nodes,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
     GroupMissing {
         group: Arc<str>,
@@ -47,7 +49,8 @@ pub enum Reason {
         pod: Arc<str>,
     },
     NotAdmitted {
-        plugin: &'static str,
+        #[serde(deserialize_with = "plugin_name")]
+        plugin: PluginName,
         limit: Limit,
         lack: Lack,
     },
@@ -72,7 +75,8 @@ pub enum Reason {
         need: u32,
     },
     OverLimit {
-        plugin: &'static str,
+        #[serde(deserialize_with = "plugin_name")]
+        plugin: PluginName,
         limit: Limit,
         lack: Lack,
     },
@@ -98,7 +102,7 @@ pub enum Reason {
 }
 
 /// Whose limit is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     Cluster,
     Capability(Arc<str>),
@@ -107,7 +111,7 @@ pub enum Limit {
 }
 
 /// One dimension that is short.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lack {
     pub resource: ResourceId,
     pub want: i64,
@@ -116,7 +120,7 @@ pub struct Lack {
 }
 
 /// Why each node of the cluster does not do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
     pub nodes: u32,
     pub fit: u32,
@@ -124,14 +128,14 @@ pub struct Histogram {
     pub bars: Vec<Bar>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bar {
     pub nodes: u32,
     pub why: Shown,
 }
 
 /// A [`Why`] as it is shown, with what is known of all nodes that share it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shown {
     Short { resource: ResourceId, want: i64, best: i64 },
     Tainted(String),
@@ -140,7 +144,7 @@ pub enum Shown {
 }
 
 /// Why one node does not do for a pod. Small, because there is one per node and shape.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Why {
     Fits,
     Gone,
@@ -161,6 +165,15 @@ pub enum Why {
     /// Pods there avoid it.
     Avoided(TermId),
     Spread(TermId),
+}
+
+/// As in the list of plugins. A name of its own, because serde would borrow a plain reference from what it reads.
+type PluginName = &'static str;
+
+fn plugin_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PluginName, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let known = PLUGINS.iter().find(|entry| entry.name == name);
+    known.map(|entry| entry.name).ok_or_else(|| de::Error::custom(format!("there is no plugin {name}")))
 }
 
 impl Reason {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use muster_api::{Quantity, ResourceList};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{ResourceId, Table};
 
@@ -18,7 +19,7 @@ pub const EPHEMERAL: ResourceId = ResourceId(3);
 const MOST: i64 = 1 << 55;
 
 /// The dimensions that this cluster has, interned as they are first seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dimensions {
     ids: FxHashMap<Arc<str>, ResourceId>,
     names: Table<ResourceId, Arc<str>>,
@@ -127,7 +128,7 @@ fn show_bytes(bytes: i64) -> String {
 }
 
 /// The few dimensions that something names, each with its amount, scarce ones first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sparse(pub Box<[(ResourceId, i64)]>);
 
 impl Sparse {
@@ -146,7 +147,7 @@ impl Sparse {
 }
 
 /// A dense vector over all dimensions; what is beyond its end is zero.
-#[derive(Clone, Debug, Default, Eq)]
+#[derive(Clone, Debug, Default, Eq, Serialize, Deserialize)]
 pub struct Amounts(Vec<i64>);
 
 /// Vectors of different length are equal when the longer one ends in zeros.

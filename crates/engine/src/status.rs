@@ -1,21 +1,22 @@
-//! The phase and condition of each PodGroup after a cycle, and which of them changed.
+//! What there is to say of each gang after a cycle: the phase and condition of its PodGroup, and for pods without one why
+//! they wait. What has not changed is not said again.
 
-use muster_api::{PodGroupPhase, Time};
+use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
 
 use crate::explain;
+use crate::ids::GangId;
 use crate::model::Cluster;
-use crate::model::gangs::{Condition, Gang, Origin};
+use crate::model::gangs::{Condition, Gang, Origin, Reported};
 use crate::plan::Plan;
 
 /// Brings phases and conditions up to date and notes the changes in the plan.
 pub fn update(cluster: &mut Cluster, whole: bool, now: Time, plan: &mut Plan) {
     for id in cluster.gangs.take_changed() {
         let gang = &cluster.gangs[id];
-        if gang.origin != Origin::Group {
-            continue;
-        }
-        let phase = phase(gang, whole);
+        // What has no PodGroup has no phase that anyone could see.
+        let phase = if gang.origin == Origin::Group { phase(gang, whole) } else { gang.phase };
         let condition = condition(cluster, gang, phase, whole, now);
+        let report = report(cluster, gang, phase);
         let gang = &mut cluster.gangs[id];
         if gang.counts.pending == 0 || gang.ready(whole) {
             gang.waiting_since = None;
@@ -23,15 +24,44 @@ pub fn update(cluster: &mut Cluster, whole: bool, now: Time, plan: &mut Plan) {
         if gang.counts.running > 0 {
             gang.failures = 0;
         }
-        let changed = gang.phase != phase || gang.reported != Some(phase) || gang.condition != condition;
-        if changed {
-            gang.reported = Some(phase);
+        let said = gang.condition == condition && (report.is_none() || gang.reported == report);
+        if !said || gang.phase != phase {
+            gang.reported = report;
             gang.condition = condition;
             cluster.gangs.set_phase(id, phase);
             plan.updates.push(id);
         }
     }
     plan.updates.sort_by(|&a, &b| cluster.gangs[a].key.cmp(&cluster.gangs[b].key));
+}
+
+fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Reported> {
+    let started = || gang.pods.iter().filter(|&&pod| cluster.pods.fact[pod].runs).count() as u32;
+    let (succeeded, failed) = (gang.counts.succeeded, gang.counts.failed);
+    (gang.origin == Origin::Group).then(|| Reported { phase, running: started(), succeeded, failed })
+}
+
+/// The status of a gang's PodGroup, as last put into a plan; nothing for a gang without one.
+pub fn of(cluster: &Cluster, gang: GangId) -> Option<PodGroupStatus> {
+    let gang = &cluster.gangs[gang];
+    let Reported { phase, running, succeeded, failed } =
+        gang.reported.filter(|_| gang.origin == Origin::Group)?;
+    let condition = gang.condition.scheduled.map(|scheduled| PodGroupCondition {
+        kind: if scheduled { "Scheduled" } else { "Unschedulable" }.into(),
+        status: "True".into(),
+        transition_id: String::new(),
+        last_transition_time: gang.condition.since,
+        reason: gang.condition.reason.clone(),
+        message: gang.condition.message.clone(),
+    });
+    let number = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+    Some(PodGroupStatus {
+        phase,
+        conditions: condition.into_iter().collect(),
+        running: number(running),
+        succeeded: number(succeeded),
+        failed: number(failed),
+    })
 }
 
 /// A gang runs when its minimum does, is complete when all that ran is over, and is unknown when a part of it
@@ -58,6 +88,7 @@ fn phase(gang: &Gang, whole: bool) -> PodGroupPhase {
 fn condition(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase, whole: bool, now: Time) -> Condition {
     let waits = gang.counts.pending + gang.counts.gated > 0 && !gang.ready(whole);
     let (scheduled, reason, message) = match phase {
+        _ if gang.origin != Origin::Group && !waits => (None, String::new(), String::new()),
         PodGroupPhase::Running | PodGroupPhase::Completed if !waits => {
             (Some(true), "Scheduled".to_owned(), String::new())
         }

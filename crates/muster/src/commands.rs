@@ -7,4 +7,5 @@ pub mod crds;
 pub mod explain;
 pub mod generate;
 pub mod plugins;
+pub mod scheduler;
 pub mod simulate;

@@ -25,6 +25,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Schedule the pods of a Kubernetes cluster
+    Scheduler(commands::scheduler::SchedulerArgs),
     /// Schedule manifests in an embedded cluster and show what happens
     Simulate(commands::simulate::SimulateArgs),
     /// Say why a pod, gang or queue is as it is
@@ -45,6 +47,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Scheduler(args) => commands::scheduler::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Check(args) => commands::check::run(args),

@@ -12,9 +12,10 @@ mod writes;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use muster_api::Time;
 use muster_api::keys::SCHEDULER_NAMES;
 use muster_engine::config::Config;
-use muster_engine::{Engine, Plan};
+use muster_engine::{Engine, Event, Plan};
 
 use crate::{Progress, World, invariants};
 use dice::Dice;
@@ -70,15 +71,38 @@ impl fmt::Display for History {
     }
 }
 
+/// What has just happened to the scheduler of a history.
+pub enum Moment<'m> {
+    /// It is new and knows nothing.
+    Start,
+    Event(&'m Event),
+    Cycle(Time, &'m Plan),
+}
+
+/// Hears of every moment, with the scheduler as it is after it.
+pub type Witness<'w> = dyn FnMut(&Engine, Moment) + 'w;
+
 /// Runs a history on the world. The configuration is asked for at every start of a scheduler.
 pub fn run(
     world: World,
     config: &dyn Fn() -> Config,
     seed: u64,
     steps: u64,
+    progress: impl FnMut(Progress),
+) -> Result<History, Broken> {
+    run_before(&mut |_, _| {}, world, config, seed, steps, progress)
+}
+
+/// The same before a witness.
+pub fn run_before(
+    witness: &mut Witness,
+    world: World,
+    config: &dyn Fn() -> Config,
+    seed: u64,
+    steps: u64,
     mut progress: impl FnMut(Progress),
 ) -> Result<History, Broken> {
-    let mut day = Day::new(world, config, seed);
+    let mut day = Day::new(world, config, seed, witness);
     for step in 1..=steps {
         // A count that went below zero or an unreachable place is as broken as an invariant, and needs its seed.
         let outcome = catch_unwind(AssertUnwindSafe(|| day.step(step)))
@@ -105,10 +129,16 @@ struct Day<'c> {
     writes: Writes,
     history: History,
     step: u64,
+    witness: &'c mut Witness<'c>,
 }
 
 impl<'c> Day<'c> {
-    fn new(mut world: World, config: &'c dyn Fn() -> Config, seed: u64) -> Day<'c> {
+    fn new(
+        mut world: World,
+        config: &'c dyn Fn() -> Config,
+        seed: u64,
+        witness: &'c mut Witness<'c>,
+    ) -> Day<'c> {
         let mut dice = Dice::new(seed);
         if world.nodes.is_empty() {
             work::furnish(&mut world, &mut dice);
@@ -122,6 +152,7 @@ impl<'c> Day<'c> {
             writes: Writes::default(),
             history: History { seed, ..History::default() },
             step: 0,
+            witness,
         };
         day.list();
         day
@@ -156,6 +187,7 @@ impl<'c> Day<'c> {
     fn cycle(&mut self) -> Result<Plan, String> {
         self.history.cycles += 1;
         let plan = self.engine.cycle(self.world.now);
+        (self.witness)(&self.engine, Moment::Cycle(self.world.now, &plan));
         invariants::check(&self.engine, &plan)?;
         self.carry_out(&plan);
         Ok(plan)
@@ -165,7 +197,7 @@ impl<'c> Day<'c> {
     fn hear(&mut self, until: u64) {
         for event in self.wire.deliver(&mut self.dice, until, &mut self.history) {
             self.history.events += 1;
-            self.engine.apply(event);
+            self.apply(event);
         }
     }
 
@@ -182,9 +214,15 @@ impl<'c> Day<'c> {
         let mut events = self.world.list();
         self.dice.shuffle(&mut events);
         self.wire.start_over(&events);
+        (self.witness)(&self.engine, Moment::Start);
         for event in events {
-            self.engine.apply(event);
+            self.apply(event);
         }
+    }
+
+    fn apply(&mut self, event: Event) {
+        self.engine.apply(&event);
+        (self.witness)(&self.engine, Moment::Event(&event));
     }
 
     fn kubelet(&mut self) {

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use muster_api::Time;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Bind, Engine, Event, Plan, explain};
+use muster_engine::{Bind, Engine, Event, Plan, explain, status};
 
 use crate::invariants;
 use crate::report::{CycleLine, EventLine, Placement, Report};
-use crate::world::{World, condition_of};
+use crate::world::World;
 
 /// How often time alone may pass in vain: gangs that can't run may take turns for ever.
 const PATIENCE: u32 = 20;
@@ -55,6 +55,8 @@ pub struct Simulation {
     cycle: u64,
     /// Why each gang was last said to wait.
     told: HashMap<Arc<str>, &'static str>,
+    /// What was last said of each PodGroup.
+    said: HashMap<Arc<str>, String>,
 }
 
 impl Simulation {
@@ -68,7 +70,7 @@ impl Simulation {
             }
         }
         coming.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
-        Simulation { world, engine, report, options, coming, cycle: 0, told: HashMap::new() }
+        Simulation { world, engine, report, options, coming, cycle: 0, told: HashMap::new(), said: HashMap::new() }
     }
 
     /// Runs to the end and concludes the report. An invariant that does not hold is an error.
@@ -154,17 +156,21 @@ impl Simulation {
             }
             self.report.binds.push(Placement { pod, node, cycle: self.cycle });
         }
-        for &gang in &plan.updates {
-            let gang = &self.engine.cluster().gangs[gang];
+        for &id in &plan.updates {
+            let gang = &self.engine.cluster().gangs[id];
+            let Some(status) = status::of(self.engine.cluster(), id) else { continue };
             if self.options.events {
                 let text = match &gang.condition.message {
                     message if message.is_empty() => format!("{:?}", gang.phase),
                     message => format!("{:?}: {message}", gang.phase),
                 };
-                let line = EventLine { cycle: self.cycle, object: gang.key.to_string(), event: text };
-                self.report.events.push(line);
+                // How many of its pods have started is told by the pods themselves.
+                if self.said.insert(gang.key.clone(), text.clone()).as_ref() != Some(&text) {
+                    let line = EventLine { cycle: self.cycle, object: gang.key.to_string(), event: text };
+                    self.report.events.push(line);
+                }
             }
-            answers.extend(self.world.report(&gang.key, gang.phase, condition_of(gang)));
+            answers.extend(self.world.report(&gang.key, status));
         }
         for event in answers {
             self.engine.apply(event);

@@ -8,9 +8,8 @@ use muster_api::core::{
 };
 use muster_api::keys::SIMULATED_DURATION;
 use muster_api::manifest::Object;
-use muster_api::{PodGroup, PodGroupCondition, PodGroupPhase, Queue, Time, parse_duration};
+use muster_api::{PodGroup, PodGroupStatus, Queue, Time, parse_duration};
 use muster_engine::Event;
-use muster_engine::model::gangs::Gang;
 
 #[derive(Clone, Default)]
 pub struct World {
@@ -166,22 +165,11 @@ impl World {
         Event::PodGroup(Box::new(group))
     }
 
-    /// Writes a PodGroup's phase and condition.
-    pub fn report(
-        &mut self,
-        key: &str,
-        phase: PodGroupPhase,
-        condition: Option<PodGroupCondition>,
-    ) -> Option<Event> {
+    /// Writes a PodGroup's status.
+    pub fn report(&mut self, key: &str, status: PodGroupStatus) -> Option<Event> {
         let version = self.next_version();
         let group = self.groups.get_mut(key)?;
-        let status = group.status.get_or_insert_default();
-        status.phase = phase;
-        if let Some(condition) = condition {
-            // A gang is scheduled or it isn't; the word of yesterday goes.
-            status.conditions.retain(|known| !["Scheduled", "Unschedulable"].contains(&known.kind.as_str()));
-            status.conditions.push(condition);
-        }
+        group.status = Some(status);
         group.metadata.resource_version = version;
         Some(Event::PodGroup(Box::new(group.clone())))
     }
@@ -231,19 +219,6 @@ impl World {
         let running = self.pods.values().filter(|pod| pod.status.phase == "Running");
         running.flat_map(|pod| [finish(pod), deadline(pod)]).flatten().min()
     }
-}
-
-/// A gang's condition as its PodGroup has it.
-pub fn condition_of(gang: &Gang) -> Option<PodGroupCondition> {
-    let scheduled = gang.condition.scheduled?;
-    Some(PodGroupCondition {
-        kind: if scheduled { "Scheduled" } else { "Unschedulable" }.into(),
-        status: "True".into(),
-        transition_id: String::new(),
-        last_transition_time: gang.condition.since,
-        reason: gang.condition.reason.clone(),
-        message: gang.condition.message.clone(),
-    })
 }
 
 /// Marks a pod that the scheduler asked to leave, so that it is recreated.

@@ -142,7 +142,7 @@ impl Kind {
 }
 
 /// The metadata of either form.
-enum AnyMeta<'a> {
+pub(super) enum AnyMeta<'a> {
     Core(&'a mut Meta),
     Custom(&'a mut ObjectMeta),
 }
@@ -198,7 +198,7 @@ impl Object {
         }
     }
 
-    fn meta(&mut self) -> AnyMeta<'_> {
+    pub(super) fn meta(&mut self) -> AnyMeta<'_> {
         match self {
             Object::Node(node) => AnyMeta::Core(&mut node.metadata),
             Object::Pod(pod) => AnyMeta::Core(&mut pod.metadata),

@@ -65,6 +65,12 @@ impl Cluster {
                 self.claims.remove(key);
                 self.storage_changed();
             }
+            // Nothing acts on these yet.
+            Event::HyperNode(_)
+            | Event::HyperNodeGone(_)
+            | Event::PodDisruptionBudget(_)
+            | Event::PodDisruptionBudgetGone(_) => {}
+            Event::Bound { key, uid, node } => self.bound(key, uid, node),
             Event::BindFailed { key, uid, at, .. } => self.bind_failed(key, uid, *at),
         }
     }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use muster_api::{PodGroupPhase, Time};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::pods::{Counts, PodState, Sum};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
 use crate::reason::Reason;
 use crate::resources::{Amounts, Sparse};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Gangs {
     rows: Table<GangId, Gang>,
     by_key: FxHashMap<Arc<str>, GangId>,
@@ -21,7 +22,7 @@ pub struct Gangs {
     dirty: Vec<GangId>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Gang {
     /// `namespace/name` of the PodGroup, or of the pod that is a gang of one.
     pub key: Arc<str>,
@@ -46,8 +47,8 @@ pub struct Gang {
     pub sla_wait: Option<i64>,
     pub phase: PodGroupPhase,
     pub condition: Condition,
-    /// The phase that was last put into a plan.
-    pub reported: Option<PodGroupPhase>,
+    /// What was last put into a plan.
+    pub reported: Option<Reported>,
     /// Its pods in the order of their role's index, creation and name.
     pub pods: Vec<PodId>,
     pub counts: Counts,
@@ -74,7 +75,7 @@ pub struct Gang {
     dirty: bool,
 }
 
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
     /// A PodGroup object.
     Group,
@@ -85,7 +86,7 @@ pub enum Origin {
 }
 
 /// Pods of one task template, with a minimum of their own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Role {
     pub name: Option<Symbol>,
     pub minimum: u32,
@@ -93,12 +94,21 @@ pub struct Role {
 }
 
 /// The PodGroup condition as last written or read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Condition {
     pub scheduled: Option<bool>,
     pub reason: String,
     pub message: String,
     pub since: Option<Time>,
+}
+
+/// A PodGroup's phase, and how many of its pods have started, succeeded and failed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reported {
+    pub phase: PodGroupPhase,
+    pub running: u32,
+    pub succeeded: u32,
+    pub failed: u32,
 }
 
 impl Gang {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use muster_api::Time;
 use muster_api::core::{Labels, Port, Taint};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{NodeId, PodId, ResourceId, Table};
 
 /// One column of nodes per resource.
 pub type Columns = Table<ResourceId, Table<NodeId, i64>>;
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Nodes {
     pub name: Table<NodeId, Arc<str>>,
     pub fact: Table<NodeId, Node>,
@@ -39,7 +40,7 @@ pub struct Nodes {
 }
 
 /// What a node says of itself.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
     /// False for a slot that stands for a node we know only by name, or that has left.
     pub live: bool,
@@ -53,7 +54,7 @@ pub struct Node {
 }
 
 /// What must be known of most nodes to know that there is nothing more to know.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
     pub live: bool,
     pub ready: bool,

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use muster_api::Time;
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{GangId, NodeId, PodId, ShapeId, SpaceId, Symbol, Table};
 
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PodState {
     /// Not to be scheduled yet: a scheduling gate stands.
     Gated,
@@ -67,7 +68,7 @@ impl Sum {
 }
 
 /// How many pods are in each state.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     pub gated: u32,
     pub pending: u32,
@@ -124,7 +125,7 @@ fn moved(count: u32, sign: i64) -> u32 {
     moved.max(0) as u32
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Pods {
     pub state: Table<PodId, PodState>,
     pub shape: Table<PodId, ShapeId>,
@@ -139,12 +140,14 @@ pub struct Pods {
     by_key: FxHashMap<Arc<str>, PodId>,
     free: Vec<PodId>,
     /// The last visit in which a pod was met, to tell first meetings without a set.
+    #[serde(skip)]
     visited: Table<PodId, u32>,
+    #[serde(skip)]
     visit: u32,
 }
 
 /// What is asked of a pod now and then.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Pod {
     /// `namespace/name`
     pub key: Arc<str>,
@@ -155,6 +158,8 @@ pub struct Pod {
     pub index: u32,
     pub created: Time,
     pub started: Option<Time>,
+    /// Its containers run, as the kubelet says.
+    pub runs: bool,
     /// How long it runs, in milliseconds, if anyone knows.
     pub estimate: Option<i64>,
     pub labels: Box<[(Symbol, Symbol)]>,

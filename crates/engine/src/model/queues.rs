@@ -5,6 +5,7 @@ use std::sync::Arc;
 use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
 use muster_api::{DequeueStrategy, QueueState, Time};
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use super::pods::Sum;
 use crate::ids::{QueueId, Table};
@@ -13,13 +14,13 @@ use crate::resources::{Amounts, Sparse};
 pub const ROOT: QueueId = QueueId(0);
 pub const DEFAULT: QueueId = QueueId(1);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Queues {
     rows: Table<QueueId, Queue>,
     by_name: FxHashMap<Arc<str>, QueueId>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Queue {
     pub name: Arc<str>,
     /// False for a queue that is only named by others; `root` and `default` are always there.
@@ -56,14 +57,14 @@ pub struct Queue {
 }
 
 /// Why a queue is not under the root.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum BrokenLine {
     UnknownParent(Arc<str>),
     Cycle,
 }
 
 /// Where a queue's pods may run, by node group (plugin `nodegroup`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeGroups {
     pub required: Vec<String>,
     pub preferred: Vec<String>,
@@ -71,7 +72,7 @@ pub struct NodeGroups {
     pub anti_preferred: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GroupLimits {
     PerGroup(Vec<(String, Sparse)>),
     /// Nobody can read them, so nothing may be used.

@@ -1,6 +1,7 @@
 //! Label selectors over interned labels, compiled once.
 
 use muster_api::core::{LabelSelector, Requirement};
+use serde::{Deserialize, Serialize};
 
 use crate::ids::Symbol;
 use crate::names::Names;
@@ -20,16 +21,16 @@ pub fn tag(tags: &[(Symbol, Symbol)], key: Symbol) -> Option<Symbol> {
 }
 
 /// All checks must hold; none matches everything.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Selector(Vec<Check>);
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 struct Check {
     key: Symbol,
     operator: Operator,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 enum Operator {
     In(Vec<Symbol>),
     NotIn(Vec<Symbol>),

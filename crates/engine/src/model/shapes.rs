@@ -5,6 +5,7 @@ use std::hash::{Hash, Hasher};
 use muster_api::core::{Container, PodAffinity, PodSpec, PodTerm, Port, SpreadConstraint};
 use muster_api::pod_requests;
 use rustc_hash::{FxHashMap, FxHasher};
+use serde::{Deserialize, Serialize};
 
 use super::Cluster;
 use super::selectors::{Selector, Tags, tag};
@@ -12,7 +13,7 @@ use super::terms::{Bonds, Clause, Rule, Spread};
 use crate::ids::{QueueId, ResourceId, ShapeId, SpaceId, Symbol, Table, TermId};
 use crate::resources::{PODS, Sparse};
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shape {
     /// Tells this shape from an earlier one in the same slot.
     pub born: u64,
@@ -53,7 +54,7 @@ impl Shape {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Shapes {
     rows: Table<ShapeId, Shape>,
     by_hash: FxHashMap<u64, Vec<ShapeId>>,

@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use muster_api::core::Labels;
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use super::pods::PodState;
 use super::selectors::{Selector, Tags};
 use crate::ids::{KeyId, NodeId, SpaceId, Symbol, Table, TermId};
 
 /// Which pods a rule is about, and within which part of the cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Rule {
     /// A pod must match all of them (several required affinity terms of one pod select together).
     pub clauses: Vec<Clause>,
     pub topology_key: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Clause {
     pub spaces: Vec<SpaceId>,
     /// Namespaces chosen by their labels, besides the listed ones.
@@ -26,7 +27,7 @@ pub struct Clause {
     pub selector: Selector,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Term {
     pub rule: Rule,
     pub key: KeyId,
@@ -39,7 +40,7 @@ pub struct Term {
     pub total: u32,
 }
 
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     /// Pods that match.
     pub present: u32,
@@ -52,7 +53,7 @@ pub struct Count {
 }
 
 /// A label key of nodes by which terms count, with each node's value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Key {
     name: Arc<str>,
     /// 0 where the node has no such label.
@@ -60,7 +61,7 @@ struct Key {
     values: FxHashMap<String, u32>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Terms {
     rows: Table<TermId, Term>,
     by_rule: FxHashMap<Rule, TermId>,
@@ -71,7 +72,7 @@ pub struct Terms {
 }
 
 /// A shape's part in the rules.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bonds {
     /// Terms that select pods of this shape.
     pub matches: Vec<TermId>,
@@ -83,7 +84,7 @@ pub struct Bonds {
     pub spread: Vec<Spread>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spread {
     pub term: TermId,
     pub max_skew: i64,

@@ -47,7 +47,7 @@ impl Wire {
             let lane = self.lanes.get_mut(key).expect("just listed");
             let (_, event) = lane.coming.pop_front().expect("due");
             events.push(event.clone());
-            if matches!(event, Event::BindFailed { .. }) {
+            if matches!(event, Event::Bound { .. } | Event::BindFailed { .. }) {
                 continue;
             }
             if dice.chance(10) {
@@ -97,7 +97,11 @@ fn lane_of(event: &Event) -> String {
         Event::PodGroupGone { key, .. } => format!("group {key}"),
         Event::Queue(queue) => format!("queue {}", Meta::from(&queue.metadata).name),
         Event::QueueGone(name) => format!("queue {name}"),
-        Event::BindFailed { key, uid, .. } => format!("write {key} {uid}"),
+        Event::Bound { key, uid, .. } | Event::BindFailed { key, uid, .. } => format!("write {key} {uid}"),
+        Event::HyperNode(domain) => format!("domain {}", Meta::from(&domain.metadata).name),
+        Event::HyperNodeGone(name) => format!("domain {name}"),
+        Event::PodDisruptionBudget(budget) => format!("budget {}", budget.metadata.key()),
+        Event::PodDisruptionBudgetGone(key) => format!("budget {key}"),
         Event::PriorityClass(class) => format!("class {}", class.metadata.name),
         Event::PriorityClassGone(name) => format!("class {name}"),
         Event::Namespace(space) => format!("namespace {}", space.metadata.name),

@@ -1,12 +1,13 @@
 //! Plans on their way to the server: binds that arrive late, are refused, get lost, or succeed without anyone
 //! hearing of it.
 
+use muster_api::PodGroupStatus;
 use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
 use muster_engine::model::pods::PodState;
-use muster_engine::{Event, Plan};
+use muster_engine::ids::GangId;
+use muster_engine::{Event, Plan, status};
 
 use super::Day;
-use crate::world::condition_of;
 
 #[derive(Default)]
 pub struct Writes {
@@ -63,23 +64,19 @@ impl Day<'_> {
                 (pod.key.to_string(), pod.uid.to_string(), cluster.nodes.name[bind.node].to_string(), now)
             })
             .collect();
-        let groups: Vec<_> = plan
-            .updates
-            .iter()
-            .map(|&gang| {
-                let gang = &cluster.gangs[gang];
-                let condition = condition_of(gang);
-                (gang.key.to_string(), gang.uid.to_string(), gang.phase, condition)
-            })
-            .collect();
+        let said = |&gang: &GangId| {
+            let status = status::of(cluster, gang)?;
+            Some((cluster.gangs[gang].key.to_string(), cluster.gangs[gang].uid.to_string(), status))
+        };
+        let groups: Vec<(String, String, PodGroupStatus)> = plan.updates.iter().filter_map(said).collect();
         for (key, uid, node, now) in names {
             if now { self.bind(key, uid, node) } else { self.promise(&key, &uid, &node) }
         }
         self.take_promises_back();
-        for (key, uid, phase, condition) in groups {
+        for (key, uid, status) in groups {
             let current =
                 self.world.groups.get(&key).is_some_and(|group| group.metadata.uid.as_deref() == Some(&uid));
-            if let Some(event) = current.then(|| self.world.report(&key, phase, condition)).flatten() {
+            if let Some(event) = current.then(|| self.world.report(&key, status)).flatten() {
                 self.tell(event);
             }
         }
@@ -146,6 +143,10 @@ impl Day<'_> {
                 Ok(event) => {
                     self.history.half_known += u64::from(write.fate == Fate::HalfKnown);
                     self.tell(event);
+                    if write.awaited && write.fate == Fate::Arrives {
+                        let Write { key, uid, node, .. } = &write;
+                        self.tell(Event::Bound { key: key.clone(), uid: uid.clone(), node: node.clone() });
+                    }
                     None
                 }
                 Err(cause) => Some(cause),
@@ -155,12 +156,17 @@ impl Day<'_> {
                 self.history.lost += 1;
                 Some("no answer".to_owned())
             }
-            Fate::Look => {
-                let unbound = |pod: &&muster_api::core::Pod| {
-                    pod.metadata.uid == write.uid && pod.spec.node_name.is_none()
-                };
-                self.world.pods.get(&write.key).filter(unbound).map(|_| "it never arrived".to_owned())
-            }
+            Fate::Look => match self.world.pods.get(&write.key).filter(|pod| pod.metadata.uid == write.uid) {
+                Some(pod) if pod.spec.node_name.is_none() => Some("it never arrived".to_owned()),
+                Some(pod) => {
+                    self.tell(Event::Pod(Box::new(pod.clone())));
+                    None
+                }
+                None => {
+                    self.tell(Event::PodGone { key: write.key.clone(), uid: write.uid.clone() });
+                    None
+                }
+            },
         };
         let Some(cause) = failure.filter(|_| write.awaited) else { return };
         if matches!(write.fate, Fate::HalfKnown | Fate::Lost) {

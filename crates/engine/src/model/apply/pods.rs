@@ -104,6 +104,9 @@ impl Cluster {
             );
             self.stir(gang);
         }
+        if let Some(gang) = gang.filter(|_| old.runs != self.pods.fact[id].runs) {
+            self.gangs.review(gang);
+        }
         if self.pods.fact[id].promised.is_some() && old.promised != self.pods.fact[id].promised {
             self.promises.push(id);
             self.stir(gang);
@@ -148,6 +151,7 @@ impl Cluster {
             index: number(TASK_INDEX).map_or(0, |index| index.max(0) as u32),
             created: meta.creation_timestamp.unwrap_or_default(),
             started: object.status.start_time,
+            runs: object.status.phase == "Running",
             estimate: duration(RUNNING_ESTIMATE)
                 .or(spec.active_deadline_seconds.map(|s| s.saturating_mul(1000))),
             role: meta.annotation_or_label(TASK_SPEC).map(|role| self.names.intern(role)),
@@ -173,9 +177,10 @@ impl Cluster {
                 if leaving { PodState::Releasing(node) } else { PodState::Running(node) }
             }
             _ if leaving || !object.spec.scheduling_gates.is_empty() => PodState::Gated,
-            // An assumption ends only when the cluster confirms or refuses it, not by an older view of the pod.
+            // An assumption ends only when the cluster confirms or refuses it, not by an older view of the pod; and what
+            // is bound is never unbound.
             _ => match before {
-                PodState::Allocated(_) | PodState::Nominated(_) => before,
+                PodState::Allocated(_) | PodState::Nominated(_) | PodState::Running(_) => before,
                 _ => PodState::Pending,
             },
         }
@@ -196,6 +201,15 @@ impl Cluster {
     pub(crate) fn pod_order(&self, a: PodId, b: PodId) -> Ordering {
         let (a, b) = (&self.pods.fact[a], &self.pods.fact[b]);
         (a.index, a.created).cmp(&(b.index, b.created)).then_with(|| a.key.cmp(&b.key))
+    }
+
+    /// What we assumed is so. A pod that has changed since is left to its watch.
+    pub(in crate::model) fn bound(&mut self, key: &str, uid: &str, node: &str) {
+        let Some(id) = self.pods.find(key) else { return };
+        let PodState::Allocated(assumed) = self.pods.state[id] else { return };
+        if *self.pods.fact[id].uid == *uid && *self.nodes.name[assumed] == *node {
+            self.set(id, PodState::Running(assumed));
+        }
     }
 
     pub(in crate::model) fn bind_failed(&mut self, key: &str, uid: &str, at: Time) {

@@ -1,0 +1,166 @@
+//! Leaves out what scheduling doesn't read: most annotations, versions, owners, conditions that all is well, images that
+//! no pod wants. Decisions stay the same, files get small, and nobody's secrets are in them.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::Object;
+use super::object::AnyMeta;
+use crate::core::{Labels, Node, Pod};
+use crate::keys;
+
+pub fn trim(objects: &mut [Object]) {
+    let wanted = wanted_images(objects);
+    for object in objects {
+        match object {
+            Object::Node(node) => trim_node(node, &wanted),
+            Object::Pod(pod) => trim_pod(pod),
+            _ => {}
+        }
+        trim_meta(object);
+    }
+}
+
+fn trim_meta(object: &mut Object) {
+    // The API server took it, so it stays; a file with it would be refused without this word.
+    let as_found = !object.problems().is_empty();
+    let keep = |annotations: &mut Labels| {
+        annotations.retain(|key, _| keys::ANNOTATIONS.contains(&key.as_str()));
+        if as_found {
+            annotations.insert(keys::AS_FOUND.to_owned(), "true".to_owned());
+        }
+    };
+    match object.meta() {
+        AnyMeta::Core(meta) => {
+            meta.resource_version = None;
+            keep(&mut meta.annotations);
+        }
+        AnyMeta::Custom(meta) => {
+            let all = std::mem::take(meta);
+            let mut annotations = all.annotations.unwrap_or_default();
+            keep(&mut annotations);
+            *meta = ObjectMeta {
+                name: all.name,
+                namespace: all.namespace,
+                uid: all.uid,
+                labels: all.labels,
+                annotations: Some(annotations).filter(|annotations| !annotations.is_empty()),
+                creation_timestamp: all.creation_timestamp,
+                deletion_timestamp: all.deletion_timestamp,
+                ..ObjectMeta::default()
+            };
+        }
+    }
+}
+
+fn trim_node(node: &mut Node, wanted: &BTreeSet<String>) {
+    if !node.status.allocatable.is_empty() {
+        node.status.capacity.clear();
+    }
+    for condition in &mut node.status.conditions {
+        condition.reason.clear();
+        condition.message.clear();
+        condition.last_transition_time = None;
+    }
+    for image in &mut node.status.images {
+        image.names.retain(|name| wanted.contains(repository(name)));
+    }
+    node.status.images.retain(|image| !image.names.is_empty());
+}
+
+fn trim_pod(pod: &mut Pod) {
+    for container in pod.spec.containers.iter_mut().chain(&mut pod.spec.init_containers) {
+        container.ports.retain(|port| port.host_port > 0);
+    }
+    pod.spec.volumes.retain(|volume| volume.persistent_volume_claim.is_some());
+    pod.status.conditions.retain(|condition| condition.status != "True");
+}
+
+/// The repositories of all images that pods name.
+fn wanted_images(objects: &[Object]) -> BTreeSet<String> {
+    let pods = objects.iter().filter_map(|object| match object {
+        Object::Pod(pod) => Some(pod),
+        _ => None,
+    });
+    let containers = pods.flat_map(|pod| pod.spec.containers.iter().chain(&pod.spec.init_containers));
+    containers.map(|container| repository(&container.image).to_owned()).collect()
+}
+
+/// `nginx` of `docker.io/library/nginx:1.29`: a pod and a node may name the same image in different ways, but this
+/// part is in all of them.
+fn repository(image: &str) -> &str {
+    let last = image.split('@').next().and_then(|name| name.rsplit('/').next()).unwrap_or_default();
+    last.split(':').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Found, read, write};
+    use super::*;
+
+    #[test]
+    fn what_scheduling_reads_stays_and_the_rest_goes() {
+        let text = r#"
+apiVersion: v1
+kind: Node
+metadata:
+  {name: n1, resourceVersion: "7", uid: u, annotations: {csi.volume.kubernetes.io/nodeid: secret}, labels: {team: a}}
+status:
+  capacity: {cpu: 9}
+  allocatable: {cpu: 8}
+  conditions: [{type: Ready, status: "True", reason: KubeletReady, message: kubelet is posting ready status}]
+  images:
+  - {names: ["docker.io/library/nginx:1.29", "docker.io/library/nginx@sha256:12"], sizeBytes: 5}
+  - {names: ["docker.io/library/redis:8"], sizeBytes: 6}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: p
+  annotations: {kubectl.kubernetes.io/last-applied-configuration: "{env: secret}", scheduling.k8s.io/group-name: g}
+spec:
+  containers: [{name: c, image: nginx, env: [{name: KEY, value: secret}], ports: [{containerPort: 80}]}]
+  volumes: [{name: kube-api-access-x7q2p}, {name: v, persistentVolumeClaim: {claimName: data}}]
+status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", message: full}, {type: Ready, status: "True"}]}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: g, namespace: default, resourceVersion: "8", annotations: {volcano.sh/running-estimate: soon}}
+"#;
+        let mut objects = Vec::new();
+        read("test", text.as_bytes(), &mut |found| match found {
+            Found::Object { object, .. } => objects.push(object),
+            other => panic!("{other:?}"),
+        });
+        trim(&mut objects);
+        let mut text = Vec::new();
+        write(&objects, &mut text).expect("memory takes everything");
+        let expected = r#"---
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {team: a}, uid: u}
+status:
+  allocatable: {cpu: "8"}
+  conditions: [{type: Ready, status: "True"}]
+  images: [{names: ["docker.io/library/nginx:1.29", "docker.io/library/nginx@sha256:12"], sizeBytes: 5}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default, annotations: {scheduling.k8s.io/group-name: g}}
+spec:
+  containers: [{name: c, image: nginx}]
+  volumes: [{persistentVolumeClaim: {claimName: data}}]
+status: {conditions: [{type: PodScheduled, message: full, status: "False"}], phase: Pending}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata:
+  name: g
+  namespace: default
+  annotations: {muster.sh/as-found: "true", volcano.sh/running-estimate: soon}
+spec: {minMember: 0, queue: default}
+"#;
+        assert_eq!(String::from_utf8(text).expect("it is text"), expected);
+    }
+}

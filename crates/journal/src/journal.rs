@@ -1,0 +1,210 @@
+//! The scheduler's side of a journal: told of every event, cycle and configuration as it happens, on the thread of the
+//! engine. It encodes and hands over; it never waits for the disk. When the disk can't keep up the journal leaves a gap and
+//! goes on with a new segment.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use muster_api::Time;
+use muster_engine::{Checkpoint, Engine, Event, Plan};
+use serde::Serialize;
+
+use crate::frame;
+use crate::plan::NamedPlan;
+use crate::record::{Configuration, Cycle, Header, Kind};
+use crate::segment::Segment;
+use crate::writer::{Message, Shared, Writer};
+
+/// More bytes than these on their way to the disk: it can't keep up.
+const MOST_QUEUED: usize = 64 << 20;
+/// Events are handed over with the next cycle, or when there are so many bytes of them.
+const BATCH: usize = 64 << 10;
+/// After a failure, such as a full disk.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// How much a journal may take of the disk.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A segment that is longer is followed by the next.
+    pub segment_bytes: u64,
+    /// Of more than these the oldest go.
+    pub segments: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { segment_bytes: 64 << 20, segments: 16 }
+    }
+}
+
+pub struct Journal {
+    header: Header,
+    /// Encoded, but not handed over.
+    batch: Vec<u8>,
+    sender: Option<Sender<Message>>,
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+    /// Nothing is recorded before a checkpoint.
+    recording: bool,
+    retry_at: Option<Instant>,
+    gaps: u64,
+    /// The last cycle that was recorded planned nothing, and nothing has happened since: when time will change
+    /// something.
+    rests: Option<Option<Time>>,
+    most_queued: usize,
+}
+
+/// How a journal is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// How often records were lost, because the disk was slow or full.
+    pub gaps: u64,
+    /// Why nothing is written at present.
+    pub error: Option<String>,
+    /// Bytes of the current segment so far.
+    pub segment_bytes: u64,
+}
+
+impl Journal {
+    /// Begins a new segment in the folder, behind those that are there.
+    pub fn create(
+        folder: &Path,
+        limits: Limits,
+        scheduler_names: Vec<String>,
+        config: Configuration,
+    ) -> io::Result<Journal> {
+        fs::create_dir_all(folder)?;
+        let next = Segment::list(folder)?.last().map_or(1, |last| last.number + 1);
+        let first = (next, File::create_new(folder.join(Segment::name(next)))?);
+        let (sender, messages) = channel();
+        let shared = Arc::new(Shared::default());
+        let (folder, its_shared): (PathBuf, _) = (folder.into(), shared.clone());
+        let writer = std::thread::Builder::new()
+            .name("journal".into())
+            .spawn(move || Writer::new(folder, limits, &its_shared, first).run(&messages))?;
+        let header = Header { muster: env!("CARGO_PKG_VERSION").into(), scheduler_names, config };
+        Ok(Journal {
+            header,
+            batch: Vec::new(),
+            sender: Some(sender),
+            shared,
+            writer: Some(writer),
+            recording: false,
+            retry_at: None,
+            gaps: 0,
+            rests: None,
+            most_queued: MOST_QUEUED,
+        })
+    }
+
+    /// Whether a segment should begin: there is none yet, it is long enough, or records were lost.
+    pub fn wants_checkpoint(&self) -> bool {
+        if self.recording {
+            return self.shared.full.load(Ordering::Relaxed);
+        }
+        let caught_up = self.shared.queued.load(Ordering::Relaxed) <= self.most_queued / 4;
+        caught_up && self.retry_at.is_none_or(|time| time <= Instant::now())
+    }
+
+    /// Begins a segment. The engine must have taken in all that the journal was told, and nothing else.
+    pub fn checkpoint(&mut self, checkpoint: Checkpoint) {
+        self.hand_over();
+        // A failure of the old segment is no failure of this one.
+        self.shared.failed.store(false, Ordering::Relaxed);
+        self.shared.full.store(false, Ordering::Relaxed);
+        self.recording = true;
+        self.retry_at = None;
+        self.send(Message::Segment(self.header.clone(), Box::new(checkpoint)));
+    }
+
+    /// The engine takes in an event.
+    pub fn event(&mut self, event: &Event) {
+        self.rests = None;
+        self.record(Kind::Event, event);
+        if self.batch.len() >= BATCH {
+            self.hand_over();
+        }
+    }
+
+    /// The engine has run a cycle, and has heard of nothing since.
+    pub fn cycle(&mut self, now: Time, plan: &Plan, engine: &Engine) {
+        // An engine at rest returns at once and changes nothing, so a replay can do without.
+        let rests = |wake: Option<Time>| plan.is_empty() && wake.is_none_or(|wake| now < wake);
+        if self.rests.is_some_and(rests) {
+            return;
+        }
+        self.rests = plan.is_empty().then_some(plan.wake);
+        if self.recording {
+            self.record(Kind::Cycle, &Cycle { now, plan: NamedPlan::of(plan, engine) });
+            self.hand_over();
+        }
+    }
+
+    /// The engine goes on under another configuration.
+    pub fn config(&mut self, name: &str, text: &str) {
+        self.rests = None;
+        self.header.config = Configuration { name: name.into(), text: text.into() };
+        let config = self.header.config.clone();
+        self.record(Kind::Config, &config);
+    }
+
+    pub fn health(&self) -> Health {
+        Health {
+            gaps: self.gaps,
+            error: self.shared.error(),
+            segment_bytes: self.shared.written.load(Ordering::Relaxed),
+        }
+    }
+
+    fn record(&mut self, kind: Kind, value: &impl Serialize) {
+        if self.recording && frame::append(&mut self.batch, kind, value).is_err() {
+            self.leave_gap();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        if self.batch.is_empty() {
+            return;
+        }
+        if self.shared.failed.load(Ordering::Relaxed) {
+            self.retry_at = Some(Instant::now() + RETRY);
+            return self.leave_gap();
+        }
+        let queued = self.shared.queued.fetch_add(self.batch.len(), Ordering::Relaxed);
+        let batch = std::mem::take(&mut self.batch);
+        self.batch.reserve(batch.len());
+        self.send(Message::Records(batch));
+        if queued > self.most_queued {
+            self.leave_gap();
+        }
+    }
+
+    /// What is not recorded any more until the next checkpoint.
+    fn leave_gap(&mut self) {
+        self.batch.clear();
+        self.recording = false;
+        self.gaps += 1;
+    }
+
+    fn send(&self, message: Message) {
+        // The writer ends only when this side hangs up; if it panicked, its words are on the terminal already.
+        let _ = self.sender.as_ref().map(|sender| sender.send(message));
+    }
+}
+
+/// Waits until everything is written and the segment is closed.
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.hand_over();
+        self.sender = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}

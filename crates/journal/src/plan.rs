@@ -1,0 +1,97 @@
+//! A plan by names, which mean the same in every process.
+
+use std::fmt;
+use std::sync::Arc;
+
+use muster_api::{PodGroupPhase, Time};
+use muster_engine::model::gangs::{Condition, Reported};
+use muster_engine::{Bind, Engine, Plan};
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NamedPlan {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub binds: Vec<Place>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nominations: Vec<Place>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub updates: Vec<Update>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake: Option<Time>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    pub pod: Arc<str>,
+    pub uid: Arc<str>,
+    pub node: Arc<str>,
+}
+
+/// What a plan says of a gang.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Update {
+    pub gang: Arc<str>,
+    pub phase: PodGroupPhase,
+    pub condition: Condition,
+    pub reported: Option<Reported>,
+}
+
+impl NamedPlan {
+    /// To be asked for before the engine hears of anything else: until then it knows what the plan's ids stand for.
+    pub fn of(plan: &Plan, engine: &Engine) -> NamedPlan {
+        // All fields by name, so that a new one can't be forgotten here.
+        let Plan { binds, nominations, updates, wake } = plan;
+        let cluster = engine.cluster();
+        let place = |bind: &Bind| {
+            let pod = &cluster.pods.fact[bind.pod];
+            Place { pod: pod.key.clone(), uid: pod.uid.clone(), node: cluster.nodes.name[bind.node].clone() }
+        };
+        let update = |id: &_| {
+            let gang = &cluster.gangs[*id];
+            let (phase, reported) = (gang.phase, gang.reported);
+            Update { gang: gang.key.clone(), phase, condition: gang.condition.clone(), reported }
+        };
+        NamedPlan {
+            binds: binds.iter().map(place).collect(),
+            nominations: nominations.iter().map(place).collect(),
+            updates: updates.iter().map(update).collect(),
+            wake: *wake,
+        }
+    }
+
+    /// One line for each thing that it says, in its order.
+    pub fn lines(&self) -> Vec<String> {
+        let binds = self.binds.iter().map(|place| format!("bind {place}"));
+        let nominations = self.nominations.iter().map(|place| format!("promise {place}"));
+        let updates = self.updates.iter().map(|update| format!("report {update}"));
+        let wake = self.wake.iter().map(|time| format!("wake at {time}"));
+        binds.chain(nominations).chain(updates).chain(wake).collect()
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (uid {}) to {}", self.pod, self.uid, self.node)
+    }
+}
+
+impl fmt::Display for Update {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} as {:?}", self.gang, self.phase)?;
+        if let Some(Reported { phase, running, succeeded, failed }) = &self.reported {
+            write!(f, " (PodGroup {phase:?}: {running} running, {succeeded} succeeded, {failed} failed)")?;
+        }
+        let Condition { scheduled, reason, message, since } = &self.condition;
+        let word = match scheduled {
+            Some(true) => "scheduled",
+            Some(false) => "unschedulable",
+            None => return Ok(()),
+        };
+        write!(f, ", {word}")?;
+        if let Some(since) = since {
+            write!(f, " since {since}")?;
+        }
+        write!(f, ", {reason} {message:?}")
+    }
+}

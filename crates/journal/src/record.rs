@@ -1,0 +1,68 @@
+//! What a segment is made of.
+
+use muster_api::Time;
+use muster_engine::config::BUILTIN;
+use muster_engine::{Checkpoint, Event};
+use serde::{Deserialize, Serialize};
+
+use crate::plan::NamedPlan;
+
+/// Told apart by a byte in front, so that what is written need not be owned first.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Header = 1,
+    Checkpoint = 2,
+    Event = 3,
+    Cycle = 4,
+    Config = 5,
+}
+
+impl Kind {
+    pub fn of(byte: u8) -> Option<Kind> {
+        [Kind::Header, Kind::Checkpoint, Kind::Event, Kind::Cycle, Kind::Config]
+            .into_iter()
+            .find(|kind| *kind as u8 == byte)
+    }
+}
+
+/// A header and a checkpoint come first, in this order, and never again in a segment.
+#[derive(Clone, Debug)]
+pub enum Record {
+    Header(Header),
+    Checkpoint(Box<Checkpoint>),
+    Event(Box<Event>),
+    Cycle(Cycle),
+    /// From here on under another configuration.
+    Config(Configuration),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Header {
+    /// The version of muster that decided.
+    pub muster: String,
+    pub scheduler_names: Vec<String>,
+    pub config: Configuration,
+}
+
+/// A configuration as it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Configuration {
+    /// The file's name, only for messages.
+    pub name: String,
+    pub text: String,
+}
+
+impl Configuration {
+    /// What is used when no configuration is given.
+    pub fn builtin() -> Configuration {
+        Configuration { name: "builtin".into(), text: BUILTIN.into() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cycle {
+    pub now: Time,
+    pub plan: NamedPlan,
+}

@@ -1,0 +1,179 @@
+//! The journal's own thread: takes encoded records, compresses them and writes them into segments, and deletes the
+//! oldest segments. The disk may be slow or full; nobody waits for it.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, PoisonError};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use muster_engine::Checkpoint;
+
+use crate::frame;
+use crate::journal::Limits;
+use crate::record::{Header, Kind};
+use crate::segment::{FORMAT, Segment, TITLE};
+
+pub enum Message {
+    /// Begin a new segment.
+    Segment(Header, Box<Checkpoint>),
+    /// Encoded records, to be on the disk soon.
+    Records(Vec<u8>),
+}
+
+/// What the two threads tell each other besides.
+#[derive(Default)]
+pub struct Shared {
+    /// Bytes of records on their way to the writer.
+    pub queued: AtomicUsize,
+    /// The segment has reached its size.
+    pub full: AtomicBool,
+    /// Writing failed; what follows is lost until a new segment begins.
+    pub failed: AtomicBool,
+    pub error: Mutex<Option<String>>,
+    pub written: AtomicU64,
+}
+
+impl Shared {
+    pub fn error(&self) -> Option<String> {
+        self.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_error(&self, error: Option<String>) {
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
+    }
+}
+
+pub struct Writer<'s> {
+    pub folder: PathBuf,
+    pub limits: Limits,
+    pub shared: &'s Shared,
+    /// The number of the next segment.
+    pub next: u64,
+    /// Made by whoever started the journal, who wants to hear at once if that fails.
+    pub first: Option<File>,
+    open: Option<Open>,
+}
+
+/// The segment that is being written.
+struct Open {
+    stream: GzEncoder<Counted>,
+    /// Its bytes after header and checkpoint.
+    begun: u64,
+}
+
+struct Counted {
+    file: File,
+    bytes: u64,
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl<'s> Writer<'s> {
+    pub fn new(folder: PathBuf, limits: Limits, shared: &'s Shared, first: (u64, File)) -> Writer<'s> {
+        Writer { folder, limits, shared, next: first.0, first: Some(first.1), open: None }
+    }
+
+    /// Until the other side hangs up.
+    pub fn run(mut self, messages: &Receiver<Message>) {
+        while let Ok(message) = messages.recv() {
+            let mut done = self.take(message);
+            // Everything that waits, then one flush for all of it.
+            while let (Ok(()), Ok(message)) = (&done, messages.try_recv()) {
+                done = self.take(message);
+            }
+            if let Err(error) = done.and_then(|()| self.flush()) {
+                self.fail(&error);
+            }
+        }
+        if let Err(error) = self.close() {
+            self.fail(&error);
+        }
+    }
+
+    fn take(&mut self, message: Message) -> io::Result<()> {
+        match message {
+            Message::Segment(header, checkpoint) => self.begin(&header, &checkpoint),
+            Message::Records(bytes) => {
+                let done = self.open.as_mut().map_or(Ok(()), |open| open.stream.write_all(&bytes));
+                self.shared.queued.fetch_sub(bytes.len(), Ordering::Relaxed);
+                done
+            }
+        }
+    }
+
+    fn begin(&mut self, header: &Header, checkpoint: &Checkpoint) -> io::Result<()> {
+        self.close()?;
+        let path = self.folder.join(Segment::name(self.next));
+        let file = self.first.take().map_or_else(|| File::create_new(&path), Ok)?;
+        self.next += 1;
+        let mut stream = GzEncoder::new(Counted { file, bytes: 0 }, Compression::fast());
+        let begun = start(&mut stream, header, checkpoint);
+        match begun {
+            Ok(begun) => {
+                self.open = Some(Open { stream, begun });
+                self.shared.full.store(false, Ordering::Relaxed);
+                self.shared.set_error(None);
+                self.forget_oldest()
+            }
+            Err(error) => {
+                // Without its checkpoint it is of no use, and the disk may be full.
+                drop(stream);
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        open.stream.flush()?;
+        let bytes = open.stream.get_ref().bytes;
+        self.shared.written.store(bytes, Ordering::Relaxed);
+        // More records than checkpoint, or a small limit would lead to nothing but checkpoints.
+        let full = bytes >= self.limits.segment_bytes && bytes >= 2 * open.begun;
+        self.shared.full.store(full, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.open.take().map_or(Ok(()), |open| open.stream.finish().map(drop))
+    }
+
+    fn fail(&mut self, error: &io::Error) {
+        self.open = None;
+        let causes = std::iter::successors(Some(error as &dyn Error), |&error| error.source());
+        let causes: Vec<String> = causes.map(ToString::to_string).collect();
+        self.shared.set_error(Some(causes.join(": ")));
+        self.shared.failed.store(true, Ordering::Relaxed);
+    }
+
+    fn forget_oldest(&self) -> io::Result<()> {
+        let segments = Segment::list(&self.folder)?;
+        let old = segments.len().saturating_sub(self.limits.segments.max(1));
+        segments[..old].iter().try_for_each(|segment| fs::remove_file(&segment.path))
+    }
+}
+
+/// Writes what every segment starts with; returns how long that is.
+fn start(stream: &mut GzEncoder<Counted>, header: &Header, checkpoint: &Checkpoint) -> io::Result<u64> {
+    writeln!(stream, "{TITLE}{FORMAT}")?;
+    frame::write(stream, Kind::Header, header)?;
+    frame::write(stream, Kind::Checkpoint, checkpoint)?;
+    stream.flush()?;
+    Ok(stream.get_ref().bytes)
+}

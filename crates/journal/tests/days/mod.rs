@@ -1,0 +1,95 @@
+//! Days on which the law must hold: configurations, and what they need of the objects.
+
+use muster_api::core::Image;
+use muster_api::{NodeGroupAffinity, QueueAffinity};
+use muster_engine::Event;
+use muster_engine::config::BUILTIN;
+
+pub struct Day {
+    pub name: &'static str,
+    /// In force one after the other.
+    pub configs: &'static [&'static str],
+    /// Makes something else of what the fault simulator tells.
+    pub twist: fn(&mut Event),
+}
+
+const WEIGHTS: &str = r#"
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: sla
+- plugins:
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"#;
+
+const PATHS: &str = r#"
+actions: "enqueue, allocate, backfill"
+configurations:
+- name: enqueue
+  arguments: {admissionTimeout: 20s}
+- name: allocate
+  arguments: {traverseHeadWait: 15s}
+tiers:
+- plugins:
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: drf
+    enableHierarchy: true
+  - name: predicates
+  - name: overcommit
+  - name: resourcequota
+  - name: nodegroup
+    arguments: {strict: false}
+  - name: nodeorder
+"#;
+
+const BARE: &str = r#"
+actions: "allocate, backfill"
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+  - name: binpack
+"#;
+
+pub const DAYS: &[Day] = &[
+    Day { name: "builtin", configs: &[BUILTIN], twist: |_| {} },
+    Day { name: "shares by weight", configs: &[WEIGHTS], twist: |_| {} },
+    Day { name: "paths and groups", configs: &[PATHS], twist: paths_and_groups },
+    Day { name: "changing configurations", configs: &[BUILTIN, BARE, WEIGHTS, PATHS], twist: paths_and_groups },
+];
+
+/// Queues have paths with weights and prefer groups of nodes; nodes say which images they have.
+fn paths_and_groups(event: &mut Event) {
+    match event {
+        Event::Queue(queue) => {
+            let name = queue.metadata.name.clone().unwrap_or_default();
+            let annotations = queue.metadata.annotations.get_or_insert_default();
+            let (path, weights) = match name.as_str() {
+                "red" | "blue" => (format!("root/colours/{name}"), "1/3/2"),
+                _ => (format!("root/{name}"), "1/1"),
+            };
+            annotations.insert("volcano.sh/hierarchy".into(), path);
+            annotations.insert("volcano.sh/hierarchy-weights".into(), weights.into());
+            let groups = NodeGroupAffinity { preferred: Vec::new(), required: vec!["b".into()] };
+            queue.spec.affinity = (name == "small")
+                .then(|| QueueAffinity { node_group_affinity: Some(groups), node_group_anti_affinity: None });
+        }
+        Event::Node(node) => {
+            if let Some(zone) = node.metadata.labels.get("zone").cloned() {
+                let images = vec![Image { names: vec!["busybox".into()], size_bytes: 400 << 20 }];
+                node.status.images = if zone == "c" { images } else { Vec::new() };
+                if zone == "b" {
+                    node.metadata.labels.insert("volcano.sh/nodegroup-name".into(), zone);
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,174 @@
+//! The law of the journal: whatever a bad day of the fault simulator brings, an engine that is restored from a
+//! checkpoint decides as the one that went on, and a journal of the day replays without a difference.
+
+mod days;
+
+use std::path::Path;
+
+use days::{Day, DAYS};
+use muster_engine::config::Config;
+use muster_engine::{Checkpoint, Engine, Event};
+use muster_journal::{Configuration, Journal, Limits, NamedPlan, Summary, replay};
+use muster_sim::World;
+use muster_sim::chaos::{self, Moment};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+const STEPS: u64 = 120;
+/// So many restored engines go beside the first.
+const SHADOWS: usize = 3;
+/// One moment in so many is a checkpoint.
+const PAUSE: u64 = 61;
+
+/// `MUSTER_SEEDS=2000 cargo test -p muster-journal --test law` looks longer.
+fn seeds(few: u64) -> u64 {
+    std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
+}
+
+fn through_bytes<T: Serialize + DeserializeOwned>(value: &T) -> T {
+    let mut bytes = Vec::new();
+    value.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map()).expect("encodes");
+    rmp_serde::from_slice(&bytes).expect("decodes")
+}
+
+fn parse(config: &Configuration) -> Config {
+    Config::parse(&config.name, &config.text).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+/// An engine that goes through the day, its journal, and engines that were restored from it on the way.
+struct Keeper<'k> {
+    folder: &'k Path,
+    day: &'k Day,
+    seed: u64,
+    moments: u64,
+    config: usize,
+    engine: Option<(Engine, Journal)>,
+    shadows: Vec<Engine>,
+    events: u64,
+    binds: u64,
+}
+
+impl Keeper<'_> {
+    fn configuration(&self) -> Configuration {
+        let text = self.day.configs[self.config % self.day.configs.len()];
+        Configuration { name: self.day.name.into(), text: text.into() }
+    }
+
+    fn witness(&mut self, original: &Engine, moment: Moment) {
+        self.moments += 1;
+        if let Moment::Start = moment {
+            self.start(original.cluster().scheduler_names.clone());
+        }
+        let config = self.configuration();
+        let (engine, journal) = self.engine.as_mut().expect("started");
+        match moment {
+            Moment::Start => {}
+            Moment::Event(event) => {
+                let mut event: Event = through_bytes(event);
+                (self.day.twist)(&mut event);
+                self.events += 1;
+                journal.event(&event);
+                engine.apply(&event);
+                self.shadows.iter_mut().for_each(|shadow| shadow.apply(&event));
+            }
+            Moment::Cycle(now, _) => {
+                let plan = engine.cycle(now);
+                self.binds += plan.binds.len() as u64;
+                journal.cycle(now, &plan, engine);
+                let plan = NamedPlan::of(&plan, engine);
+                for shadow in &mut self.shadows {
+                    let its = shadow.cycle(now);
+                    assert_eq!(plan, NamedPlan::of(&its, shadow), "at {now} a restored engine decides otherwise");
+                    shadow.cluster().audit().unwrap_or_else(|what| panic!("a restored engine: {what}"));
+                }
+            }
+        }
+        if journal.wants_checkpoint() {
+            journal.checkpoint(engine.checkpoint());
+        }
+        if (self.moments * 7 + self.seed).is_multiple_of(PAUSE) {
+            let checkpoint: Checkpoint = through_bytes(&engine.checkpoint());
+            self.shadows.truncate(SHADOWS - 1);
+            self.shadows.insert(0, Engine::restore(parse(&config), checkpoint));
+        }
+        if self.day.configs.len() > 1 && (self.moments * 5 + self.seed).is_multiple_of(211) {
+            self.change_config();
+        }
+    }
+
+    /// A scheduler has started: another process, which continues the journal.
+    fn start(&mut self, names: Vec<String>) {
+        self.engine = None;
+        self.shadows.clear();
+        let limits = Limits { segment_bytes: 8 << 10, segments: usize::MAX };
+        let journal = Journal::create(self.folder, limits, names.clone(), self.configuration());
+        self.engine = Some((Engine::new(parse(&self.configuration()), names), journal.expect("our own folder")));
+    }
+
+    fn change_config(&mut self) {
+        self.config += 1;
+        let config = self.configuration();
+        let (engine, journal) = self.engine.as_mut().expect("started");
+        engine.configure(parse(&config));
+        journal.config(&config.name, &config.text);
+        self.shadows.iter_mut().for_each(|shadow| shadow.configure(parse(&config)));
+    }
+}
+
+fn live_through(day: &Day, seed: u64) -> Result<Summary, String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut keeper = Keeper {
+        folder: folder.path(),
+        day,
+        seed,
+        moments: 0,
+        config: 0,
+        engine: None,
+        shadows: Vec::new(),
+        events: 0,
+        binds: 0,
+    };
+    let config = || parse(&Configuration { name: day.name.into(), text: day.configs[0].into() });
+    let mut witness = |engine: &Engine, moment: Moment| keeper.witness(engine, moment);
+    chaos::run_before(&mut witness, World::default(), &config, seed, STEPS, |_| {})
+        .map_err(|broken| format!("seed {seed}, step {}: {}", broken.step, broken.what))?;
+    keeper.engine = None;
+    let summary = replay(folder.path(), 0, |_| {}, |_| {}).map_err(|error| format!("seed {seed}: {error}"))?;
+    match (summary.events, summary.binds) == (keeper.events, keeper.binds) {
+        true => Ok(summary),
+        false => Err(format!("seed {seed}: {} events and {} binds were recorded, but {} and {} replayed",
+            keeper.events, keeper.binds, summary.events, summary.binds)),
+    }
+}
+
+fn holds(name: &str, few: u64) {
+    let day = DAYS.iter().find(|day| day.name == name).expect("a known day");
+    let lived: Vec<_> = (0..seeds(few)).map(|seed| live_through(day, seed)).collect();
+    let broken: Vec<&String> = lived.iter().filter_map(|outcome| outcome.as_ref().err()).collect();
+    let text: Vec<&str> = broken.iter().take(5).map(|what| what.as_str()).collect();
+    assert!(broken.is_empty(), "{name}: {} seeds broken\n{}", broken.len(), text.join("\n"));
+    let sum = |count: fn(&Summary) -> u64| lived.iter().flatten().map(count).sum::<u64>();
+    let (segments, events) = (sum(|summary| summary.segments.len() as u64), sum(|summary| summary.events));
+    let (cycles, binds) = (sum(|summary| summary.cycles), sum(|summary| summary.binds));
+    println!("{name}: {segments} segments, {events} events, {cycles} cycles, {binds} binds");
+}
+
+#[test]
+fn builtin() {
+    holds("builtin", 25);
+}
+
+#[test]
+fn shares_by_weight() {
+    holds("shares by weight", 15);
+}
+
+#[test]
+fn paths_and_groups() {
+    holds("paths and groups", 25);
+}
+
+#[test]
+fn changing_configurations() {
+    holds("changing configurations", 15);
+}

@@ -1,0 +1,233 @@
+//! The thread that owns the engine: takes in news, decides when there is something to decide, and hands on what was
+//! decided. It never waits for the API server or the disk.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use muster_api::Time;
+use muster_engine::{Engine, Event, Plan};
+use muster_journal::Journal;
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{Receiver, UnboundedSender};
+use tracing::{debug, info};
+
+use crate::clock::wall_clock;
+use crate::metrics::{Metrics, in_ms};
+use crate::news::News;
+use crate::report::Reporter;
+use crate::writes::{Bind, Write};
+
+/// News that are taken in before something else is thought of.
+const BATCH: usize = 4_096;
+/// The thread shows that it lives at least this often.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// The answer to `/debug/gangs/NS/NAME`.
+pub type Explain = Box<dyn Fn(&Engine, Time, &str) -> Option<Value> + Send>;
+
+pub struct Decider {
+    pub engine: Engine,
+    pub journal: Option<Journal>,
+    pub metrics: Arc<Metrics>,
+    pub period: Duration,
+    pub explain: Explain,
+    /// When the thread was last seen, in milliseconds of the wall clock.
+    pub heartbeat: Arc<AtomicI64>,
+    /// Kinds whose objects have not all been told.
+    pub unread: BTreeSet<&'static str>,
+    writes: UnboundedSender<Write>,
+    reporter: Reporter,
+    leading: bool,
+    now: Time,
+    /// Something has happened since the last cycle.
+    stirred: bool,
+    last_cycle: Option<Instant>,
+    /// The plan's wake-up time.
+    wake: Option<Time>,
+    /// When the reporter wants to be asked again.
+    recall: Option<Instant>,
+}
+
+impl Decider {
+    pub fn new(
+        engine: Engine,
+        journal: Option<Journal>,
+        metrics: Arc<Metrics>,
+        period: Duration,
+        explain: Explain,
+        writes: UnboundedSender<Write>,
+    ) -> Decider {
+        Decider {
+            engine,
+            journal,
+            metrics,
+            period,
+            explain,
+            heartbeat: Arc::new(AtomicI64::new(wall_clock().0)),
+            unread: BTreeSet::new(),
+            reporter: Reporter::new(writes.clone()),
+            writes,
+            leading: false,
+            now: wall_clock(),
+            stirred: true,
+            last_cycle: None,
+            wake: None,
+            recall: None,
+        }
+    }
+
+    /// Runs until it is told to stop.
+    pub fn run(mut self, mut news: Receiver<News>, runtime: &Handle) {
+        let mut batch = Vec::new();
+        loop {
+            self.heartbeat.store(wall_clock().0, Ordering::Relaxed);
+            let patience = self.patience();
+            if !patience.is_zero() {
+                let heard = async { tokio::time::timeout(patience, news.recv_many(&mut batch, BATCH)).await };
+                if runtime.block_on(heard) == Ok(0) {
+                    return;
+                }
+            } else {
+                while batch.len() < BATCH
+                    && let Ok(next) = news.try_recv()
+                {
+                    batch.push(next);
+                }
+            }
+            for next in batch.drain(..) {
+                if self.hear(next).is_stop() {
+                    return;
+                }
+            }
+            if self.may_decide() && self.patience().is_zero() {
+                self.decide();
+            }
+        }
+    }
+
+    fn may_decide(&self) -> bool {
+        self.leading && self.unread.is_empty()
+    }
+
+    /// How long nothing needs to be done unless there is news.
+    fn patience(&self) -> Duration {
+        if !self.may_decide() {
+            return HEARTBEAT;
+        }
+        let now = Instant::now();
+        let rest = self.last_cycle.map_or(Duration::ZERO, |last| (last + self.period).saturating_duration_since(now));
+        if self.stirred {
+            return rest;
+        }
+        let alarm = self.wake.map(|wake| Duration::from_millis(wake.0.saturating_sub(wall_clock().0).max(0) as u64));
+        let recall = self.recall.map(|time| time.saturating_duration_since(now));
+        let next = [alarm, recall].into_iter().flatten().min().unwrap_or(HEARTBEAT);
+        next.max(rest).min(HEARTBEAT)
+    }
+
+    fn hear(&mut self, news: News) -> Heard {
+        match news {
+            News::Event(event) => self.apply(event),
+            News::InSync(kind) => {
+                self.unread.remove(kind);
+                if self.unread.is_empty() {
+                    self.metrics.in_sync.set(1);
+                    let cluster = self.engine.cluster();
+                    info!(nodes = cluster.nodes.live().count(), pods = cluster.pods.live().count(), "in sync");
+                }
+            }
+            News::Lead => {
+                self.leading = true;
+                self.metrics.leading.set(1);
+            }
+            News::Config { name, text, config } => {
+                if let Some(journal) = &mut self.journal {
+                    journal.config(&name, &text);
+                }
+                self.engine.configure(*config);
+                self.stirred = true;
+            }
+            News::Ask { gang, answer } => {
+                let _ = answer.send((self.explain)(&self.engine, self.now, &gang));
+            }
+            News::Stop => return Heard::Stop,
+        }
+        Heard::Go
+    }
+
+    fn apply(&mut self, event: Event) {
+        self.metrics.events.inc();
+        if let Some(journal) = &mut self.journal {
+            journal.event(&event);
+        }
+        self.reporter.hear(&event);
+        if let Event::Bound { key, uid, node } = &event {
+            let cluster = self.engine.cluster();
+            self.reporter.bound(cluster, key, uid, node);
+            if let Some(pod) = cluster.pods.find(key) {
+                let waited = wall_clock().0 - cluster.pods.fact[pod].created.0;
+                self.metrics.pod.observe(waited as f64);
+            }
+        }
+        self.engine.apply(event);
+        self.stirred = true;
+    }
+
+    fn decide(&mut self) {
+        // Time doesn't go back for the engine, whatever the machine's clock does.
+        self.now = self.now.max(wall_clock());
+        if let Some(journal) = &mut self.journal
+            && journal.wants_checkpoint()
+        {
+            journal.checkpoint(self.engine.checkpoint());
+        }
+        let begin = Instant::now();
+        let mut last = begin;
+        let metrics = &self.metrics;
+        let plan = self.engine.cycle_with(self.now, &mut |action| {
+            metrics.action(action, last.elapsed());
+            last = Instant::now();
+        });
+        self.metrics.cycle.observe(in_ms(begin.elapsed()));
+        if let Some(journal) = &mut self.journal {
+            journal.cycle(self.now, &plan, &self.engine);
+            let gaps = journal.health().gaps;
+            self.metrics.journal_gaps.inc_by(gaps.saturating_sub(self.metrics.journal_gaps.get()));
+        }
+        self.stirred = !plan.is_empty();
+        self.wake = plan.wake;
+        self.last_cycle = Some(begin);
+        self.carry_out(&plan);
+    }
+
+    fn carry_out(&mut self, plan: &Plan) {
+        let cluster = self.engine.cluster();
+        if !plan.binds.is_empty() {
+            debug!(binds = plan.binds.len(), "decided");
+        }
+        for bind in &plan.binds {
+            let pod = &cluster.pods.fact[bind.pod];
+            let node = cluster.nodes.name[bind.node].to_string();
+            let bind = Bind { pod: pod.key.to_string(), uid: pod.uid.to_string(), node };
+            let _ = self.writes.send(Write::Bind(bind));
+        }
+        let now = Instant::now();
+        let gangs = self.reporter.tell(&self.engine, plan, now);
+        let queues = self.reporter.tell_queues(&self.engine, &self.metrics, now);
+        self.recall = [gangs, queues].into_iter().flatten().min();
+    }
+}
+
+enum Heard {
+    Go,
+    Stop,
+}
+
+impl Heard {
+    fn is_stop(&self) -> bool {
+        matches!(self, Heard::Stop)
+    }
+}

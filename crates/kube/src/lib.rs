@@ -1,0 +1,22 @@
+//! Muster on a Kubernetes API server: watches become events, plans become writes.
+
+mod client;
+mod clock;
+mod decide;
+mod kinds;
+mod lease;
+pub mod logging;
+mod metrics;
+mod news;
+mod podgroup_status;
+mod report;
+mod scheduler;
+mod server;
+mod watch;
+mod writes;
+
+pub use client::{Address, ConnectError};
+pub use decide::Explain;
+pub use kinds::{Id, Watched};
+pub use lease::LeaseOptions;
+pub use scheduler::{Options, RunError, run};

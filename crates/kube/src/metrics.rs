@@ -1,0 +1,269 @@
+//! What operators can graph. Names that start with `volcano_` mean what Volcano's users know under them; ours start with
+//! `muster_`. Labels have few values: kinds, actions, stages, and queues, never pods or gangs.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// One label, named after what it tells apart.
+macro_rules! labels {
+    ($($name:ident { $label:ident })*) => {$(
+        #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+        pub struct $name {
+            pub $label: String,
+        }
+    )*};
+}
+
+labels! {
+    ByAction { action }
+    ByKind { kind }
+    ByQueue { queue_name }
+    ByResult { result }
+    ByStage { stage }
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct QueueResource {
+    pub queue_name: String,
+    pub resource: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+pub struct WriteError {
+    pub kind: String,
+    pub cause: String,
+}
+
+#[derive(Clone)]
+struct Milliseconds;
+
+impl MetricConstructor<Histogram> for Milliseconds {
+    fn new_metric(&self) -> Histogram {
+        milliseconds()
+    }
+}
+
+/// From a twentieth of a millisecond to about 27 minutes.
+fn milliseconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.05, 2.0, 26))
+}
+
+pub struct Metrics {
+    registry: Registry,
+    pub cycle: Histogram,
+    actions: Family<ByAction, Histogram, Milliseconds>,
+    pub bind: Histogram,
+    /// From the moment at which a pod was first seen to its bind.
+    pub pod: Histogram,
+    attempts: Family<ByResult, Counter>,
+    pub bind_queue: Gauge,
+    pub status_queue: Gauge,
+    pub unschedulable: Gauge,
+    pending: Family<ByStage, Gauge>,
+    writes: Family<ByKind, Counter>,
+    write_errors: Family<WriteError, Counter>,
+    watch_errors: Family<ByKind, Counter>,
+    pub relists: Counter,
+    pub dropped_events: Counter,
+    pub refused_configs: Counter,
+    pub leading: Gauge,
+    pub in_sync: Gauge,
+    pub journal_gaps: Counter,
+    pub events: Counter,
+    pub queues: QueueMetrics,
+}
+
+/// What each queue has, by name and resource.
+#[derive(Default)]
+pub struct QueueMetrics {
+    pub allocated: Amount,
+    pub request: Amount,
+    pub deserved: Amount,
+    pub capacity: Amount,
+    pub weight: Family<ByQueue, Gauge>,
+    pub phases: [Family<ByQueue, Gauge>; 5],
+}
+
+/// An amount per queue: two resources have a metric of their own, the others share one.
+#[derive(Default)]
+pub struct Amount {
+    milli_cpu: Family<ByQueue, Gauge>,
+    memory_bytes: Family<ByQueue, Gauge>,
+    scalar: Family<QueueResource, Gauge>,
+}
+
+impl Amount {
+    /// `amount` as the engine counts: thousandths of a CPU, bytes, or pieces.
+    pub fn set(&self, queue: &str, resource: &str, amount: i64) {
+        let queue_name = queue.to_owned();
+        match resource {
+            "cpu" => self.milli_cpu.get_or_create(&ByQueue { queue_name }).set(amount),
+            "memory" => self.memory_bytes.get_or_create(&ByQueue { queue_name }).set(amount),
+            _ => {
+                let label = QueueResource { queue_name, resource: resource.to_owned() };
+                self.scalar.get_or_create(&label).set(amount)
+            }
+        };
+    }
+
+    fn register(&self, registry: &mut Registry, name: &str, help: &str) {
+        registry.register(format!("{name}_milli_cpu"), help, self.milli_cpu.clone());
+        registry.register(format!("{name}_memory_bytes"), help, self.memory_bytes.clone());
+        registry.register(format!("{name}_scalar_resources"), help, self.scalar.clone());
+    }
+
+    fn clear(&self) {
+        self.milli_cpu.clear();
+        self.memory_bytes.clear();
+        self.scalar.clear();
+    }
+}
+
+impl QueueMetrics {
+    /// Queues come and go; what is gone must not be told for ever.
+    pub fn clear(&self) {
+        for amount in [&self.allocated, &self.request, &self.deserved, &self.capacity] {
+            amount.clear();
+        }
+        self.weight.clear();
+        self.phases.iter().for_each(Family::clear);
+    }
+}
+
+/// The phases of PodGroups, in the order of [`QueueMetrics::phases`].
+pub const PHASES: [&str; 5] = ["pending", "inqueue", "running", "unknown", "completed"];
+
+impl Default for Metrics {
+    fn default() -> Metrics {
+        Metrics::new()
+    }
+}
+
+impl Metrics {
+    pub fn new() -> Metrics {
+        let mut metrics = Metrics {
+            registry: Registry::default(),
+            cycle: milliseconds(),
+            actions: Family::new_with_constructor(Milliseconds),
+            bind: milliseconds(),
+            pod: milliseconds(),
+            attempts: Family::default(),
+            bind_queue: Gauge::default(),
+            status_queue: Gauge::default(),
+            unschedulable: Gauge::default(),
+            pending: Family::default(),
+            writes: Family::default(),
+            write_errors: Family::default(),
+            watch_errors: Family::default(),
+            relists: Counter::default(),
+            dropped_events: Counter::default(),
+            refused_configs: Counter::default(),
+            leading: Gauge::default(),
+            in_sync: Gauge::default(),
+            journal_gaps: Counter::default(),
+            events: Counter::default(),
+            queues: QueueMetrics::default(),
+        };
+        metrics.register_volcano();
+        metrics.register_ours();
+        metrics
+    }
+
+    /// The names that dashboards for Volcano have.
+    fn register_volcano(&mut self) {
+        let volcano = self.registry.sub_registry_with_prefix("volcano");
+        let cycle = self.cycle.clone();
+        volcano.register("e2e_scheduling_latency_milliseconds", "How long a scheduling cycle takes", cycle);
+        let actions = self.actions.clone();
+        volcano.register("action_scheduling_latency_milliseconds", "How long each action takes", actions);
+        let help = "From the first sight of a pod to its bind";
+        volcano.register("task_scheduling_latency_milliseconds", help, self.pod.clone());
+        let help = "Binds by result";
+        volcano.register("schedule_attempts", help, self.attempts.clone());
+        let help = "Gangs that can't be scheduled now";
+        volcano.register("unschedule_job_count", help, self.unschedulable.clone());
+        volcano.register("queue_weight", "The weight of each queue", self.queues.weight.clone());
+        let queues = &self.queues;
+        queues.allocated.register(volcano, "queue_allocated", "What the gangs of each queue hold");
+        queues.request.register(volcano, "queue_request", "What the gangs of each queue ask for in all");
+        queues.deserved.register(volcano, "queue_deserved", "What each queue deserves, where it says so");
+        queues.capacity.register(volcano, "queue_capacity", "The most that each queue may use, where it says so");
+        for (phase, family) in PHASES.iter().zip(&self.queues.phases) {
+            let help = format!("PodGroups of each queue in phase {phase}");
+            volcano.register(format!("queue_pod_group_{phase}_count"), help, family.clone());
+        }
+    }
+
+    fn register_ours(&mut self) {
+        let ours = self.registry.sub_registry_with_prefix("muster");
+        let help = "From sending a bind to its result";
+        ours.register("bind_latency_milliseconds", help, self.bind.clone());
+        ours.register("bind_queue_length", "Binds that are queued or under way", self.bind_queue.clone());
+        let help = "Status and condition patches that are queued or under way";
+        ours.register("status_queue_length", help, self.status_queue.clone());
+        let help = "Gangs that wait, by the step that stopped them";
+        ours.register("pending_gangs", help, self.pending.clone());
+        ours.register("writes", "Writes that the API server took, by kind", self.writes.clone());
+        ours.register("write_errors", "Writes that failed, by kind and cause", self.write_errors.clone());
+        ours.register("watch_errors", "Watches that broke, by kind", self.watch_errors.clone());
+        ours.register("relists", "Watches that had to start over", self.relists.clone());
+        let help = "Events that were not written, to spare the API server";
+        ours.register("dropped_events", help, self.dropped_events.clone());
+        let help = "Configuration files that were refused";
+        ours.register("refused_configurations", help, self.refused_configs.clone());
+        ours.register("leading", "1 while this replica holds the lease", self.leading.clone());
+        ours.register("in_sync", "1 once all objects have been read", self.in_sync.clone());
+        ours.register("journal_gaps", "Times the journal could not keep up", self.journal_gaps.clone());
+        ours.register("model_events", "Events that were applied to the model", self.events.clone());
+        let build = Family::<Version, Gauge>::default();
+        build.get_or_create(&Version { version: env!("CARGO_PKG_VERSION").to_owned() }).set(1);
+        ours.register("build_info", "The version of this program", build);
+    }
+
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("a string takes everything");
+        text
+    }
+
+    pub fn action(&self, name: &'static str, took: Duration) {
+        self.actions.get_or_create(&ByAction { action: name.to_owned() }).observe(in_ms(took));
+    }
+
+    pub fn attempt(&self, result: &str) {
+        self.attempts.get_or_create(&ByResult { result: result.to_owned() }).inc();
+    }
+
+    pub fn pending(&self, stage: &str, gangs: i64) {
+        self.pending.get_or_create(&ByStage { stage: stage.to_owned() }).set(gangs);
+    }
+
+    pub fn wrote(&self, kind: &str) {
+        self.writes.get_or_create(&ByKind { kind: kind.to_owned() }).inc();
+    }
+
+    pub fn write_error(&self, kind: &str, cause: &str) {
+        let label = WriteError { kind: kind.to_owned(), cause: cause.to_owned() };
+        self.write_errors.get_or_create(&label).inc();
+    }
+
+    pub fn watch_error(&self, kind: &str) {
+        self.watch_errors.get_or_create(&ByKind { kind: kind.to_owned() }).inc();
+    }
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Version {
+    version: String,
+}
+
+pub fn in_ms(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}

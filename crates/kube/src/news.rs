@@ -1,0 +1,20 @@
+//! What reaches the thread that owns the engine.
+
+use muster_engine::Event;
+use muster_engine::config::Config;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+pub enum News {
+    Event(Event),
+    /// All objects of a kind have been told.
+    InSync(&'static str),
+    /// We hold the lease: from now on decisions are made.
+    Lead,
+    /// The configuration file has changed.
+    Config { name: String, text: String, config: Box<Config> },
+    /// Why is this gang as it is? No answer if there is none of that name.
+    Ask { gang: String, answer: oneshot::Sender<Option<Value>> },
+    /// No more decisions.
+    Stop,
+}

@@ -1,0 +1,371 @@
+//! What the cluster should be told of gangs, pods and queues, and what it knows already. Only what changed is written:
+//! a new reason at once, new numbers in an old reason now and then.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use muster_api::core::{Meta, Pod};
+use muster_api::{PodGroup, PodGroupCondition, PodGroupPhase, PodGroupStatus, Quantity, Queue, QueueStatus};
+use muster_engine::ids::{GangId, ResourceId};
+use muster_engine::model::Cluster;
+use muster_engine::model::gangs::{Gang, Origin};
+use muster_engine::model::pods::PodState;
+use muster_engine::{Engine, Event, Plan, Stage, status};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::clock::wall_clock;
+use crate::metrics::{ByQueue, Metrics, PHASES};
+use crate::writes::{Patch, Record, Target, Write};
+
+/// How often the counts in a PodGroup's status are renewed, and the numbers in its message.
+const COUNTS: Duration = Duration::from_secs(1);
+const NUMBERS: Duration = Duration::from_secs(10);
+/// A reason to wait that is younger may be gone before anyone has read it: the pods of a new gang come one by one.
+const YOUNG_MS: i64 = 1_000;
+/// How often queues are looked at.
+const QUEUES: Duration = Duration::from_secs(1);
+
+/// Cluster autoscalers add nodes for pods with this reason, so only pods that lack nodes have it.
+const UNSCHEDULABLE: &str = "Unschedulable";
+
+pub struct Reporter {
+    writes: UnboundedSender<Write>,
+    groups: HashMap<String, Known>,
+    /// The reason in the `PodScheduled` condition of pods that wait.
+    marks: HashMap<String, String>,
+    queues: HashMap<String, Option<QueueStatus>>,
+    /// Gangs with something to say that must wait: for their binds, or for time.
+    held: BTreeSet<GangId>,
+    next_queues: Instant,
+    /// The model's generation when queues were last looked at.
+    queues_seen: u64,
+}
+
+/// What a PodGroup's object says.
+struct Known {
+    uid: String,
+    status: PodGroupStatus,
+    written: Option<Instant>,
+    /// The condition that the last event told of: its type and reason.
+    recorded: Option<(String, String)>,
+}
+
+impl Reporter {
+    pub fn new(writes: UnboundedSender<Write>) -> Reporter {
+        Reporter {
+            writes,
+            groups: HashMap::new(),
+            marks: HashMap::new(),
+            queues: HashMap::new(),
+            held: BTreeSet::new(),
+            next_queues: Instant::now(),
+            queues_seen: 0,
+        }
+    }
+
+    /// Takes note of what the cluster says of itself.
+    pub fn hear(&mut self, event: &Event) {
+        match event {
+            Event::Pod(pod) => self.hear_pod(pod),
+            Event::PodGone { key, .. } => drop(self.marks.remove(key)),
+            Event::PodGroup(group) => self.hear_group(group),
+            Event::PodGroupGone { key, .. } => drop(self.groups.remove(key)),
+            Event::Queue(queue) => drop(self.queues.insert(name_of(queue), queue.status.clone())),
+            Event::QueueGone(name) => drop(self.queues.remove(name)),
+            _ => {}
+        }
+    }
+
+    fn hear_pod(&mut self, pod: &Pod) {
+        let waits = pod.spec.node_name.is_none();
+        let condition = pod.status.conditions.iter().find(|condition| condition.kind == "PodScheduled");
+        match condition.filter(|condition| waits && condition.status == "False") {
+            Some(condition) => drop(self.marks.insert(pod.metadata.key(), condition.reason.clone())),
+            None => drop(self.marks.remove(&pod.metadata.key())),
+        }
+    }
+
+    fn hear_group(&mut self, group: &PodGroup) {
+        let meta = Meta::from(&group.metadata);
+        let status = group.status.clone().unwrap_or_default();
+        match self.groups.get_mut(&meta.key()).filter(|known| known.uid == meta.uid) {
+            Some(known) => known.status = status,
+            None => {
+                let recorded = word(&status).map(|(kind, reason)| (kind.to_owned(), reason.to_owned()));
+                self.groups.insert(meta.key(), Known { uid: meta.uid, status, written: None, recorded });
+            }
+        }
+    }
+
+    /// Says what a cycle has changed, and what was held back and may be said now. Returns when to come again.
+    pub fn tell(&mut self, engine: &Engine, plan: &Plan, now: Instant) -> Option<Instant> {
+        let cluster = engine.cluster();
+        let mut gangs = std::mem::take(&mut self.held);
+        gangs.extend(&plan.updates);
+        let mut again: Option<Instant> = None;
+        for id in gangs {
+            let gang = &cluster.gangs[id];
+            if !gang.live {
+                continue;
+            }
+            // While binds are under way nobody knows what will be true.
+            if gang.counts.allocated > 0 {
+                self.held.insert(id);
+                continue;
+            }
+            let young = young(gang);
+            let due = if gang.origin == Origin::Group { self.tell_group(cluster, id, young, now) } else { None };
+            if young.is_none() {
+                self.mark_pods(cluster, gang);
+            }
+            if let Some(due) = [due, young.map(|left| now + left)].into_iter().flatten().min() {
+                self.held.insert(id);
+                again = Some(again.map_or(due, |known| known.min(due)));
+            }
+        }
+        again
+    }
+
+    /// Writes a PodGroup's status if it says something new; or says when to.
+    fn tell_group(
+        &mut self,
+        cluster: &Cluster,
+        id: GangId,
+        young: Option<Duration>,
+        now: Instant,
+    ) -> Option<Instant> {
+        let gang = &cluster.gangs[id];
+        let mut status = status::of(cluster, id)?;
+        let known = self.groups.get_mut(&*gang.key).filter(|known| *known.uid == *gang.uid)?;
+        if young.is_some() {
+            status.conditions.clone_from(&known.status.conditions);
+        } else if let Some((kind, reason)) = word(&status)
+            && known.recorded.as_ref().is_none_or(|(k, r)| (k.as_str(), r.as_str()) != (kind, reason))
+        {
+            known.recorded = Some((kind.to_owned(), reason.to_owned()));
+            let record = group_record(gang, &status);
+            record.into_iter().for_each(|record| drop(self.writes.send(Write::Record(record))));
+        }
+        let same_word = word(&known.status) == word(&status) && known.status.phase == status.phase;
+        let same_counts = counts(&known.status) == counts(&status);
+        if same_word && same_counts && message(&known.status) == message(&status) {
+            return None;
+        }
+        let patience = if same_counts { NUMBERS } else { COUNTS };
+        let due = known.written.map(|written| written + patience).filter(|_| same_word);
+        if let Some(due) = due.filter(|due| *due > now) {
+            return Some(due);
+        }
+        let mut body = json!(status);
+        body["conditions"] = json!(status.conditions);
+        known.status = status;
+        known.written = Some(now);
+        let patch = Patch::new(Target::PodGroup(gang.key.to_string()), &gang.uid, body);
+        let _ = self.writes.send(Write::Patch(patch));
+        None
+    }
+
+    /// All pods of a gang that waits say so, with one reason.
+    fn mark_pods(&mut self, cluster: &Cluster, gang: &Gang) {
+        let (Some(false), Some(reason)) = (gang.condition.scheduled, gang.reasons.first()) else { return };
+        let word = if reason.stage() == Stage::Nodes { UNSCHEDULABLE } else { &gang.condition.reason };
+        for &pod in &gang.pods {
+            let fact = &cluster.pods.fact[pod];
+            let marked = self.marks.get(&*fact.key).is_some_and(|mark| mark == word);
+            if marked || cluster.pods.state[pod] != PodState::Pending {
+                continue;
+            }
+            self.marks.insert(fact.key.to_string(), word.to_owned());
+            let condition = json!({
+                "type": "PodScheduled",
+                "status": "False",
+                "reason": word,
+                "message": gang.condition.message,
+                "lastTransitionTime": gang.condition.since,
+            });
+            let status = json!({ "conditions": [condition] });
+            let patch = Patch::new(Target::Pod(fact.key.to_string()), &fact.uid, status);
+            let _ = self.writes.send(Write::Patch(patch));
+            if gang.origin != Origin::Group {
+                let note = gang.condition.message.clone();
+                self.record_pod(&fact.key, &fact.uid, true, "FailedScheduling", note);
+            }
+        }
+    }
+
+    /// A pod without a PodGroup has been bound. For a gang, its PodGroup says so.
+    pub fn bound(&self, cluster: &Cluster, key: &str, uid: &str, node: &str) {
+        let gang = cluster.pods.find(key).and_then(|pod| cluster.pods.gang[pod]);
+        if gang.is_some_and(|gang| cluster.gangs[gang].origin == Origin::Solo) {
+            self.record_pod(key, uid, false, "Scheduled", format!("assigned {key} to {node}"));
+        }
+    }
+
+    fn record_pod(&self, key: &str, uid: &str, warning: bool, reason: &'static str, note: String) {
+        let (key, uid) = (key.to_owned(), uid.to_owned());
+        let record = Record { kind: "Pod", api_version: "v1", key, uid, warning, reason, note };
+        let _ = self.writes.send(Write::Record(record));
+    }
+
+    /// Looks at queues once in a while, if anything has happened. Returns when to come again.
+    pub fn tell_queues(&mut self, engine: &Engine, metrics: &Metrics, now: Instant) -> Option<Instant> {
+        let cluster = engine.cluster();
+        if cluster.generation == self.queues_seen {
+            return None;
+        }
+        if now < self.next_queues {
+            return Some(self.next_queues);
+        }
+        self.queues_seen = cluster.generation;
+        self.next_queues = now + QUEUES;
+        let counts = count_phases(cluster);
+        show_queues(cluster, metrics, &counts);
+        show_waiting(cluster, metrics);
+        for (_, queue) in cluster.queues.iter().filter(|(_, queue)| queue.exists) {
+            let Some(known) = self.queues.get_mut(&*queue.name) else { continue };
+            let [pending, inqueue, running, unknown, completed] = counts.get(&*queue.name).copied().unwrap_or_default();
+            let held = queue.held.iter().filter(|&(_, amount)| amount != 0);
+            let allocated = held.map(|(id, amount)| (cluster.dimensions.name(id).to_owned(), quantity(cluster, id, amount)));
+            let fresh = known.is_none();
+            let old = known.clone().unwrap_or_default();
+            let new = QueueStatus {
+                allocated: allocated.collect(),
+                pending,
+                inqueue,
+                running,
+                unknown,
+                completed,
+                ..old.clone()
+            };
+            if old == new && !fresh {
+                continue;
+            }
+            let body = queue_body(&old, &new, fresh);
+            *known = Some(new);
+            let _ = self.writes.send(Write::Patch(Patch::new(Target::Queue(queue.name.to_string()), "", body)));
+        }
+        None
+    }
+}
+
+/// How long until a gang's reason to wait is worth telling.
+fn young(gang: &Gang) -> Option<Duration> {
+    let since = gang.condition.since.filter(|_| gang.condition.scheduled == Some(false))?;
+    let left = since.plus_ms(YOUNG_MS).0 - wall_clock().0;
+    (left > 0).then(|| Duration::from_millis(left as u64))
+}
+
+fn name_of(queue: &Queue) -> String {
+    queue.metadata.name.clone().unwrap_or_default()
+}
+
+fn condition(status: &PodGroupStatus) -> Option<&PodGroupCondition> {
+    status.conditions.iter().rfind(|condition| condition.status == "True")
+}
+
+/// What a status says, but for numbers.
+fn word(status: &PodGroupStatus) -> Option<(&str, &str)> {
+    condition(status).map(|condition| (condition.kind.as_str(), condition.reason.as_str()))
+}
+
+fn message(status: &PodGroupStatus) -> Option<&str> {
+    condition(status).map(|condition| condition.message.as_str())
+}
+
+fn counts(status: &PodGroupStatus) -> (i32, i32, i32) {
+    (status.running, status.succeeded, status.failed)
+}
+
+fn group_record(gang: &Gang, status: &PodGroupStatus) -> Option<Record> {
+    let condition = condition(status)?;
+    let scheduled = condition.kind == "Scheduled";
+    let placed = gang.counts.ready();
+    let note = match scheduled {
+        true => format!("{placed} of {} pods are bound, at least {} needed", gang.counts.all(), gang.minimum),
+        false => condition.message.clone(),
+    };
+    Some(Record {
+        kind: "PodGroup",
+        api_version: "scheduling.volcano.sh/v1beta1",
+        key: gang.key.to_string(),
+        uid: gang.uid.to_string(),
+        warning: !scheduled,
+        reason: if scheduled { "Scheduled" } else { "FailedScheduling" },
+        note,
+    })
+}
+
+fn quantity(cluster: &Cluster, id: ResourceId, amount: i64) -> Quantity {
+    match cluster.dimensions.name(id) {
+        "cpu" => Quantity::from_milli(amount),
+        _ => Quantity::from_units(amount),
+    }
+}
+
+/// The state is the queue controller's to change; only a queue without any status is said to be open.
+fn queue_body(old: &QueueStatus, new: &QueueStatus, fresh: bool) -> Value {
+    let mut body = json!(new);
+    let object = body.as_object_mut().expect("a struct");
+    object.remove("reservation");
+    if !fresh {
+        object.remove("state");
+    }
+    let mut allocated = json!(new.allocated);
+    for gone in old.allocated.keys().filter(|name| !new.allocated.contains_key(*name)) {
+        allocated[gone] = Value::Null;
+    }
+    body["allocated"] = allocated;
+    body
+}
+
+/// How many PodGroups of each queue are in each phase, in the order of [`PHASES`].
+fn count_phases(cluster: &Cluster) -> BTreeMap<&str, [i32; PHASES.len()]> {
+    let mut counts: BTreeMap<&str, [i32; PHASES.len()]> = BTreeMap::new();
+    for (_, gang) in cluster.gangs.iter().filter(|(_, gang)| gang.origin == Origin::Group) {
+        let place = match gang.phase {
+            PodGroupPhase::Pending => 0,
+            PodGroupPhase::Inqueue => 1,
+            PodGroupPhase::Running => 2,
+            PodGroupPhase::Unknown => 3,
+            PodGroupPhase::Completed => 4,
+        };
+        counts.entry(&cluster.queues[gang.queue].name).or_default()[place] += 1;
+    }
+    counts
+}
+
+fn show_queues(cluster: &Cluster, metrics: &Metrics, counts: &BTreeMap<&str, [i32; PHASES.len()]>) {
+    let queues = &metrics.queues;
+    queues.clear();
+    for (_, queue) in cluster.queues.iter().filter(|(_, queue)| queue.exists) {
+        let name = &*queue.name;
+        let resource = |id| cluster.dimensions.name(id);
+        queue.held.iter().for_each(|(id, amount)| queues.allocated.set(name, resource(id), amount));
+        queue.requested.iter().for_each(|(id, amount)| queues.request.set(name, resource(id), amount));
+        queue.deserved.iter().for_each(|(id, amount)| queues.deserved.set(name, resource(id), amount));
+        queue.capability.iter().for_each(|(id, amount)| queues.capacity.set(name, resource(id), amount));
+        let label = ByQueue { queue_name: name.to_owned() };
+        queues.weight.get_or_create(&label).set(i64::from(queue.weight));
+        let counted = counts.get(name).copied().unwrap_or_default();
+        for (family, count) in queues.phases.iter().zip(counted) {
+            family.get_or_create(&label).set(i64::from(count));
+        }
+    }
+}
+
+/// Gangs that wait, by the step that stopped them.
+fn show_waiting(cluster: &Cluster, metrics: &Metrics) {
+    let stages =
+        [Stage::Reference, Stage::Admission, Stage::Gang, Stage::Quota, Stage::Order, Stage::Nodes];
+    let mut waiting: BTreeMap<Stage, i64> = stages.into_iter().map(|stage| (stage, 0)).collect();
+    for &gang in cluster.gangs.waiting() {
+        if let Some(reason) = cluster.gangs[gang].reasons.first() {
+            *waiting.entry(reason.stage()).or_default() += 1;
+        }
+    }
+    metrics.unschedulable.set(waiting.values().sum());
+    for (stage, count) in waiting {
+        metrics.pending(stage.name(), count);
+    }
+}

@@ -1,0 +1,303 @@
+//! `muster scheduler`: everything that runs beside the engine, from the first connection to the last write.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::Request;
+use kube::Client;
+use muster_api::core::{
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass,
+    ResourceQuota,
+};
+use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
+use muster_api::{HyperNode, PodGroup, Queue};
+use muster_engine::Engine;
+use muster_engine::config::Config;
+use muster_journal::{Configuration, Journal, Limits};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{Sender, UnboundedSender, channel, unbounded_channel};
+use tokio::task::JoinHandle;
+use tracing::{error, info, warn};
+
+use crate::client::{Address, ConnectError};
+use crate::decide::{Decider, Explain};
+use crate::kinds::Watched;
+use crate::lease::{Elector, Leadership, LeaseOptions};
+use crate::logging::LogLevel;
+use crate::metrics::Metrics;
+use crate::news::News;
+use crate::podgroup_status::PodGroupStatusPath;
+use crate::server::{Pages, serve};
+use crate::watch::watch;
+use crate::writes::{Record, Wire, Write, carry_out};
+
+/// News that may wait for the engine; then watches wait, and the API server with them.
+const NEWS: usize = 16_384;
+/// How often the configuration file is looked at.
+const CONFIG_POLL: Duration = Duration::from_secs(1);
+/// How long writes may take after we were told to stop.
+const LAST_WRITES: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_secs(2);
+
+pub struct Options {
+    pub address: Address,
+    pub scheduler_names: Vec<String>,
+    pub period: Duration,
+    pub listen: SocketAddr,
+    pub config: Option<PathBuf>,
+    pub lease: LeaseOptions,
+    pub journal: Option<(PathBuf, Limits)>,
+    pub explain: Explain,
+    pub log_level: LogLevel,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("the configuration has errors")]
+    Config(Vec<String>),
+    #[error("listening on {address}: {source}")]
+    Listen { address: SocketAddr, source: std::io::Error },
+    #[error("the journal in {}: {source}", folder.display())]
+    Journal { folder: PathBuf, source: std::io::Error },
+    #[error("the lease was lost; another replica goes on")]
+    LeaseLost,
+    #[error("the thread that decides has ended: this is a bug, please report it with the log")]
+    EngineDied,
+    #[error("{0}")]
+    System(std::io::Error),
+}
+
+/// Runs until it is told to stop, or must.
+pub async fn run(options: Options) -> Result<(), RunError> {
+    let (name, text, config) = read_config(options.config.as_deref()).map_err(RunError::Config)?;
+    for warning in &config.warnings {
+        warn!("{warning}");
+    }
+    let client = options.address.connect().await?;
+    let listener = TcpListener::bind(options.listen)
+        .await
+        .map_err(|source| RunError::Listen { address: options.listen, source })?;
+    let journal = match &options.journal {
+        Some((folder, limits)) => {
+            let config = Configuration { name, text: text.clone() };
+            let journal = Journal::create(folder, *limits, options.scheduler_names.clone(), config);
+            Some(journal.map_err(|source| RunError::Journal { folder: folder.clone(), source })?)
+        }
+        None => None,
+    };
+    let (news, heard) = channel(NEWS);
+    let (writes, asked) = unbounded_channel();
+    let metrics = Arc::new(Metrics::new());
+    let leadership = Arc::new(Leadership::none());
+    let stopping = Arc::new(AtomicBool::new(false));
+
+    let engine = Engine::new(config, options.scheduler_names.clone());
+    let mut decider =
+        Decider::new(engine, journal, metrics.clone(), options.period, options.explain, writes.clone());
+    start_watches(&client, &news, &metrics, &mut decider);
+    let pages = Pages {
+        metrics: metrics.clone(),
+        leadership: leadership.clone(),
+        heartbeat: decider.heartbeat.clone(),
+        stopping: stopping.clone(),
+        news: news.clone(),
+        log_level: options.log_level,
+    };
+    let address = listener.local_addr().map_err(RunError::System)?;
+    info!(%address, schedulers = ?options.scheduler_names, "started");
+    tokio::spawn(serve(listener, pages));
+    if let Some(path) = options.config {
+        let refuse = Refused { metrics: metrics.clone(), writes: writes.clone(), lease: options.lease.clone() };
+        tokio::spawn(follow_config(path, text, news.clone(), refuse));
+    }
+    let runtime = Handle::current();
+    let (ended, mut engine_ended) = tokio::sync::oneshot::channel::<()>();
+    let thread = std::thread::Builder::new().name("engine".into()).spawn(move || {
+        decider.run(heard, &runtime);
+        drop(ended);
+    });
+    let thread = thread.map_err(RunError::System)?;
+
+    let wire = Arc::new(Wire {
+        client: client.clone(),
+        leadership: leadership.clone(),
+        metrics: metrics.clone(),
+        podgroup_status: PodGroupStatusPath::default(),
+        identity: options.lease.identity.clone(),
+        records: AtomicU64::new(0),
+    });
+    let mut elector = Elector::new(client.clone(), options.lease);
+    let mut terminate = signal(SignalKind::terminate()).map_err(RunError::System)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::System)?;
+    let mut writer: Option<JoinHandle<()>> = None;
+    let lead = async {
+        elector.acquire(&leadership).await;
+        prepare(&wire).await;
+        writer = Some(tokio::spawn(carry_out(wire.clone(), asked, news.clone())));
+        if news.send(News::Lead).await.is_ok() {
+            elector.renew(&leadership).await;
+        }
+    };
+    let outcome = tokio::select! {
+        () = lead => Err(RunError::LeaseLost),
+        _ = terminate.recv() => Ok("SIGTERM"),
+        _ = interrupt.recv() => Ok("SIGINT"),
+        _ = &mut engine_ended => Err(RunError::EngineDied),
+    };
+    leadership_over(&outcome, &leadership);
+    let signal = outcome?;
+    info!(signal, "stopping: no more decisions, finishing writes");
+    stopping.store(true, Ordering::Relaxed);
+    metrics.leading.set(0);
+    finish(&news, &writes, writer, &mut elector, &leadership).await;
+    let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+    info!("stopped");
+    Ok(())
+}
+
+/// Who has lost the lease writes no more, at once.
+fn leadership_over(outcome: &Result<&'static str, RunError>, leadership: &Leadership) {
+    if outcome.is_err() {
+        leadership.end();
+    }
+}
+
+/// The engine stops, what it has decided is written, and the lease is given back.
+async fn finish(
+    news: &Sender<News>,
+    writes: &UnboundedSender<Write>,
+    writer: Option<JoinHandle<()>>,
+    elector: &mut Elector,
+    leadership: &Arc<Leadership>,
+) {
+    let _ = news.send(News::Stop).await;
+    let _ = writes.send(Write::Finish);
+    if let Some(writer) = writer {
+        // The lease must be ours while we write.
+        let last = tokio::time::timeout(LAST_WRITES, async {
+            tokio::select! {
+                _ = writer => {}
+                () = elector.renew(leadership) => {}
+            }
+        });
+        if last.await.is_err() {
+            warn!("some writes were not finished in time");
+        }
+    }
+    elector.release(leadership).await;
+}
+
+fn start_watches(client: &Client, news: &Sender<News>, metrics: &Arc<Metrics>, decider: &mut Decider) {
+    macro_rules! start {
+        ($($kind:ident)*) => {$(
+            decider.unread.insert($kind::KIND);
+            tokio::spawn(watch::<$kind>(client.clone(), news.clone(), metrics.clone()));
+        )*};
+    }
+    start!(Pod Node PodGroup Queue HyperNode PriorityClass PodDisruptionBudget ResourceQuota Namespace);
+    start!(PersistentVolumeClaim PersistentVolume);
+}
+
+/// What must be so before the first write: we know how to write, and the queues that everyone counts on are there.
+async fn prepare(wire: &Wire) {
+    while let Err(cause) = wire.podgroup_status.look(&wire.client).await {
+        warn!(%cause, "the API server does not say how a PodGroup's status is written, asking again");
+        tokio::time::sleep(PAUSE).await;
+    }
+    for (name, reclaimable) in [(ROOT_QUEUE, false), (DEFAULT_QUEUE, true)] {
+        while let Err(cause) = create_queue(&wire.client, name, reclaimable).await {
+            warn!(queue = name, %cause, "the queue could not be created, trying again");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+async fn create_queue(client: &Client, name: &str, reclaimable: bool) -> Result<(), kube::Error> {
+    let body = json!({
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": { "name": name },
+        "spec": { "weight": 1, "reclaimable": reclaimable },
+    });
+    let request = Request::post("/apis/scheduling.volcano.sh/v1beta1/queues")
+        .header("content-type", "application/json")
+        .body(body.to_string().into_bytes())
+        .map_err(kube::Error::HttpError)?;
+    match client.request_text(request).await {
+        Ok(_) => {
+            info!(queue = name, "created");
+            Ok(())
+        }
+        Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The name and text of the configuration, and what it says. The built-in one has no text.
+fn read_config(path: Option<&std::path::Path>) -> Result<(String, String, Config), Vec<String>> {
+    let Some(path) = path else { return Ok(("built in".to_owned(), String::new(), Config::builtin())) };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| vec![format!("{name}: {error}")])?;
+    let config = Config::parse(&name, &text);
+    let config = config.map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<String>>())?;
+    Ok((name, text, config))
+}
+
+/// Whom to tell that a configuration was refused.
+struct Refused {
+    metrics: Arc<Metrics>,
+    writes: UnboundedSender<Write>,
+    lease: LeaseOptions,
+}
+
+impl Refused {
+    fn tell(&self, problems: &[String]) {
+        let problems = problems.join("; ");
+        error!(%problems, "the new configuration is refused, the old one goes on");
+        self.metrics.refused_configs.inc();
+        let record = Record {
+            kind: "Lease",
+            api_version: "coordination.k8s.io/v1",
+            key: format!("{}/{}", self.lease.namespace, self.lease.name),
+            uid: String::new(),
+            warning: true,
+            reason: "ConfigurationRefused",
+            note: problems,
+        };
+        let _ = self.writes.send(Write::Record(record));
+    }
+}
+
+/// Reads the file again when it has changed. A mounted ConfigMap changes by a link that points elsewhere, which only
+/// reading notices for sure.
+async fn follow_config(path: PathBuf, mut known: String, news: Sender<News>, refused: Refused) {
+    loop {
+        tokio::time::sleep(CONFIG_POLL).await;
+        // A small file: reading it takes less than handing it to another thread.
+        let Ok(found) = std::fs::read_to_string(&path) else { continue };
+        if found == known {
+            continue;
+        }
+        known = found;
+        match read_config(Some(&path)) {
+            Ok((name, text, config)) => {
+                info!(name, "the configuration has changed");
+                for warning in &config.warnings {
+                    warn!("{warning}");
+                }
+                if news.send(News::Config { name, text, config: Box::new(config) }).await.is_err() {
+                    return;
+                }
+            }
+            Err(problems) => refused.tell(&problems),
+        }
+    }
+}

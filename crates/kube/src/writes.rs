@@ -1,0 +1,272 @@
+//! What the scheduler wants written, and its way to the API server: binds first and many at once, patches one per
+//! object with the newest winning, events when there is time. Nobody waits for a write; what came of a bind is news.
+
+mod bind;
+mod patch;
+mod record;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use kube::Client;
+use muster_engine::Event;
+use tokio::sync::mpsc::{Sender, UnboundedReceiver};
+
+use crate::lease::Leadership;
+use crate::metrics::Metrics;
+use crate::news::News;
+use crate::podgroup_status::PodGroupStatusPath;
+
+pub use bind::Bind;
+pub use patch::{Patch, Target};
+pub use record::Record;
+
+/// Binds under way at once. The API server of a small test machine is at its best from about 16; more keeps a large
+/// one busy over a slower network.
+const BINDS: usize = 64;
+/// Patches under way at once.
+const PATCHES: usize = 16;
+/// Events under way at once, how many may wait, and how many may be written in a second.
+const RECORDS: usize = 2;
+const RECORDS_WAITING: usize = 1_000;
+const RECORDS_PER_SECOND: usize = 50;
+
+/// How many writes are taken in at once.
+const BATCH: usize = 1_024;
+
+/// A request that takes longer has an unknown end.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The first pause before a write is tried again; it doubles up to the last.
+const PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+#[derive(Debug)]
+pub enum Write {
+    Bind(Bind),
+    Patch(Patch),
+    Record(Record),
+    /// Write what is queued, then end.
+    Finish,
+}
+
+/// What every write needs.
+pub struct Wire {
+    pub client: Client,
+    pub leadership: Arc<Leadership>,
+    pub metrics: Arc<Metrics>,
+    pub podgroup_status: PodGroupStatusPath,
+    /// Who we are, in events.
+    pub identity: String,
+    /// How many events were written, so that each has a name of its own.
+    pub records: AtomicU64,
+}
+
+/// Carries writes out until it is told to finish.
+pub async fn carry_out(wire: Arc<Wire>, mut writes: UnboundedReceiver<Write>, news: Sender<News>) {
+    let mut desk = Desk::new(wire);
+    let mut second = tokio::time::interval(Duration::from_secs(1));
+    let mut arrived = Vec::new();
+    let mut finishing = false;
+    while !finishing || !desk.idle() {
+        desk.start();
+        tokio::select! {
+            count = writes.recv_many(&mut arrived, BATCH), if !finishing => {
+                finishing = count == 0;
+                for write in arrived.drain(..) {
+                    finishing |= desk.take(write);
+                }
+            }
+            Some(event) = desk.binding.next() => {
+                if let Some(event) = event
+                    && news.send(News::Event(event)).await.is_err()
+                {
+                    return;
+                }
+            }
+            Some((target, again)) = desk.patching.next() => desk.patched(target, again),
+            Some(()) = desk.recording.next() => {}
+            _ = second.tick() => desk.recorded = 0,
+        }
+        desk.show();
+    }
+}
+
+/// What is queued, and what is under way.
+struct Desk {
+    wire: Arc<Wire>,
+    binds: VecDeque<Bind>,
+    binding: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
+    /// In the order in which they were asked for; the newest patch for each object is in `newest`.
+    patches: VecDeque<Target>,
+    newest: HashMap<Target, Patch>,
+    under_way: HashSet<Target>,
+    patching: FuturesUnordered<BoxFuture<'static, (Target, Option<Patch>)>>,
+    records: VecDeque<Record>,
+    recording: FuturesUnordered<BoxFuture<'static, ()>>,
+    /// In this second.
+    recorded: usize,
+}
+
+impl Desk {
+    fn new(wire: Arc<Wire>) -> Desk {
+        Desk {
+            wire,
+            binds: VecDeque::new(),
+            binding: FuturesUnordered::new(),
+            patches: VecDeque::new(),
+            newest: HashMap::new(),
+            under_way: HashSet::new(),
+            patching: FuturesUnordered::new(),
+            records: VecDeque::new(),
+            recording: FuturesUnordered::new(),
+            recorded: 0,
+        }
+    }
+
+    /// Queues a write. True if it says that there will be no more.
+    fn take(&mut self, write: Write) -> bool {
+        match write {
+            Write::Bind(bind) => self.binds.push_back(bind),
+            Write::Patch(patch) => {
+                let target = patch.target.clone();
+                let waits = self.newest.insert(target.clone(), patch).is_some();
+                if !waits && !self.under_way.contains(&target) {
+                    self.patches.push_back(target);
+                }
+            }
+            Write::Record(record) => {
+                if self.records.len() < RECORDS_WAITING {
+                    self.records.push_back(record);
+                } else {
+                    self.wire.metrics.dropped_events.inc();
+                }
+            }
+            Write::Finish => return true,
+        }
+        false
+    }
+
+    /// Sends what there is room for.
+    fn start(&mut self) {
+        while self.binding.len() < BINDS
+            && let Some(bind) = self.binds.pop_front()
+        {
+            self.binding.push(Box::pin(bind.send(self.wire.clone())));
+        }
+        while self.patching.len() < PATCHES
+            && let Some(target) = self.patches.pop_front()
+        {
+            let Some(patch) = self.newest.remove(&target) else { continue };
+            self.under_way.insert(target);
+            self.patching.push(Box::pin(patch.send(self.wire.clone())));
+        }
+        // Binds go first: while any wait, there is no time for stories.
+        while self.binds.is_empty()
+            && self.recording.len() < RECORDS
+            && self.recorded < RECORDS_PER_SECOND
+            && let Some(record) = self.records.pop_front()
+        {
+            self.recorded += 1;
+            self.recording.push(Box::pin(record.send(self.wire.clone())));
+        }
+    }
+
+    /// A patch is through, or must be tried again unless a newer one waits.
+    fn patched(&mut self, target: Target, again: Option<Patch>) {
+        self.under_way.remove(&target);
+        if let Some(patch) = again {
+            self.newest.entry(target.clone()).or_insert(patch);
+        }
+        if self.newest.contains_key(&target) {
+            self.patches.push_back(target);
+        }
+    }
+
+    fn idle(&self) -> bool {
+        let queued = self.binds.len() + self.newest.len() + self.records.len();
+        queued + self.binding.len() + self.patching.len() + self.recording.len() == 0
+    }
+
+    fn show(&self) {
+        self.wire.metrics.bind_queue.set((self.binds.len() + self.binding.len()) as i64);
+        self.wire.metrics.status_queue.set((self.newest.len() + self.patching.len()) as i64);
+    }
+}
+
+impl Wire {
+    /// Sends a request that has an end. The error says what is known of its fate.
+    async fn send(&self, request: http::Request<Vec<u8>>) -> Result<String, Refusal> {
+        if !self.leadership.holds() {
+            return Err(Refusal::Deposed);
+        }
+        match tokio::time::timeout(LIMIT, self.client.request_text(request)).await {
+            Ok(Ok(text)) => Ok(text),
+            Ok(Err(kube::Error::Api(status))) => Err(Refusal::Answer {
+                code: status.code,
+                retry_after: retry_after(&status),
+                text: status.message.clone(),
+            }),
+            Ok(Err(error)) => Err(Refusal::Unknown(error.to_string())),
+            Err(_) => Err(Refusal::Unknown("no answer in time".to_owned())),
+        }
+    }
+}
+
+fn retry_after(status: &kube::core::Status) -> Option<Duration> {
+    let seconds = status.details.as_ref()?.retry_after_seconds;
+    (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)).min(LONGEST_PAUSE))
+}
+
+/// Why a write did not succeed.
+#[derive(Debug)]
+pub enum Refusal {
+    /// We don't lead any more; nothing was sent.
+    Deposed,
+    /// The server said no.
+    Answer { code: u16, retry_after: Option<Duration>, text: String },
+    /// It may have arrived or not.
+    Unknown(String),
+}
+
+impl Refusal {
+    /// The server is busy and wants to be asked again.
+    fn busy(&self) -> bool {
+        matches!(self, Refusal::Answer { code: 429 | 500 | 503 | 504, .. })
+    }
+
+    /// In one word, for metrics.
+    fn cause(&self) -> &'static str {
+        match self {
+            Refusal::Deposed => "deposed",
+            Refusal::Unknown(_) => "unknown",
+            Refusal::Answer { code: 404, .. } => "not_found",
+            Refusal::Answer { code: 409, .. } => "conflict",
+            Refusal::Answer { code: 429, .. } => "too_many_requests",
+            Refusal::Answer { code: 500.., .. } => "server",
+            Refusal::Answer { .. } => "refused",
+        }
+    }
+
+    fn pause(&self, attempt: u32) -> Duration {
+        let doubled = PAUSE.saturating_mul(1 << attempt.min(10)).min(LONGEST_PAUSE);
+        match self {
+            Refusal::Answer { retry_after: Some(wait), .. } => doubled.max(*wait),
+            _ => doubled,
+        }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refusal::Deposed => f.write_str("not the leader any more"),
+            Refusal::Answer { code, text, .. } => write!(f, "{text} ({code})"),
+            Refusal::Unknown(text) => f.write_str(text),
+        }
+    }
+}

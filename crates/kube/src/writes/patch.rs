@@ -1,0 +1,112 @@
+//! Patches of statuses and conditions. Each names the uid that it is meant for, so that an object which was replaced in
+//! the meantime is left alone; repeated until it is taken, unless a newer one for the same object comes.
+
+use std::sync::Arc;
+
+use http::Request;
+use serde_json::{Value, json};
+use tracing::{debug, warn};
+
+use super::{Refusal, Wire};
+
+/// Which object's status.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Target {
+    Pod(String),
+    PodGroup(String),
+    Queue(String),
+}
+
+#[derive(Clone, Debug)]
+pub struct Patch {
+    pub target: Target,
+    pub uid: String,
+    /// What goes under `status`.
+    pub status: Value,
+    pub attempt: u32,
+}
+
+impl Target {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Target::Pod(_) => "pod_condition",
+            Target::PodGroup(_) => "podgroup_status",
+            Target::Queue(_) => "queue_status",
+        }
+    }
+
+    fn key(&self) -> &str {
+        match self {
+            Target::Pod(key) | Target::PodGroup(key) | Target::Queue(key) => key,
+        }
+    }
+
+    fn path(&self, wire: &Wire) -> String {
+        let (namespace, name) = self.key().split_once('/').unwrap_or(("", self.key()));
+        match self {
+            Target::Pod(_) => format!("/api/v1/namespaces/{namespace}/pods/{name}/status"),
+            Target::PodGroup(_) => {
+                let tail = if wire.podgroup_status.has() { "/status" } else { "" };
+                format!("/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}{tail}")
+            }
+            Target::Queue(_) => format!("/apis/scheduling.volcano.sh/v1beta1/queues/{name}/status"),
+        }
+    }
+
+    /// Conditions of pods are many people's: this kind of patch touches only ours.
+    fn content_type(&self) -> &'static str {
+        match self {
+            Target::Pod(_) => "application/strategic-merge-patch+json",
+            _ => "application/merge-patch+json",
+        }
+    }
+}
+
+impl Patch {
+    pub fn new(target: Target, uid: &str, status: Value) -> Patch {
+        Patch { target, uid: uid.to_owned(), status, attempt: 0 }
+    }
+
+    /// The target, and the patch itself if it must be tried again.
+    pub async fn send(mut self, wire: Arc<Wire>) -> (Target, Option<Patch>) {
+        let kind = self.target.kind();
+        let mut metadata = json!({});
+        if !self.uid.is_empty() {
+            metadata["uid"] = json!(self.uid);
+        }
+        let body = json!({ "metadata": metadata, "status": self.status });
+        let request = Request::patch(self.target.path(&wire))
+            .header("content-type", self.target.content_type())
+            .body(body.to_string().into_bytes())
+            .expect("names of objects are valid in an address");
+        let refusal = match wire.send(request).await {
+            Ok(_) => {
+                wire.metrics.wrote(kind);
+                return (self.target, None);
+            }
+            Err(refusal) => refusal,
+        };
+        wire.metrics.write_error(kind, refusal.cause());
+        let again = match &refusal {
+            Refusal::Deposed => false,
+            Refusal::Unknown(_) => true,
+            Refusal::Answer { .. } if refusal.busy() => true,
+            // Gone, or another object by now: its watch will tell. Or the CRD was replaced by one of the other sort.
+            Refusal::Answer { code: 404, .. } if matches!(self.target, Target::PodGroup(_)) => {
+                wire.podgroup_status.look(&wire.client).await.unwrap_or(true)
+            }
+            Refusal::Answer { code: 404 | 409, .. } => false,
+            Refusal::Answer { .. } => {
+                warn!(object = self.target.key(), kind, cause = %refusal, "a status was refused");
+                false
+            }
+        };
+        if !again {
+            return (self.target, None);
+        }
+        debug!(object = self.target.key(), kind, cause = %refusal, "a status could not be written, trying again");
+        tokio::time::sleep(refusal.pause(self.attempt)).await;
+        self.attempt += 1;
+        (self.target.clone(), Some(self))
+    }
+}

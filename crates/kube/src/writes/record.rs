@@ -1,0 +1,91 @@
+//! Kubernetes Events: what happened to an object, for `kubectl describe`. Written when there is time, never repeated.
+
+use std::sync::Arc;
+
+use http::Request;
+use serde_json::json;
+use tracing::debug;
+
+use super::Wire;
+use crate::clock::wall_clock;
+use crate::lease::micro_time;
+
+/// The API server takes notes up to this length.
+const LONGEST_NOTE: usize = 1_000;
+
+#[derive(Clone, Debug)]
+pub struct Record {
+    pub kind: &'static str,
+    pub api_version: &'static str,
+    /// `namespace/name`, or the name of an object without a namespace.
+    pub key: String,
+    pub uid: String,
+    pub warning: bool,
+    pub reason: &'static str,
+    pub note: String,
+}
+
+impl Record {
+    pub async fn send(self, wire: Arc<Wire>) {
+        let (namespace, name) = self.key.split_once('/').unwrap_or(("", &self.key));
+        let now = wall_clock();
+        let mut regarding = json!({ "apiVersion": self.api_version, "kind": self.kind, "name": name });
+        if !self.uid.is_empty() {
+            regarding["uid"] = json!(self.uid);
+        }
+        if !namespace.is_empty() {
+            regarding["namespace"] = json!(namespace);
+        }
+        // Events about objects without a namespace are kept in this one.
+        let space = if namespace.is_empty() { "default" } else { namespace };
+        let number = wire.records.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let body = json!({
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": { "name": format!("{name}.{:x}{:x}", now.0, number), "namespace": space },
+            "eventTime": micro_time(now),
+            "reportingController": "muster",
+            "reportingInstance": wire.identity,
+            "action": "Scheduling",
+            "type": if self.warning { "Warning" } else { "Normal" },
+            "reason": self.reason,
+            "note": shortened(&self.note),
+            "regarding": regarding,
+        });
+        let request = Request::post(format!("/apis/events.k8s.io/v1/namespaces/{space}/events"))
+            .header("content-type", "application/json")
+            .body(body.to_string().into_bytes())
+            .expect("names of objects are valid in an address");
+        match wire.send(request).await {
+            Ok(_) => wire.metrics.wrote("event"),
+            Err(refusal) => {
+                wire.metrics.write_error("event", refusal.cause());
+                debug!(object = self.key, cause = %refusal, "an event was not written");
+            }
+        }
+    }
+}
+
+fn shortened(text: &str) -> String {
+    if text.len() <= LONGEST_NOTE {
+        return text.to_owned();
+    }
+    let mut end = LONGEST_NOTE - 3;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}…", &text[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_notes_are_cut_between_characters() {
+        assert_eq!(shortened("short"), "short");
+        let long = "é".repeat(LONGEST_NOTE);
+        assert!(shortened(&long).len() <= LONGEST_NOTE);
+        assert!(shortened(&long).ends_with("é…"));
+    }
+}

@@ -1,0 +1,64 @@
+//! How a test gets its control plane: skipped in one line where Go is missing, few at once, logs kept on failure.
+
+use std::io::Write;
+use std::sync::{Condvar, Mutex, Once, PoisonError};
+
+use crate::Result;
+use crate::binaries::{BuildError, binaries};
+use crate::controlplane::{ControlPlane, Options};
+
+/// How many control planes one test process runs at a time; each wants a core and 400 MB.
+const PLACES: usize = 2;
+
+/// Runs a test on a control plane of its own.
+pub fn test(options: Options, body: impl AsyncFnOnce(&mut ControlPlane) -> Result<()>) -> Result<()> {
+    let Some(_place) = place()? else { return Ok(()) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut plane = ControlPlane::start(options).await?;
+        let outcome = body(&mut plane).await;
+        if outcome.is_err() {
+            plane.keep_logs();
+        }
+        outcome
+    })
+}
+
+/// Waits for leave to run a control plane; `None` where there is nothing to run, which is said once.
+pub fn place() -> Result<Option<Place>> {
+    match binaries() {
+        Ok(_) => Ok(Some(Place::take())),
+        Err(BuildError::NoGo(why)) => {
+            static SAID: Once = Once::new();
+            // Straight to the terminal: the test runner hides what tests print when they pass.
+            SAID.call_once(|| {
+                let _ = writeln!(std::io::stderr(), "e2e tests skipped: Go is not installed ({why})");
+            });
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// One of the places, given back when dropped.
+pub struct Place;
+
+static TAKEN: Mutex<usize> = Mutex::new(0);
+static FREED: Condvar = Condvar::new();
+
+impl Place {
+    fn take() -> Place {
+        let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken =
+            FREED.wait_while(taken, |taken| *taken >= PLACES).unwrap_or_else(PoisonError::into_inner);
+        *taken += 1;
+        Place
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        FREED.notify_one();
+    }
+}
