@@ -41,7 +41,7 @@ pub fn place() -> Result<Option<Place>> {
 }
 
 /// One of the places, given back when dropped.
-pub struct Place;
+pub struct Place(());
 
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static FREED: Condvar = Condvar::new();
@@ -52,7 +52,7 @@ impl Place {
         let mut taken =
             FREED.wait_while(taken, |taken| *taken >= PLACES).unwrap_or_else(PoisonError::into_inner);
         *taken += 1;
-        Place
+        Place(())
     }
 }
 

@@ -200,7 +200,7 @@ impl ControlPlane {
         self.kwok.insert(kwok).start()
     }
 
-    fn start_kube_scheduler(&mut self) -> Result<()> {
+    pub(crate) fn start_kube_scheduler(&mut self) -> Result<()> {
         let file = self.folder().join("kube-scheduler.json");
         let configuration = json!({
             "apiVersion": "kubescheduler.config.k8s.io/v1",

@@ -25,7 +25,6 @@ pub struct Server {
     name: String,
     program: PathBuf,
     arguments: Vec<String>,
-    environment: Vec<(String, String)>,
     log: PathBuf,
     /// Removed by the guard if we are not there to do it.
     remove: Option<PathBuf>,
@@ -45,31 +44,16 @@ impl Server {
             name: name.to_owned(),
             program: program.to_owned(),
             arguments,
-            environment: Vec::new(),
             log: folder.join(format!("{name}.log")),
             remove: None,
             process: None,
         }
     }
 
-    pub fn environment(mut self, name: &str, value: &str) -> Server {
-        self.environment.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
     /// A folder that goes when both the server and this process have gone.
     pub fn removing(mut self, folder: &Path) -> Server {
         self.remove = Some(folder.to_owned());
         self
-    }
-
-    pub fn log(&self) -> &Path {
-        &self.log
-    }
-
-    /// Replaces the arguments for the next start.
-    pub fn set_arguments(&mut self, arguments: Vec<String>) {
-        self.arguments = arguments;
     }
 
     pub fn start(&mut self) -> Result<()> {
@@ -79,7 +63,7 @@ impl Server {
         if let Some(folder) = &self.remove {
             command.arg("--remove").arg(folder);
         }
-        command.arg("--").arg(&self.program).args(&self.arguments).envs(self.environment.iter().cloned());
+        command.arg("--").arg(&self.program).args(&self.arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
         let mut guard =
             command.spawn().map_err(|error| format!("starting a guard for {}: {error}", self.name))?;

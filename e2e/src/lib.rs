@@ -2,11 +2,14 @@
 //! on loopback and never left behind. Knows nothing of how anything is scheduled.
 
 pub mod bed;
+pub mod bench;
 pub mod binaries;
 pub mod cluster;
 pub mod controlplane;
 pub mod guard;
+pub mod proxy;
 pub mod scheduler;
+pub mod witness;
 pub mod workload;
 
 /// What went wrong outside, in words; a test or a developer reads it, no program does.

@@ -1,10 +1,12 @@
 //! The developer's end of the test bed: `cargo run -p muster-e2e -- cluster --nodes 8`.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use muster_e2e::Result;
+use muster_e2e::bench::{self, BenchArguments};
 use muster_e2e::binaries::binaries;
 use muster_e2e::cluster::Definitions;
 use muster_e2e::controlplane::{ControlPlane, Options};
@@ -23,6 +25,8 @@ struct Arguments {
 enum Command {
     /// Runs a control plane with fake nodes until Ctrl-C.
     Cluster(ClusterArguments),
+    /// Measures the scheduler on a real API server; build with --release.
+    Bench(BenchArguments),
     /// Runs a command until it or the standard input ends.
     #[command(hide = true)]
     Guard {
@@ -57,6 +61,7 @@ struct ClusterArguments {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Cluster(arguments) => cluster(arguments),
+        Command::Bench(arguments) => measure(&arguments),
         Command::Guard { log, remove, command } => {
             // Not through main's return: a thread may still wait for the standard input.
             std::process::exit(guard::guard(&log, remove.as_deref(), &command));
@@ -84,6 +89,16 @@ async fn cluster(arguments: ClusterArguments) -> Result<()> {
     }
 }
 
+#[tokio::main(flavor = "current_thread")]
+async fn measure(arguments: &BenchArguments) -> Result<()> {
+    binaries()?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        outcome = bench::run(arguments) => outcome,
+        _ = interrupt.recv() => Ok(()),
+    }
+}
+
 async fn run(arguments: ClusterArguments) -> Result<()> {
     let ClusterArguments { nodes, gpus, kwok, kube_scheduler, dir } = arguments;
     let options = Options { kwok, kube_scheduler, folder: dir, ..Options::default() };
@@ -91,18 +106,30 @@ async fn run(arguments: ClusterArguments) -> Result<()> {
     let cluster = plane.cluster();
     cluster.install_crds(Definitions::Muster).await?;
     cluster.create_nodes(&Nodes::new(nodes).gpus(gpus)).await?;
-    println!(
-        "{nodes} nodes with 64 CPUs, 256 GiB and {gpus} GPUs each; Ctrl-C ends it and all that is in it."
-    );
-    println!("Logs are in {}.\n", plane.folder().display());
-    println!("In another terminal:\n");
-    println!("  export KUBECONFIG={}", plane.kubeconfig().display());
-    println!("  alias kubectl={}", plane.kubectl().display());
-    println!("  cargo run -- scheduler");
-    println!("  kubectl apply -f examples/first-gang");
-    println!("  kubectl get nodes,podgroups,queues,pods");
+    // Written as a whole, and an error where nobody reads it: `println` would panic.
+    std::io::stdout().write_all(welcome(&plane, nodes, gpus).as_bytes())?;
     loop {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
         plane.check()?;
     }
+}
+
+fn welcome(plane: &ControlPlane, nodes: usize, gpus: usize) -> String {
+    let (folder, kubeconfig, kubectl) = (plane.folder(), plane.kubeconfig(), plane.kubectl());
+    format!(
+        "{nodes} nodes with 64 CPUs, 256 GiB and {gpus} GPUs each; Ctrl-C ends it and all that is in it.
+Logs are in {}.
+
+In another terminal:
+
+  export KUBECONFIG={}
+  alias kubectl={}
+  cargo run -- scheduler
+  kubectl apply -f examples/first-gang
+  kubectl get nodes,podgroups,queues,pods
+",
+        folder.display(),
+        kubeconfig.display(),
+        kubectl.display()
+    )
 }

@@ -168,8 +168,10 @@ fn left_after(signal: Signal) -> Result<(Vec<i32>, bool)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-e2e"));
     command.args(["cluster", "--nodes", "3", "--dir"]).arg(folder.path());
     let mut harness = command.stdout(Stdio::piped()).spawn()?;
-    let lines = BufReader::new(harness.stdout.take().ok_or("no output")?).lines();
-    let up = lines.map_while(|line| line.ok()).any(|line| line.contains("export KUBECONFIG="));
+    // Held to the end: a command whose output nobody reads any more ends by itself.
+    let mut lines =
+        BufReader::new(harness.stdout.take().ok_or("no output")?).lines().map_while(|line| line.ok());
+    let up = lines.any(|line| line.contains("export KUBECONFIG="));
     let below = descendants(harness.id() as i32);
     kill_process(Pid::from_child(&harness), signal)?;
     let status = harness.wait()?;

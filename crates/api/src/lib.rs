@@ -1,5 +1,6 @@
 //! Kubernetes and Volcano objects as Muster reads them. No I/O, no scheduling.
 
+mod anonymise;
 pub mod core;
 mod crds;
 mod hypernode;
@@ -15,6 +16,7 @@ mod time;
 mod validate;
 pub mod yaml;
 
+pub use anonymise::{Class, Pseudonyms, anonymise};
 pub use crds::crds;
 pub use hypernode::{
     ExactMatch, HyperNode, HyperNodeSpec, HyperNodeStatus, Member, MemberKind, MemberSelector, RegexMatch,

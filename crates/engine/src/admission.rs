@@ -51,6 +51,8 @@ impl Admission {
     }
 
     fn count_gang(&mut self, cluster: &mut Cluster, gang: GangId, sign: i64) {
+        // Whoever orders queues by what they await must look again.
+        cluster.generation += 1;
         let gated = gated(cluster, gang);
         let gang = &cluster.gangs[gang];
         for (resource, amount) in gang.awaited() {
@@ -66,6 +68,7 @@ impl Admission {
 
     /// Everyone is let in who can be: what is awaited no longer orders the queues.
     pub fn close(self, cluster: &mut Cluster) {
+        cluster.generation += 1;
         for queue in cluster.queues.ids() {
             cluster.queues[queue].awaited = Amounts::default();
         }

@@ -208,3 +208,107 @@ impl Drop for Journal {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_api::core::{Meta, Node, NodeStatus};
+    use muster_api::{Quantity, ResourceList};
+    use muster_engine::config::Config;
+
+    use super::*;
+    use crate::replay;
+
+    const NOW: Time = Time(1_800_000_000_000);
+
+    fn node(index: i64) -> Event {
+        let allocatable = ResourceList::from([("cpu".to_owned(), Quantity::from_units(8))]);
+        Event::Node(Box::new(Node {
+            metadata: Meta { name: format!("n{index}"), ..Meta::default() },
+            status: NodeStatus { allocatable, ..NodeStatus::default() },
+            ..Node::default()
+        }))
+    }
+
+    fn step(engine: &mut Engine, journal: &mut Journal, index: i64) {
+        if journal.wants_checkpoint() {
+            journal.checkpoint(engine.checkpoint());
+        }
+        let event = node(index);
+        journal.event(&event);
+        engine.apply(event);
+        let now = NOW.plus_ms(index);
+        let plan = engine.cycle(now);
+        journal.cycle(now, &plan, engine);
+    }
+
+    fn start(folder: &Path) -> (Engine, Journal) {
+        let journal = Journal::create(folder, Limits::default(), Vec::new(), Configuration::builtin());
+        (Engine::new(Config::builtin(), Vec::new()), journal.expect("a folder of our own"))
+    }
+
+    /// Events per segment.
+    fn replayed(folder: &Path) -> Vec<u64> {
+        let summary = replay(folder, 0, |_| {}, |_| {}).expect("no difference");
+        summary.segments.iter().map(|played| played.events).collect()
+    }
+
+    #[test]
+    fn what_the_disk_cannot_take_is_a_gap_and_a_new_segment_follows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut engine, mut journal) = start(folder.path());
+        step(&mut engine, &mut journal, 0);
+        journal.shared.queued.fetch_add(MOST_QUEUED + 1, Ordering::Relaxed);
+        (1..4).for_each(|index| step(&mut engine, &mut journal, index));
+        assert_eq!((journal.health().gaps, journal.wants_checkpoint()), (1, false));
+        journal.shared.queued.fetch_sub(MOST_QUEUED + 1, Ordering::Relaxed);
+        (4..6).for_each(|index| step(&mut engine, &mut journal, index));
+        drop(journal);
+        assert_eq!(
+            replayed(folder.path()),
+            [2, 2],
+            "what was handed over before the gap, and what came after it"
+        );
+    }
+
+    #[test]
+    fn a_journal_whose_folder_vanished_says_so_and_goes_on_when_it_is_back() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("journal");
+        let (mut engine, mut journal) = start(&folder);
+        step(&mut engine, &mut journal, 0);
+        while journal.health().segment_bytes == 0 {
+            std::thread::yield_now();
+        }
+        fs::remove_dir_all(&folder).unwrap();
+        journal.checkpoint(engine.checkpoint());
+        while journal.health().error.is_none() {
+            std::thread::yield_now();
+        }
+        step(&mut engine, &mut journal, 1);
+        assert_eq!(
+            (journal.health().gaps, journal.wants_checkpoint()),
+            (1, false),
+            "it waits before it tries again"
+        );
+        fs::create_dir(&folder).unwrap();
+        journal.retry_at = None;
+        step(&mut engine, &mut journal, 2);
+        drop(journal);
+        assert_eq!(replayed(&folder), [1]);
+    }
+
+    #[test]
+    fn an_engine_at_rest_is_not_written_about() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut engine, mut journal) = start(folder.path());
+        step(&mut engine, &mut journal, 0);
+        for later in 1..100 {
+            let now = NOW.plus_ms(later);
+            let plan = engine.cycle(now);
+            journal.cycle(now, &plan, &engine);
+        }
+        drop(journal);
+        let summary = replay(folder.path(), 0, |_| {}, |_| {}).expect("no difference");
+        assert_eq!((summary.events, summary.cycles), (1, 1));
+    }
+}

@@ -85,7 +85,12 @@ pub fn replay(
     for segment in &segments {
         let cycles = summary.cycles;
         let told = |bytes, more| {
-            progress(Progress { segment: segment.number, bytes: before + bytes, of_bytes, cycles: cycles + more })
+            progress(Progress {
+                segment: segment.number,
+                bytes: before + bytes,
+                of_bytes,
+                cycles: cycles + more,
+            })
         };
         let done = play(segment, told)?;
         before += segment.bytes;

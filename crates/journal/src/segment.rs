@@ -2,7 +2,7 @@
 //! version of the format, then records.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
@@ -32,7 +32,8 @@ impl Segment {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let name = entry.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("muster-")?.strip_suffix(".journal"));
+            let number =
+                name.to_str().and_then(|name| name.strip_prefix("muster-")?.strip_suffix(".journal"));
             if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
                 segments.push(Segment { number, path: entry.path(), bytes: entry.metadata()?.len() });
             }
@@ -45,7 +46,7 @@ impl Segment {
     pub fn open(&self) -> Result<Records, ReadError> {
         let name = self.path.display().to_string();
         let file = File::open(&self.path).map_err(|source| ReadError::Io { name: name.clone(), source })?;
-        let input = BufReader::new(GzDecoder::new(BufReader::new(Counted { file, bytes: 0 })));
+        let input = BufReader::new(GzDecoder::new(BufReader::new(file)));
         let mut records = Records { name, input, buffer: Vec::new(), number: 0, cut_short: false };
         records.read_title()?;
         Ok(records)
@@ -67,23 +68,10 @@ pub enum ReadError {
     Damaged { name: String, record: u64, what: String },
 }
 
-struct Counted {
-    file: File,
-    bytes: u64,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.bytes += read as u64;
-        Ok(read)
-    }
-}
-
 /// The records of a segment, as an iterator.
 pub struct Records {
     name: String,
-    input: BufReader<GzDecoder<BufReader<Counted>>>,
+    input: BufReader<GzDecoder<BufReader<File>>>,
     buffer: Vec<u8>,
     number: u64,
     cut_short: bool,
@@ -102,7 +90,8 @@ impl Records {
 
     /// How much of the file has been read.
     pub fn bytes(&self) -> u64 {
-        self.input.get_ref().get_ref().get_ref().bytes
+        let mut file = self.input.get_ref().get_ref().get_ref();
+        file.stream_position().unwrap_or(0)
     }
 
     fn read_title(&mut self) -> Result<(), ReadError> {
@@ -114,7 +103,9 @@ impl Records {
                 self.cut_short = true;
                 return Ok(());
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) =>
+            {
                 return Err(ReadError::Foreign { name });
             }
             Err(source) => return Err(ReadError::Io { name, source }),

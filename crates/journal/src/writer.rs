@@ -3,7 +3,7 @@
 
 use std::error::Error;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
@@ -61,26 +61,9 @@ pub struct Writer<'s> {
 
 /// The segment that is being written.
 struct Open {
-    stream: GzEncoder<Counted>,
+    stream: GzEncoder<File>,
     /// Its bytes after header and checkpoint.
     begun: u64,
-}
-
-struct Counted {
-    file: File,
-    bytes: u64,
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
 }
 
 impl<'s> Writer<'s> {
@@ -121,14 +104,15 @@ impl<'s> Writer<'s> {
         let path = self.folder.join(Segment::name(self.next));
         let file = self.first.take().map_or_else(|| File::create_new(&path), Ok)?;
         self.next += 1;
-        let mut stream = GzEncoder::new(Counted { file, bytes: 0 }, Compression::fast());
+        let mut stream = GzEncoder::new(file, Compression::fast());
         let begun = start(&mut stream, header, checkpoint);
         match begun {
             Ok(begun) => {
                 self.open = Some(Open { stream, begun });
                 self.shared.full.store(false, Ordering::Relaxed);
-                self.shared.set_error(None);
-                self.forget_oldest()
+                // What can't be deleted is no reason to write nothing.
+                self.shared.set_error(self.forget_oldest().err().map(|error| causes(&error)));
+                Ok(())
             }
             Err(error) => {
                 // Without its checkpoint it is of no use, and the disk may be full.
@@ -141,8 +125,7 @@ impl<'s> Writer<'s> {
 
     fn flush(&mut self) -> io::Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        open.stream.flush()?;
-        let bytes = open.stream.get_ref().bytes;
+        let bytes = flushed(&mut open.stream)?;
         self.shared.written.store(bytes, Ordering::Relaxed);
         // More records than checkpoint, or a small limit would lead to nothing but checkpoints.
         let full = bytes >= self.limits.segment_bytes && bytes >= 2 * open.begun;
@@ -156,10 +139,8 @@ impl<'s> Writer<'s> {
 
     fn fail(&mut self, error: &io::Error) {
         self.open = None;
-        let causes = std::iter::successors(Some(error as &dyn Error), |&error| error.source());
-        let causes: Vec<String> = causes.map(ToString::to_string).collect();
-        self.shared.set_error(Some(causes.join(": ")));
         self.shared.failed.store(true, Ordering::Relaxed);
+        self.shared.set_error(Some(causes(error)));
     }
 
     fn forget_oldest(&self) -> io::Result<()> {
@@ -169,11 +150,21 @@ impl<'s> Writer<'s> {
     }
 }
 
+fn causes(error: &io::Error) -> String {
+    let causes = std::iter::successors(Some(error as &dyn Error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<String>>().join(": ")
+}
+
 /// Writes what every segment starts with; returns how long that is.
-fn start(stream: &mut GzEncoder<Counted>, header: &Header, checkpoint: &Checkpoint) -> io::Result<u64> {
+fn start(stream: &mut GzEncoder<File>, header: &Header, checkpoint: &Checkpoint) -> io::Result<u64> {
     writeln!(stream, "{TITLE}{FORMAT}")?;
     frame::write(stream, Kind::Header, header)?;
     frame::write(stream, Kind::Checkpoint, checkpoint)?;
+    flushed(stream)
+}
+
+/// How long the file is with everything that it was given.
+fn flushed(stream: &mut GzEncoder<File>) -> io::Result<u64> {
     stream.flush()?;
-    Ok(stream.get_ref().bytes)
+    stream.get_ref().stream_position()
 }

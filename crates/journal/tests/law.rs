@@ -5,7 +5,7 @@ mod days;
 
 use std::path::Path;
 
-use days::{Day, DAYS};
+use days::{DAYS, Day};
 use muster_engine::config::Config;
 use muster_engine::{Checkpoint, Engine, Event};
 use muster_journal::{Configuration, Journal, Limits, NamedPlan, Summary, replay};
@@ -65,20 +65,33 @@ impl Keeper<'_> {
             Moment::Start => {}
             Moment::Event(event) => {
                 let mut event: Event = through_bytes(event);
-                (self.day.twist)(&mut event);
+                if let Some(twist) = self.day.twist {
+                    twist(&mut event);
+                }
                 self.events += 1;
                 journal.event(&event);
                 engine.apply(&event);
                 self.shadows.iter_mut().for_each(|shadow| shadow.apply(&event));
             }
-            Moment::Cycle(now, _) => {
+            Moment::Cycle(now, original_plan) => {
                 let plan = engine.cycle(now);
                 self.binds += plan.binds.len() as u64;
                 journal.cycle(now, &plan, engine);
                 let plan = NamedPlan::of(&plan, engine);
+                if self.day.twist.is_none() {
+                    let events_lost_nothing = plan == NamedPlan::of(original_plan, original);
+                    assert!(
+                        events_lost_nothing,
+                        "at {now} the engine that heard decoded events decides otherwise"
+                    );
+                }
                 for shadow in &mut self.shadows {
                     let its = shadow.cycle(now);
-                    assert_eq!(plan, NamedPlan::of(&its, shadow), "at {now} a restored engine decides otherwise");
+                    assert_eq!(
+                        plan,
+                        NamedPlan::of(&its, shadow),
+                        "at {now} a restored engine decides otherwise"
+                    );
                     shadow.cluster().audit().unwrap_or_else(|what| panic!("a restored engine: {what}"));
                 }
             }
@@ -102,7 +115,8 @@ impl Keeper<'_> {
         self.shadows.clear();
         let limits = Limits { segment_bytes: 8 << 10, segments: usize::MAX };
         let journal = Journal::create(self.folder, limits, names.clone(), self.configuration());
-        self.engine = Some((Engine::new(parse(&self.configuration()), names), journal.expect("our own folder")));
+        self.engine =
+            Some((Engine::new(parse(&self.configuration()), names), journal.expect("our own folder")));
     }
 
     fn change_config(&mut self) {
@@ -133,11 +147,14 @@ fn live_through(day: &Day, seed: u64) -> Result<Summary, String> {
     chaos::run_before(&mut witness, World::default(), &config, seed, STEPS, |_| {})
         .map_err(|broken| format!("seed {seed}, step {}: {}", broken.step, broken.what))?;
     keeper.engine = None;
-    let summary = replay(folder.path(), 0, |_| {}, |_| {}).map_err(|error| format!("seed {seed}: {error}"))?;
+    let summary =
+        replay(folder.path(), 0, |_| {}, |_| {}).map_err(|error| format!("seed {seed}: {error}"))?;
     match (summary.events, summary.binds) == (keeper.events, keeper.binds) {
         true => Ok(summary),
-        false => Err(format!("seed {seed}: {} events and {} binds were recorded, but {} and {} replayed",
-            keeper.events, keeper.binds, summary.events, summary.binds)),
+        false => Err(format!(
+            "seed {seed}: {} events and {} binds were recorded, but {} and {} replayed",
+            keeper.events, keeper.binds, summary.events, summary.binds
+        )),
     }
 }
 
@@ -154,21 +171,21 @@ fn holds(name: &str, few: u64) {
 }
 
 #[test]
-fn builtin() {
+fn days_with_the_builtin_configuration_replay() {
     holds("builtin", 25);
 }
 
 #[test]
-fn shares_by_weight() {
+fn days_with_shares_by_weight_replay() {
     holds("shares by weight", 15);
 }
 
 #[test]
-fn paths_and_groups() {
+fn days_with_paths_of_queues_and_groups_of_nodes_replay() {
     holds("paths and groups", 25);
 }
 
 #[test]
-fn changing_configurations() {
+fn days_with_changing_configurations_replay() {
     holds("changing configurations", 15);
 }

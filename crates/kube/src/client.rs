@@ -1,6 +1,6 @@
 //! How to reach a cluster: a kubeconfig and a context, or what a pod finds in its own file system.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -16,14 +16,14 @@ pub struct Address {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    #[error("reading the kubeconfig {path}: {source}")]
+    #[error("the kubeconfig {path}: {source}")]
     File { path: String, source: kube::config::KubeconfigError },
     #[error(
         "no cluster to talk to: name a kubeconfig with --kubeconfig, or set KUBECONFIG, or run in a pod ({0})"
     )]
     Nowhere(kube::config::InferConfigError),
-    #[error("the kubeconfig has no usable context {context:?}: {source}")]
-    Context { context: String, source: kube::config::KubeconfigError },
+    #[error("the kubeconfig has no context {context:?}; it has {}", .known.join(", "))]
+    Context { context: String, known: Vec<String> },
     #[error("connecting: {0}")]
     Client(kube::Error),
 }
@@ -34,27 +34,26 @@ impl Address {
         // Watches are quiet for minutes; each request that must end has a limit of its own.
         config.read_timeout = None;
         config.connect_timeout = Some(Duration::from_secs(5));
+        // What a refusal means is decided where the write is made.
+        config.default_retry = false;
         Client::try_from(config).map_err(ConnectError::Client)
     }
 
     async fn config(&self) -> Result<Config, ConnectError> {
+        let (path, file) = match (&self.kubeconfig, &self.context) {
+            (Some(path), _) => (path.display().to_string(), Kubeconfig::read_from(path)),
+            (None, Some(_)) => ("by default".to_owned(), Kubeconfig::read()),
+            (None, None) => return Config::infer().await.map_err(ConnectError::Nowhere),
+        };
+        let unusable = |source| ConnectError::File { path: path.clone(), source };
+        let file = file.map_err(unusable)?;
+        if let Some(context) = &self.context
+            && !file.contexts.iter().any(|known| known.name == *context)
+        {
+            let known = file.contexts.into_iter().map(|known| known.name).collect();
+            return Err(ConnectError::Context { context: context.clone(), known });
+        }
         let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-        if let Some(path) = &self.kubeconfig {
-            let file = read(path)?;
-            return Config::from_custom_kubeconfig(file, &options)
-                .await
-                .map_err(|source| ConnectError::File { path: path.display().to_string(), source });
-        }
-        match &self.context {
-            Some(context) => Config::from_kubeconfig(&options)
-                .await
-                .map_err(|source| ConnectError::Context { context: context.clone(), source }),
-            None => Config::infer().await.map_err(ConnectError::Nowhere),
-        }
+        Config::from_custom_kubeconfig(file, &options).await.map_err(unusable)
     }
-}
-
-fn read(path: &Path) -> Result<Kubeconfig, ConnectError> {
-    Kubeconfig::read_from(path)
-        .map_err(|source| ConnectError::File { path: path.display().to_string(), source })
 }

@@ -7,5 +7,7 @@ pub mod crds;
 pub mod explain;
 pub mod generate;
 pub mod plugins;
+pub mod replay;
 pub mod scheduler;
 pub mod simulate;
+pub mod snapshot;

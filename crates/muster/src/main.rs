@@ -27,12 +27,16 @@ struct Cli {
 enum Command {
     /// Schedule the pods of a Kubernetes cluster
     Scheduler(commands::scheduler::SchedulerArgs),
-    /// Schedule manifests in an embedded cluster and show what happens
+    /// Schedule manifests or a live cluster in an embedded cluster and show what happens
     Simulate(commands::simulate::SimulateArgs),
     /// Say why a pod, gang or queue is as it is
     Explain(commands::explain::ExplainArgs),
+    /// Write what scheduling needs of a cluster to one file
+    Snapshot(commands::snapshot::SnapshotArgs),
     /// Check manifests and configuration without scheduling
     Check(commands::check::CheckArgs),
+    /// Decide a recorded journal again and compare every plan
+    Replay(commands::replay::ReplayArgs),
     /// Make manifests for clusters and workloads
     Generate(commands::generate::GenerateArgs),
     /// Measure the scheduler on this machine
@@ -50,7 +54,9 @@ fn main() -> ExitCode {
         Command::Scheduler(args) => commands::scheduler::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::Explain(args) => commands::explain::run(args),
+        Command::Snapshot(args) => commands::snapshot::run(args),
         Command::Check(args) => commands::check::run(args),
+        Command::Replay(args) => commands::replay::run(args),
         Command::Generate(args) => commands::generate::run(args).map_err(Failure::Work),
         Command::Bench(args) => commands::bench::run(args),
         Command::Crds(args) => commands::crds::run(args),

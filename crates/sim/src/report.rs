@@ -209,7 +209,7 @@ pub fn reason_line(cluster: &Cluster, reason: &Reason) -> ReasonLine {
     }
 }
 
-fn queue_line(engine: &Engine, id: QueueId) -> QueueLine {
+pub fn queue_line(engine: &Engine, id: QueueId) -> QueueLine {
     let cluster = engine.cluster();
     let queue = &cluster.queues[id];
     let mut taken = queue.held.clone();

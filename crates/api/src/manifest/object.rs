@@ -198,6 +198,24 @@ impl Object {
         }
     }
 
+    /// The value of an annotation.
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        let annotations = match self {
+            Object::Node(node) => &node.metadata.annotations,
+            Object::Pod(pod) => &pod.metadata.annotations,
+            Object::PodGroup(group) => group.metadata.annotations.as_ref()?,
+            Object::Queue(queue) => queue.metadata.annotations.as_ref()?,
+            Object::HyperNode(hyper_node) => hyper_node.metadata.annotations.as_ref()?,
+            Object::PriorityClass(class) => &class.metadata.annotations,
+            Object::PodDisruptionBudget(budget) => &budget.metadata.annotations,
+            Object::Namespace(namespace) => &namespace.metadata.annotations,
+            Object::ResourceQuota(quota) => &quota.metadata.annotations,
+            Object::PersistentVolume(volume) => &volume.metadata.annotations,
+            Object::PersistentVolumeClaim(claim) => &claim.metadata.annotations,
+        };
+        annotations.get(key).map(String::as_str)
+    }
+
     pub(super) fn meta(&mut self) -> AnyMeta<'_> {
         match self {
             Object::Node(node) => AnyMeta::Core(&mut node.metadata),

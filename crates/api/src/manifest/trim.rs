@@ -148,9 +148,7 @@ status:
 apiVersion: v1
 kind: Pod
 metadata: {name: p, namespace: default, annotations: {scheduling.k8s.io/group-name: g}}
-spec:
-  containers: [{name: c, image: nginx}]
-  volumes: [{persistentVolumeClaim: {claimName: data}}]
+spec: {containers: [{name: c, image: nginx}], volumes: [{persistentVolumeClaim: {claimName: data}}]}
 status: {conditions: [{type: PodScheduled, message: full, status: "False"}], phase: Pending}
 ---
 apiVersion: scheduling.volcano.sh/v1beta1

@@ -10,7 +10,7 @@ pub struct Day {
     /// In force one after the other.
     pub configs: &'static [&'static str],
     /// Makes something else of what the fault simulator tells.
-    pub twist: fn(&mut Event),
+    pub twist: Option<fn(&mut Event)>,
 }
 
 const WEIGHTS: &str = r#"
@@ -59,10 +59,14 @@ tiers:
 "#;
 
 pub const DAYS: &[Day] = &[
-    Day { name: "builtin", configs: &[BUILTIN], twist: |_| {} },
-    Day { name: "shares by weight", configs: &[WEIGHTS], twist: |_| {} },
-    Day { name: "paths and groups", configs: &[PATHS], twist: paths_and_groups },
-    Day { name: "changing configurations", configs: &[BUILTIN, BARE, WEIGHTS, PATHS], twist: paths_and_groups },
+    Day { name: "builtin", configs: &[BUILTIN], twist: None },
+    Day { name: "shares by weight", configs: &[WEIGHTS], twist: None },
+    Day { name: "paths and groups", configs: &[PATHS], twist: Some(paths_and_groups) },
+    Day {
+        name: "changing configurations",
+        configs: &[BUILTIN, BARE, WEIGHTS, PATHS],
+        twist: Some(paths_and_groups),
+    },
 ];
 
 /// Queues have paths with weights and prefer groups of nodes; nodes say which images they have.
@@ -78,8 +82,9 @@ fn paths_and_groups(event: &mut Event) {
             annotations.insert("volcano.sh/hierarchy".into(), path);
             annotations.insert("volcano.sh/hierarchy-weights".into(), weights.into());
             let groups = NodeGroupAffinity { preferred: Vec::new(), required: vec!["b".into()] };
-            queue.spec.affinity = (name == "small")
-                .then(|| QueueAffinity { node_group_affinity: Some(groups), node_group_anti_affinity: None });
+            let affinity =
+                QueueAffinity { node_group_affinity: Some(groups), node_group_anti_affinity: None };
+            queue.spec.affinity = Some(affinity).filter(|_| name == "small");
         }
         Event::Node(node) => {
             if let Some(zone) = node.metadata.labels.get("zone").cloned() {

@@ -5,9 +5,8 @@ use std::io::Write;
 use clap::Args;
 use muster_engine::explain::grouped;
 
-use super::simulate::wall_clock;
 use crate::failure::Failure;
-use crate::input::InputArgs;
+use crate::input::{ConfigArgs, FileArgs};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -15,11 +14,13 @@ use crate::input::InputArgs;
   muster check -f jobs.yaml --config volcano-scheduler.conf")]
 pub struct CheckArgs {
     #[command(flatten)]
-    input: InputArgs,
+    files: FileArgs,
+    #[command(flatten)]
+    config: ConfigArgs,
 }
 
 pub fn run(args: CheckArgs) -> Result<(), Failure> {
-    let loaded = args.input.load(wall_clock())?;
+    let loaded = args.files.load(&args.config)?;
     let mut out = anstream::stdout();
     for note in &loaded.notes {
         writeln!(out, "note: {note}")?;

@@ -14,13 +14,18 @@ use crate::failure::Failure;
 use crate::input::InputArgs;
 use crate::render;
 
-pub use facts::{Explanation, GangFacts, PodFacts, QueueFacts, Subject};
+pub use facts::{Explanation, GangFacts, PodFacts, QueueFacts, Subject, explain};
+pub use target::{Target, find};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   muster explain ring -f examples/first-gang
+  muster explain gang/research/train                  (in the cluster of the default kubeconfig)
   muster explain pod/research/train-0 -f cluster.yaml --cycles 10
-  kubectl get nodes,pods,podgroups,queues -A -o yaml | muster explain queue/research -f - -o json")]
+  kubectl get nodes,pods,podgroups,queues -A -o yaml | muster explain queue/research -f - -o json
+
+Of a live cluster it says what a scheduler that starts now would decide. What the running one last decided:
+kubectl describe podgroup, or its /debug/gangs/NAMESPACE/NAME.")]
 pub struct ExplainArgs {
     /// What to explain: name or namespace/name, with pod/, gang/ or queue/ before it where that is not clear
     #[arg(value_name = "POD|GANG|QUEUE")]
@@ -44,7 +49,7 @@ enum Format {
 }
 
 pub fn run(args: ExplainArgs) -> Result<(), Failure> {
-    let loaded = args.input.load(args.now.unwrap_or_else(wall_clock))?;
+    let loaded = args.input.load()?;
     for note in &loaded.notes {
         anstream::eprintln!("note: {note}");
     }
@@ -55,12 +60,13 @@ pub fn run(args: ExplainArgs) -> Result<(), Failure> {
         arrivals: false,
         check: false,
     };
-    let engine = Engine::new(loaded.config, scheduler_names());
-    let mut simulation = Simulation::new(loaded.world, engine, options);
+    let (world, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
+    let engine = Engine::new(config, scheduler_names());
+    let mut simulation = Simulation::new(world, engine, options);
     simulation.run(|_| {}).map_err(Failure::Work)?;
-    let target = target::find(simulation.engine.cluster(), &args.name)
+    let target = find(simulation.engine.cluster(), &args.name)
         .map_err(|problem| Failure::Input(vec![problem]))?;
-    let explanation = facts::explain(&simulation, target);
+    let explanation = explain(&simulation.engine, simulation.world.now, target);
     match args.output {
         Format::Json => print_json(&explanation),
         Format::Text => render::explanation::print(&explanation),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use muster_api::keys::SCHEDULER_NAMES;
-use muster_api::parse_duration;
+use muster_api::{Time, parse_duration};
 use muster_engine::Engine;
 use muster_kube::logging::{self, LogFormat};
 use muster_kube::{Address, LeaseOptions, Options, RunError};
@@ -107,7 +107,7 @@ pub fn run(args: SchedulerArgs) -> Result<(), Failure> {
         config: args.config,
         lease,
         journal: args.journal.map(|folder| (folder, limits(args.journal_size))),
-        explain: Box::new(|engine: &Engine, now, gang| explain(engine, now, gang)),
+        explain: Box::new(explain),
         log_level: logging::init(format, level),
     };
     // One thread for everything that waits; the engine has its own.
@@ -143,7 +143,10 @@ fn lease(args: &SchedulerArgs) -> Result<LeaseOptions, Failure> {
     })
 }
 
-fn explain(engine: &Engine, _now: muster_api::Time, gang: &str) -> Option<serde_json::Value> {
-    let id = engine.cluster().gangs.find(gang)?;
-    Some(serde_json::json!({ "gang": gang, "reasons": engine.reasons(id) }))
+/// A gang of that name, else the pod that is one by itself.
+fn explain(engine: &Engine, now: Time, name: &str) -> Option<serde_json::Value> {
+    let target = ["gang", "pod"].iter().find_map(|kind| {
+        super::explain::find(engine.cluster(), &format!("{kind}/{name}")).ok()
+    })?;
+    serde_json::to_value(super::explain::explain(engine, now, target)).ok()
 }

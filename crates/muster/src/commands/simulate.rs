@@ -17,6 +17,8 @@ use crate::render;
 #[command(after_help = "Examples:
   muster simulate -f examples/first-gang
   muster simulate -f cluster.yaml -f jobs.yaml --until-stable
+  muster simulate                                     (the cluster of the default kubeconfig)
+  muster simulate --context production -f new-job.yaml   (would it fit there now?)
   kubectl get nodes,pods,podgroups,queues -A -o yaml | muster simulate -f - -o json
   muster generate cluster --nodes 100 > c.yaml; muster generate workload --gangs 200 > w.yaml
   muster simulate -f c.yaml -f w.yaml --arrivals --now 2026-01-05T00:00:00Z --until-stable")]
@@ -76,13 +78,13 @@ pub fn scheduler_names() -> Vec<String> {
 }
 
 pub fn run(args: SimulateArgs) -> Result<(), Failure> {
-    let now = args.now.unwrap_or_else(wall_clock);
-    let loaded = if args.chaos { args.input.load_any(now)? } else { args.input.load(now)? };
+    let loaded = if args.chaos { args.input.load_any()? } else { args.input.load()? };
     for note in &loaded.notes {
         anstream::eprintln!("note: {note}");
     }
+    let (world, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
     if args.chaos {
-        return run_chaos(&args, loaded.world);
+        return run_chaos(&args, world);
     }
     let options = Options {
         until: if args.until_stable { Until::Stable } else { Until::Cycles(args.cycles) },
@@ -91,8 +93,8 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
         arrivals: args.arrivals,
         check: false,
     };
-    let engine = Engine::new(loaded.config, scheduler_names());
-    let mut simulation = Simulation::new(loaded.world, engine, options);
+    let engine = Engine::new(config, scheduler_names());
+    let mut simulation = Simulation::new(world, engine, options);
     let bar = render::progress::Bar::new(args.output != Format::Json && args.output != Format::Yaml);
     let result = simulation.run(|progress| bar.show(&progress));
     bar.done();

@@ -20,8 +20,12 @@ impl Bar {
     }
 
     pub fn show(&self, progress: &Progress) {
+        self.say(format!("cycle {}, {}, {} bound", progress.cycle, progress.now, progress.bound));
+    }
+
+    pub fn say(&self, text: String) {
         if let Some(bar) = &self.0 {
-            bar.set_message(format!("cycle {}, {}, {} bound", progress.cycle, progress.now, progress.bound));
+            bar.set_message(text);
         }
     }
 

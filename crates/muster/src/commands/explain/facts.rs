@@ -7,9 +7,8 @@ use muster_engine::explain::{self, counted, shown_text};
 use muster_engine::ids::{GangId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Lack, Limit, Reason, Shown, Sparse, Why};
-use muster_sim::Simulation;
-use muster_sim::report::{GangLine, QueueLine, gang_line};
+use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
+use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
 use serde::Serialize;
 
 use super::room::{self, Shortage};
@@ -117,17 +116,18 @@ pub struct Waiting {
     pub message: String,
 }
 
-pub fn explain(simulation: &Simulation, target: Target) -> Explanation {
+/// What the engine knows of something after its last cycle, which was at `now`.
+pub fn explain(engine: &Engine, now: Time, target: Target) -> Explanation {
     let subject = match target {
-        Target::Pod(pod) => Subject::Pod(Box::new(pod_facts(simulation, pod))),
-        Target::Gang(gang) => Subject::Gang(Box::new(gang_facts(simulation, gang))),
-        Target::Queue(queue) => Subject::Queue(Box::new(queue_facts(simulation, queue))),
+        Target::Pod(pod) => Subject::Pod(Box::new(pod_facts(engine, now, pod))),
+        Target::Gang(gang) => Subject::Gang(Box::new(gang_facts(engine, now, gang))),
+        Target::Queue(queue) => Subject::Queue(Box::new(queue_facts(engine, queue))),
     };
-    Explanation { now: simulation.world.now.to_string(), subject }
+    Explanation { now: now.to_string(), subject }
 }
 
-fn pod_facts(simulation: &Simulation, id: PodId) -> PodFacts {
-    let cluster = simulation.engine.cluster();
+fn pod_facts(engine: &Engine, now: Time, id: PodId) -> PodFacts {
+    let cluster = engine.cluster();
     let fact = &cluster.pods.fact[id];
     let state = cluster.pods.state[id];
     let gang = cluster.pods.gang[id];
@@ -150,23 +150,22 @@ fn pod_facts(simulation: &Simulation, id: PodId) -> PodFacts {
         },
         node: state.node().map(|node| cluster.nodes.name[node].to_string()),
         since: fact.started.filter(|_| on_node).map(|time| time.to_string()),
-        running_ms: fact.started.filter(|_| on_node).map(|time| simulation.world.now.0 - time.0),
+        running_ms: fact.started.filter(|_| on_node).map(|time| now.0 - time.0),
         ends: ends.filter(|_| on_node).map(|time| time.to_string()),
-        protected_by: protection(simulation, id).filter(|_| on_node),
-        gang: gang.map(|gang| gang_facts(simulation, gang)),
+        protected_by: protection(engine, id).filter(|_| on_node),
+        gang: gang.map(|gang| gang_facts(engine, now, gang)),
     }
 }
 
-fn protection(simulation: &Simulation, pod: PodId) -> Option<&'static str> {
-    let cluster = simulation.engine.cluster();
+fn protection(engine: &Engine, pod: PodId) -> Option<&'static str> {
+    let cluster = engine.cluster();
     let own = cluster.pods.fact[pod].protected;
     let of_gang = cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].protected);
     let marked = (own || of_gang).then_some("volcano.sh/preemptable: false");
-    simulation.engine.policy().protects(cluster, pod).or(marked)
+    engine.policy().protects(cluster, pod).or(marked)
 }
 
-fn gang_facts(simulation: &Simulation, id: GangId) -> GangFacts {
-    let engine = &simulation.engine;
+fn gang_facts(engine: &Engine, now: Time, id: GangId) -> GangFacts {
     let cluster = engine.cluster();
     let gang = &cluster.gangs[id];
     let line = gang_line(cluster, id);
@@ -188,7 +187,7 @@ fn gang_facts(simulation: &Simulation, id: GangId) -> GangFacts {
     GangFacts {
         gated: gang.counts.gated,
         waiting_since: since.map(|time| time.to_string()),
-        waiting_ms: since.map(|time| simulation.world.now.0 - time.0),
+        waiting_ms: since.map(|time| now.0 - time.0),
         roles: gang.roles.iter().map(role).collect(),
         places,
         closest: closest(cluster, &shortage),
@@ -321,18 +320,14 @@ fn welcome_help(cluster: &Cluster, bar: &muster_engine::Bar) -> Option<String> {
     })
 }
 
-fn queue_facts(simulation: &Simulation, id: QueueId) -> QueueFacts {
-    let engine = &simulation.engine;
+fn queue_facts(engine: &Engine, id: QueueId) -> QueueFacts {
     let cluster = engine.cluster();
     let queue = &cluster.queues[id];
-    let line = simulation.report.queues.iter().find(|line| *line.name == *queue.name);
-    let line = line.expect("the report has every queue that exists").clone();
     let level = |&at: &QueueId| {
         let queue = &cluster.queues[at];
-        let taken = simulation.report.queues.iter().find(|line| *line.name == *queue.name);
         Level {
             name: queue.name.to_string(),
-            allocated: taken.map(|line| line.allocated.clone()).unwrap_or_default(),
+            allocated: queue_line(engine, at).allocated,
             guarantee: sparse(cluster, &queue.guarantee),
             deserved: sparse(cluster, &queue.deserved),
             capability: sparse(cluster, &queue.capability),
@@ -363,7 +358,7 @@ fn queue_facts(simulation: &Simulation, id: QueueId) -> QueueFacts {
         lineage: queue.lineage.iter().map(level).collect(),
         waiting: waiting.iter().take(WAITING).map(wait).collect(),
         waiting_in_all: waiting.len(),
-        line,
+        line: queue_line(engine, id),
     }
 }
 

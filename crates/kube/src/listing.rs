@@ -1,0 +1,268 @@
+//! Reads everything that scheduling needs from a cluster, once, page by page. Only lists: nothing is written or watched.
+//!
+//! An object that can't be read is left out with a note, and so is a kind that the server doesn't have: what is wrong
+//! with one object must not hide the others.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::time::Duration;
+
+use kube::Client;
+use kube::core::Request;
+use kube::core::params::ListParams;
+use muster_api::core::{
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass,
+    ResourceQuota,
+};
+use muster_api::manifest::Object;
+use muster_api::{HyperNode, PodGroup, Queue};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::kinds::Watched;
+
+/// Objects per page: a page of pods is about 5 MB on the wire.
+const PAGE: u32 = 500;
+/// How long the server may take for one page.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a list is begun again because its place in history was gone; after that it is read in one piece.
+const RESTARTS: u32 = 3;
+/// How often a page is asked for while the server is overloaded or starting, with a pause between.
+const TRIES: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What a cluster has.
+#[derive(Debug, Default)]
+pub struct Listing {
+    pub objects: Vec<Object>,
+    /// What was left out.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ListError {
+    #[error(
+        "the cluster may not be read with these credentials; they need the verb list, in all namespaces, for {}: {message}",
+        .resources.join(", ")
+    )]
+    Forbidden { resources: Vec<String>, message: String },
+    #[error("the API server doesn't accept these credentials (have they expired?): {message}")]
+    Unauthorized { message: String },
+    #[error("the API server can't be reached: {cause}")]
+    Unreachable { cause: String },
+    #[error("the API server has not listed {resource} within {} seconds", PATIENCE.as_secs())]
+    Silent { resource: String },
+    #[error("listing {resource}: {message} ({code})")]
+    Refused { resource: String, message: String, code: u16 },
+    #[error("listing {resource}: this is no answer of a Kubernetes API server: {cause}")]
+    Nonsense { resource: String, cause: String },
+}
+
+/// Reads all kinds. `progress` is told after each page how many objects of the kind were read.
+pub async fn list_all(
+    client: &Client,
+    progress: impl FnMut(&'static str, usize),
+) -> Result<Listing, ListError> {
+    let mut reader = Reader {
+        client,
+        progress,
+        listing: Listing::default(),
+        forbidden: Vec::new(),
+        message: String::new(),
+    };
+    reader.kind::<Node>().await?;
+    reader.kind::<Namespace>().await?;
+    reader.kind::<PriorityClass>().await?;
+    reader.kind::<ResourceQuota>().await?;
+    reader.kind::<PersistentVolume>().await?;
+    reader.kind::<PersistentVolumeClaim>().await?;
+    reader.kind::<PodDisruptionBudget>().await?;
+    reader.kind::<HyperNode>().await?;
+    reader.kind::<Queue>().await?;
+    reader.kind::<PodGroup>().await?;
+    reader.kind::<Pod>().await?;
+    match reader.forbidden.is_empty() {
+        true => Ok(reader.listing),
+        false => Err(ListError::Forbidden { resources: reader.forbidden, message: reader.message }),
+    }
+}
+
+struct Reader<'c, P> {
+    client: &'c Client,
+    progress: P,
+    listing: Listing,
+    /// What we may not list: all of it is told at once.
+    forbidden: Vec<String>,
+    /// What the server said to the first refusal.
+    message: String,
+}
+
+/// Why a list ended early.
+enum Stop {
+    /// The place in history that the next page belongs to is gone.
+    Expired,
+    /// The server doesn't have this kind.
+    Unknown,
+    Forbidden(String),
+    Failed(ListError),
+}
+
+impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
+    async fn kind<T: Watched>(&mut self) -> Result<(), ListError> {
+        for restart in 0.. {
+            let page = if restart < RESTARTS { Some(PAGE) } else { None };
+            match self.pages::<T>(page).await {
+                Ok((objects, notes)) => {
+                    self.listing.objects.extend(objects);
+                    self.listing.notes.extend(notes);
+                    break;
+                }
+                Err(Stop::Expired) => {}
+                Err(Stop::Unknown) => {
+                    let note = format!(
+                        "the cluster has no {} objects: {} is not installed",
+                        T::KIND,
+                        resource::<T>()
+                    );
+                    self.listing.notes.push(note);
+                    break;
+                }
+                Err(Stop::Forbidden(message)) => {
+                    if self.forbidden.is_empty() {
+                        self.message = message;
+                    }
+                    self.forbidden.push(resource::<T>());
+                    break;
+                }
+                Err(Stop::Failed(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// All objects of a kind, and notes on those that can't be read.
+    async fn pages<T: Watched>(&mut self, limit: Option<u32>) -> Result<(Vec<Object>, Vec<String>), Stop> {
+        let (mut objects, mut notes) = (Vec::new(), Vec::new());
+        let mut params = ListParams { limit, ..ListParams::default() };
+        loop {
+            let text = self.page::<T>(&params).await?;
+            let page = decode::<T>(&text, &mut notes).map_err(|error| {
+                Stop::Failed(ListError::Nonsense { resource: resource::<T>(), cause: error.to_string() })
+            })?;
+            objects.extend(page.items.into_iter().map(T::object));
+            (self.progress)(T::KIND, objects.len());
+            match page.metadata.next.filter(|token| !token.is_empty()) {
+                Some(token) => params.continue_token = Some(token),
+                None => return Ok((objects, notes)),
+            }
+        }
+    }
+
+    /// One page as the server sends it; a busy server is asked again.
+    async fn page<T: Watched>(&self, params: &ListParams) -> Result<String, Stop> {
+        for attempt in 1.. {
+            let request = Request::new(T::PATH).list(params).map_err(|error| {
+                Stop::Failed(ListError::Nonsense { resource: resource::<T>(), cause: error.to_string() })
+            })?;
+            match tokio::time::timeout(PATIENCE, self.client.request_text(request)).await {
+                Ok(Ok(text)) => return Ok(text),
+                Ok(Err(kube::Error::Api(status))) if is_busy(status.code) && attempt < TRIES => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Ok(Err(error)) => return Err(stop::<T>(error, params.continue_token.is_some())),
+                Err(_) => break,
+            }
+        }
+        Err(Stop::Failed(ListError::Silent { resource: resource::<T>() }))
+    }
+}
+
+fn is_busy(code: u16) -> bool {
+    matches!(code, 429 | 500..)
+}
+
+fn stop<T: Watched>(error: kube::Error, continued: bool) -> Stop {
+    let kube::Error::Api(status) = error else {
+        return Stop::Failed(ListError::Unreachable { cause: root(&error) });
+    };
+    let (message, code) = (status.message.clone(), status.code);
+    match code {
+        410 if continued => Stop::Expired,
+        // Custom kinds may be missing; what is missing beyond them means that this is no API server.
+        404 if T::PATH.contains("volcano.sh") => Stop::Unknown,
+        403 => Stop::Forbidden(message),
+        401 => Stop::Failed(ListError::Unauthorized { message }),
+        _ => Stop::Failed(ListError::Refused { resource: resource::<T>(), message, code }),
+    }
+}
+
+/// The kind as access rules name it, for example `podgroups.scheduling.volcano.sh`.
+fn resource<T: Watched>() -> String {
+    let mut parts = T::PATH.trim_start_matches('/').split('/');
+    let group = if parts.next() == Some("apis") { parts.next() } else { None };
+    let plural = parts.next_back().unwrap_or_default();
+    group.map_or_else(|| plural.to_owned(), |group| format!("{plural}.{group}"))
+}
+
+/// The innermost cause: those around it only say that something failed.
+fn root(error: &dyn Error) -> String {
+    let mut at = error;
+    while let Some(source) = at.source() {
+        at = source;
+    }
+    at.to_string()
+}
+
+#[derive(Deserialize)]
+struct Page<T> {
+    #[serde(default)]
+    metadata: PageMeta,
+    items: Vec<T>,
+}
+
+#[derive(Default, Deserialize)]
+struct PageMeta {
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+/// The objects of a page. If one of them can't be read, each is read alone and the bad ones are noted.
+fn decode<T: Watched>(text: &str, notes: &mut Vec<String>) -> Result<Page<T>, serde_json::Error> {
+    if let Ok(page) = serde_json::from_str::<Page<T>>(text) {
+        return Ok(page);
+    }
+    let Page { metadata, items } = serde_json::from_str::<Page<Value>>(text)?;
+    let read = |item: Value| match one(&item) {
+        Ok(object) => Some(object),
+        Err(error) => {
+            notes.push(format!("{} {} can't be read and is left out: {error}", T::KIND, key(&item)));
+            None
+        }
+    };
+    let items = items.into_iter().filter_map(read).collect();
+    Ok(Page { metadata, items })
+}
+
+fn one<T: DeserializeOwned>(item: &Value) -> Result<T, serde_json::Error> {
+    T::deserialize(item).or_else(|error| match item.get("spec") {
+        // Custom resources may come without a spec, which the derived types demand.
+        None => {
+            let mut fields: BTreeMap<String, Value> = BTreeMap::deserialize(item)?;
+            fields.insert("spec".to_owned(), Value::Object(serde_json::Map::new()));
+            T::deserialize(Value::from_iter(fields))
+        }
+        Some(_) => Err(error),
+    })
+}
+
+fn key(item: &Value) -> String {
+    let text = |field: &str| item["metadata"][field].as_str().unwrap_or_default();
+    match text("namespace") {
+        "" => text("name").to_owned(),
+        namespace => format!("{namespace}/{}", text("name")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! The objects that were read, each once, and what there is to say about them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use muster_api::manifest::{Object, PlacedProblem};
+use muster_kube::Listing;
+
+/// The same mistake in a thousand pods is told so often.
+const REMARKS: usize = 20;
+
+#[derive(Default)]
+pub struct Collection {
+    pub objects: Vec<Object>,
+    /// The objects by kind.
+    pub counts: BTreeMap<&'static str, usize>,
+    /// Where each object was found.
+    seen: HashMap<(&'static str, String), String>,
+    skipped: BTreeMap<String, usize>,
+    /// Worth a word, but no error.
+    remarks: Vec<String>,
+    /// Of the cluster as a whole.
+    live: Vec<String>,
+    /// PodGroups that ask for network topology or subgroups.
+    topological: usize,
+}
+
+impl Collection {
+    /// Takes in an object of a file. Which file's is meant, if there are two, nobody can know.
+    pub fn add(&mut self, file: &str, line: u32, object: Object) -> Result<(), String> {
+        let here = format!("{file}:{line}");
+        let (kind, key) = (object.kind(), object.key());
+        if let Some(there) = self.seen.insert((kind, key.clone()), here.clone()) {
+            return Err(format!(
+                "{here}: {kind} {key} is defined twice, first at {there}: delete one of them"
+            ));
+        }
+        self.remarks.extend(remark(&object).map(|remark| format!("{here}: {remark}")));
+        self.keep(object);
+        Ok(())
+    }
+
+    /// Takes in a cluster. What a file has already been read of stays as the file has it. What is wrong with an object
+    /// is only noted: the API server has it, and the scheduler must live with it.
+    pub fn add_live(&mut self, listing: Listing) {
+        self.live.extend(listing.notes);
+        let mut replaced = 0;
+        for object in listing.objects {
+            if self.seen.contains_key(&(object.kind(), object.key())) {
+                replaced += 1;
+                continue;
+            }
+            self.remarks.extend(remark(&object));
+            for problem in object.problems() {
+                let what = format!("{} {}", object.kind(), object.key());
+                self.remarks.push(format!("{what}: {}: {}", problem.path, problem.message));
+            }
+            self.keep(object);
+        }
+        if replaced > 0 {
+            self.live.push(format!("{replaced} objects of the cluster are replaced by those of the files"));
+        }
+    }
+
+    fn keep(&mut self, object: Object) {
+        *self.counts.entry(object.kind()).or_default() += 1;
+        self.topological += usize::from(asks_for_topology(&object));
+        self.objects.push(object);
+    }
+
+    pub fn skip(&mut self, kind: String) {
+        *self.skipped.entry(kind).or_default() += 1;
+    }
+
+    pub fn remark(&mut self, file: &str, object: &Object, problem: &PlacedProblem, separator: &str) {
+        let what = format!("{} {}", object.kind(), object.key());
+        let PlacedProblem { line, path, message } = problem;
+        self.remarks.push(format!("{file}:{line}: {what}: {path}{separator}{message}"));
+    }
+
+    pub fn notes(&self) -> Vec<String> {
+        let skipped = self
+            .skipped
+            .iter()
+            .map(|(kind, count)| format!("skipped {count} of kind {kind}: not needed here"));
+        let unused = [("HyperNode", "network topology"), ("PodDisruptionBudget", "eviction")];
+        let unused = unused.iter().filter(|(kind, _)| self.counts.contains_key(kind));
+        let unused = unused.map(|(kind, what)| {
+            format!("{kind} objects are checked but have no effect yet: {what} is not built")
+        });
+        let topology = (self.topological > 0).then(|| {
+            let count = self.topological;
+            format!("networkTopology and subGroupPolicy of {count} PodGroups have no effect yet: they are placed as if they had none")
+        });
+        let more = self.remarks.len().saturating_sub(REMARKS);
+        let more = (more > 0).then(|| format!("and {more} more like these"));
+        let remarks = self.remarks.iter().take(REMARKS).cloned().chain(more);
+        remarks.chain(self.live.iter().cloned()).chain(skipped).chain(unused).chain(topology).collect()
+    }
+}
+
+fn asks_for_topology(object: &Object) -> bool {
+    let Object::PodGroup(group) = object else { return false };
+    group.spec.network_topology.is_some() || !group.spec.sub_group_policy.is_empty()
+}
+
+/// What is allowed but hardly meant.
+fn remark(object: &Object) -> Option<String> {
+    let Object::PodGroup(group) = object else { return None };
+    let roles: i32 = group.spec.min_task_member.values().fold(0, |sum, minimum| sum.saturating_add(*minimum));
+    let minimum = group.spec.min_member;
+    (minimum < roles).then(|| {
+        format!(
+            "PodGroup {}: minTaskMember adds up to {roles}, more than minMember {minimum}, so the roles' minimums don't hold",
+            object.key()
+        )
+    })
+}

@@ -1,0 +1,149 @@
+//! What is done to which requests. Dice are thrown with the address and how often it was asked, so that the same pods
+//! meet the same fate whatever the order of requests.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::http::Method;
+use tokio::sync::watch;
+
+/// What is done to a request instead of passing it on.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The answer is no with this code, and the server has heard nothing.
+    Refuse(u16),
+    /// The connection ends without an answer, and the server has heard nothing.
+    Lose,
+    /// The server does what it is asked to, and the connection ends without an answer: nobody knows.
+    Swallow,
+    /// No answer, ever; the server has heard of it or not.
+    Hang { forwarded: bool },
+    /// The server hears of it when the rule is lifted, not before.
+    Hold,
+    Delay(Duration),
+    /// A watch breaks after so many events.
+    Break { after: usize },
+    /// A watch is told that its place in history is gone.
+    Expire,
+}
+
+/// A request, as rules see it.
+#[derive(Clone, Debug)]
+pub struct Ask {
+    pub method: Method,
+    pub path: String,
+    pub query: String,
+    pub body: Bytes,
+}
+
+impl Ask {
+    pub fn is_bind(&self) -> bool {
+        self.method == Method::POST && self.path.ends_with("/binding")
+    }
+
+    /// Of a pod, PodGroup or queue.
+    pub fn is_status(&self) -> bool {
+        self.method == Method::PATCH && !self.is_lease()
+    }
+
+    pub fn is_watch(&self) -> bool {
+        self.query.contains("watch=")
+    }
+
+    /// A watch that goes on from where another was; the others list everything first.
+    pub fn is_resumed_watch(&self) -> bool {
+        self.is_watch() && !self.query.contains("sendInitialEvents=true")
+    }
+
+    pub fn is_lease(&self) -> bool {
+        self.path.starts_with("/apis/coordination.k8s.io/")
+    }
+
+    pub fn is_any(&self) -> bool {
+        true
+    }
+
+    /// The pod and the node of a bind.
+    pub fn binds(&self) -> Option<(String, String)> {
+        let pod = self.path.strip_suffix("/binding").filter(|_| self.is_bind())?.rsplit('/').next()?;
+        let body: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
+        Some((pod.to_owned(), body["target"]["name"].as_str()?.to_owned()))
+    }
+}
+
+/// A fault for a share of some requests, until it is lifted.
+pub struct Rule {
+    pub(super) fault: Fault,
+    /// Of a hundred.
+    share: u64,
+    picks: Box<dyn Fn(&Ask) -> bool + Send + Sync>,
+    /// Tells the dice of one rule from those of another.
+    seed: u64,
+    strikes: Mutex<Strikes>,
+    lifted: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct Strikes {
+    /// How often each address was asked.
+    asked: HashMap<String, u64>,
+    struck: Vec<Ask>,
+}
+
+impl Rule {
+    pub(super) fn new(
+        fault: Fault,
+        share: u64,
+        picks: impl Fn(&Ask) -> bool + Send + Sync + 'static,
+        seed: u64,
+    ) -> Rule {
+        let lifted = watch::Sender::new(false);
+        Rule { fault, share, picks: Box::new(picks), seed, strikes: Mutex::default(), lifted }
+    }
+
+    /// The requests that were hit so far.
+    pub fn struck(&self) -> Vec<Ask> {
+        self.strikes().struck.clone()
+    }
+
+    pub fn count(&self) -> usize {
+        self.strikes().struck.len()
+    }
+
+    /// No request is hit any more, and those that were held go on.
+    pub fn lift(&self) {
+        self.lifted.send_replace(true);
+    }
+
+    pub fn is_lifted(&self) -> bool {
+        *self.lifted.borrow()
+    }
+
+    pub(super) async fn until_lifted(&self) {
+        // The sender is here, so there is always an answer.
+        let _ = self.lifted.subscribe().wait_for(|lifted| *lifted).await;
+    }
+
+    pub(super) fn strikes_at(&self, ask: &Ask) -> bool {
+        if self.is_lifted() || !(self.picks)(ask) {
+            return false;
+        }
+        let mut strikes = self.strikes();
+        let time = strikes.asked.entry(ask.path.clone()).or_default();
+        *time += 1;
+        let mut dice = DefaultHasher::new();
+        (self.seed, &ask.path, *time).hash(&mut dice);
+        let hit = dice.finish() % 100 < self.share;
+        if hit {
+            strikes.struck.push(ask.clone());
+        }
+        hit
+    }
+
+    fn strikes(&self) -> MutexGuard<'_, Strikes> {
+        self.strikes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
