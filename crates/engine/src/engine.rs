@@ -72,10 +72,12 @@ impl Engine {
         // Before anything is decided, so that admission counts the promises that stand, and no others.
         nominations::restore(&mut session);
         nominations::withdraw(&mut session);
+        let held = nominations::hold(&mut session);
         for action in &self.config.actions {
             (action.run)(&mut session);
             through(action.name);
         }
+        nominations::let_go(&mut self.cluster, &held);
         status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), now, &mut plan);
         self.set_alarm(now, &mut plan);
         self.rests = plan.is_empty().then_some((self.cluster.generation, plan.wake));

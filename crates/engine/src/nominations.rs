@@ -2,12 +2,13 @@
 //! what was in its way has left.
 
 use crate::actions::Session;
+use crate::actions::allocate::{Serving, in_order};
 use crate::ids::{GangId, NodeId, PodId, ShapeId};
-use crate::line::named;
+use crate::line::{gate, named};
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
-use crate::placement::Rankings;
+use crate::placement::{Rankings, Wish, place};
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
 use crate::txn::Txn;
@@ -84,6 +85,37 @@ pub fn withdraw(session: &mut Session) {
     }
 }
 
+/// Keeps room for gangs of which some binds succeeded and some were refused, while they back off. If others took it, what
+/// is bound of them would hold its places in vain. The places last for this cycle; [`let_go`] gives them back.
+pub fn hold(session: &mut Session) -> Vec<PodId> {
+    let (cluster, whole) = (&*session.cluster, session.policy.gangs_are_whole());
+    let broken = |gang: &GangId| cluster.gangs[*gang].is_broken(whole) && backs_off(session, *gang).is_some();
+    let mut gangs: Vec<GangId> = cluster.gangs.waiting().iter().copied().filter(broken).collect();
+    gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
+    let mut held = Vec::new();
+    for gang in gangs {
+        let pods = in_order(session, gang, Serving::All);
+        let missing = not_promised(&session.cluster.gangs[gang], whole);
+        let mut txn = Txn::begin(session.cluster);
+        let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[] };
+        if missing.total > 0 && place(&mut txn, session.policy, session.rankings, &wish).is_ok() {
+            held.extend(txn.commit().iter().map(|step| step.pod));
+        }
+    }
+    held
+}
+
+/// Ends what [`hold`] began. Whoever was refused because of it may try again.
+pub fn let_go(cluster: &mut Cluster, held: &[PodId]) {
+    if held.is_empty() {
+        return;
+    }
+    let mut txn = Txn::begin(cluster);
+    held.iter().for_each(|&pod| txn.release(pod));
+    let _ = txn.commit();
+    cluster.freed += 1;
+}
+
 /// Whether a pod of the gang can have this place: its queue may take it and the node does.
 fn fits(
     cluster: &Cluster,
@@ -94,6 +126,12 @@ fn fits(
 ) -> bool {
     policy.may_take(cluster, gang, shape, room).is_ok()
         && rankings.of(cluster, policy, shape, room).admits(cluster, policy, shape, node)
+}
+
+/// Why the gang is not tried, if that is because a bind of it was refused.
+fn backs_off(session: &Session, gang: GangId) -> Option<Reason> {
+    let reason = gate(session.cluster, session.policy, gang, session.now).err()?;
+    matches!(reason, Reason::Backoff { .. }).then_some(reason)
 }
 
 /// The gangs that hold promises, in order.
@@ -108,9 +146,13 @@ fn promised(session: &Session) -> Vec<GangId> {
 }
 
 /// Binds gangs to the places that they were promised, where the room has become free: the whole missing minimum or
-/// nothing.
+/// nothing. After a refused bind, not before the gang's backoff is over.
 pub fn fulfil(session: &mut Session) {
     for gang in promised(session) {
+        if let Some(reason) = backs_off(session, gang) {
+            session.cluster.gangs.explain(gang, vec![reason]);
+            continue;
+        }
         let mut txn = Txn::begin(session.cluster);
         for pod in txn.gangs[gang].pods.clone() {
             let PodState::Nominated(node) = txn.pods.state[pod] else { continue };

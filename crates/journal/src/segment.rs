@@ -35,7 +35,12 @@ impl Segment {
             let number =
                 name.to_str().and_then(|name| name.strip_prefix("muster-")?.strip_suffix(".journal"));
             if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
-                segments.push(Segment { number, path: entry.path(), bytes: entry.metadata()?.len() });
+                // The oldest may go meanwhile.
+                match entry.metadata() {
+                    Ok(data) => segments.push(Segment { number, path: entry.path(), bytes: data.len() }),
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         segments.sort_by_key(|segment| segment.number);

@@ -12,7 +12,7 @@ use muster_journal::Journal;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use crate::clock::wall_clock;
 use crate::metrics::{Metrics, in_ms};
@@ -45,6 +45,7 @@ pub struct Decider {
     /// Something has happened since the last cycle.
     stirred: bool,
     last_cycle: Option<Instant>,
+    journal_error: Option<String>,
     /// The plan's wake-up time.
     wake: Option<Time>,
     /// When the reporter wants to be asked again.
@@ -74,6 +75,7 @@ impl Decider {
             now: wall_clock(),
             stirred: true,
             last_cycle: None,
+            journal_error: None,
             wake: None,
             recall: None,
         }
@@ -194,8 +196,14 @@ impl Decider {
         self.metrics.cycle.observe(in_ms(begin.elapsed()));
         if let Some(journal) = &mut self.journal {
             journal.cycle(self.now, &plan, &self.engine);
-            let gaps = journal.health().gaps;
-            self.metrics.journal_gaps.inc_by(gaps.saturating_sub(self.metrics.journal_gaps.get()));
+            let health = journal.health();
+            self.metrics.journal_gaps.inc_by(health.gaps.saturating_sub(self.metrics.journal_gaps.get()));
+            if health.error != self.journal_error {
+                if let Some(cause) = &health.error {
+                    warn!(%cause, "the journal can't be written; it will be tried again");
+                }
+                self.journal_error = health.error;
+            }
         }
         self.stirred = !plan.is_empty();
         self.wake = plan.wake;

@@ -206,12 +206,15 @@ fn resource<T: Watched>() -> String {
 }
 
 /// The innermost cause: those around it only say that something failed.
-fn root(error: &dyn Error) -> String {
+fn root(error: &(dyn Error + 'static)) -> String {
     let mut at = error;
     while let Some(source) = at.source() {
         at = source;
     }
-    at.to_string()
+    match at.is::<tokio::time::error::Elapsed>() {
+        true => "it doesn't answer".to_owned(),
+        false => at.to_string(),
+    }
 }
 
 #[derive(Deserialize)]

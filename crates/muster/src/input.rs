@@ -7,6 +7,7 @@ mod files;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use muster_api::Time;
 use muster_api::manifest::Object;
@@ -113,7 +114,8 @@ impl SourceArgs {
     /// Files come first: their mistakes are told before a large cluster is read.
     fn add_cluster(&self, collection: &mut Collection) -> Result<(), Failure> {
         if self.is_live() {
-            collection.add_live(self.cluster.read()?);
+            let listing = self.cluster.read()?;
+            collection.add_live(listing, wall_clock());
         }
         Ok(())
     }
@@ -143,6 +145,12 @@ impl InputArgs {
     pub fn reload_config(&self) -> Config {
         self.config.load().unwrap_or_else(|_| Config::builtin())
     }
+}
+
+/// The wall clock, in whole seconds so that the output can repeat it.
+pub fn wall_clock() -> Time {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time(since.as_secs() as i64 * 1000)
 }
 
 fn loaded(collection: Collection, config: Config) -> Loaded {

@@ -209,7 +209,7 @@ fn a_live_cluster_decides_as_its_snapshot() {
         notes.contains("note: PodGroup default/odd: metadata.annotations[volcano.sh/running-estimate]"),
         "{notes}"
     );
-    assert!(notes.ends_with("cluster.yaml: 1 × Node, 2 × Pod, 1 × PodGroup\n"), "{notes}");
+    assert!(notes.ends_with("cluster.yaml: 1 × Node, 2 × Pod, 1 × PodGroup, 2 × Queue\n"), "{notes}");
     assert_eq!(decisions(&[&snapshot], &[]), live);
     let text = fs::read_to_string(&snapshot).expect("it was written");
     assert!(

@@ -224,6 +224,11 @@ impl Gang {
                 || self.counts.pending + self.counts.nominated + self.counts.gated > 0)
     }
 
+    /// Some of its pods hold places, and they are too few.
+    pub fn is_broken(&self, whole: bool) -> bool {
+        self.counts.allocated + self.counts.running > 0 && !self.ready(whole)
+    }
+
     /// Waits with nothing placed.
     pub fn idle(&self) -> bool {
         self.counts.allocated + self.counts.running + self.counts.nominated + self.counts.releasing == 0

@@ -9,13 +9,13 @@ use muster_api::Time;
 use muster_engine::Engine;
 use muster_sim::{Options, Simulation, Until};
 
-use super::simulate::{print_json, scheduler_names, wall_clock};
+use super::simulate::{print_json, scheduler_names};
 use crate::failure::Failure;
-use crate::input::InputArgs;
+use crate::input::{InputArgs, wall_clock};
 use crate::render;
 
 pub use facts::{Explanation, GangFacts, PodFacts, QueueFacts, Subject, explain};
-pub use target::{Target, find};
+pub use target::find;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -64,8 +64,8 @@ pub fn run(args: ExplainArgs) -> Result<(), Failure> {
     let engine = Engine::new(config, scheduler_names());
     let mut simulation = Simulation::new(world, engine, options);
     simulation.run(|_| {}).map_err(Failure::Work)?;
-    let target = find(simulation.engine.cluster(), &args.name)
-        .map_err(|problem| Failure::Input(vec![problem]))?;
+    let target =
+        find(simulation.engine.cluster(), &args.name).map_err(|problem| Failure::Input(vec![problem]))?;
     let explanation = explain(&simulation.engine, simulation.world.now, target);
     match args.output {
         Format::Json => print_json(&explanation),

@@ -8,9 +8,9 @@ use clap::{Args, ValueEnum};
 use muster_api::keys::SCHEDULER_NAMES;
 use muster_api::{Time, parse_duration};
 use muster_engine::Engine;
+use muster_journal::Limits;
 use muster_kube::logging::{self, LogFormat};
 use muster_kube::{Address, LeaseOptions, Options, RunError};
-use muster_journal::Limits;
 
 use crate::failure::Failure;
 
@@ -145,8 +145,8 @@ fn lease(args: &SchedulerArgs) -> Result<LeaseOptions, Failure> {
 
 /// A gang of that name, else the pod that is one by itself.
 fn explain(engine: &Engine, now: Time, name: &str) -> Option<serde_json::Value> {
-    let target = ["gang", "pod"].iter().find_map(|kind| {
-        super::explain::find(engine.cluster(), &format!("{kind}/{name}")).ok()
-    })?;
+    let target = ["gang", "pod"]
+        .iter()
+        .find_map(|kind| super::explain::find(engine.cluster(), &format!("{kind}/{name}")).ok())?;
     serde_json::to_value(super::explain::explain(engine, now, target)).ok()
 }

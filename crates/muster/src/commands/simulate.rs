@@ -1,7 +1,6 @@
 //! `muster simulate`
 
 use std::io::{IsTerminal, Write};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 use muster_api::Time;
@@ -10,7 +9,7 @@ use muster_engine::Engine;
 use muster_sim::{Options, Simulation, Until, chaos};
 
 use crate::failure::Failure;
-use crate::input::InputArgs;
+use crate::input::{InputArgs, wall_clock};
 use crate::render;
 
 #[derive(Args)]
@@ -65,12 +64,6 @@ pub enum Format {
     Wide,
     Json,
     Yaml,
-}
-
-/// The wall clock, in whole seconds so that the output can repeat it.
-pub fn wall_clock() -> Time {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time(since.as_secs() as i64 * 1000)
 }
 
 pub fn scheduler_names() -> Vec<String> {

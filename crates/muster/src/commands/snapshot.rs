@@ -9,9 +9,8 @@ use clap::Args;
 use muster_api::{Pseudonyms, anonymise, manifest};
 use muster_engine::explain::grouped;
 
-use super::simulate::wall_clock;
 use crate::failure::Failure;
-use crate::input::{Collection, SourceArgs};
+use crate::input::{Collection, SourceArgs, wall_clock};
 
 #[derive(Args)]
 #[command(after_help = "Examples:

@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
 use muster_api::manifest::{Object, PlacedProblem};
+use muster_api::{Queue, Time};
+use muster_engine::explain::counted;
 use muster_kube::Listing;
+use serde_json::json;
 
 /// The same mistake in a thousand pods is told so often.
 const REMARKS: usize = 20;
@@ -41,7 +45,7 @@ impl Collection {
 
     /// Takes in a cluster. What a file has already been read of stays as the file has it. What is wrong with an object
     /// is only noted: the API server has it, and the scheduler must live with it.
-    pub fn add_live(&mut self, listing: Listing) {
+    pub fn add_live(&mut self, listing: Listing, now: Time) {
         self.live.extend(listing.notes);
         let mut replaced = 0;
         for object in listing.objects {
@@ -57,7 +61,26 @@ impl Collection {
             self.keep(object);
         }
         if replaced > 0 {
-            self.live.push(format!("{replaced} objects of the cluster are replaced by those of the files"));
+            let replaced = counted(replaced, "object");
+            self.live.push(format!("{replaced} of the cluster replaced by what the files say"));
+        }
+        self.add_queues(now);
+    }
+
+    /// A scheduler that starts makes the queues that must be there. Their age can decide who is served first.
+    fn add_queues(&mut self, now: Time) {
+        for (name, reclaimable) in [(DEFAULT_QUEUE, true), (ROOT_QUEUE, false)] {
+            if self.objects.iter().any(|object| object.kind() == "Queue" && object.key() == name) {
+                continue;
+            }
+            let queue = json!({
+                "metadata": { "name": name, "creationTimestamp": now },
+                "spec": { "weight": 1, "reclaimable": reclaimable },
+            });
+            let queue: Queue = serde_json::from_value(queue).expect("a good queue");
+            self.live
+                .push(format!("queue {name} is missing and taken as a scheduler makes it when it starts"));
+            self.keep(Object::Queue(queue));
         }
     }
 

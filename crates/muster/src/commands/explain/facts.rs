@@ -294,6 +294,15 @@ fn room_help(cluster: &Cluster, shortage: &Shortage, histogram: &muster_engine::
         let nodes = counted(u64::from(pods), "node");
         help.push(format!("add {nodes} with room for {}: no node is large enough", listed(cluster, request)));
     }
+    if let Some((pod, pods)) = shortage.too_many {
+        let request =
+            cluster.shapes[cluster.pods.shape[pod]].request.iter().filter(|(resource, _)| resource.0 != 0);
+        let pods = counted(u64::from(pods), "more pod");
+        help.push(format!(
+            "add room for {pods} of {}: all nodes together are too small",
+            listed(cluster, request)
+        ));
+    }
     if shortage.unwelcome.is_some() || help.is_empty() {
         help.extend(histogram.bars.iter().filter_map(|bar| welcome_help(cluster, bar)));
     }

@@ -2,7 +2,8 @@
 //! the others which node comes closest and what it lacks. A sketch of what would help, not a second scheduler: rules
 //! between the gang's own pods are not looked at.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use muster_engine::ids::{GangId, NodeId, PodId, ResourceId, ShapeId};
 use muster_engine::model::Cluster;
@@ -21,35 +22,31 @@ pub struct Shortage {
     pub free: BTreeMap<NodeId, BTreeMap<ResourceId, i64>>,
     /// A pod that no node could hold even if it were empty, and for how many pods that is so.
     pub too_large: Option<(PodId, u32)>,
+    /// A pod for which there is no place left beside the others, even if all nodes were empty, and how many are so.
+    pub too_many: Option<(PodId, u32)>,
     /// A pod that no node takes whatever its room.
     pub unwelcome: Option<PodId>,
 }
 
 pub fn shortage(engine: &Engine, gang: GangId) -> Shortage {
-    let cluster = engine.cluster();
-    let mut rooms = Rooms { engine, cluster, welcome: BTreeMap::new(), taken: BTreeMap::new() };
+    let mut rooms = Rooms { engine, cluster: engine.cluster(), spaces: BTreeMap::new() };
+    let mut lines: BTreeMap<ShapeId, Line> = BTreeMap::new();
     let mut shortage = Shortage::default();
     for pod in missing_pods(engine, gang) {
-        let shape = cluster.pods.shape[pod];
-        if rooms.welcome(shape).is_empty() {
+        let shape = rooms.cluster.pods.shape[pod];
+        let line = lines.entry(shape).or_insert_with(|| rooms.line(shape));
+        if line.welcome.is_empty() {
             shortage.unwelcome.get_or_insert(pod);
             continue;
         }
-        let mut ranked: Vec<(NodeId, Vec<(ResourceId, i64)>)> = rooms
-            .welcome(shape)
-            .into_iter()
-            .filter(|&node| rooms.large_enough(shape, node))
-            .map(|node| (node, rooms.lacks(shape, node)))
-            .collect();
-        if ranked.is_empty() {
-            shortage.too_large.get_or_insert((pod, 0)).1 += 1;
+        let Some(node) = rooms.next(shape, line) else {
+            let which = if line.fits_somewhere { &mut shortage.too_many } else { &mut shortage.too_large };
+            which.get_or_insert((pod, 0)).1 += 1;
             continue;
-        }
-        ranked.sort_by_key(|(node, lacks)| (rooms.weight(*node, lacks), cluster.nodes.rank[*node]));
-        let (node, lacks) = ranked[0].clone();
+        };
+        let lacks = rooms.lacks(shape, node);
         if !lacks.is_empty() && shortage.closest.is_empty() {
-            ranked.truncate(CLOSEST);
-            shortage.closest = ranked;
+            shortage.closest = rooms.closest(shape, line);
         }
         for (resource, amount) in &lacks {
             *shortage.free.entry(node).or_default().entry(*resource).or_default() += amount;
@@ -78,45 +75,92 @@ fn missing_pods(engine: &Engine, gang: GangId) -> Vec<PodId> {
     pods
 }
 
+/// The nodes for pods of one shape, the one that comes closest first.
+struct Line {
+    /// The nodes that take the shape, apart from room.
+    welcome: Vec<NodeId>,
+    /// Some node could hold one of them if it were empty.
+    fits_somewhere: bool,
+    /// What must be freed, rank, node, and how many pods had been put there when that was found.
+    ranked: BinaryHeap<Reverse<(i128, u32, NodeId, u32)>>,
+}
+
+/// What pods that were put on a node have changed there.
+#[derive(Default)]
+struct Space {
+    pods: u32,
+    /// What they ask for in all.
+    placed: BTreeMap<ResourceId, i64>,
+    /// What they have taken of what is free now.
+    taken: BTreeMap<ResourceId, i64>,
+}
+
 struct Rooms<'e> {
     engine: &'e Engine,
     cluster: &'e Cluster,
-    /// The nodes that take a shape, apart from room.
-    welcome: BTreeMap<ShapeId, Vec<NodeId>>,
-    /// What pods that were put there before have taken, more than was lacking.
-    taken: BTreeMap<(NodeId, ResourceId), i64>,
+    spaces: BTreeMap<NodeId, Space>,
 }
 
 impl Rooms<'_> {
-    fn welcome(&mut self, shape: ShapeId) -> Vec<NodeId> {
-        let find = || {
-            let fact = &self.cluster.nodes.fact;
-            let nodes: Vec<NodeId> = self.cluster.nodes.live().filter(|&node| fact[node].ready).collect();
-            let mut why = vec![Why::Fits; nodes.len()];
-            for reach in [Reach::Facts, Reach::Node, Reach::Cluster] {
-                self.engine.policy().filter(reach, self.cluster, shape, &nodes, &mut why);
+    fn line(&self, shape: ShapeId) -> Line {
+        let fact = &self.cluster.nodes.fact;
+        let nodes: Vec<NodeId> = self.cluster.nodes.live().filter(|&node| fact[node].ready).collect();
+        let mut why = vec![Why::Fits; nodes.len()];
+        for reach in [Reach::Facts, Reach::Node, Reach::Cluster] {
+            self.engine.policy().filter(reach, self.cluster, shape, &nodes, &mut why);
+        }
+        let welcome = nodes.into_iter().zip(why).filter(|(_, why)| *why == Why::Fits);
+        let welcome: Vec<NodeId> = welcome.map(|(node, _)| node).collect();
+        let allocatable = &self.cluster.nodes.allocatable;
+        let large = |node: &NodeId| self.request(shape).all(|(r, want)| allocatable[r][*node] >= want);
+        Line {
+            fits_somewhere: welcome.iter().any(large),
+            ranked: welcome.iter().filter_map(|&node| self.rank(shape, node)).map(Reverse).collect(),
+            welcome,
+        }
+    }
+
+    /// The node that comes closest, if any has space beside the pods that were put there.
+    fn next(&self, shape: ShapeId, line: &mut Line) -> Option<NodeId> {
+        loop {
+            let Reverse((_, _, node, pods)) = *line.ranked.peek()?;
+            if self.spaces.get(&node).map_or(0, |space| space.pods) == pods {
+                return Some(node);
             }
-            nodes.into_iter().zip(why).filter(|(_, why)| *why == Why::Fits).map(|(node, _)| node).collect()
-        };
-        self.welcome.entry(shape).or_insert_with(find).clone()
+            // Pods were put there since, so its place in the line is another one, or it has none any more.
+            line.ranked.pop();
+            line.ranked.extend(self.rank(shape, node).map(Reverse));
+        }
+    }
+
+    /// The place of a node in the line; none if it would be too small for this one beside the others, even if nobody
+    /// else were there.
+    fn rank(&self, shape: ShapeId, node: NodeId) -> Option<(i128, u32, NodeId, u32)> {
+        let space = self.spaces.get(&node);
+        let placed = |resource| space.and_then(|space| space.placed.get(&resource)).copied().unwrap_or(0);
+        let allocatable = &self.cluster.nodes.allocatable;
+        self.request(shape).all(|(r, want)| allocatable[r][node] - placed(r) >= want).then(|| {
+            let weight = self.weight(node, &self.lacks(shape, node));
+            (weight, self.cluster.nodes.rank[node], node, space.map_or(0, |space| space.pods))
+        })
+    }
+
+    fn closest(&self, shape: ShapeId, line: &Line) -> Vec<(NodeId, Vec<(ResourceId, i64)>)> {
+        let mut ranked: Vec<_> = line.welcome.iter().filter_map(|&node| self.rank(shape, node)).collect();
+        ranked.sort_unstable();
+        ranked.into_iter().take(CLOSEST).map(|(_, _, node, _)| (node, self.lacks(shape, node))).collect()
     }
 
     fn request(&self, shape: ShapeId) -> impl Iterator<Item = (ResourceId, i64)> + '_ {
         self.cluster.shapes[shape].request.iter()
     }
 
-    fn large_enough(&self, shape: ShapeId, node: NodeId) -> bool {
-        self.request(shape).all(|(resource, want)| {
-            let freed = self.taken.get(&(node, resource)).copied().unwrap_or(0);
-            self.cluster.nodes.allocatable[resource][node] - freed >= want
-        })
-    }
-
     fn lacks(&self, shape: ShapeId, node: NodeId) -> Vec<(ResourceId, i64)> {
         let nodes = &self.cluster.nodes;
+        let space = self.spaces.get(&node);
         let short = self.request(shape).map(|(resource, want)| {
             let promised = nodes.nominated[resource][node];
-            let taken = self.taken.get(&(node, resource)).copied().unwrap_or(0);
+            let taken = space.and_then(|space| space.taken.get(&resource)).copied().unwrap_or(0);
             (resource, want - (nodes.idle[resource][node] - promised - taken).max(0))
         });
         short.filter(|&(_, short)| short > 0).collect()
@@ -131,11 +175,13 @@ impl Rooms<'_> {
     }
 
     fn take(&mut self, shape: ShapeId, node: NodeId, lacks: &[(ResourceId, i64)]) {
-        let request: Vec<(ResourceId, i64)> = self.request(shape).collect();
-        for (resource, want) in request {
+        let space = self.spaces.entry(node).or_default();
+        space.pods += 1;
+        for (resource, want) in self.cluster.shapes[shape].request.iter() {
             let freed =
                 lacks.iter().find(|(lacking, _)| *lacking == resource).map_or(0, |(_, amount)| *amount);
-            *self.taken.entry((node, resource)).or_default() += want - freed;
+            *space.taken.entry(resource).or_default() += want - freed;
+            *space.placed.entry(resource).or_default() += want;
         }
     }
 }
