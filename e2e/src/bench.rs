@@ -61,7 +61,11 @@ pub async fn run(arguments: &BenchArguments) -> Result<()> {
             Bar::AtLeast(bar) => (format!("≥ {bar:.2}"), ratio >= bar),
             Bar::AtMost(bar) => (format!("≤ {bar:.2}"), ratio <= bar),
         };
-        println!("{what:<58} {ratio:>10.2} {:>8}   {}   {more}", verdict.0, if verdict.1 { "ok  " } else { "MISS" });
+        println!(
+            "{what:<58} {ratio:>10.2} {:>8}   {}   {more}",
+            verdict.0,
+            if verdict.1 { "ok  " } else { "MISS" }
+        );
     }
     Ok(())
 }
@@ -113,7 +117,8 @@ async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
     }
     let limit = median(&limits);
     let rate = |runs: &[Run]| median(&runs.iter().map(|run| run.pods_per_second).collect::<Vec<f64>>());
-    let cpu = |runs: &[Run]| median(&runs.iter().map(|run| run.cpu_per_pod.as_secs_f64()).collect::<Vec<f64>>());
+    let cpu =
+        |runs: &[Run]| median(&runs.iter().map(|run| run.cpu_per_pod.as_secs_f64()).collect::<Vec<f64>>());
     let memory = |runs: &[Run]| median(&runs.iter().map(|run| run.peak_bytes as f64).collect::<Vec<f64>>());
     let gang = median(&gangs);
     let gang_limit = GANG as f64 / limit;
@@ -232,9 +237,11 @@ async fn hold_watches(cluster: &Cluster) -> Result<Vec<AbortHandle>> {
 
 /// Without a kubelet, pods that are told to go at once do.
 async fn remove_pods(cluster: &Cluster) -> Result<()> {
-    let request = Request::delete(pods(SPACE))
-        .header("content-type", "application/json")
-        .body(json!({ "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0 }).to_string().into_bytes())?;
+    let request = Request::delete(pods(SPACE)).header("content-type", "application/json").body(
+        json!({ "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0 })
+            .to_string()
+            .into_bytes(),
+    )?;
     cluster.client().request_text(request).await?;
     cluster.wait_for_pods(SPACE, PATIENCE, |pods| pods.is_empty()).await?;
     Ok(())
@@ -249,7 +256,9 @@ async fn equal_pods(
     scheduler: &str,
 ) -> Result<Run> {
     match page {
-        Some(page) => drop(wait(PATIENCE, async || page.text("/readyz").await.map_err(|e| e.to_string())).await?),
+        Some(page) => {
+            drop(wait(PATIENCE, async || page.text("/readyz").await.map_err(|e| e.to_string())).await?)
+        }
         // Kubernetes' own has no page here: it is ready when it has bound a pod.
         None => warm_up(cluster, scheduler).await?,
     }
@@ -273,7 +282,9 @@ async fn equal_pods(
 
 async fn warm_up(cluster: &Cluster, scheduler: &str) -> Result<()> {
     cluster.create_all(&pods(SPACE), equal(1, scheduler)).await?;
-    cluster.wait_for_pods(SPACE, PATIENCE, |pods| pods.iter().all(|pod| pod.spec.node_name.is_some())).await?;
+    cluster
+        .wait_for_pods(SPACE, PATIENCE, |pods| pods.iter().all(|pod| pod.spec.node_name.is_some()))
+        .await?;
     remove_pods(cluster).await
 }
 
@@ -393,7 +404,9 @@ async fn startup(arguments: &BenchArguments) -> Result<Vec<Line>> {
         let last = |values: &[f64]| values.last().copied().unwrap_or_default();
         progress(&format!(
             "round {round}: listed in {:.2} s, ready in {:.2} s, {:.0} MB",
-            last(&lists), last(&starts), last(&peaks)
+            last(&lists),
+            last(&starts),
+            last(&peaks)
         ));
     }
     let (listed, ready, peak) = (median(&lists), median(&starts), median(&peaks));

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use http::Request;
 use serde_json::Value;
 
 use crate::Result;
@@ -73,6 +74,12 @@ impl Scheduler {
     /// What the scheduler serves at a path.
     pub async fn text(&self, path: &str) -> Result<String> {
         Ok(self.endpoint.text(path).await?)
+    }
+
+    /// Changes what can be changed while it runs, for example the log level.
+    pub async fn put(&self, path: &str, text: &str) -> kube::Result<String> {
+        let request = Request::put(path).body(text.as_bytes().to_vec()).map_err(kube::Error::HttpError)?;
+        self.endpoint.client().request_text(request).await
     }
 
     /// Why a gang waits, or where it is.

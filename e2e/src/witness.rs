@@ -92,7 +92,8 @@ impl Witness {
         let (cluster, story) = (self.cluster.clone(), self.story.clone());
         let version = list.metadata.resource_version;
         let task = tokio::spawn(async move {
-            if let Err(why) = watch(&cluster, path, version, |object, gone| tell(&mut lock(&story), object, gone)).await
+            if let Err(why) =
+                watch(&cluster, path, version, |object, gone| tell(&mut lock(&story), object, gone)).await
             {
                 lock(&story).gap = Some(format!("{path}: {why}"));
             }
@@ -105,12 +106,15 @@ impl Witness {
     pub async fn tells(&self) -> Result<Story> {
         let mut now = HashMap::new();
         let pods: List<Pod> = self.cluster.get(PODS).await?;
-        now.extend(pods.items.iter().map(|pod| (pod.metadata.uid.clone(), version(&pod.metadata.resource_version))));
+        now.extend(
+            pods.items.iter().map(|pod| (pod.metadata.uid.clone(), version(&pod.metadata.resource_version))),
+        );
         let groups: List<Value> = self.cluster.get(PODGROUPS).await?;
         now.extend(groups.items.iter().map(|group| (uid(group), version_of(group))));
         wait(PATIENCE, async || {
             let story = lock(&self.story);
-            let behind = now.iter().filter(|(uid, version)| story.seen.get(*uid).is_none_or(|seen| seen < version));
+            let behind =
+                now.iter().filter(|(uid, version)| story.seen.get(*uid).is_none_or(|seen| seen < version));
             match (behind.count(), &story.gap) {
                 (_, Some(why)) => Err(format!("the witness has missed something: {why}")),
                 (0, None) => Ok(story.clone()),
@@ -138,14 +142,15 @@ where
 {
     loop {
         let address = format!("{path}?watch=true&allowWatchBookmarks=true&resourceVersion={from}");
-        let stream = match cluster.client().request_events::<Value>(Request::get(address).body(Vec::new())?).await {
-            Ok(stream) => stream,
-            Err(kube::Error::Api(status)) if status.code == 410 => return Err(status.message.into()),
-            Err(_) => {
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
+        let stream =
+            match cluster.client().request_events::<Value>(Request::get(address).body(Vec::new())?).await {
+                Ok(stream) => stream,
+                Err(kube::Error::Api(status)) if status.code == 410 => return Err(status.message.into()),
+                Err(_) => {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
         let mut stream = std::pin::pin!(stream);
         while let Ok(Some(event)) = stream.try_next().await {
             let (object, gone) = match event {
@@ -167,7 +172,8 @@ impl Story {
     fn pod(&mut self, pod: &Pod, gone: bool) {
         let at = version(&pod.metadata.resource_version);
         self.seen.insert(pod.metadata.uid.clone(), at);
-        let requests = pod.spec.containers.iter().filter_map(|container| container.resources.requests.get(GPU));
+        let requests =
+            pod.spec.containers.iter().filter_map(|container| container.resources.requests.get(GPU));
         let life = self.pods.entry(pod.metadata.uid.clone()).or_insert_with(|| Life {
             name: pod.metadata.name.clone(),
             gang: pod.metadata.annotations.get(GROUP_NAME[0]).cloned().unwrap_or_default(),
@@ -200,7 +206,8 @@ impl Story {
 
     /// How many pods of a gang were bound before a version.
     pub fn bound_before(&self, gang: &str, version: u64) -> i64 {
-        let bound = |life: &&Life| life.gang == gang && life.bound.as_ref().is_some_and(|(at, _)| *at < version);
+        let bound =
+            |life: &&Life| life.gang == gang && life.bound.as_ref().is_some_and(|(at, _)| *at < version);
         self.pods.values().filter(bound).count() as i64
     }
 
@@ -211,7 +218,9 @@ impl Story {
             let bound = self.bound_before(&saying.gang, saying.version);
             let Saying { gang, version, minimum, phase, scheduled } = saying;
             (bound < *minimum).then(|| {
-                format!("{gang} said {phase}, scheduled {scheduled}, at {version} with {bound} of {minimum} bound")
+                format!(
+                    "{gang} said {phase}, scheduled {scheduled}, at {version} with {bound} of {minimum} bound"
+                )
             })
         });
         lies.collect()
@@ -230,8 +239,32 @@ impl Story {
 
     /// Nodes whose pods have more GPUs than each node has.
     pub fn crowded(&self, gpus: i64) -> Vec<String> {
-        let used = self.by_node().into_iter().map(|(node, pods)| (node, pods.iter().map(|pod| pod.gpus).sum::<i64>()));
-        used.filter(|(_, used)| *used > gpus).map(|(node, used)| format!("{node} has {used} of {gpus} GPUs")).collect()
+        let used = self
+            .by_node()
+            .into_iter()
+            .map(|(node, pods)| (node, pods.iter().map(|pod| pod.gpus).sum::<i64>()));
+        used.filter(|(_, used)| *used > gpus)
+            .map(|(node, used)| format!("{node} has {used} of {gpus} GPUs"))
+            .collect()
+    }
+
+    /// Pods of ours that were put where room was known to be taken: by what was bound there before the pod was created,
+    /// or by ours. Exact if each gang was bound before the next was created.
+    pub fn blind(&self, gpus: i64, ours: &str) -> Vec<String> {
+        let mut blind = Vec::new();
+        for (node, pods) in self.by_node() {
+            for pod in pods.iter().filter(|pod| pod.scheduler == ours) {
+                let known = |other: &&&Life| match other.scheduler == ours {
+                    true => other.created <= pod.created || other.gang == pod.gang,
+                    false => other.bound.as_ref().is_some_and(|(at, _)| *at < pod.created),
+                };
+                let used: i64 = pods.iter().filter(known).map(|other| other.gpus).sum();
+                if used > gpus {
+                    blind.push(format!("{} makes {used} of {gpus} GPUs of {node}", pod.name));
+                }
+            }
+        }
+        blind
     }
 
     /// Gangs of which a part is bound, less than `minimum` of it, as `name: bound`.

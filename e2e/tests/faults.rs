@@ -1,16 +1,19 @@
 //! The scheduler among rivals, on a bad network, and with an API server that comes and goes.
 
+use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
+use futures::future::{join, try_join};
 use muster_api::core::Pod;
-use muster_e2e::cluster::{Cluster, Definitions, podgroups, wait};
+use muster_e2e::cluster::{Cluster, Definitions, code, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
-use muster_e2e::proxy::{Ask, Fault, Proxy};
+use muster_e2e::proxy::{Ask, Fault, Proxy, Rule};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
 use muster_e2e::{Result, bed};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -53,12 +56,13 @@ fn is_unschedulable(status: &Value) -> bool {
     status["conditions"][0]["type"] == "Unschedulable"
 }
 
+fn is_scheduled(status: &Value) -> bool {
+    status["conditions"][0]["type"] == "Scheduled" && status["phase"] == "Running"
+}
+
 /// Waits until a PodGroup says what is so of a gang that runs as a whole.
 async fn runs(cluster: &Cluster, gang: &Gang) -> Result<()> {
-    let all = |status: &Value| {
-        let scheduled = status["conditions"][0]["type"] == "Scheduled";
-        scheduled && status["phase"] == "Running" && status["running"] == gang.pods
-    };
+    let all = |status: &Value| is_scheduled(status) && status["running"] == gang.pods;
     group(cluster, &gang.group, all).await.map(drop)
 }
 
@@ -80,8 +84,11 @@ fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() ->
             proxy.rule(Fault::Swallow, 15, Ask::is_status),
         ];
         let sizes = [40, 30, 20, 20, 20, 20, 20, 20, 10, 10, 10, 10, 10, 10, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5];
-        let gangs: Vec<Gang> =
-            sizes.iter().enumerate().map(|(at, &pods)| Gang::new(&format!("gang-{at}"), pods).gpus(1)).collect();
+        let gangs: Vec<Gang> = sizes
+            .iter()
+            .enumerate()
+            .map(|(at, &pods)| Gang::new(&format!("gang-{at}"), pods).gpus(1))
+            .collect();
         let pods: usize = sizes.iter().sum();
         // What is left over does not hold it.
         let large = Gang::new("large", 40).gpus(1);
@@ -104,6 +111,223 @@ fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() ->
             let labels = format!("kind=\"bind\",cause=\"{cause}\"");
             assert!(scheduler.metric("muster_write_errors_total", &labels).await? > 0.0, "{labels}");
         }
+        Ok(())
+    })
+}
+
+/// Removes a gang's pods at once, as a kubelet would after a while, and its PodGroup.
+async fn remove(cluster: &Cluster, gang: &Gang) -> Result<()> {
+    for index in 0..gang.pods {
+        cluster.delete(&format!("{}/{}-{index}?gracePeriodSeconds=0", pods("default"), gang.name)).await?;
+    }
+    Ok(cluster.delete(&format!("{}/{}", podgroups("default"), gang.group)).await?)
+}
+
+/// Where the proxy holds the binds of a gang: once all of them are there, as (pod, node), by pod.
+async fn held(rule: &Rule, count: usize) -> Result<Vec<(String, String)>> {
+    wait(PATIENCE, async || {
+        let mut binds: Vec<(String, String)> = rule.struck().iter().filter_map(Ask::binds).collect();
+        binds.sort();
+        if binds.len() == count {
+            Ok(binds)
+        } else {
+            Err(format!("{} of {count} binds are held", binds.len()))
+        }
+    })
+    .await
+}
+
+fn free_node(binds: &[(String, String)], nodes: usize) -> Option<String> {
+    let names = (0..nodes).map(|index| format!("node-{index}"));
+    names.into_iter().find(|name| binds.iter().all(|(_, node)| node != name))
+}
+
+#[test]
+fn a_rival_that_is_faster_is_understood() -> Result<()> {
+    behind_a_proxy(Options::default(), async |plane, proxy, scheduler| {
+        let cluster = plane.cluster();
+        cluster.create_nodes(&Nodes::new(4).gpus(8)).await?;
+        let all_bound = |count: usize| move |pods: &[Pod]| pods.len() == count && bound(pods) == count;
+
+        // A pod is bound elsewhere: what was kept for it is free again.
+        let ring = Gang::new("ring", 2).gpus(8);
+        let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
+        cluster.create_gang(&ring).await?;
+        let binds = held(&hold, 2).await?;
+        let elsewhere = free_node(&binds, 4).ok_or("two of four nodes are free")?;
+        cluster.bind("default", "ring-0", &elsewhere).await?;
+        hold.lift();
+        let now = cluster.wait_for_pods("default", PATIENCE, all_bound(2)).await?;
+        assert_eq!(now[0].spec.node_name.as_ref(), Some(&elsewhere));
+        group(&cluster, "ring", is_scheduled).await?;
+        let next = Gang::new("next", 2).gpus(8);
+        cluster.create_gang(&next).await?;
+        cluster.wait_for_pods("default", PATIENCE, all_bound(4)).await?;
+        remove(&cluster, &next).await?;
+
+        // Pods are bound where we want them: that is as good as if we had done it.
+        let same = Gang::new("same", 2).gpus(8);
+        let failed = scheduler.metric("volcano_schedule_attempts_total", "result=\"error\"").await?;
+        let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
+        cluster.create_gang(&same).await?;
+        for (pod, node) in held(&hold, 2).await? {
+            cluster.bind("default", &pod, &node).await?;
+        }
+        hold.lift();
+        group(&cluster, "same", is_scheduled).await?;
+        let label = "kind=\"bind\",cause=\"conflict\"";
+        assert_eq!(scheduler.metric("muster_write_errors_total", label).await?, 3.0);
+        assert_eq!(
+            scheduler.metric("volcano_schedule_attempts_total", "result=\"error\"").await?,
+            failed + 2.0
+        );
+        remove(&cluster, &ring).await?;
+
+        // A foreign pod takes the room: the bind can't be called back, but nothing more is put there.
+        let late = Gang::new("late", 1).gpus(8);
+        let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
+        cluster.create_gang(&late).await?;
+        let (_, crowded) = held(&hold, 1).await?.remove(0);
+        cluster.create_pods(&Gang::new("foreign", 1).gpus(8).scheduler("rival")).await?;
+        cluster.bind("default", "foreign-0", &crowded).await?;
+        hold.lift();
+        cluster.wait_for_pods("default", PATIENCE, all_bound(4)).await?;
+        cluster.create_gang(&Gang::new("after", 1).gpus(8)).await?;
+        let now = cluster.wait_for_pods("default", PATIENCE, all_bound(5)).await?;
+        assert_ne!(now[0].spec.node_name, Some(crowded), "{:?}", now[0].metadata.name);
+        cluster.create_gang(&Gang::new("more", 1).gpus(8)).await?;
+        group(&cluster, "more", is_unschedulable).await?;
+        Ok(())
+    })
+}
+
+/// Binds foreign pods one by one to nodes that have room when it looks, with no regard for anyone who looks at the
+/// same time.
+async fn rival(cluster: &Cluster, foreign: &Gang, nodes: usize) -> Result<()> {
+    for index in 0..foreign.pods {
+        cluster.create(&pods("default"), &foreign.pod(index)).await?;
+        let now = cluster.pods("default").await?;
+        let used = |node: &str| now.iter().filter(|pod| pod.spec.node_name.as_deref() == Some(node)).count();
+        // A node of its own choice, the same in every run.
+        let choices = (0..nodes).map(|at| format!("node-{}", (index * 7 + at) % nodes));
+        let node = choices.into_iter().find(|node| used(node) < 4).ok_or("the rival finds no room")?;
+        cluster.bind("default", &format!("{}-{index}", foreign.name), &node).await?;
+    }
+    Ok(())
+}
+
+#[test]
+fn room_that_a_rival_is_known_to_have_is_left_alone() -> Result<()> {
+    behind_a_proxy(Options::default(), async |plane, proxy, _| {
+        let cluster = plane.cluster();
+        let witness = Witness::start(&cluster).await?;
+        cluster.create_nodes(&Nodes::new(20).gpus(8)).await?;
+        // Gives the rival time to come between decision and bind.
+        proxy.rule(Fault::Delay(Duration::from_millis(50)), 50, Ask::is_bind);
+        let foreign = Gang::new("foreign", 40).gpus(2).scheduler("rival");
+        let ours = async {
+            for at in 0..15 {
+                let gang = Gang::new(&format!("gang-{at}"), 4).gpus(1);
+                cluster.create_gang(&gang).await?;
+                group(&cluster, &gang.group, is_scheduled).await?;
+            }
+            Ok(())
+        };
+        try_join(ours, rival(&cluster, &foreign, 20)).await?;
+        let story = witness.tells().await?;
+        assert_eq!(story.blind(8, "volcano"), Vec::<String>::new());
+        assert_eq!(story.split(|_| 4), Vec::<String>::new());
+        Ok(())
+    })
+}
+
+/// Creates a gang although the API server may be away in between.
+async fn create_stubbornly(cluster: &Cluster, gang: &Gang) -> Result<()> {
+    let group = (podgroups("default"), gang.podgroup());
+    for (path, object) in [group].into_iter().chain(gang.pods().map(|pod| (pods("default"), pod))) {
+        wait(PATIENCE, async || {
+            let answer = cluster.create(&path, &object).await;
+            let there = answer.is_ok() || code(&answer) == Some(409);
+            if there { Ok(()) } else { Err(format!("{:?}", answer.err())) }
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_api_server_restarts_in_the_middle_of_a_load() -> Result<()> {
+    bed::test(with_kwok(), async |plane| {
+        let cluster = plane.cluster();
+        cluster.install_crds(Definitions::Muster).await?;
+        let mut scheduler = Scheduler::start(plane, "muster", &[]).await?;
+        cluster.create_nodes(&Nodes::new(30).gpus(8)).await?;
+        let gangs: Vec<Gang> = (0..10).map(|at| Gang::new(&format!("gang-{at}"), 20).gpus(1)).collect();
+        let load = async {
+            for gang in &gangs {
+                create_stubbornly(&cluster, gang).await?;
+            }
+            Result::Ok(())
+        };
+        let restarts = async {
+            cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) >= 30).await?;
+            plane.restart_api_server().await?;
+            cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) >= 90).await?;
+            plane.compact().await?;
+            plane.api_server.kill().await?;
+            plane.start_api_server().await
+        };
+        let (load, restarts) = join(load, restarts).await;
+        load.and(restarts)?;
+        cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == 200).await?;
+        for gang in &gangs {
+            runs(&cluster, gang).await?;
+        }
+        let story = Witness::start(&cluster).await?.tells().await?;
+        assert_eq!(story.crowded(8), Vec::<String>::new());
+        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
+        scheduler.replay()
+    })
+}
+
+#[test]
+fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
+    behind_a_proxy(Options::default(), async |plane, proxy, scheduler| {
+        let cluster = plane.cluster();
+        proxy.rule(Fault::Expire, 15, Ask::is_watch);
+        proxy.rule(Fault::Refuse(410), 15, Ask::is_watch);
+        proxy.rule(Fault::Refuse(500), 10, Ask::is_watch);
+        proxy.rule(Fault::Lose, 5, |ask| ask.is_list("pods"));
+        proxy.rule(Fault::Break { after: 5 }, 80, Ask::is_watch);
+        proxy.cut();
+        // Each round has one node more and fills all of them, under the names of the round before.
+        for round in 1..=8 {
+            cluster.create_nodes(&Nodes::new(1).prefix(&format!("round-{round}")).gpus(8)).await?;
+            let gangs = [Gang::new("one", 4 * round).gpus(1), Gang::new("two", 2 * round).gpus(2)];
+            for gang in &gangs {
+                cluster.create_gang(gang).await?;
+            }
+            let filled = |pods: &[Pod]| pods.len() == 6 * round && bound(pods) == pods.len();
+            cluster.wait_for_pods("default", PATIENCE, filled).await?;
+            plane.compact().await?;
+            proxy.cut();
+            for gang in &gangs {
+                group(&cluster, &gang.group, is_scheduled).await?;
+                remove(&cluster, gang).await?;
+            }
+        }
+        // A node that went away in a gap is not used again.
+        let quiet = proxy.rule(Fault::Lose, 100, Ask::is_watch);
+        proxy.cut();
+        cluster.delete("/api/v1/nodes/round-1-0").await?;
+        quiet.lift();
+        let seven = Gang::new("seven", 7).gpus(8);
+        cluster.create_gang(&seven).await?;
+        cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == 7).await?;
+        cluster.create_gang(&Gang::new("eighth", 1).gpus(8)).await?;
+        group(&cluster, "eighth", is_unschedulable).await?;
+        assert!(scheduler.metric("muster_relists_total", "").await? > 0.0);
+        assert!(scheduler.metric("muster_watch_errors_total", "kind=\"Pod\"").await? > 0.0);
         Ok(())
     })
 }

@@ -120,11 +120,14 @@ impl Decider {
             return HEARTBEAT;
         }
         let now = Instant::now();
-        let rest = self.last_cycle.map_or(Duration::ZERO, |last| (last + self.period).saturating_duration_since(now));
+        let rest = self
+            .last_cycle
+            .map_or(Duration::ZERO, |last| (last + self.period).saturating_duration_since(now));
         if self.stirred {
             return rest;
         }
-        let alarm = self.wake.map(|wake| Duration::from_millis(wake.0.saturating_sub(wall_clock().0).max(0) as u64));
+        let alarm =
+            self.wake.map(|wake| Duration::from_millis(wake.0.saturating_sub(wall_clock().0).max(0) as u64));
         let recall = self.recall.map(|time| time.saturating_duration_since(now));
         let next = [alarm, recall].into_iter().flatten().min().unwrap_or(HEARTBEAT);
         next.max(rest).min(HEARTBEAT)
@@ -138,7 +141,11 @@ impl Decider {
                 if self.unread.is_empty() {
                     self.metrics.in_sync.set(1);
                     let cluster = self.engine.cluster();
-                    info!(nodes = cluster.nodes.live().count(), pods = cluster.pods.live().count(), "in sync");
+                    info!(
+                        nodes = cluster.nodes.live().count(),
+                        pods = cluster.pods.live().count(),
+                        "in sync"
+                    );
                 }
             }
             News::Lead => {

@@ -154,7 +154,8 @@ impl Elector {
         if lease.spec.holder_identity.as_deref() != Some(&self.options.identity) {
             return;
         }
-        let spec = json!({ "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(wall_clock()) });
+        let spec =
+            json!({ "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(wall_clock()) });
         match self.write(&lease, spec).await {
             Ok(_) => info!("the lease is released"),
             Err(cause) => warn!(%cause, "the lease could not be released; it runs out by itself"),
@@ -231,7 +232,8 @@ impl Elector {
 
     /// Changes the lease if it is still the one that we have read.
     async fn write(&self, lease: &Lease, spec: serde_json::Value) -> Result<(), kube::Error> {
-        let body = json!({ "metadata": { "resourceVersion": lease.metadata.resource_version }, "spec": spec });
+        let body =
+            json!({ "metadata": { "resourceVersion": lease.metadata.resource_version }, "spec": spec });
         let request = Request::patch(format!("{}/{}", self.path(), self.options.name))
             .header("content-type", "application/merge-patch+json")
             .body(body.to_string().into_bytes())

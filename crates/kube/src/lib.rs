@@ -9,6 +9,7 @@ mod listing;
 pub mod logging;
 mod metrics;
 mod news;
+mod page;
 mod podgroup_status;
 mod report;
 mod scheduler;

@@ -3,7 +3,6 @@
 //! An object that can't be read is left out with a note, and so is a kind that the server doesn't have: what is wrong
 //! with one object must not hide the others.
 
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
 
@@ -16,11 +15,9 @@ use muster_api::core::{
 };
 use muster_api::manifest::Object;
 use muster_api::{HyperNode, PodGroup, Queue};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::kinds::Watched;
+use crate::page::decode;
 
 /// Objects per page: a page of pods is about 5 MB on the wire.
 const PAGE: u32 = 500;
@@ -214,56 +211,6 @@ fn root(error: &(dyn Error + 'static)) -> String {
     match at.is::<tokio::time::error::Elapsed>() {
         true => "it doesn't answer".to_owned(),
         false => at.to_string(),
-    }
-}
-
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(default)]
-    metadata: PageMeta,
-    items: Vec<T>,
-}
-
-#[derive(Default, Deserialize)]
-struct PageMeta {
-    #[serde(rename = "continue")]
-    next: Option<String>,
-}
-
-/// The objects of a page. If one of them can't be read, each is read alone and the bad ones are noted.
-fn decode<T: Watched>(text: &str, notes: &mut Vec<String>) -> Result<Page<T>, serde_json::Error> {
-    if let Ok(page) = serde_json::from_str::<Page<T>>(text) {
-        return Ok(page);
-    }
-    let Page { metadata, items } = serde_json::from_str::<Page<Value>>(text)?;
-    let read = |item: Value| match one(&item) {
-        Ok(object) => Some(object),
-        Err(error) => {
-            notes.push(format!("{} {} can't be read and is left out: {error}", T::KIND, key(&item)));
-            None
-        }
-    };
-    let items = items.into_iter().filter_map(read).collect();
-    Ok(Page { metadata, items })
-}
-
-fn one<T: DeserializeOwned>(item: &Value) -> Result<T, serde_json::Error> {
-    T::deserialize(item).or_else(|error| match item.get("spec") {
-        // Custom resources may come without a spec, which the derived types demand.
-        None => {
-            let mut fields: BTreeMap<String, Value> = BTreeMap::deserialize(item)?;
-            fields.insert("spec".to_owned(), Value::Object(serde_json::Map::new()));
-            T::deserialize(Value::from_iter(fields))
-        }
-        Some(_) => Err(error),
-    })
-}
-
-fn key(item: &Value) -> String {
-    let text = |field: &str| item["metadata"][field].as_str().unwrap_or_default();
-    match text("namespace") {
-        "" => text("name").to_owned(),
-        namespace => format!("{namespace}/{}", text("name")),
     }
 }
 

@@ -194,7 +194,11 @@ impl Metrics {
         queues.allocated.register(volcano, "queue_allocated", "What the gangs of each queue hold");
         queues.request.register(volcano, "queue_request", "What the gangs of each queue ask for in all");
         queues.deserved.register(volcano, "queue_deserved", "What each queue deserves, where it says so");
-        queues.capacity.register(volcano, "queue_capacity", "The most that each queue may use, where it says so");
+        queues.capacity.register(
+            volcano,
+            "queue_capacity",
+            "The most that each queue may use, where it says so",
+        );
         for (phase, family) in PHASES.iter().zip(&self.queues.phases) {
             let help = format!("PodGroups of each queue in phase {phase}");
             volcano.register(format!("queue_pod_group_{phase}_count"), help, family.clone());

@@ -12,9 +12,16 @@ pub enum News {
     /// We hold the lease: from now on decisions are made.
     Lead,
     /// The configuration file has changed.
-    Config { name: String, text: String, config: Box<Config> },
+    Config {
+        name: String,
+        text: String,
+        config: Box<Config>,
+    },
     /// Why is this gang as it is? No answer if there is none of that name.
-    Ask { gang: String, answer: oneshot::Sender<Option<Value>> },
+    Ask {
+        gang: String,
+        answer: oneshot::Sender<Option<Value>>,
+    },
     /// No more decisions.
     Stop,
 }

@@ -115,7 +115,8 @@ impl Reporter {
                 continue;
             }
             let young = young(gang);
-            let due = if gang.origin == Origin::Group { self.tell_group(cluster, id, young, now) } else { None };
+            let due =
+                if gang.origin == Origin::Group { self.tell_group(cluster, id, young, now) } else { None };
             if young.is_none() {
                 self.mark_pods(cluster, gang);
             }
@@ -224,9 +225,11 @@ impl Reporter {
         show_waiting(cluster, metrics);
         for (_, queue) in cluster.queues.iter().filter(|(_, queue)| queue.exists) {
             let Some(known) = self.queues.get_mut(&*queue.name) else { continue };
-            let [pending, inqueue, running, unknown, completed] = counts.get(&*queue.name).copied().unwrap_or_default();
+            let [pending, inqueue, running, unknown, completed] =
+                counts.get(&*queue.name).copied().unwrap_or_default();
             let held = queue.held.iter().filter(|&(_, amount)| amount != 0);
-            let allocated = held.map(|(id, amount)| (cluster.dimensions.name(id).to_owned(), quantity(cluster, id, amount)));
+            let allocated = held
+                .map(|(id, amount)| (cluster.dimensions.name(id).to_owned(), quantity(cluster, id, amount)));
             let fresh = known.is_none();
             let old = known.clone().unwrap_or_default();
             let new = QueueStatus {
@@ -243,7 +246,8 @@ impl Reporter {
             }
             let body = queue_body(&old, &new, fresh);
             *known = Some(new);
-            let _ = self.writes.send(Write::Patch(Patch::new(Target::Queue(queue.name.to_string()), "", body)));
+            let _ =
+                self.writes.send(Write::Patch(Patch::new(Target::Queue(queue.name.to_string()), "", body)));
         }
         None
     }
@@ -356,8 +360,7 @@ fn show_queues(cluster: &Cluster, metrics: &Metrics, counts: &BTreeMap<&str, [i3
 
 /// Gangs that wait, by the step that stopped them.
 fn show_waiting(cluster: &Cluster, metrics: &Metrics) {
-    let stages =
-        [Stage::Reference, Stage::Admission, Stage::Gang, Stage::Quota, Stage::Order, Stage::Nodes];
+    let stages = [Stage::Reference, Stage::Admission, Stage::Gang, Stage::Quota, Stage::Order, Stage::Nodes];
     let mut waiting: BTreeMap<Stage, i64> = stages.into_iter().map(|stage| (stage, 0)).collect();
     for &gang in cluster.gangs.waiting() {
         if let Some(reason) = cluster.gangs[gang].reasons.first() {

@@ -15,7 +15,7 @@ use muster_api::core::{
 use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
 use muster_api::{HyperNode, PodGroup, Queue};
 use muster_engine::Engine;
-use muster_engine::config::Config;
+use muster_engine::config::{BUILTIN, Config};
 use muster_journal::{Configuration, Journal, Limits};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -115,7 +115,8 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     info!(%address, schedulers = ?options.scheduler_names, "started");
     tokio::spawn(serve(listener, pages));
     if let Some(path) = options.config {
-        let refuse = Refused { metrics: metrics.clone(), writes: writes.clone(), lease: options.lease.clone() };
+        let refuse =
+            Refused { metrics: metrics.clone(), writes: writes.clone(), lease: options.lease.clone() };
         tokio::spawn(follow_config(path, text, news.clone(), refuse));
     }
     let runtime = Handle::current();
@@ -241,9 +242,9 @@ async fn create_queue(client: &Client, name: &str, reclaimable: bool) -> Result<
     }
 }
 
-/// The name and text of the configuration, and what it says. The built-in one has no text.
+/// The name and text of the configuration, and what it says.
 fn read_config(path: Option<&std::path::Path>) -> Result<(String, String, Config), Vec<String>> {
-    let Some(path) = path else { return Ok(("built in".to_owned(), String::new(), Config::builtin())) };
+    let Some(path) = path else { return Ok(("built in".to_owned(), BUILTIN.to_owned(), Config::builtin())) };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| vec![format!("{name}: {error}")])?;
     let config = Config::parse(&name, &text);

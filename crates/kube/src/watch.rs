@@ -10,13 +10,13 @@ use kube::Client;
 use kube::core::params::{ListParams, WatchParams};
 use kube::core::{Request, Status, WatchEvent};
 use muster_engine::Event;
-use serde::Deserialize;
 use tokio::sync::mpsc::Sender;
 use tracing::{debug, info, warn};
 
 use crate::kinds::{Id, Watched};
 use crate::metrics::Metrics;
 use crate::news::News;
+use crate::page::{Page, decode};
 
 /// The server ends a watch after this long, so that a connection that died without a word is noticed.
 const WATCH_SECONDS: u32 = 240;
@@ -65,7 +65,10 @@ pub async fn watch<T: Watched>(client: Client, news: Sender<News>, metrics: Arc<
             }
             Stop::Unknown => {
                 let path = T::PATH;
-                warn!(kind = T::KIND, path, "the server doesn't know this kind; waiting (install `muster crds`)");
+                warn!(
+                    kind = T::KIND,
+                    path, "the server doesn't know this kind; waiting (install `muster crds`)"
+                );
             }
             Stop::Failed(cause) => {
                 watch.metrics.watch_error(T::KIND);
@@ -165,18 +168,22 @@ impl<T: Watched> Watch<T> {
     /// Tells of everything there is, and returns the version of the list.
     async fn list(&mut self) -> Result<String, Stop> {
         let mut seen = HashSet::new();
-        let mut page = read::<T>(self.client.clone(), String::new()).await?;
+        let (mut page, mut notes) = read::<T>(self.client.clone(), String::new()).await?;
         loop {
             // The server works on the next page while this one is told.
             let token = page.metadata.next.take().filter(|token| !token.is_empty());
             let following = token.map(|token| tokio::spawn(read::<T>(self.client.clone(), token)));
+            for note in notes.drain(..) {
+                self.metrics.watch_error(T::KIND);
+                warn!("{note}");
+            }
             for object in page.items {
                 seen.insert(object.id().key);
                 self.tell(object).await?;
             }
             match following {
                 Some(following) => {
-                    page = following.await.map_err(|error| Stop::Failed(error.to_string()))??;
+                    (page, notes) = following.await.map_err(|error| Stop::Failed(error.to_string()))??;
                 }
                 None => {
                     self.end_of_list(&seen).await?;
@@ -212,22 +219,12 @@ impl<T: Watched> Watch<T> {
     }
 }
 
-async fn read<T: Watched>(client: Client, token: String) -> Result<Page<T>, Stop> {
+/// A page, and notes on what can't be read of it.
+async fn read<T: Watched>(client: Client, token: String) -> Result<(Page<T>, Vec<String>), Stop> {
     let mut params = ListParams::default().limit(PAGE);
     params.continue_token = Some(token).filter(|token| !token.is_empty());
-    Ok(client.request(Request::new(T::PATH).list(&params)?).await?)
-}
-
-#[derive(Deserialize)]
-struct Page<T> {
-    metadata: PageMeta,
-    items: Vec<T>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct PageMeta {
-    resource_version: String,
-    #[serde(rename = "continue")]
-    next: Option<String>,
+    let text = client.request_text(Request::new(T::PATH).list(&params)?).await?;
+    let mut notes = Vec::new();
+    let page = decode(&text, &mut notes).map_err(|error| Stop::Failed(error.to_string()))?;
+    Ok((page, notes))
 }

@@ -70,7 +70,16 @@ impl Simulation {
             }
         }
         coming.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
-        Simulation { world, engine, report, options, coming, cycle: 0, told: HashMap::new(), said: HashMap::new() }
+        Simulation {
+            world,
+            engine,
+            report,
+            options,
+            coming,
+            cycle: 0,
+            told: HashMap::new(),
+            said: HashMap::new(),
+        }
     }
 
     /// Runs to the end and concludes the report. An invariant that does not hold is an error.

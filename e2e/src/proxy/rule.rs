@@ -20,12 +20,16 @@ pub enum Fault {
     /// The server does what it is asked to, and the connection ends without an answer: nobody knows.
     Swallow,
     /// No answer, ever; the server has heard of it or not.
-    Hang { forwarded: bool },
+    Hang {
+        forwarded: bool,
+    },
     /// The server hears of it when the rule is lifted, not before.
     Hold,
     Delay(Duration),
     /// A watch breaks after so many events.
-    Break { after: usize },
+    Break {
+        after: usize,
+    },
     /// A watch is told that its place in history is gone.
     Expire,
 }
@@ -53,9 +57,9 @@ impl Ask {
         self.query.contains("watch=")
     }
 
-    /// A watch that goes on from where another was; the others list everything first.
-    pub fn is_resumed_watch(&self) -> bool {
-        self.is_watch() && !self.query.contains("sendInitialEvents=true")
+    /// Of all objects of a kind, for example `pods`.
+    pub fn is_list(&self, kind: &str) -> bool {
+        self.method == Method::GET && !self.is_watch() && self.path.rsplit('/').next() == Some(kind)
     }
 
     pub fn is_lease(&self) -> bool {

@@ -98,11 +98,11 @@ impl Class {
 fn is_public(key: &str) -> bool {
     let of_users = ["node-role.kubernetes.io", "node-restriction.kubernetes.io"];
     key.split_once('/').is_some_and(|(domain, _)| {
-        let within = |project: &&str| {
-            domain.strip_suffix(*project).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        let within = |project: &str| {
+            domain.strip_suffix(project).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         !of_users.contains(&domain)
-            && ["kubernetes.io", "k8s.io", "volcano.sh", "muster.sh", "nvidia.com"].iter().any(|p| within(p))
+            && ["kubernetes.io", "k8s.io", "volcano.sh", "muster.sh", "nvidia.com"].into_iter().any(within)
     })
 }
 

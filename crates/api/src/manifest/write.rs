@@ -273,4 +273,15 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
             assert!(!is_plain(text), "{text}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn every_text_is_read_as_it_was(key in "\\PC{0,12}", value in "(?s).{0,40}") {
+            let mut node = crate::core::Node::default();
+            node.metadata.name = "n1".to_owned();
+            node.metadata.labels.insert(key, value);
+            let before = [Object::Node(node)];
+            proptest::prop_assert_eq!(objects(&written(&before)), before);
+        }
+    }
 }

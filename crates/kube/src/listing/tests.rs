@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use kube::Config;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 

@@ -70,9 +70,12 @@ impl Bind {
         let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
         let mut attempt = 0;
         loop {
-            let request = Request::get(&path).body(Vec::new()).expect("names of objects are valid in an address");
+            let request =
+                Request::get(&path).body(Vec::new()).expect("names of objects are valid in an address");
             let pod = match wire.send(request).await {
-                Ok(text) => serde_json::from_str::<Pod>(&text).ok().filter(|pod| pod.metadata.uid == self.uid),
+                Ok(text) => {
+                    serde_json::from_str::<Pod>(&text).ok().filter(|pod| pod.metadata.uid == self.uid)
+                }
                 Err(Refusal::Deposed) => return None,
                 Err(Refusal::Answer { code: 404, .. }) => None,
                 Err(again) => {

@@ -9,6 +9,9 @@ use tracing::{debug, warn};
 
 use super::{Refusal, Wire};
 
+/// How often a conflict is tried again.
+const CONFLICTS: u32 = 8;
+
 /// Which object's status.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
@@ -95,7 +98,9 @@ impl Patch {
             Refusal::Answer { code: 404, .. } if matches!(self.target, Target::PodGroup(_)) => {
                 wire.podgroup_status.look(&wire.client).await.unwrap_or(true)
             }
-            Refusal::Answer { code: 404 | 409, .. } => false,
+            Refusal::Answer { code: 404, .. } => false,
+            // Others write to the object too; or it is another object by now, which no patience helps.
+            Refusal::Answer { code: 409, .. } => self.attempt < CONFLICTS,
             Refusal::Answer { .. } => {
                 warn!(object = self.target.key(), kind, cause = %refusal, "a status was refused");
                 false

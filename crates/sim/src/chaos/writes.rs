@@ -3,8 +3,8 @@
 
 use muster_api::PodGroupStatus;
 use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
-use muster_engine::model::pods::PodState;
 use muster_engine::ids::GangId;
+use muster_engine::model::pods::PodState;
 use muster_engine::{Event, Plan, status};
 
 use super::Day;

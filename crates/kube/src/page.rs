@@ -1,0 +1,61 @@
+//! One page of a list. An object in it that can't be read must not hide the others.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::kinds::Watched;
+
+#[derive(Deserialize)]
+pub struct Page<T> {
+    #[serde(default)]
+    pub metadata: PageMeta,
+    pub items: Vec<T>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PageMeta {
+    pub resource_version: String,
+    #[serde(rename = "continue")]
+    pub next: Option<String>,
+}
+
+/// The objects of a page. If one of them can't be read, each is read alone and the bad ones are noted.
+pub fn decode<T: Watched>(text: &str, notes: &mut Vec<String>) -> Result<Page<T>, serde_json::Error> {
+    if let Ok(page) = serde_json::from_str::<Page<T>>(text) {
+        return Ok(page);
+    }
+    let Page { metadata, items } = serde_json::from_str::<Page<Value>>(text)?;
+    let read = |item: Value| match one(&item) {
+        Ok(object) => Some(object),
+        Err(error) => {
+            notes.push(format!("{} {} can't be read and is left out: {error}", T::KIND, key(&item)));
+            None
+        }
+    };
+    let items = items.into_iter().filter_map(read).collect();
+    Ok(Page { metadata, items })
+}
+
+fn one<T: DeserializeOwned>(item: &Value) -> Result<T, serde_json::Error> {
+    T::deserialize(item).or_else(|error| match item.get("spec") {
+        // Custom resources may come without a spec, which the derived types demand.
+        None => {
+            let mut fields: BTreeMap<String, Value> = BTreeMap::deserialize(item)?;
+            fields.insert("spec".to_owned(), Value::Object(serde_json::Map::new()));
+            T::deserialize(Value::from_iter(fields))
+        }
+        Some(_) => Err(error),
+    })
+}
+
+fn key(item: &Value) -> String {
+    let text = |field: &str| item["metadata"][field].as_str().unwrap_or_default();
+    match text("namespace") {
+        "" => text("name").to_owned(),
+        namespace => format!("{namespace}/{}", text("name")),
+    }
+}
