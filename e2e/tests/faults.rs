@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use futures::future::{join, try_join};
 use muster_api::core::Pod;
-use muster_api::keys::GROUP_NAME;
 use muster_e2e::cluster::{Cluster, Definitions, code, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
 use muster_e2e::proxy::{Ask, Fault, Proxy, Rule};
@@ -440,7 +439,9 @@ fn the_rights_in_the_manifest_are_enough() -> Result<()> {
         proxy.rule(Fault::Swallow, 20, Ask::is_bind);
         cluster.create_gang(&Gang::new("ring", 40).gpus(1)).await?;
         cluster.create_gang(&Gang::new("large", 60).gpus(1)).await?;
-        cluster.create_pods(&Gang::new("lone", 3).annotation(GROUP_NAME[0], "")).await?;
+        let mut lone = Gang::new("lone", 1).gpus(1).pod(0);
+        lone["metadata"]["annotations"] = json!({});
+        cluster.create(&pods("default"), &lone).await?;
         group(&cluster, "ring", is_scheduled).await?;
         group(&cluster, "large", is_unschedulable).await?;
         fs::write(&config, "actions: nothing")?;

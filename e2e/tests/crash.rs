@@ -1,0 +1,90 @@
+//! SIGKILL at any moment: what a new life finds is finished, and nothing is done by halves.
+
+use std::time::Duration;
+
+use http::Request;
+use muster_api::core::Pod;
+use muster_e2e::cluster::{Cluster, Definitions, podgroups, pods, wait};
+use muster_e2e::controlplane::{ControlPlane, Options};
+use muster_e2e::scheduler::Scheduler;
+use muster_e2e::witness::Witness;
+use muster_e2e::workload::{Gang, Nodes};
+use muster_e2e::{Result, bed};
+use serde_json::json;
+
+const PATIENCE: Duration = Duration::from_secs(180);
+const SEEDS: u64 = 20;
+const GANG: usize = 500;
+const GPUS: i64 = 8;
+
+/// A small generator of numbers: which moments are chosen must not change with a library.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+fn bound(pods: &[Pod], gang: &str) -> usize {
+    let of_gang = |pod: &&Pod| pod.metadata.name.starts_with(gang) && pod.spec.node_name.is_some();
+    pods.iter().filter(of_gang).count()
+}
+
+/// Without a kubelet, pods that are told to go at once do.
+async fn clear(cluster: &Cluster) -> Result<()> {
+    let options = json!({ "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0 });
+    let request = Request::delete(pods("default"))
+        .header("content-type", "application/json")
+        .body(options.to_string().into_bytes())?;
+    cluster.client().request_text(request).await?;
+    cluster.delete(&podgroups("default")).await?;
+    cluster.wait_for_pods("default", PATIENCE, |pods| pods.is_empty()).await?;
+    Ok(())
+}
+
+/// One gang that fits and one that doesn't, and a scheduler that is killed up to three times on the way.
+async fn history(plane: &ControlPlane, cluster: &Cluster, seed: u64) -> Result<()> {
+    let mut dice = Dice(seed);
+    let witness = Witness::start(cluster).await?;
+    let name = format!("muster-{seed}");
+    cluster.create_gang(&Gang::new("fits", GANG).gpus(1)).await?;
+    cluster.create_gang(&Gang::new("waits", GANG).gpus(1)).await?;
+    for _ in 0..1 + dice.below(3) {
+        let mut life = Scheduler::spawn(plane, &name, &[])?;
+        let moment = dice.below(GANG as u64) as usize;
+        let more = Duration::from_millis(dice.below(30));
+        wait(PATIENCE, async || {
+            let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
+            if bound(&pods, "") >= moment { Ok(()) } else { Err(format!("{} bound", bound(&pods, ""))) }
+        })
+        .await?;
+        tokio::time::sleep(more).await;
+        life.server.kill().await?;
+    }
+    let mut last = Scheduler::start(plane, &name, &[]).await?;
+    let whole = |pods: &[Pod]| bound(pods, "") >= GANG;
+    let end = cluster.wait_for_pods("default", PATIENCE, whole).await?;
+    // Which of the two goes first is decided by their age and name; the other has nothing.
+    let counts = [bound(&end, "fits"), bound(&end, "waits")];
+    assert!(counts == [GANG, 0] || counts == [0, GANG], "seed {seed}: {counts:?}");
+    assert_eq!(witness.tells().await?.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
+    assert_eq!(last.server.stop().await?, 0, "seed {seed}");
+    last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
+    clear(cluster).await
+}
+
+#[test]
+fn a_scheduler_that_is_killed_at_any_moment_loses_and_splits_nothing() -> Result<()> {
+    bed::test(Options::default(), async |plane| {
+        let cluster = plane.cluster();
+        cluster.install_crds(Definitions::Muster).await?;
+        // Room for one of the two gangs, and more than half of the other.
+        cluster.create_nodes(&Nodes::new(100).gpus(GPUS as usize)).await?;
+        for seed in 1..=SEEDS {
+            history(plane, &cluster, seed).await?;
+        }
+        Ok(())
+    })
+}

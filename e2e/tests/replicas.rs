@@ -1,0 +1,254 @@
+//! Several replicas, of which one decides: whoever is frozen, cut off or told to stop, nothing is done twice or by halves.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use muster_api::core::Pod;
+use muster_e2e::cluster::{Cluster, Definitions, wait};
+use muster_e2e::controlplane::{ControlPlane, Options};
+use muster_e2e::proxy::{Ask, Fault, Proxy, Rule};
+use muster_e2e::scheduler::Scheduler;
+use muster_e2e::witness::Witness;
+use muster_e2e::workload::{Gang, Nodes};
+use muster_e2e::{Result, bed};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(180);
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/muster";
+/// Short, so that tests are; long enough for a busy machine to renew in time.
+const SHORT: [&str; 3] = [
+    "--leader-elect-lease-duration=4s",
+    "--leader-elect-renew-deadline=3s",
+    "--leader-elect-retry-period=500ms",
+];
+
+/// A control plane with 50 nodes of 8 GPUs.
+fn with_nodes(body: impl AsyncFnOnce(&mut ControlPlane, Cluster) -> Result<()>) -> Result<()> {
+    bed::test(Options::default(), async |plane| {
+        let cluster = plane.cluster();
+        cluster.install_crds(Definitions::Muster).await?;
+        cluster.create_nodes(&Nodes::new(50).gpus(8)).await?;
+        body(plane, cluster).await
+    })
+}
+
+async fn replica(plane: &ControlPlane, name: &str) -> Result<Scheduler> {
+    Scheduler::start(plane, name, &SHORT).await
+}
+
+fn bound(pods: &[Pod]) -> usize {
+    pods.iter().filter(|pod| pod.spec.node_name.is_some()).count()
+}
+
+async fn holder(cluster: &Cluster) -> Result<String> {
+    let lease: Value = cluster.get(LEASE).await?;
+    Ok(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned())
+}
+
+async fn wait_for_holder(cluster: &Cluster, name: &str) -> Result<()> {
+    wait(PATIENCE, async || {
+        let holder = holder(cluster).await.map_err(|error| error.to_string())?;
+        if holder == name { Ok(()) } else { Err(format!("{holder:?} holds the lease, not {name}")) }
+    })
+    .await
+}
+
+fn log_of(plane: &ControlPlane, name: &str) -> Result<String> {
+    Ok(fs::read_to_string(plane.folder().join(format!("{name}.log")))?)
+}
+
+/// Gangs that fill all nodes but one.
+fn load() -> Vec<Gang> {
+    let sizes = [120, 80, 60, 40, 30, 20, 20, 10, 8, 4];
+    sizes.iter().enumerate().map(|(at, &pods)| Gang::new(&format!("gang-{at}"), pods).gpus(1)).collect()
+}
+
+fn size(gangs: &[Gang]) -> usize {
+    gangs.iter().map(|gang| gang.pods).sum()
+}
+
+/// Everything is bound, nothing is crowded, and no PodGroup has lied.
+async fn all_is_well(cluster: &Cluster, witness: &Witness, gangs: &[Gang]) -> Result<()> {
+    cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == size(gangs)).await?;
+    let story = witness.tells().await?;
+    assert_eq!(story.crowded(8), Vec::<String>::new());
+    assert_eq!(story.lies(), Vec::<String>::new());
+    Ok(())
+}
+
+/// A replica whose way to the API server leads through a proxy.
+async fn replica_behind(proxy: &Proxy, plane: &ControlPlane, name: &str, flags: &[&str]) -> Result<Scheduler> {
+    let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
+    Scheduler::start(plane, name, &[&[&*way], flags].concat()).await
+}
+
+/// Waits until so many requests were hit.
+async fn struck(rule: &Rule, count: usize) -> Result<()> {
+    wait(PATIENCE, async || {
+        if rule.count() >= count { Ok(()) } else { Err(format!("{} of {count} requests", rule.count())) }
+    })
+    .await
+}
+
+#[test]
+fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> {
+    with_nodes(async |plane, cluster| {
+        let witness = Witness::start(&cluster).await?;
+        let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
+        let mut first = replica_behind(&proxy, plane, "first", &SHORT).await?;
+        let mut second = replica(plane, "second").await?;
+        let pages = [first.text("/readyz?verbose").await?, second.text("/readyz?verbose").await?];
+        assert!(pages[0].contains("leading") && pages[1].contains("another replica leads"), "{pages:?}");
+        let leading = [first.metric("muster_leading", "").await?, second.metric("muster_leading", "").await?];
+        assert_eq!(leading, [1.0, 0.0]);
+
+        // Some binds of the first gang are on their way, the rest waits in the process that freezes.
+        let gangs = load();
+        let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
+        cluster.create_gang(&gangs[0]).await?;
+        struck(&hold, 20).await?;
+        first.server.pause()?;
+        for gang in &gangs[1..] {
+            cluster.create_gang(gang).await?;
+        }
+        hold.lift();
+        wait_for_holder(&cluster, "second").await?;
+        cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == size(&gangs)).await?;
+        let writes = proxy.rule(Fault::Delay(Duration::ZERO), 100, |ask| ask.method != Method::GET);
+        first.server.resume()?;
+        assert_ne!(first.server.ended(PATIENCE).await?, 0, "who lost the lease says so by its exit code");
+        assert_eq!(writes.count(), 0, "{:?}", writes.struck());
+        let log = log_of(plane, "first")?;
+        assert!(log.contains("the lease was lost"), "{log}");
+        all_is_well(&cluster, &witness, &gangs).await?;
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        first.replay()?;
+        second.replay()
+    })
+}
+
+#[test]
+fn a_leader_that_was_frozen_and_not_replaced_leaves_nothing_undone() -> Result<()> {
+    with_nodes(async |plane, cluster| {
+        let witness = Witness::start(&cluster).await?;
+        let proxy = Proxy::start(&plane.kubeconfig(), 2)?;
+        let mut only = replica_behind(&proxy, plane, "only", &SHORT).await?;
+        let gangs = load();
+        let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
+        cluster.create_gang(&gangs[0]).await?;
+        struck(&hold, 20).await?;
+        only.server.pause()?;
+        for gang in &gangs[1..] {
+            cluster.create_gang(gang).await?;
+        }
+        hold.lift();
+        // Longer than it may write without renewing.
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        only.server.resume()?;
+        // It goes on, or it ends and is started again, as a Deployment would.
+        let deadline = Instant::now() + PATIENCE;
+        while bound(&cluster.pods("default").await?) < size(&gangs) {
+            assert!(Instant::now() < deadline, "some pods are not bound: {}", only.server.log_end());
+            if !only.server.is_running() {
+                only.server.start()?;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        all_is_well(&cluster, &witness, &gangs).await?;
+        assert_eq!(only.server.stop().await?, 0, "SIGTERM is a clean end");
+        only.replay()
+    })
+}
+
+#[test]
+fn a_leader_that_is_told_to_stop_finishes_its_binds_and_hands_over_at_once() -> Result<()> {
+    with_nodes(async |plane, cluster| {
+        let witness = Witness::start(&cluster).await?;
+        let proxy = Proxy::start(&plane.kubeconfig(), 3)?;
+        // If the lease were not released, the other would wait for longer than this test does.
+        let long = ["--leader-elect-lease-duration=1000s", "--leader-elect-renew-deadline=60s"];
+        let mut first = replica_behind(&proxy, plane, "first", &long).await?;
+        let mut second = Scheduler::start(plane, "second", &long).await?;
+        let gangs = load();
+        let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
+        cluster.create_gang(&gangs[0]).await?;
+        struck(&hold, 20).await?;
+        first.server.signal(Signal::TERM)?;
+        wait(PATIENCE, async || {
+            let log = log_of(plane, "first").map_err(|error| error.to_string())?;
+            if log.contains("stopping") { Ok(()) } else { Err(log) }
+        })
+        .await?;
+        hold.lift();
+        assert_eq!(first.server.ended(PATIENCE).await?, 0, "SIGTERM is a clean end");
+        assert!(log_of(plane, "first")?.contains("the lease is released"));
+        let release = version(&cluster, LEASE).await?;
+        let story = witness.tells().await?;
+        assert_eq!(story.bound_before("gang-0", release), 120, "what was decided is done");
+        for gang in &gangs[1..] {
+            cluster.create_gang(gang).await?;
+        }
+        wait_for_holder(&cluster, "second").await?;
+        all_is_well(&cluster, &witness, &gangs).await?;
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        first.replay()?;
+        second.replay()
+    })
+}
+
+/// The version of an object now.
+async fn version(cluster: &Cluster, path: &str) -> Result<u64> {
+    let object: Value = cluster.get(path).await?;
+    Ok(object["metadata"]["resourceVersion"].as_str().unwrap_or_default().parse()?)
+}
+
+#[test]
+fn a_leader_that_cannot_reach_the_api_server_stops_by_itself() -> Result<()> {
+    with_nodes(async |plane, cluster| {
+        let witness = Witness::start(&cluster).await?;
+        let proxy = Proxy::start(&plane.kubeconfig(), 4)?;
+        let mut first = replica_behind(&proxy, plane, "first", &SHORT).await?;
+        let mut second = replica(plane, "second").await?;
+        let gangs = load();
+        cluster.create_gang(&gangs[0]).await?;
+        cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) >= 20).await?;
+        let silence = proxy.rule(Fault::Hang { forwarded: false }, 100, Ask::is_any);
+        let begin = Instant::now();
+        for gang in &gangs[1..] {
+            cluster.create_gang(gang).await?;
+        }
+        assert_ne!(first.server.ended(PATIENCE).await?, 0, "it has lost the lease");
+        assert!(silence.count() > 0);
+        // The deadline, a retry, and as much again for a busy machine.
+        assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+        assert!(log_of(plane, "first")?.contains("the lease was lost"));
+        wait_for_holder(&cluster, "second").await?;
+        all_is_well(&cluster, &witness, &gangs).await?;
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        first.replay()?;
+        second.replay()
+    })
+}
+
+#[test]
+fn a_replica_whose_questions_got_lost_still_takes_over() -> Result<()> {
+    with_nodes(async |plane, cluster| {
+        let proxy = Proxy::start(&plane.kubeconfig(), 5)?;
+        let mut first = replica(plane, "first").await?;
+        let mut second = replica_behind(&proxy, plane, "second", &SHORT).await?;
+        // The network swallows what it asks of the lease for a while, without a word.
+        let silence = proxy.rule(Fault::Hang { forwarded: false }, 100, Ask::is_lease);
+        struck(&silence, 1).await?;
+        silence.lift();
+        first.server.kill().await?;
+        wait_for_holder(&cluster, "second").await?;
+        let gang = Gang::new("ring", 8).gpus(8);
+        cluster.create_gang(&gang).await?;
+        cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == 8).await?;
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        first.replay()?;
+        second.replay()
+    })
+}
