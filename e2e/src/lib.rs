@@ -4,6 +4,7 @@
 pub mod bed;
 pub mod bench;
 pub mod binaries;
+pub mod checks;
 pub mod cluster;
 pub mod controlplane;
 pub mod guard;

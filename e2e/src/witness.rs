@@ -102,6 +102,11 @@ impl Witness {
         Ok(())
     }
 
+    /// How many pods it has seen bound so far, those that went since included.
+    pub fn bound(&self) -> usize {
+        lock(&self.story).pods.values().filter(|life| life.bound.is_some()).count()
+    }
+
     /// What has happened up to now, once all of it was seen.
     pub async fn tells(&self) -> Result<Story> {
         let mut now = HashMap::new();

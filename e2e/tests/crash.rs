@@ -1,6 +1,6 @@
 //! SIGKILL at any moment: what a new life finds is finished, and nothing is done by halves.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::Request;
 use muster_api::core::Pod;
@@ -10,7 +10,7 @@ use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
 use muster_e2e::{Result, bed};
-use serde_json::json;
+use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(180);
 const SEEDS: u64 = 20;
@@ -44,35 +44,61 @@ async fn clear(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// One gang that fits and one that doesn't, and a scheduler that is killed up to three times on the way.
+/// Waits until so many pods are bound, as closely as a watch can tell.
+async fn progress(witness: &Witness, count: usize, life: &mut Scheduler) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while witness.bound() < count {
+        life.server.check()?;
+        assert!(Instant::now() < deadline, "{} of {count} pods are bound", witness.bound());
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(())
+}
+
+/// Two gangs of which one fits, and a scheduler that is killed up to three times on the way.
 async fn history(plane: &ControlPlane, cluster: &Cluster, seed: u64) -> Result<()> {
     let mut dice = Dice(seed);
     let witness = Witness::start(cluster).await?;
     let name = format!("muster-{seed}");
-    cluster.create_gang(&Gang::new("fits", GANG).gpus(1)).await?;
-    cluster.create_gang(&Gang::new("waits", GANG).gpus(1)).await?;
+    // Rivals of one queue in some histories, of two in others.
+    let rival = if dice.below(2) == 0 { "default" } else { "other" };
+    cluster.create_gang(&Gang::new("one", GANG).gpus(1)).await?;
+    cluster.create_gang(&Gang::new("two", GANG).gpus(1).queue(rival)).await?;
     for _ in 0..1 + dice.below(3) {
         let mut life = Scheduler::spawn(plane, &name, &[])?;
-        let moment = dice.below(GANG as u64) as usize;
-        let more = Duration::from_millis(dice.below(30));
-        wait(PATIENCE, async || {
-            let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
-            if bound(&pods, "") >= moment { Ok(()) } else { Err(format!("{} bound", bound(&pods, ""))) }
-        })
-        .await?;
-        tokio::time::sleep(more).await;
+        // As it starts, on the way, or when all is bound and nothing said of it.
+        let left = (GANG - witness.bound()) as u64;
+        let moment = witness.bound() + dice.below(left + 1) as usize;
+        progress(&witness, moment, &mut life).await?;
+        tokio::time::sleep(Duration::from_millis(dice.below(30))).await;
         life.server.kill().await?;
     }
     let mut last = Scheduler::start(plane, &name, &[]).await?;
-    let whole = |pods: &[Pod]| bound(pods, "") >= GANG;
-    let end = cluster.wait_for_pods("default", PATIENCE, whole).await?;
-    // Which of the two goes first is decided by their age and name; the other has nothing.
-    let counts = [bound(&end, "fits"), bound(&end, "waits")];
+    cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods, "") >= GANG).await?;
+    for gang in ["one", "two"] {
+        said(cluster, gang).await?;
+    }
+    // Which of the two was first is the scheduler's choice; the other has nothing.
+    let end = cluster.pods("default").await?;
+    let counts = [bound(&end, "one"), bound(&end, "two")];
     assert!(counts == [GANG, 0] || counts == [0, GANG], "seed {seed}: {counts:?}");
-    assert_eq!(witness.tells().await?.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
+    let story = witness.tells().await?;
+    assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
+    assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
     assert_eq!(last.server.stop().await?, 0, "seed {seed}");
     last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
     clear(cluster).await
+}
+
+/// Waits until a PodGroup says what came of its gang.
+async fn said(cluster: &Cluster, gang: &str) -> Result<()> {
+    let path = format!("{}/{gang}", podgroups("default"));
+    wait(PATIENCE, async || {
+        let group: Value = cluster.get(&path).await.map_err(|error| error.to_string())?;
+        let word = group["status"]["conditions"][0]["type"].as_str().unwrap_or_default();
+        if ["Scheduled", "Unschedulable"].contains(&word) { Ok(()) } else { Err(group.to_string()) }
+    })
+    .await
 }
 
 #[test]
@@ -80,6 +106,7 @@ fn a_scheduler_that_is_killed_at_any_moment_loses_and_splits_nothing() -> Result
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;
+        cluster.create_queue("other", json!({})).await?;
         // Room for one of the two gangs, and more than half of the other.
         cluster.create_nodes(&Nodes::new(100).gpus(GPUS as usize)).await?;
         for seed in 1..=SEEDS {

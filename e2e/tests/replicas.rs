@@ -1,13 +1,12 @@
 //! Several replicas, of which one decides: whoever is frozen, cut off or told to stop, nothing is done twice or by halves.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use http::Method;
-use muster_api::core::Pod;
+use muster_e2e::checks::{PATIENCE, bound, log_of, struck};
 use muster_e2e::cluster::{Cluster, Definitions, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
-use muster_e2e::proxy::{Ask, Fault, Proxy, Rule};
+use muster_e2e::proxy::{Ask, Fault, Proxy};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
@@ -15,7 +14,6 @@ use muster_e2e::{Result, bed};
 use rustix::process::Signal;
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(180);
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/muster";
 /// Short, so that tests are; long enough for a busy machine to renew in time.
 const SHORT: [&str; 3] = [
@@ -38,10 +36,6 @@ async fn replica(plane: &ControlPlane, name: &str) -> Result<Scheduler> {
     Scheduler::start(plane, name, &SHORT).await
 }
 
-fn bound(pods: &[Pod]) -> usize {
-    pods.iter().filter(|pod| pod.spec.node_name.is_some()).count()
-}
-
 async fn holder(cluster: &Cluster) -> Result<String> {
     let lease: Value = cluster.get(LEASE).await?;
     Ok(lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned())
@@ -53,10 +47,6 @@ async fn wait_for_holder(cluster: &Cluster, name: &str) -> Result<()> {
         if holder == name { Ok(()) } else { Err(format!("{holder:?} holds the lease, not {name}")) }
     })
     .await
-}
-
-fn log_of(plane: &ControlPlane, name: &str) -> Result<String> {
-    Ok(fs::read_to_string(plane.folder().join(format!("{name}.log")))?)
 }
 
 /// Gangs that fill all nodes but one.
@@ -79,17 +69,14 @@ async fn all_is_well(cluster: &Cluster, witness: &Witness, gangs: &[Gang]) -> Re
 }
 
 /// A replica whose way to the API server leads through a proxy.
-async fn replica_behind(proxy: &Proxy, plane: &ControlPlane, name: &str, flags: &[&str]) -> Result<Scheduler> {
+async fn replica_behind(
+    proxy: &Proxy,
+    plane: &ControlPlane,
+    name: &str,
+    flags: &[&str],
+) -> Result<Scheduler> {
     let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
     Scheduler::start(plane, name, &[&[&*way], flags].concat()).await
-}
-
-/// Waits until so many requests were hit.
-async fn struck(rule: &Rule, count: usize) -> Result<()> {
-    wait(PATIENCE, async || {
-        if rule.count() >= count { Ok(()) } else { Err(format!("{} of {count} requests", rule.count())) }
-    })
-    .await
 }
 
 #[test]

@@ -3,21 +3,25 @@
 use std::time::Duration;
 
 use muster_api::core::Pod;
+use muster_e2e::checks::{group, is_scheduled};
 use muster_e2e::cluster::{Definitions, QUEUES, podgroups, wait};
 use muster_e2e::controlplane::Options;
+use muster_e2e::proxy::{Fault, Proxy};
 use muster_e2e::scheduler::Scheduler;
+use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
 use muster_e2e::{Result, bed};
 use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(300);
 const PODS: usize = 5_000;
+const LARGEST: usize = 200;
 
 /// Sizes from 1 to 200 that add up to all pods.
 fn sizes() -> Vec<usize> {
     let mut left = PODS;
     let mut sizes = Vec::new();
-    for size in [1, 2, 4, 8, 25, 60, 200].into_iter().cycle() {
+    for size in [1, 2, 4, 8, 25, 60, LARGEST].into_iter().cycle() {
         if left == 0 {
             return sizes;
         }
@@ -43,10 +47,12 @@ fn five_thousand_pods_run_on_a_thousand_nodes() -> Result<()> {
 
         // What PodGroups and the queue say comes to agree with what is.
         wait(PATIENCE, async || {
-            let groups: Value = cluster.get(&podgroups("default")).await.map_err(|error| error.to_string())?;
+            let groups: Value =
+                cluster.get(&podgroups("default")).await.map_err(|error| error.to_string())?;
             let groups = groups["items"].as_array().cloned().unwrap_or_default();
             let behind = |group: &&Value| {
-                group["status"]["phase"] != "Running" || group["status"]["running"] != group["spec"]["minMember"]
+                group["status"]["phase"] != "Running"
+                    || group["status"]["running"] != group["spec"]["minMember"]
             };
             match groups.iter().find(behind) {
                 None if groups.len() == sizes.len() => Ok(()),
@@ -62,7 +68,21 @@ fn five_thousand_pods_run_on_a_thousand_nodes() -> Result<()> {
             if right { Ok(()) } else { Err(status.to_string()) }
         })
         .await?;
+
+        // A replica that starts late reads all of it, although its place in the list is lost now and then.
+        let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
+        let lost =
+            proxy.rule(Fault::Refuse(410), 25, |ask| ask.is_list("pods") && ask.query.contains("continue="));
+        let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
+        let mut late = Scheduler::start(plane, "late", &[&way]).await?;
+        assert!(lost.count() > 0);
         assert_eq!(scheduler.server.stop().await?, 0);
-        scheduler.replay()
+        cluster.create_gang(&Gang::new("last", LARGEST).gpus(8)).await?;
+        group(&cluster, "last", is_scheduled).await?;
+        let story = Witness::start(&cluster).await?.tells().await?;
+        assert_eq!(story.crowded(8), Vec::<String>::new());
+        assert_eq!(late.server.stop().await?, 0);
+        scheduler.replay()?;
+        late.replay()
     })
 }

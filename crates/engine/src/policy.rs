@@ -216,8 +216,15 @@ impl Policy {
         })
     }
 
-    /// Which queue is served first, given the gang that is next in each.
+    /// Which queue is served first, given the gang that is next in each. What is bound by halves is finished first,
+    /// whosever it is: until then it only wastes room.
     pub fn queue_order(&self, cluster: &Cluster, a: (QueueId, GangId), b: (QueueId, GangId)) -> Ordering {
+        let whole = self.gangs_are_whole();
+        let is_broken = |gang: GangId| cluster.gangs[gang].is_broken(whole);
+        let halves = is_broken(b.1).cmp(&is_broken(a.1));
+        if halves.is_ne() {
+            return halves;
+        }
         let queues = self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, a.0, b.0));
         let turns = self.asked(Question::QueueOrder).map(|plugin| plugin.turn_order(cluster, a.1, b.1));
         first_difference(queues.chain(turns)).then_with(|| {

@@ -9,7 +9,7 @@
 mod lines;
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
@@ -89,6 +89,8 @@ struct Stage {
     engine: Engine,
     now: Time,
     pods: BTreeMap<String, Pod>,
+    /// Pods whose next bind the API server refuses.
+    refused: BTreeSet<String>,
     /// Lines so far: they order creation and tell incarnations apart.
     serial: u64,
     dated: bool,
@@ -103,6 +105,7 @@ impl Stage {
             engine: Engine::new(config, vec!["volcano".into()]),
             now: START,
             pods: BTreeMap::new(),
+            refused: BTreeSet::new(),
             serial: 0,
             dated: false,
             told: String::new(),
@@ -124,6 +127,7 @@ impl Stage {
                 let now = self.now;
                 self.change(first(), |pod| pod.metadata.deletion_timestamp = Some(now));
             }
+            "refuse" => self.refused.extend(line.names.iter().map(|name| key(name))),
             "ungate" => self.change(first(), |pod| pod.spec.scheduling_gates.clear()),
             "ungroup" => self.engine.apply(Event::PodGroupGone { key: key(first()), uid: String::new() }),
             _ => self.add(line),
@@ -169,6 +173,11 @@ impl Stage {
         self.say_who_waits();
         for (pod, node) in binds {
             let now = self.now;
+            if self.refused.remove(&pod) {
+                let (uid, cause) = (self.pods[&pod].metadata.uid.clone(), "refused".to_owned());
+                self.engine.apply(Event::BindFailed { key: pod, uid, cause, at: now });
+                continue;
+            }
             let pod = pod.strip_prefix("default/").unwrap_or(&pod).to_owned();
             self.change(&pod, |pod| {
                 pod.spec.node_name = Some(node);

@@ -162,7 +162,11 @@ impl Decider {
             News::Ask { gang, answer } => {
                 let _ = answer.send((self.explain)(&self.engine, self.now, &gang));
             }
-            News::Stop => return Heard::Stop,
+            News::Stop => {
+                // Behind the last decision, so that no gang is cut in two.
+                let _ = self.writes.send(Write::Finish);
+                return Heard::Stop;
+            }
         }
         Heard::Go
     }

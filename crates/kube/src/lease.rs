@@ -100,19 +100,21 @@ impl Elector {
         let mut waiting_for = None;
         loop {
             let begin = Instant::now();
-            match self.try_hold().await {
-                Ok(None) => {
-                    leadership.set(begin + self.options.renew_deadline);
+            let deadline = self.options.renew_deadline;
+            match tokio::time::timeout(deadline, self.try_hold()).await {
+                Ok(Ok(None)) => {
+                    leadership.set(begin + deadline);
                     info!(identity = self.options.identity, "leading");
                     return;
                 }
-                Ok(Some(holder)) => {
+                Ok(Ok(Some(holder))) => {
                     if waiting_for.as_ref() != Some(&holder) {
                         info!(%holder, "another replica leads, waiting");
                         waiting_for = Some(holder);
                     }
                 }
-                Err(cause) => warn!(%cause, "the lease can't be read or taken, trying again"),
+                Ok(Err(cause)) => warn!(%cause, "the lease can't be read or taken, trying again"),
+                Err(_) => warn!("no answer about the lease in time, trying again"),
             }
             tokio::time::sleep(self.options.retry_period).await;
         }
@@ -128,7 +130,9 @@ impl Elector {
             let begin = Instant::now();
             let deadline = self.options.renew_deadline;
             match tokio::time::timeout(deadline, self.try_hold()).await {
-                Ok(Ok(None)) => leadership.set(begin + deadline),
+                Ok(Ok(None)) if leadership.holds() => leadership.set(begin + deadline),
+                // In between writes were given up of which the engine thinks that they are under way.
+                Ok(Ok(None)) => warn!("the lease was renewed too late"),
                 Ok(Ok(Some(holder))) => {
                     leadership.end();
                     warn!(%holder, "the lease is another's now");
@@ -150,16 +154,21 @@ impl Elector {
         if !self.options.elect || !held {
             return;
         }
-        let Ok(Some(lease)) = self.read().await else { return };
+        match tokio::time::timeout(self.options.renew_deadline, self.give_back()).await {
+            Ok(Ok(())) => info!("the lease is released"),
+            Ok(Err(cause)) => warn!(%cause, "the lease could not be released; it runs out by itself"),
+            Err(_) => warn!("no answer about the lease in time; it runs out by itself"),
+        }
+    }
+
+    async fn give_back(&self) -> Result<(), kube::Error> {
+        let Some(lease) = self.read().await? else { return Ok(()) };
         if lease.spec.holder_identity.as_deref() != Some(&self.options.identity) {
-            return;
+            return Ok(());
         }
         let spec =
             json!({ "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(wall_clock()) });
-        match self.write(&lease, spec).await {
-            Ok(_) => info!("the lease is released"),
-            Err(cause) => warn!(%cause, "the lease could not be released; it runs out by itself"),
-        }
+        self.write(&lease, spec).await
     }
 
     /// Takes or renews the lease, or says who holds it.

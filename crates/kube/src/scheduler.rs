@@ -158,7 +158,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     info!(signal, "stopping: no more decisions, finishing writes");
     stopping.store(true, Ordering::Relaxed);
     metrics.leading.set(0);
-    finish(&news, &writes, writer, &mut elector, &leadership).await;
+    finish(&news, writer, &mut elector, &leadership).await;
     let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     info!("stopped");
     Ok(())
@@ -174,13 +174,11 @@ fn leadership_over(outcome: &Result<&'static str, RunError>, leadership: &Leader
 /// The engine stops, what it has decided is written, and the lease is given back.
 async fn finish(
     news: &Sender<News>,
-    writes: &UnboundedSender<Write>,
     writer: Option<JoinHandle<()>>,
     elector: &mut Elector,
     leadership: &Arc<Leadership>,
 ) {
     let _ = news.send(News::Stop).await;
-    let _ = writes.send(Write::Finish);
     if let Some(writer) = writer {
         // The lease must be ours while we write.
         let last = tokio::time::timeout(LAST_WRITES, async {

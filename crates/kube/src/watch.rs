@@ -21,6 +21,9 @@ use crate::page::{Page, decode};
 /// The server ends a watch after this long, so that a connection that died without a word is noticed.
 const WATCH_SECONDS: u32 = 240;
 const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
+/// How long the beginning of a watch, or a page of a list, is waited for: a connection can also die before the answer. An
+/// API server gives up on a page after a minute itself.
+const ANSWER: Duration = Duration::from_secs(60);
 /// Objects per page of a list. Streamed lists (`sendInitialEvents`) would need no pages, but took an API server twice as
 /// long when measured.
 const PAGE: u32 = 1_000;
@@ -137,7 +140,7 @@ impl<T: Watched> Watch<T> {
         let from = version.insert(from);
         let params = WatchParams { timeout: Some(WATCH_SECONDS), ..WatchParams::default() };
         let request = Request::new(T::PATH).watch(&params, from)?;
-        let stream = self.client.request_events::<T>(request).await?;
+        let stream = in_time(self.client.request_events::<T>(request)).await?;
         *pause = PAUSE;
         let mut stream = std::pin::pin!(stream);
         loop {
@@ -219,11 +222,18 @@ impl<T: Watched> Watch<T> {
     }
 }
 
+async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, Stop> {
+    match tokio::time::timeout(ANSWER, answer).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(Stop::Failed("no answer in time".to_owned())),
+    }
+}
+
 /// A page, and notes on what can't be read of it.
 async fn read<T: Watched>(client: Client, token: String) -> Result<(Page<T>, Vec<String>), Stop> {
     let mut params = ListParams::default().limit(PAGE);
     params.continue_token = Some(token).filter(|token| !token.is_empty());
-    let text = client.request_text(Request::new(T::PATH).list(&params)?).await?;
+    let text = in_time(client.request_text(Request::new(T::PATH).list(&params)?)).await?;
     let mut notes = Vec::new();
     let page = decode(&text, &mut notes).map_err(|error| Stop::Failed(error.to_string()))?;
     Ok((page, notes))

@@ -82,10 +82,9 @@ pub async fn carry_out(wire: Arc<Wire>, mut writes: UnboundedReceiver<Write>, ne
                 }
             }
             Some(event) = desk.binding.next() => {
-                if let Some(event) = event
-                    && news.send(News::Event(event)).await.is_err()
-                {
-                    return;
+                if let Some(event) = event {
+                    // When the engine has stopped nobody listens; what it decided is written all the same.
+                    let _ = news.send(News::Event(event)).await;
                 }
             }
             Some((target, again)) = desk.patching.next() => desk.patched(target, again),

@@ -14,8 +14,8 @@ pub static ENTRY: Entry = Entry {
     summary: "all or nothing: a gang starts with its whole minimum, and each role's",
     arguments: &[],
     differs: "Pods with scheduling gates never count for the minimum. As there, roles' minimums hold only while minMember \
-              is at least their sum; `muster check` notes where it is not. Of gangs that run, those with just their \
-              minimum grow first.",
+              is at least their sum; `muster check` notes where it is not. A gang of which less than its minimum is \
+              bound is finished before another starts. Of gangs that run, those with just their minimum grow first.",
     answers: &[Question::GangOrder, Question::Ready],
     build: |_, _| Box::new(Gang),
 };
@@ -24,11 +24,12 @@ struct Gang;
 
 impl Plugin for Gang {
     /// Gangs that don't run yet go before those that only grow, and those that have just their minimum before those
-    /// that have more.
+    /// that have more. First of all are those of which too few pods hold places, for example because the scheduler was
+    /// killed between two binds: `drf` alone would prefer one that has nothing, and leave both by halves.
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         let growth = |gang: GangId| {
             let gang = &cluster.gangs[gang];
-            (gang.ready(true), gang.counts.ready() > gang.minimum)
+            (gang.ready(true), !gang.is_broken(true), gang.counts.ready() > gang.minimum)
         };
         growth(a).cmp(&growth(b))
     }

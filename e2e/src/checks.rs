@@ -1,0 +1,67 @@
+//! What tests ask again and again: of pods, PodGroups, logs and the rules of a proxy.
+
+use std::time::Duration;
+
+use muster_api::core::Pod;
+use serde_json::Value;
+
+use crate::Result;
+use crate::cluster::{Cluster, podgroups, pods, wait};
+use crate::controlplane::ControlPlane;
+use crate::proxy::Rule;
+use crate::workload::Gang;
+
+/// Nothing takes so long on any machine; tests that succeed don't wait for it.
+pub const PATIENCE: Duration = Duration::from_secs(180);
+
+pub fn bound(pods: &[Pod]) -> usize {
+    pods.iter().filter(|pod| pod.spec.node_name.is_some()).count()
+}
+
+/// All of so many pods are bound.
+pub fn all_bound(count: usize) -> impl Fn(&[Pod]) -> bool {
+    move |pods| pods.len() == count && bound(pods) == count
+}
+
+/// Waits for something in the status of a PodGroup.
+pub async fn group(cluster: &Cluster, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    let path = format!("{}/{name}", podgroups("default"));
+    wait(PATIENCE, async || {
+        let group: Value = cluster.get(&path).await.map_err(|error| error.to_string())?;
+        if wanted(&group["status"]) { Ok(group) } else { Err(format!("{name}: {}", group["status"])) }
+    })
+    .await
+}
+
+pub fn is_unschedulable(status: &Value) -> bool {
+    status["conditions"][0]["type"] == "Unschedulable"
+}
+
+pub fn is_scheduled(status: &Value) -> bool {
+    status["conditions"][0]["type"] == "Scheduled" && status["phase"] == "Running"
+}
+
+/// Removes a gang's pods at once, as a kubelet would after a while, and its PodGroup.
+pub async fn remove(cluster: &Cluster, gang: &Gang) -> Result<()> {
+    for index in 0..gang.pods {
+        remove_pod(cluster, &format!("{}-{index}", gang.name)).await?;
+    }
+    Ok(cluster.delete(&format!("{}/{}", podgroups("default"), gang.group)).await?)
+}
+
+pub async fn remove_pod(cluster: &Cluster, name: &str) -> Result<()> {
+    Ok(cluster.delete(&format!("{}/{name}?gracePeriodSeconds=0", pods("default"))).await?)
+}
+
+/// Waits until so many requests were hit.
+pub async fn struck(rule: &Rule, count: usize) -> Result<()> {
+    wait(PATIENCE, async || {
+        if rule.count() >= count { Ok(()) } else { Err(format!("{} of {count} requests", rule.count())) }
+    })
+    .await
+}
+
+/// What a server has logged so far.
+pub fn log_of(plane: &ControlPlane, name: &str) -> Result<String> {
+    Ok(std::fs::read_to_string(plane.folder().join(format!("{name}.log")))?)
+}
