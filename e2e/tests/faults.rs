@@ -99,8 +99,12 @@ fn a_gang_whose_binds_are_refused_backs_off_says_so_and_keeps_nothing() -> Resul
         cluster.create_gang(&unlucky).await?;
         group(&cluster, "unlucky", |status| status["conditions"][0]["reason"] == "BackingOff").await?;
         struck(&refusal, 3 * unlucky.pods).await?;
-        let facts = scheduler.explain("default", "unlucky").await?.to_string();
-        assert!(facts.contains("a bind failed"), "{facts}");
+        wait(PATIENCE, async || {
+            let facts = scheduler.explain("default", "unlucky").await.map_err(|error| error.to_string())?;
+            let said = facts.to_string().contains("a bind failed");
+            if said { Ok(()) } else { Err(facts.to_string()) }
+        })
+        .await?;
         // Meanwhile others use the room, and it waits for theirs when its time has come.
         let other = Gang::new("other", 2).gpus(4);
         cluster.create_gang(&other).await?;

@@ -44,6 +44,8 @@ const CONFIG_POLL: Duration = Duration::from_secs(1);
 /// How long writes may take after we were told to stop.
 const LAST_WRITES: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_secs(2);
+/// How long an answer is waited for before the first write.
+const ANSWER: Duration = Duration::from_secs(10);
 
 pub struct Options {
     pub address: Address,
@@ -141,7 +143,10 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     let mut writer: Option<JoinHandle<()>> = None;
     let lead = async {
         elector.acquire(&leadership).await;
-        prepare(&wire).await;
+        tokio::select! {
+            () = prepare(&wire) => {}
+            () = elector.renew(&leadership) => return,
+        }
         writer = Some(tokio::spawn(carry_out(wire.clone(), asked, news.clone())));
         if news.send(News::Lead).await.is_ok() {
             elector.renew(&leadership).await;
@@ -207,15 +212,23 @@ fn start_watches(client: &Client, news: &Sender<News>, metrics: &Arc<Metrics>, d
 
 /// What must be so before the first write: we know how to write, and the queues that everyone counts on are there.
 async fn prepare(wire: &Wire) {
-    while let Err(cause) = wire.podgroup_status.look(&wire.client).await {
-        warn!(%cause, "the API server does not say how a PodGroup's status is written, asking again");
-        tokio::time::sleep(PAUSE).await;
-    }
+    let trouble = "the API server does not say how a PodGroup's status is written";
+    insist(trouble, async || wire.podgroup_status.look(&wire.client).await.map(drop)).await;
     for (name, reclaimable) in [(ROOT_QUEUE, false), (DEFAULT_QUEUE, true)] {
-        while let Err(cause) = create_queue(&wire.client, name, reclaimable).await {
-            warn!(queue = name, %cause, "the queue could not be created, trying again");
-            tokio::time::sleep(PAUSE).await;
+        let trouble = format!("the queue {name} could not be created");
+        insist(&trouble, async || create_queue(&wire.client, name, reclaimable).await).await;
+    }
+}
+
+/// Asks until it is done. A question that is lost without a word is asked again.
+async fn insist(trouble: &str, ask: impl AsyncFn() -> Result<(), kube::Error>) {
+    loop {
+        match tokio::time::timeout(ANSWER, ask()).await {
+            Ok(Ok(())) => return,
+            Ok(Err(cause)) => warn!(%cause, "{trouble}, trying again"),
+            Err(_) => warn!("{trouble}: no answer in time, trying again"),
         }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
