@@ -49,13 +49,18 @@ pub struct Cluster {
 impl Cluster {
     pub async fn connect(kubeconfig: &Path) -> Result<Cluster> {
         let config = Kubeconfig::read_from(kubeconfig)?;
-        let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
-        Ok(Cluster { client: kube::Client::try_from(config)? })
+        Cluster::new(kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?)
     }
 
     /// A server without authentication.
     pub fn plain(url: &str) -> Result<Cluster> {
-        Ok(Cluster { client: kube::Client::try_from(kube::Config::new(url.parse()?))? })
+        Cluster::new(kube::Config::new(url.parse()?))
+    }
+
+    fn new(mut config: kube::Config) -> Result<Cluster> {
+        // Whoever waits for a server asks again by himself; kube would take minutes to say that it is busy.
+        config.default_retry = false;
+        Ok(Cluster { client: kube::Client::try_from(config)? })
     }
 
     pub fn client(&self) -> kube::Client {

@@ -3,6 +3,7 @@
 pub mod allocate;
 pub mod backfill;
 pub mod enqueue;
+pub mod stalegangeviction;
 
 use muster_api::Time;
 
@@ -23,11 +24,11 @@ pub struct Action {
     pub run: fn(&mut Session),
 }
 
-pub static ACTIONS: &[&Action] = &[&allocate::ACTION, &backfill::ACTION, &enqueue::ACTION];
+pub static ACTIONS: &[&Action] = &[&allocate::ACTION, &backfill::ACTION, &enqueue::ACTION, &stalegangeviction::ACTION];
 
 /// Actions of Volcano and of Muster's design that aren't built (yet): naming one is a warning, not an error.
 pub static NOT_BUILT: &[&str] =
-    &["consolidate", "gangpreempt", "gangreclaim", "preempt", "reclaim", "shuffle", "stalegangeviction"];
+    &["consolidate", "gangpreempt", "gangreclaim", "preempt", "reclaim", "shuffle"];
 
 /// What an action works with.
 pub struct Session<'e> {

@@ -79,11 +79,13 @@ pub struct Settings {
     pub traverse_head_wait_ms: i64,
     /// An admitted gang that could not start gives its admission back after this time; 0 is never.
     pub admission_timeout_ms: i64,
+    /// A gang may hold places for less than its minimum this long, if `stalegangeviction` is among the actions.
+    pub stale_after_ms: i64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { traverse_head_wait_ms: 600_000, admission_timeout_ms: 300_000 }
+        Settings { traverse_head_wait_ms: 600_000, admission_timeout_ms: 300_000, stale_after_ms: 60_000 }
     }
 }
 

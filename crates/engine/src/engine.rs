@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 
 use muster_api::{PodGroupPhase, Time};
 
-use crate::actions::Session;
+use crate::actions::{Session, enqueue, stalegangeviction};
 use crate::config::Config;
 use crate::event::Event;
 use crate::explain;
@@ -86,7 +86,7 @@ impl Engine {
 
     /// Without the action `enqueue` every gang is in the line.
     fn open_line(&mut self) {
-        if self.config.actions.iter().any(|action| action.name == "enqueue") {
+        if self.acts(enqueue::ACTION.name) {
             return;
         }
         let gangs = &self.cluster.gangs;
@@ -106,6 +106,14 @@ impl Engine {
                 plan.wake_at(time);
             }
         }
+        if self.acts(stalegangeviction::ACTION.name) {
+            let due = stalegangeviction::due(&self.cluster, &self.config.policy, &self.config.settings);
+            due.filter(|&time| time > now).for_each(|time| plan.wake_at(time));
+        }
+    }
+
+    fn acts(&self, action: &str) -> bool {
+        self.config.actions.iter().any(|listed| listed.name == action)
     }
 
     pub fn cluster(&self) -> &Cluster {

@@ -46,6 +46,13 @@ pub enum Event {
         uid: String,
         node: String,
     },
+    /// The cluster refused an eviction of ours, for now.
+    EvictionRefused {
+        key: String,
+        uid: String,
+        cause: String,
+        at: Time,
+    },
     /// The cluster refused a bind of ours, or we know that it never arrived.
     BindFailed {
         key: String,

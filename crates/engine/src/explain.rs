@@ -3,6 +3,7 @@
 use muster_api::QueueState;
 
 use crate::model::queues::BrokenLine;
+use crate::plan::Cause;
 use crate::reason::{Histogram, Lack, Limit, Reason, Shown, Stage, Why};
 use crate::resources::Dimensions;
 
@@ -39,6 +40,13 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::Promised { .. } => "WaitingForRoom",
         Reason::NoNodes { .. } => "NotEnoughResources",
     }
+}
+
+/// Why a pod has to leave, in a sentence.
+pub fn cause(cause: &Cause) -> String {
+    let Cause::Stale { lacks, minimum, for_ms } = cause;
+    let span = duration(*for_ms);
+    format!("for {span} its gang has lacked {lacks} of the {minimum} pods that it needs")
 }
 
 /// The reason in a sentence.

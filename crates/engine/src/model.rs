@@ -13,6 +13,7 @@ pub mod terms;
 
 use std::sync::Arc;
 
+use muster_api::Time;
 use muster_api::core::NodeSelector;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,8 @@ pub struct Cluster {
     pub events: u64,
     /// Goes up when room may have appeared somewhere. What did not fit before fits no better until then.
     pub freed: u64,
+    /// Pods whose eviction the cluster refused, and until when they are not asked again.
+    pub spared: FxHashMap<PodId, Time>,
     /// Pods that an earlier run promised a place, not looked at yet.
     pub(crate) promises: Vec<PodId>,
     /// How many pods hold a promise.

@@ -12,6 +12,8 @@ pub struct Plan {
     pub binds: Vec<Bind>,
     /// Places that were promised in this cycle, with or without an eviction.
     pub nominations: Vec<Bind>,
+    /// Pods that are asked to leave, in the order of the decisions.
+    pub evictions: Vec<Eviction>,
     /// Gangs whose phase or condition changed.
     pub updates: Vec<GangId>,
     /// Call again then, even if nothing happens.
@@ -22,6 +24,24 @@ pub struct Plan {
 pub struct Bind {
     pub pod: PodId,
     pub node: NodeId,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Eviction {
+    pub pod: PodId,
+    pub node: NodeId,
+    /// The name of the action that decided it.
+    pub action: &'static str,
+    /// The gang that gets the room, if the pod leaves for another's sake.
+    pub claimant: Option<GangId>,
+    pub cause: Cause,
+}
+
+/// Why a pod has to leave. Text is made in `explain.rs`.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Its gang has lacked pods to its minimum for too long.
+    Stale { lacks: u32, minimum: u32, for_ms: i64 },
 }
 
 impl Plan {
@@ -41,6 +61,7 @@ impl Plan {
 
     /// Decides nothing.
     pub fn is_empty(&self) -> bool {
-        self.binds.is_empty() && self.nominations.is_empty() && self.updates.is_empty()
+        let Plan { binds, nominations, evictions, updates, wake: _ } = self;
+        binds.is_empty() && nominations.is_empty() && evictions.is_empty() && updates.is_empty()
     }
 }

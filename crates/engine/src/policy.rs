@@ -298,7 +298,10 @@ impl Policy {
 
     /// The rule that protects a pod from eviction, if any.
     pub fn protects(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
-        self.asked(Question::Protects).find_map(|plugin| plugin.protects(cluster, pod))
+        let own = cluster.pods.fact[pod].protected;
+        let of_gang = || cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].protected);
+        let marked = || (own || of_gang()).then_some("volcano.sh/preemptable: false");
+        self.asked(Question::Protects).find_map(|plugin| plugin.protects(cluster, pod)).or_else(marked)
     }
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {

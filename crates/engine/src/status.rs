@@ -24,7 +24,11 @@ pub fn update(cluster: &mut Cluster, whole: bool, now: Time, plan: &mut Plan) {
         if gang.counts.running > 0 {
             gang.failures = 0;
         }
+        // While its pods are asked to leave it stays so: they may be refused.
+        let broken = gang.is_broken(whole) || gang.counts.releasing > 0 && !gang.ready(whole);
         let said = gang.condition == condition && (report.is_none() || gang.reported == report);
+        cluster.gangs.note_broken(id, broken, now);
+        let gang = &mut cluster.gangs[id];
         if !said || gang.phase != phase {
             gang.reported = report;
             gang.condition = condition;

@@ -2,8 +2,9 @@
 //! true. `MUSTER_REWRITE=1 cargo test -p muster-engine --test scenarios` writes the second halves anew; read the diff.
 //!
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see `support/lines.rs`) there are
-//! `plugins` and `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`.
-//! Without a `cycle` there is one at the end. `->` is bound, `~>` is promised.
+//! `plugins` and `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
+//! `done POD`, `refuse PODS` (their next bind or eviction). Without a `cycle` there is one at the end. `->` is bound, `~>` is
+//! promised.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -19,7 +20,7 @@ use muster_api::manifest::Object;
 use muster_api::{Time, parse_duration};
 use muster_engine::config::{BUILTIN, Config};
 use muster_engine::model::gangs::Gang;
-use muster_engine::{Bind, Engine, Event};
+use muster_engine::{Bind, Engine, Event, explain};
 
 /// 2026-01-05T00:00:00Z
 const START: Time = Time(1_767_571_200_000);
@@ -89,7 +90,7 @@ struct Stage {
     engine: Engine,
     now: Time,
     pods: BTreeMap<String, Pod>,
-    /// Pods whose next bind the API server refuses.
+    /// Pods whose next bind or eviction the API server refuses.
     refused: BTreeSet<String>,
     /// Lines so far: they order creation and tell incarnations apart.
     serial: u64,
@@ -127,6 +128,7 @@ impl Stage {
                 let now = self.now;
                 self.change(first(), |pod| pod.metadata.deletion_timestamp = Some(now));
             }
+            "done" => self.change(first(), |pod| pod.status.phase = "Succeeded".into()),
             "refuse" => self.refused.extend(line.names.iter().map(|name| key(name))),
             "ungate" => self.change(first(), |pod| pod.spec.scheduling_gates.clear()),
             "ungroup" => self.engine.apply(Event::PodGroupGone { key: key(first()), uid: String::new() }),
@@ -170,7 +172,22 @@ impl Stage {
                 writeln!(self.told, "{} {arrow} {node}", short(pod)).expect("a string");
             }
         }
+        let mut leaving = Vec::new();
+        for eviction in &plan.evictions {
+            let pod = self.engine.cluster().pods.name(eviction.pod).to_string();
+            writeln!(self.told, "{} leaves: {}", short(&pod), explain::cause(&eviction.cause)).expect("a string");
+            leaving.push(pod);
+        }
         self.say_who_waits();
+        for pod in leaving {
+            let now = self.now;
+            if self.refused.remove(&pod) {
+                let (uid, cause) = (self.pods[&pod].metadata.uid.clone(), "refused".to_owned());
+                self.engine.apply(Event::EvictionRefused { key: pod, uid, cause, at: now });
+            } else {
+                self.change(&pod, |pod| pod.metadata.deletion_timestamp = Some(now));
+            }
+        }
         for (pod, node) in binds {
             let now = self.now;
             if self.refused.remove(&pod) {
@@ -178,7 +195,6 @@ impl Stage {
                 self.engine.apply(Event::BindFailed { key: pod, uid, cause, at: now });
                 continue;
             }
-            let pod = pod.strip_prefix("default/").unwrap_or(&pod).to_owned();
             self.change(&pod, |pod| {
                 pod.spec.node_name = Some(node);
                 pod.status.phase = "Running".into();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use muster_api::{PodGroupPhase, Time};
 use muster_engine::model::gangs::{Condition, Reported};
-use muster_engine::{Bind, Engine, Plan};
+use muster_engine::{Bind, Engine, Eviction, Plan, explain};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +15,8 @@ pub struct NamedPlan {
     pub binds: Vec<Place>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nominations: Vec<Place>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evictions: Vec<Departure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<Update>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,6 +28,15 @@ pub struct Place {
     pub pod: Arc<str>,
     pub uid: Arc<str>,
     pub node: Arc<str>,
+}
+
+/// A pod that is asked to leave.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Departure {
+    pub place: Place,
+    pub action: Arc<str>,
+    pub claimant: Option<Arc<str>>,
+    pub cause: String,
 }
 
 /// What a plan says of a gang.
@@ -41,11 +52,17 @@ impl NamedPlan {
     /// To be asked for before the engine hears of anything else: until then it knows what the plan's ids stand for.
     pub fn of(plan: &Plan, engine: &Engine) -> NamedPlan {
         // All fields by name, so that a new one can't be forgotten here.
-        let Plan { binds, nominations, updates, wake } = plan;
+        let Plan { binds, nominations, evictions, updates, wake } = plan;
         let cluster = engine.cluster();
-        let place = |bind: &Bind| {
-            let pod = &cluster.pods.fact[bind.pod];
-            Place { pod: pod.key.clone(), uid: pod.uid.clone(), node: cluster.nodes.name[bind.node].clone() }
+        let place = |&Bind { pod, node }: &Bind| {
+            let pod = &cluster.pods.fact[pod];
+            Place { pod: pod.key.clone(), uid: pod.uid.clone(), node: cluster.nodes.name[node].clone() }
+        };
+        let departure = |&Eviction { pod, node, action, claimant, cause }: &Eviction| Departure {
+            place: place(&Bind { pod, node }),
+            action: action.into(),
+            claimant: claimant.map(|gang| cluster.gangs[gang].key.clone()),
+            cause: explain::cause(&cause),
         };
         let update = |id: &_| {
             let gang = &cluster.gangs[*id];
@@ -55,6 +72,7 @@ impl NamedPlan {
         NamedPlan {
             binds: binds.iter().map(place).collect(),
             nominations: nominations.iter().map(place).collect(),
+            evictions: evictions.iter().map(departure).collect(),
             updates: updates.iter().map(update).collect(),
             wake: *wake,
         }
@@ -64,15 +82,27 @@ impl NamedPlan {
     pub fn lines(&self) -> Vec<String> {
         let binds = self.binds.iter().map(|place| format!("bind {place}"));
         let nominations = self.nominations.iter().map(|place| format!("promise {place}"));
+        let evictions = self.evictions.iter().map(|departure| format!("evict {departure}"));
         let updates = self.updates.iter().map(|update| format!("report {update}"));
         let wake = self.wake.iter().map(|time| format!("wake at {time}"));
-        binds.chain(nominations).chain(updates).chain(wake).collect()
+        binds.chain(nominations).chain(evictions).chain(updates).chain(wake).collect()
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (uid {}) to {}", self.pod, self.uid, self.node)
+    }
+}
+
+impl fmt::Display for Departure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Departure { place: Place { pod, uid, node }, action, claimant, cause } = self;
+        write!(f, "{pod} (uid {uid}) from {node} by {action}")?;
+        if let Some(claimant) = claimant {
+            write!(f, " for {claimant}")?;
+        }
+        write!(f, ", {cause}")
     }
 }
 

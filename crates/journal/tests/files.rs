@@ -189,8 +189,9 @@ fn a_wrong_byte_is_found() {
         match replayed(folder.path()) {
             Err(ReplayError::Read(ReadError::Damaged { .. } | ReadError::Foreign { .. })) => {}
             Err(error) => panic!("byte {at}: {error}"),
-            // Between the last record and the end there are a few bytes of gzip's own.
-            Ok(summary) => assert_eq!(summary.cycles, 4, "byte {at}"),
+            // Between the last record and the end there are a few bytes of gzip's own; and the stream may seem to end
+            // early, which is said.
+            Ok(summary) => assert!(summary.cycles == 4 || summary.segments[0].cut_short, "byte {at}"),
         }
     }
 }

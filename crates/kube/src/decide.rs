@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use muster_api::Time;
-use muster_engine::{Engine, Event, Plan};
+use muster_engine::{Engine, Event, Plan, explain};
 use muster_journal::Journal;
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -18,7 +18,7 @@ use crate::clock::wall_clock;
 use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
 use crate::report::Reporter;
-use crate::writes::{Bind, Write};
+use crate::writes::{Bind, Evict, Write};
 
 /// News that are taken in before something else is thought of.
 const BATCH: usize = 4_096;
@@ -232,6 +232,14 @@ impl Decider {
             let node = cluster.nodes.name[bind.node].to_string();
             let bind = Bind { pod: pod.key.to_string(), uid: pod.uid.to_string(), node };
             let _ = self.writes.send(Write::Bind(bind));
+        }
+        for eviction in &plan.evictions {
+            let pod = &cluster.pods.fact[eviction.pod];
+            let cause = explain::cause(&eviction.cause);
+            info!(pod = %pod.key, action = eviction.action, %cause, "evicting");
+            self.metrics.evicted(eviction.action);
+            self.reporter.evicted(&pod.key, &pod.uid, cause);
+            let _ = self.writes.send(Write::Evict(Evict { pod: pod.key.to_string(), uid: pod.uid.to_string() }));
         }
         let now = Instant::now();
         let gangs = self.reporter.tell(&self.engine, plan, now);

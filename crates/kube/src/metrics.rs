@@ -63,6 +63,7 @@ pub struct Metrics {
     /// From the moment at which a pod was first seen to its bind.
     pub pod: Histogram,
     attempts: Family<ByResult, Counter>,
+    evictions: Family<ByAction, Counter>,
     pub bind_queue: Gauge,
     pub status_queue: Gauge,
     pub unschedulable: Gauge,
@@ -155,6 +156,7 @@ impl Metrics {
             bind: milliseconds(),
             pod: milliseconds(),
             attempts: Family::default(),
+            evictions: Family::default(),
             bind_queue: Gauge::default(),
             status_queue: Gauge::default(),
             unschedulable: Gauge::default(),
@@ -210,6 +212,8 @@ impl Metrics {
         let help = "From sending a bind to its result";
         ours.register("bind_latency_milliseconds", help, self.bind.clone());
         ours.register("bind_queue_length", "Binds that are queued or under way", self.bind_queue.clone());
+        let help = "Pods that were asked to leave, by the action that decided it";
+        ours.register("evictions", help, self.evictions.clone());
         let help = "Status and condition patches that are queued or under way";
         ours.register("status_queue_length", help, self.status_queue.clone());
         let help = "Gangs that wait, by the step that stopped them";
@@ -239,6 +243,10 @@ impl Metrics {
 
     pub fn action(&self, name: &'static str, took: Duration) {
         self.actions.get_or_create(&ByAction { action: name.to_owned() }).observe(in_ms(took));
+    }
+
+    pub fn evicted(&self, action: &str) {
+        self.evictions.get_or_create(&ByAction { action: action.to_owned() }).inc();
     }
 
     pub fn attempt(&self, result: &str) {

@@ -203,6 +203,11 @@ impl Reporter {
         }
     }
 
+    /// A pod has been asked to leave.
+    pub fn evicted(&self, key: &str, uid: &str, cause: String) {
+        self.record_pod(key, uid, true, "Evict", cause);
+    }
+
     fn record_pod(&self, key: &str, uid: &str, warning: bool, reason: &'static str, note: String) {
         let (key, uid) = (key.to_owned(), uid.to_owned());
         let record = Record { kind: "Pod", api_version: "v1", key, uid, warning, reason, note };

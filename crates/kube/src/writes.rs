@@ -1,7 +1,9 @@
 //! What the scheduler wants written, and its way to the API server: binds first and many at once, patches one per
-//! object with the newest winning, events when there is time. Nobody waits for a write; what came of a bind is news.
+//! object with the newest winning, events when there is time. Nobody waits for a write; what came of a bind or an
+//! eviction is news.
 
 mod bind;
+mod evict;
 mod patch;
 mod record;
 
@@ -13,7 +15,9 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use http::Request;
 use kube::Client;
+use muster_api::core::Pod;
 use muster_engine::Event;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver};
 
@@ -23,12 +27,15 @@ use crate::news::News;
 use crate::podgroup_status::PodGroupStatusPath;
 
 pub use bind::Bind;
+pub use evict::Evict;
 pub use patch::{Patch, Target};
 pub use record::Record;
 
 /// Binds under way at once. The API server of a small test machine is at its best from about 16; more keeps a large
 /// one busy over a slower network.
 const BINDS: usize = 64;
+/// Evictions under way at once.
+const EVICTIONS: usize = 16;
 /// Patches under way at once.
 const PATCHES: usize = 16;
 /// Events under way at once, how many may wait, and how many may be written in a second.
@@ -45,9 +52,13 @@ const LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// How often a busy server is asked to bind or evict before the engine is told that it failed.
+const ATTEMPTS: u32 = 6;
+
 #[derive(Debug)]
 pub enum Write {
     Bind(Bind),
+    Evict(Evict),
     Patch(Patch),
     Record(Record),
     /// Write what is queued, then end.
@@ -81,12 +92,8 @@ pub async fn carry_out(wire: Arc<Wire>, mut writes: UnboundedReceiver<Write>, ne
                     finishing |= desk.take(write);
                 }
             }
-            Some(event) = desk.binding.next() => {
-                if let Some(event) = event {
-                    // When the engine has stopped nobody listens; what it decided is written all the same.
-                    let _ = news.send(News::Event(event)).await;
-                }
-            }
+            Some(event) = desk.binding.next() => tell(&news, event).await,
+            Some(event) = desk.evicting.next() => tell(&news, event).await,
             Some((target, again)) = desk.patching.next() => desk.patched(target, again),
             Some(()) = desk.recording.next() => {}
             _ = second.tick() => desk.recorded = 0,
@@ -95,11 +102,20 @@ pub async fn carry_out(wire: Arc<Wire>, mut writes: UnboundedReceiver<Write>, ne
     }
 }
 
+/// When the engine has stopped nobody listens; what it decided is written all the same.
+async fn tell(news: &Sender<News>, event: Option<Event>) {
+    if let Some(event) = event {
+        let _ = news.send(News::Event(event)).await;
+    }
+}
+
 /// What is queued, and what is under way.
 struct Desk {
     wire: Arc<Wire>,
     binds: VecDeque<Bind>,
     binding: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
+    evictions: VecDeque<Evict>,
+    evicting: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
     /// In the order in which they were asked for; the newest patch for each object is in `newest`.
     patches: VecDeque<Target>,
     newest: HashMap<Target, Patch>,
@@ -117,6 +133,8 @@ impl Desk {
             wire,
             binds: VecDeque::new(),
             binding: FuturesUnordered::new(),
+            evictions: VecDeque::new(),
+            evicting: FuturesUnordered::new(),
             patches: VecDeque::new(),
             newest: HashMap::new(),
             under_way: HashSet::new(),
@@ -131,6 +149,7 @@ impl Desk {
     fn take(&mut self, write: Write) -> bool {
         match write {
             Write::Bind(bind) => self.binds.push_back(bind),
+            Write::Evict(eviction) => self.evictions.push_back(eviction),
             Write::Patch(patch) => {
                 let target = patch.target.clone();
                 let waits = self.newest.insert(target.clone(), patch).is_some();
@@ -156,6 +175,11 @@ impl Desk {
             && let Some(bind) = self.binds.pop_front()
         {
             self.binding.push(Box::pin(bind.send(self.wire.clone())));
+        }
+        while self.evicting.len() < EVICTIONS
+            && let Some(eviction) = self.evictions.pop_front()
+        {
+            self.evicting.push(Box::pin(eviction.send(self.wire.clone())));
         }
         while self.patching.len() < PATCHES
             && let Some(target) = self.patches.pop_front()
@@ -187,8 +211,9 @@ impl Desk {
     }
 
     fn idle(&self) -> bool {
-        let queued = self.binds.len() + self.newest.len() + self.records.len();
-        queued + self.binding.len() + self.patching.len() + self.recording.len() == 0
+        let queued = self.binds.len() + self.evictions.len() + self.newest.len() + self.records.len();
+        let under_way = self.binding.len() + self.evicting.len() + self.patching.len() + self.recording.len();
+        queued + under_way == 0
     }
 
     fn show(&self) {
@@ -199,21 +224,55 @@ impl Desk {
 
 impl Wire {
     /// Sends a request that has an end. The error says what is known of its fate.
-    async fn send(&self, request: http::Request<Vec<u8>>) -> Result<String, Refusal> {
+    async fn send(&self, request: Request<Vec<u8>>) -> Result<String, Refusal> {
         if !self.leadership.holds() {
             return Err(Refusal::Deposed);
         }
         match tokio::time::timeout(LIMIT, self.client.request_text(request)).await {
             Ok(Ok(text)) => Ok(text),
-            Ok(Err(kube::Error::Api(status))) => Err(Refusal::Answer {
-                code: status.code,
-                retry_after: retry_after(&status),
-                text: status.message.clone(),
-            }),
+            Ok(Err(kube::Error::Api(status))) => Err(Refusal::from(*status)),
             Ok(Err(error)) => Err(Refusal::Unknown(error.to_string())),
             Err(_) => Err(Refusal::Unknown("no answer in time".to_owned())),
         }
     }
+
+    /// A write was refused or its end is unknown: what does the server say of the pod? Asked until it answers.
+    async fn look(&self, pod: &str, uid: &str) -> Found {
+        let path = pod_path(pod);
+        let mut attempt = 0;
+        loop {
+            let request =
+                Request::get(&path).body(Vec::new()).expect("names of objects are valid in an address");
+            match self.send(request).await {
+                Ok(text) => {
+                    let pod = serde_json::from_str::<Pod>(&text).ok().filter(|pod| pod.metadata.uid == uid);
+                    return pod.map_or(Found::Gone, |pod| Found::There(Box::new(pod)));
+                }
+                Err(Refusal::Deposed) => return Found::Deposed,
+                Err(Refusal::Answer { code: 404, .. }) => return Found::Gone,
+                Err(again) => {
+                    self.metrics.write_error("look", again.cause());
+                    tokio::time::sleep(again.pause(attempt)).await;
+                    attempt += 1;
+                }
+            }
+        }
+    }
+}
+
+/// What the server says of a pod.
+enum Found {
+    /// It was not asked: we don't lead any more.
+    Deposed,
+    /// Not there, or another pod of the same name.
+    Gone,
+    There(Box<Pod>),
+}
+
+/// Where the API server has a pod, by `namespace/name`.
+fn pod_path(pod: &str) -> String {
+    let (namespace, name) = pod.split_once('/').unwrap_or(("default", pod));
+    format!("/api/v1/namespaces/{namespace}/pods/{name}")
 }
 
 fn retry_after(status: &kube::core::Status) -> Option<Duration> {
@@ -228,8 +287,21 @@ pub enum Refusal {
     Deposed,
     /// The server said no.
     Answer { code: u16, retry_after: Option<Duration>, text: String },
+    /// A PodDisruptionBudget does not allow it now.
+    Budget(String),
     /// It may have arrived or not.
     Unknown(String),
+}
+
+impl From<kube::core::Status> for Refusal {
+    fn from(status: kube::core::Status) -> Refusal {
+        let causes = status.details.iter().flat_map(|details| &details.causes);
+        if status.code == 429 && causes.into_iter().any(|cause| cause.reason == "DisruptionBudget") {
+            return Refusal::Budget(status.message);
+        }
+        let retry_after = retry_after(&status);
+        Refusal::Answer { code: status.code, retry_after, text: status.message }
+    }
 }
 
 impl Refusal {
@@ -243,6 +315,7 @@ impl Refusal {
         match self {
             Refusal::Deposed => "deposed",
             Refusal::Unknown(_) => "unknown",
+            Refusal::Budget(_) => "disruption_budget",
             Refusal::Answer { code: 404, .. } => "not_found",
             Refusal::Answer { code: 409, .. } => "conflict",
             Refusal::Answer { code: 429, .. } => "too_many_requests",
@@ -265,7 +338,7 @@ impl std::fmt::Display for Refusal {
         match self {
             Refusal::Deposed => f.write_str("not the leader any more"),
             Refusal::Answer { code, text, .. } => write!(f, "{text} ({code})"),
-            Refusal::Unknown(text) => f.write_str(text),
+            Refusal::Unknown(text) | Refusal::Budget(text) => f.write_str(text),
         }
     }
 }

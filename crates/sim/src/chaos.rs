@@ -40,11 +40,12 @@ pub struct History {
     pub deletions: u64,
     pub binds: u64,
     pub nominations: u64,
-    /// Binds that the server said no to.
+    pub evictions: u64,
+    /// Binds and evictions that the server said no to.
     pub refused: u64,
-    /// Binds that never arrived.
+    /// Those that never arrived.
     pub lost: u64,
-    /// Binds that arrived, but whose answer didn't.
+    /// Those that arrived, but whose answer didn't.
     pub half_known: u64,
     pub node_losses: u64,
     pub restarts: u64,
@@ -61,11 +62,11 @@ pub struct History {
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let History { seed, steps, binds, refused, lost, half_known, node_losses, restarts, .. } = self;
-        let History { nominations, events, duplicates, stale, comparisons, .. } = self;
+        let History { nominations, evictions, events, duplicates, stale, comparisons, .. } = self;
         write!(
             f,
-            "seed {seed}: {steps} steps, {binds} binds, {nominations} promises, {refused} refused, {lost} lost, {half_known} half known, \
-             {node_losses} node losses, {restarts} restarts, {events} events ({duplicates} twice, {stale} stale), \
+            "seed {seed}: {steps} steps, {binds} binds, {nominations} promises, {evictions} evictions, {refused} refused, {lost} lost, \
+             {half_known} half known, {node_losses} node losses, {restarts} restarts, {events} events ({duplicates} twice, {stale} stale), \
              {comparisons} comparisons with a fresh scheduler; all invariants held"
         )
     }

@@ -7,7 +7,7 @@ use muster_engine::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Plan, Reach, Why};
+use muster_engine::{Cause, Engine, Plan, Reach, Why};
 
 /// Checks the model and the plan that was just made. The error names what does not hold.
 pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
@@ -17,6 +17,7 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     no_node_gets_what_it_refuses(engine, plan)?;
     no_gang_is_half_placed(engine, plan)?;
     only_gangs_that_may_run_are_bound(engine, plan)?;
+    only_those_that_may_leave_are_evicted(engine, plan)?;
     no_queue_is_over(engine, plan)
 }
 
@@ -174,6 +175,38 @@ fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Plan) -> Result<(),
             _ => continue,
         };
         return Err(format!("{} is bound, but it {fault}", gang.key));
+    }
+    Ok(())
+}
+
+/// Nobody is evicted twice, or against a rule that protects him; a stale gang leaves whole, but for those whom the cluster
+/// just refused to evict.
+fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result<(), String> {
+    let cluster = engine.cluster();
+    let leaving: BTreeSet<PodId> = plan.evictions.iter().map(|eviction| eviction.pod).collect();
+    if leaving.len() < plan.evictions.len() {
+        return Err("a pod is evicted twice in one plan".to_owned());
+    }
+    for eviction in &plan.evictions {
+        let name = cluster.pods.name(eviction.pod);
+        if cluster.pods.state[eviction.pod] != PodState::Releasing(eviction.node) {
+            return Err(format!("{name} is evicted, but the model doesn't let it go"));
+        }
+        if let Some(rule) = engine.policy().protects(cluster, eviction.pod) {
+            return Err(format!("{name} is evicted, but {rule} protects it"));
+        }
+        let Cause::Stale { .. } = eviction.cause;
+        let Some(gang) = cluster.pods.gang[eviction.pod] else {
+            return Err(format!("{name} is evicted, but it isn't ours"));
+        };
+        let gang = &cluster.gangs[gang];
+        let stays = |pod: &&PodId| {
+            let state = cluster.pods.state[**pod];
+            matches!(state, PodState::Allocated(_) | PodState::Running(_)) && !cluster.spared.contains_key(pod)
+        };
+        if let Some(&pod) = gang.pods.iter().find(stays) {
+            return Err(format!("{name} is evicted, but {} of its gang stays", cluster.pods.name(pod)));
+        }
     }
     Ok(())
 }

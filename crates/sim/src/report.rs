@@ -34,15 +34,15 @@ pub struct Placement {
     pub cycle: u64,
 }
 
-/// Evictions come with the actions `preempt` and `reclaim`; until then the list is empty.
 #[derive(Clone, Debug, Serialize)]
 pub struct Eviction {
     pub pod: String,
     pub node: String,
     pub cycle: u64,
     pub action: String,
+    /// The gang that gets the room; none if the pod leaves for its own gang's sake.
     #[serde(rename = "for")]
-    pub claimant: String,
+    pub claimant: Option<String>,
     pub reason: String,
 }
 

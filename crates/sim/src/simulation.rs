@@ -9,7 +9,7 @@ use muster_engine::model::pods::PodState;
 use muster_engine::{Bind, Engine, Event, Plan, explain, status};
 
 use crate::invariants;
-use crate::report::{CycleLine, EventLine, Placement, Report};
+use crate::report::{CycleLine, EventLine, Eviction, Placement, Report};
 use crate::world::World;
 
 /// How often time alone may pass in vain: gangs that can't run may take turns for ever.
@@ -92,7 +92,10 @@ impl Simulation {
                 Until::Cycles(cycles) if self.cycle >= cycles => break,
                 Until::Cycles(_) => self.pass(STEP_MS),
                 Until::Stable => {
-                    let idle = plan.binds.is_empty() && plan.nominations.is_empty() && !self.awaits_events();
+                    let idle = plan.binds.is_empty()
+                        && plan.nominations.is_empty()
+                        && plan.evictions.is_empty()
+                        && !self.awaits_events();
                     in_vain = if idle { in_vain + 1 } else { 0 };
                     match self.next_moment(&plan) {
                         Some(moment) if in_vain < PATIENCE => {
@@ -121,7 +124,7 @@ impl Simulation {
             now: self.world.now.to_string(),
             duration_micros: duration.as_micros() as u64,
             binds: plan.binds.len(),
-            evictions: 0,
+            evictions: plan.evictions.len(),
             nominations: plan.nominations.len(),
         });
         self.tell_waits();
@@ -164,6 +167,23 @@ impl Simulation {
                 }
             }
             self.report.binds.push(Placement { pod, node, cycle: self.cycle });
+        }
+        for eviction in &plan.evictions {
+            let place = Bind { pod: eviction.pod, node: eviction.node };
+            let (pod, uid, node) = name(&self.engine, &place);
+            let gangs = &self.engine.cluster().gangs;
+            match self.world.evict(&pod, &uid) {
+                Ok(event) => answers.push(event),
+                Err(_) => answers.push(Event::PodGone { key: pod.clone(), uid }),
+            }
+            self.report.evictions.push(Eviction {
+                pod,
+                node,
+                cycle: self.cycle,
+                action: eviction.action.to_owned(),
+                claimant: eviction.claimant.map(|gang| gangs[gang].key.to_string()),
+                reason: explain::cause(&eviction.cause),
+            });
         }
         for &id in &plan.updates {
             let gang = &self.engine.cluster().gangs[id];
@@ -214,8 +234,9 @@ impl Simulation {
         let arrival = self.coming.last().map(|(time, _)| *time);
         let next = [arrival, self.world.next_end()].into_iter().flatten().min();
         // Time alone matters only while there is something it could help.
-        let waits = self.engine.cluster().gangs.iter().any(|(_, gang)| gang.counts.pending > 0);
-        let wake = plan.wake.filter(|_| waits);
+        let gangs = &self.engine.cluster().gangs;
+        let waits = || gangs.iter().any(|(_, gang)| gang.counts.pending > 0);
+        let wake = plan.wake.filter(|_| waits() || gangs.broken().next().is_some());
         [next, wake].into_iter().flatten().min()
     }
 

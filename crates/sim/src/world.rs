@@ -117,13 +117,18 @@ impl World {
         Ok(bound.expect("looked up above"))
     }
 
-    /// Asks a pod to leave: it goes with the next tick, and comes back pending if something recreates it.
-    pub fn evict(&mut self, key: &str) -> Option<Event> {
+    /// Asks a pod to leave, if it is still the one that was meant: it goes with the next tick, and comes back pending if
+    /// something recreates it.
+    pub fn evict(&mut self, key: &str, uid: &str) -> Result<Event, String> {
         let now = self.now;
-        self.change_pod(key, |pod| {
-            pod.metadata.deletion_timestamp.get_or_insert(now);
-            pod.metadata.annotations.insert(EVICTED.into(), "true".into());
-        })
+        let current = self.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid);
+        let evicted = current.then(|| {
+            self.change_pod(key, |pod| {
+                pod.metadata.deletion_timestamp.get_or_insert(now);
+                pod.metadata.annotations.insert(EVICTED.into(), "true".into());
+            })
+        });
+        evicted.flatten().ok_or_else(|| "the pod is gone".to_owned())
     }
 
     pub fn remove_pod(&mut self, key: &str) -> Option<Event> {

@@ -74,10 +74,12 @@ tiers:
 }
 
 #[test]
-fn scheduling_without_admission_survives() {
+fn scheduling_without_admission_and_with_evictions_survives() {
     let text = r#"
-actions: "allocate, backfill"
+actions: "allocate, backfill, stalegangeviction"
 configurations:
+- name: stalegangeviction
+  arguments: {gracePeriod: 5s}
 - name: allocate
   arguments: {traverseHeadWait: 30s}
 tiers:

@@ -72,6 +72,7 @@ impl Cluster {
             | Event::PodDisruptionBudgetGone(_) => {}
             Event::Bound { key, uid, node } => self.bound(key, uid, node),
             Event::BindFailed { key, uid, at, .. } => self.bind_failed(key, uid, *at),
+            Event::EvictionRefused { key, uid, at, .. } => self.eviction_refused(key, uid, *at),
         }
     }
 

@@ -20,6 +20,7 @@ pub struct Gangs {
     waiting: Vec<GangId>,
     /// Those whose counts, phase or reasons changed since they were last looked at.
     dirty: Vec<GangId>,
+    broken: FxHashMap<GangId, Time>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -358,6 +359,21 @@ impl Gangs {
         }
     }
 
+    /// Notes whether the gang is broken, and since when.
+    pub(crate) fn note_broken(&mut self, id: GangId, broken: bool, now: Time) {
+        if broken {
+            self.broken.entry(id).or_insert(now);
+        } else {
+            self.broken.remove(&id);
+        }
+    }
+
+    /// Those whose pods held places for less than their minimum after the last cycle, or were leaving them, and since when;
+    /// in no order.
+    pub fn broken(&self) -> impl Iterator<Item = (GangId, Time)> + '_ {
+        self.broken.iter().map(|(&id, &since)| (id, since))
+    }
+
     /// Those that wait for room, for their admission or for a promise to come true; in no order.
     pub fn waiting(&self) -> &[GangId] {
         &self.waiting
@@ -388,6 +404,7 @@ impl Gangs {
         gang.pods = Vec::new();
         gang.reasons = Vec::new();
         self.by_key.remove(&gang.lookup);
+        self.broken.remove(&id);
         self.free.push(id);
     }
 }

@@ -158,6 +158,8 @@ pub struct Pod {
     pub index: u32,
     pub created: Time,
     pub started: Option<Time>,
+    /// It is being deleted, as its object says.
+    pub leaves: bool,
     /// Its containers run, as the kubelet says.
     pub runs: bool,
     /// How long it runs, in milliseconds, if anyone knows.

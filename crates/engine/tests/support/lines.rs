@@ -222,6 +222,9 @@ impl<'t> Line<'t> {
         if let Some(wait) = self.get("sla") {
             annotations.push(format!("sla-waiting-time: {wait}"));
         }
+        if let Some(says) = self.get("preemptable") {
+            annotations.push(format!("volcano.sh/preemptable: \"{says}\""));
+        }
         let space = self.get("ns").unwrap_or("default");
         writeln!(
             out,

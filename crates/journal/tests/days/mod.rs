@@ -50,7 +50,10 @@ tiers:
 "#;
 
 const BARE: &str = r#"
-actions: "allocate, backfill"
+actions: "allocate, backfill, stalegangeviction"
+configurations:
+- name: stalegangeviction
+  arguments: {gracePeriod: 3s}
 tiers:
 - plugins:
   - name: gang

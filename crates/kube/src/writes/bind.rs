@@ -4,17 +4,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::Request;
-use muster_api::core::Pod;
 use muster_engine::Event;
 use serde_json::json;
 use tracing::{debug, warn};
 
-use super::{Refusal, Wire};
+use super::{ATTEMPTS, Found, Refusal, Wire, pod_path};
 use crate::clock::wall_clock;
 use crate::metrics::in_ms;
-
-/// How often a busy server is asked to bind before the gang goes on a backoff.
-const ATTEMPTS: u32 = 6;
 
 #[derive(Debug)]
 pub struct Bind {
@@ -47,7 +43,28 @@ impl Bind {
             }
         };
         wire.metrics.attempt(if refusal.cause() == "refused" { "unschedulable" } else { "error" });
-        self.look(&wire, refusal).await
+        match wire.look(&self.pod, &self.uid).await {
+            Found::Deposed => None,
+            Found::Gone => {
+                debug!(pod = self.pod, "gone before it could be bound");
+                Some(Event::PodGone { key: self.pod, uid: self.uid })
+            }
+            Found::There(pod) => match pod.spec.node_name.as_ref().filter(|node| !node.is_empty()) {
+                Some(node) => {
+                    if *node != self.node {
+                        warn!(pod = self.pod, node, wanted = self.node, "bound elsewhere by another");
+                    }
+                    Some(Event::Pod(pod))
+                }
+                None => Some(self.failed(&refusal)),
+            },
+        }
+    }
+
+    fn failed(self, refusal: &Refusal) -> Event {
+        let cause = refusal.to_string();
+        warn!(pod = self.pod, node = self.node, %cause, "the bind failed");
+        Event::BindFailed { key: self.pod, uid: self.uid, cause, at: wall_clock() }
     }
 
     fn request(&self) -> Request<Vec<u8>> {
@@ -58,46 +75,9 @@ impl Bind {
             "metadata": { "name": name, "namespace": namespace, "uid": self.uid },
             "target": { "apiVersion": "v1", "kind": "Node", "name": self.node },
         });
-        Request::post(format!("/api/v1/namespaces/{namespace}/pods/{name}/binding"))
+        Request::post(format!("{}/binding", pod_path(&self.pod)))
             .header("content-type", "application/json")
             .body(body.to_string().into_bytes())
             .expect("names of objects are valid in an address")
-    }
-
-    /// The bind was refused or its end is unknown: what does the server say of the pod? Asked until it answers.
-    async fn look(self, wire: &Wire, refusal: Refusal) -> Option<Event> {
-        let (namespace, name) = self.pod.split_once('/').unwrap_or(("default", &self.pod));
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
-        let mut attempt = 0;
-        loop {
-            let request =
-                Request::get(&path).body(Vec::new()).expect("names of objects are valid in an address");
-            let pod = match wire.send(request).await {
-                Ok(text) => {
-                    serde_json::from_str::<Pod>(&text).ok().filter(|pod| pod.metadata.uid == self.uid)
-                }
-                Err(Refusal::Deposed) => return None,
-                Err(Refusal::Answer { code: 404, .. }) => None,
-                Err(again) => {
-                    wire.metrics.write_error("look", again.cause());
-                    tokio::time::sleep(again.pause(attempt)).await;
-                    attempt += 1;
-                    continue;
-                }
-            };
-            let Some(pod) = pod else {
-                debug!(pod = self.pod, "gone before it could be bound");
-                return Some(Event::PodGone { key: self.pod, uid: self.uid });
-            };
-            if let Some(node) = pod.spec.node_name.as_ref().filter(|node| !node.is_empty()) {
-                if *node != self.node {
-                    warn!(pod = self.pod, node, wanted = self.node, "bound elsewhere by another");
-                }
-                return Some(Event::Pod(Box::new(pod)));
-            }
-            let cause = refusal.to_string();
-            warn!(pod = self.pod, node = self.node, %cause, "the bind failed");
-            return Some(Event::BindFailed { key: self.pod, uid: self.uid, cause, at: wall_clock() });
-        }
     }
 }

@@ -91,7 +91,7 @@ impl Patch {
         };
         wire.metrics.write_error(kind, refusal.cause());
         let again = match &refusal {
-            Refusal::Deposed => false,
+            Refusal::Deposed | Refusal::Budget(_) => false,
             Refusal::Unknown(_) => true,
             Refusal::Answer { .. } if refusal.busy() => true,
             // Gone, or another object by now: its watch will tell. Or the CRD was replaced by one of the other sort.

@@ -36,7 +36,7 @@ pub struct SimulateArgs {
     /// Objects with a creationTimestamp after --now arrive then, instead of being there from the start
     #[arg(long)]
     arrivals: bool,
-    /// Evicted pods are not recreated as pending (no action evicts yet)
+    /// Evicted pods are not recreated as pending
     #[arg(long)]
     no_recreate: bool,
     /// Also show what happens to each gang and pod

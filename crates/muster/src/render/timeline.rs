@@ -263,7 +263,9 @@ impl Teller<'_> {
     fn evictions(&self) -> Vec<(u64, String)> {
         let line = |eviction: &muster_sim::report::Eviction| {
             let pod = cut_middle(self.names.short(&eviction.pod), NAME);
-            let text = format!(" for {}: {}", self.names.short(&eviction.claimant), eviction.reason);
+            let claimant = eviction.claimant.as_ref();
+            let claimant = claimant.map_or(String::new(), |gang| format!(" for {}", self.names.short(gang)));
+            let text = format!("{claimant}: {}", eviction.reason);
             let text = cut_end(&text, self.room.saturating_sub(width(&pod) + 8));
             (eviction.cycle, format!("{} {}{text}", styled(BOLD, pod), styled(BAD, "evicted")))
         };

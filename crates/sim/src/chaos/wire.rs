@@ -97,7 +97,9 @@ fn lane_of(event: &Event) -> String {
         Event::PodGroupGone { key, .. } => format!("group {key}"),
         Event::Queue(queue) => format!("queue {}", Meta::from(&queue.metadata).name),
         Event::QueueGone(name) => format!("queue {name}"),
-        Event::Bound { key, uid, .. } | Event::BindFailed { key, uid, .. } => format!("write {key} {uid}"),
+        Event::Bound { key, uid, .. }
+        | Event::BindFailed { key, uid, .. }
+        | Event::EvictionRefused { key, uid, .. } => format!("write {key} {uid}"),
         Event::HyperNode(domain) => format!("domain {}", Meta::from(&domain.metadata).name),
         Event::HyperNodeGone(name) => format!("domain {name}"),
         Event::PodDisruptionBudget(budget) => format!("budget {}", budget.metadata.key()),

@@ -1,7 +1,8 @@
-//! Plans on their way to the server: binds that arrive late, are refused, get lost, or succeed without anyone
-//! hearing of it.
+//! Plans on their way to the server: binds and evictions that arrive late, are refused, get lost, or succeed without
+//! anyone hearing of it.
 
 use muster_api::PodGroupStatus;
+use muster_api::core::Pod;
 use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
 use muster_engine::ids::GangId;
 use muster_engine::model::pods::PodState;
@@ -18,10 +19,15 @@ struct Write {
     due: u64,
     key: String,
     uid: String,
-    node: String,
+    wish: Wish,
     fate: Fate,
     /// The scheduler that wrote it still waits for the answer.
     awaited: bool,
+}
+
+enum Wish {
+    Bind { node: String },
+    Evict,
 }
 
 #[derive(Copy, Clone, PartialEq)]
@@ -31,8 +37,17 @@ enum Fate {
     HalfKnown,
     Refused,
     Lost,
-    /// An answer is overdue: the scheduler looks at the server before it says that a bind failed.
+    /// An answer is overdue: the scheduler looks at the server before it says that it failed.
     Look,
+}
+
+impl Wish {
+    fn has_come_true(&self, pod: &Pod) -> bool {
+        match self {
+            Wish::Bind { .. } => pod.spec.node_name.is_some(),
+            Wish::Evict => pod.metadata.deletion_timestamp.is_some(),
+        }
+    }
 }
 
 impl Writes {
@@ -64,6 +79,12 @@ impl Day<'_> {
                 (pod.key.to_string(), pod.uid.to_string(), cluster.nodes.name[bind.node].to_string(), now)
             })
             .collect();
+        let leaving: Vec<(String, String)> = plan
+            .evictions
+            .iter()
+            .map(|eviction| &cluster.pods.fact[eviction.pod])
+            .map(|pod| (pod.key.to_string(), pod.uid.to_string()))
+            .collect();
         let said = |&gang: &GangId| {
             let status = status::of(cluster, gang)?;
             Some((cluster.gangs[gang].key.to_string(), cluster.gangs[gang].uid.to_string(), status))
@@ -71,6 +92,10 @@ impl Day<'_> {
         let groups: Vec<(String, String, PodGroupStatus)> = plan.updates.iter().filter_map(said).collect();
         for (key, uid, node, now) in names {
             if now { self.bind(key, uid, node) } else { self.promise(&key, &uid, &node) }
+        }
+        for (key, uid) in leaving {
+            self.history.evictions += 1;
+            self.send(key, uid, Wish::Evict);
         }
         self.take_promises_back();
         for (key, uid, status) in groups {
@@ -84,10 +109,14 @@ impl Day<'_> {
 
     fn bind(&mut self, key: String, uid: String, node: String) {
         self.history.binds += 1;
+        self.send(key, uid, Wish::Bind { node });
+    }
+
+    fn send(&mut self, key: String, uid: String, wish: Wish) {
         let fate =
             self.dice.pick(&[(82, Fate::Arrives), (7, Fate::HalfKnown), (6, Fate::Refused), (5, Fate::Lost)]);
         let due = self.step + self.dice.pick(&[(70, 0), (20, 1), (10, 4)]);
-        self.writes.under_way.push(Write { due, key, uid, node, fate, awaited: true });
+        self.writes.under_way.push(Write { due, key, uid, wish, fate, awaited: true });
     }
 
     /// Promises are written on the pod, so that they outlive the scheduler.
@@ -108,7 +137,7 @@ impl Day<'_> {
     /// A promise that the scheduler no longer holds is taken off the pod.
     pub(super) fn take_promises_back(&mut self) {
         let cluster = self.engine.cluster();
-        let ended = |pod: &muster_api::core::Pod| {
+        let ended = |pod: &Pod| {
             let known = cluster
                 .pods
                 .find(&pod.metadata.key())
@@ -139,13 +168,17 @@ impl Day<'_> {
 
     fn write(&mut self, mut write: Write) {
         let failure = match write.fate {
-            Fate::Arrives | Fate::HalfKnown => match self.world.bind(&write.key, &write.uid, &write.node) {
+            Fate::Arrives | Fate::HalfKnown => match self.arrive(&write) {
                 Ok(event) => {
                     self.history.half_known += u64::from(write.fate == Fate::HalfKnown);
                     self.tell(event);
-                    if write.awaited && write.fate == Fate::Arrives {
-                        let Write { key, uid, node, .. } = &write;
-                        self.tell(Event::Bound { key: key.clone(), uid: uid.clone(), node: node.clone() });
+                    // An eviction that was taken is told by the watch alone.
+                    if let Wish::Bind { node } = &write.wish
+                        && write.awaited
+                        && write.fate == Fate::Arrives
+                    {
+                        let (key, uid) = (write.key.clone(), write.uid.clone());
+                        self.tell(Event::Bound { key, uid, node: node.clone() });
                     }
                     None
                 }
@@ -157,7 +190,7 @@ impl Day<'_> {
                 Some("no answer".to_owned())
             }
             Fate::Look => match self.world.pods.get(&write.key).filter(|pod| pod.metadata.uid == write.uid) {
-                Some(pod) if pod.spec.node_name.is_none() => Some("it never arrived".to_owned()),
+                Some(pod) if !write.wish.has_come_true(pod) => Some("it never arrived".to_owned()),
                 Some(pod) => {
                     self.tell(Event::Pod(Box::new(pod.clone())));
                     None
@@ -176,7 +209,18 @@ impl Day<'_> {
             return;
         }
         self.history.refused += 1;
-        let event = Event::BindFailed { key: write.key, uid: write.uid, cause, at: self.world.now };
-        self.tell(event);
+        let Write { key, uid, wish, .. } = write;
+        let at = self.world.now;
+        self.tell(match wish {
+            Wish::Bind { .. } => Event::BindFailed { key, uid, cause, at },
+            Wish::Evict => Event::EvictionRefused { key, uid, cause, at },
+        });
+    }
+
+    fn arrive(&mut self, write: &Write) -> Result<Event, String> {
+        match &write.wish {
+            Wish::Bind { node } => self.world.bind(&write.key, &write.uid, node),
+            Wish::Evict => self.world.evict(&write.key, &write.uid),
+        }
     }
 }

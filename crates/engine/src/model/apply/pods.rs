@@ -18,6 +18,9 @@ use crate::model::selectors::{Tags, tags};
 const BACKOFF_MS: i64 = 1_000;
 const BACKOFF_LIMIT_MS: i64 = 60_000;
 
+/// How long a pod is left alone after the cluster has refused to evict it.
+const SPARED_MS: i64 = 10_000;
+
 impl Cluster {
     pub(in crate::model) fn pod(&mut self, object: &core::Pod) {
         let meta = &object.metadata;
@@ -127,6 +130,7 @@ impl Cluster {
         self.freed += u64::from(state.node().is_some());
         let left = self.leave(id);
         self.disband(left);
+        self.spared.remove(&id);
         self.pods.remove(id);
     }
 
@@ -151,6 +155,7 @@ impl Cluster {
             index: number(TASK_INDEX).map_or(0, |index| index.max(0) as u32),
             created: meta.creation_timestamp.unwrap_or_default(),
             started: object.status.start_time,
+            leaves: meta.deletion_timestamp.is_some(),
             runs: object.status.phase == "Running",
             estimate: duration(RUNNING_ESTIMATE)
                 .or(spec.active_deadline_seconds.map(|s| s.saturating_mul(1000))),
@@ -174,14 +179,16 @@ impl Cluster {
                 // A node that we know only by name has no rank yet.
                 self.ranks_stale |= self.nodes.find(node).is_none();
                 let node = self.nodes.slot(node);
+                // Who was asked to leave stays so until the cluster refuses.
+                let leaving = leaving || matches!(before, PodState::Releasing(_));
                 if leaving { PodState::Releasing(node) } else { PodState::Running(node) }
             }
             _ if leaving || !object.spec.scheduling_gates.is_empty() => PodState::Gated,
             // An assumption ends only when the cluster confirms or refuses it, not by an older view of the pod; and what
             // is bound is never unbound.
             _ => match before {
-                PodState::Allocated(_) | PodState::Nominated(_) | PodState::Running(_) => before,
-                _ => PodState::Pending,
+                PodState::Gated | PodState::Pending | PodState::Succeeded | PodState::Failed => PodState::Pending,
+                assumed => assumed,
             },
         }
     }
@@ -209,6 +216,17 @@ impl Cluster {
         let PodState::Allocated(assumed) = self.pods.state[id] else { return };
         if *self.pods.fact[id].uid == *uid && *self.nodes.name[assumed] == *node {
             self.set(id, PodState::Running(assumed));
+        }
+    }
+
+    /// A pod that we asked to leave stays, and is left alone for a while.
+    pub(in crate::model) fn eviction_refused(&mut self, key: &str, uid: &str, at: Time) {
+        let Some(id) = self.pods.find(key) else { return };
+        let PodState::Releasing(node) = self.pods.state[id] else { return };
+        let fact = &self.pods.fact[id];
+        if *fact.uid == *uid && !fact.leaves {
+            self.set(id, PodState::Running(node));
+            self.spared.insert(id, at.plus_ms(SPARED_MS));
         }
     }
 

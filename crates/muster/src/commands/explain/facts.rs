@@ -152,17 +152,9 @@ fn pod_facts(engine: &Engine, now: Time, id: PodId) -> PodFacts {
         since: fact.started.filter(|_| on_node).map(|time| time.to_string()),
         running_ms: fact.started.filter(|_| on_node).map(|time| now.0 - time.0),
         ends: ends.filter(|_| on_node).map(|time| time.to_string()),
-        protected_by: protection(engine, id).filter(|_| on_node),
+        protected_by: engine.policy().protects(cluster, id).filter(|_| on_node),
         gang: gang.map(|gang| gang_facts(engine, now, gang)),
     }
-}
-
-fn protection(engine: &Engine, pod: PodId) -> Option<&'static str> {
-    let cluster = engine.cluster();
-    let own = cluster.pods.fact[pod].protected;
-    let of_gang = cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].protected);
-    let marked = (own || of_gang).then_some("volcano.sh/preemptable: false");
-    engine.policy().protects(cluster, pod).or(marked)
 }
 
 fn gang_facts(engine: &Engine, now: Time, id: GangId) -> GangFacts {
