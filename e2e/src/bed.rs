@@ -5,7 +5,10 @@ use std::sync::{Condvar, Mutex, Once, PoisonError};
 
 use crate::Result;
 use crate::binaries::{BuildError, binaries};
+use crate::cluster::Definitions;
 use crate::controlplane::{ControlPlane, Options};
+use crate::proxy::Proxy;
+use crate::scheduler::Scheduler;
 
 /// How many control planes one test process runs at a time; each wants a core and 400 MB.
 const PLACES: usize = 2;
@@ -21,6 +24,25 @@ pub fn test(options: Options, body: impl AsyncFnOnce(&mut ControlPlane) -> Resul
             plane.keep_logs();
         }
         outcome
+    })
+}
+
+/// The same with our definitions, a proxy, and a scheduler behind it whose journal must replay in the end.
+pub fn behind_a_proxy(
+    options: Options,
+    flags: &[&str],
+    body: impl AsyncFnOnce(&mut ControlPlane, &Proxy, &mut Scheduler) -> Result<()>,
+) -> Result<()> {
+    test(options, async |plane| {
+        plane.cluster().install_crds(Definitions::Muster).await?;
+        let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
+        let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
+        let flags: Vec<&str> = flags.iter().copied().chain([&*way]).collect();
+        let mut scheduler = Scheduler::start(plane, "muster", &flags).await?;
+        body(plane, &proxy, &mut scheduler).await?;
+        proxy.calm();
+        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
+        scheduler.replay()
     })
 }
 

@@ -2,32 +2,16 @@
 
 use futures::future::join;
 use muster_api::core::Pod;
+use muster_e2e::Result;
+use muster_e2e::bed::{self, behind_a_proxy};
 use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, is_unschedulable, log_of, remove, struck};
 use muster_e2e::cluster::{Cluster, Definitions, code, podgroups, pods, wait};
-use muster_e2e::controlplane::{ControlPlane, Options};
-use muster_e2e::proxy::{Ask, Fault, Proxy};
+use muster_e2e::controlplane::Options;
+use muster_e2e::proxy::{Ask, Fault};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
-use muster_e2e::{Result, bed};
 use serde_json::{Value, json};
-
-/// A control plane with our definitions, a proxy, and a scheduler behind it whose journal must replay in the end.
-fn behind_a_proxy(
-    options: Options,
-    body: impl AsyncFnOnce(&mut ControlPlane, &Proxy, &mut Scheduler) -> Result<()>,
-) -> Result<()> {
-    bed::test(options, async |plane| {
-        plane.cluster().install_crds(Definitions::Muster).await?;
-        let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
-        let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
-        let mut scheduler = Scheduler::start(plane, "muster", &[&way]).await?;
-        body(plane, &proxy, &mut scheduler).await?;
-        proxy.calm();
-        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
-        scheduler.replay()
-    })
-}
 
 fn with_kwok() -> Options {
     Options { kwok: true, ..Options::default() }
@@ -41,7 +25,7 @@ async fn runs(cluster: &Cluster, gang: &Gang) -> Result<()> {
 
 #[test]
 fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() -> Result<()> {
-    behind_a_proxy(with_kwok(), async |plane, proxy, scheduler| {
+    behind_a_proxy(with_kwok(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         let witness = Witness::start(&cluster).await?;
         cluster.create_nodes(&Nodes::new(40).gpus(8)).await?;
@@ -90,7 +74,7 @@ fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() ->
 
 #[test]
 fn a_gang_whose_binds_are_refused_backs_off_says_so_and_keeps_nothing() -> Result<()> {
-    behind_a_proxy(Options::default(), async |plane, proxy, scheduler| {
+    behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         let refusal =
@@ -169,7 +153,7 @@ fn the_api_server_restarts_in_the_middle_of_a_load() -> Result<()> {
 
 #[test]
 fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
-    behind_a_proxy(Options::default(), async |plane, proxy, scheduler| {
+    behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         let is_mute = |ask: &Ask| ask.is_watch() && ask.path.ends_with("/priorityclasses");
         let is_bad = move |ask: &Ask| ask.is_watch() && !is_mute(ask);

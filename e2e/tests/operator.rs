@@ -110,6 +110,12 @@ fn rights_are_enough(definitions: Definitions) -> Result<()> {
             &format!("--config={}", config.display()),
             "--leader-elect-namespace=muster-system",
         ];
+        let may_evict = Command::new(plane.kubectl())
+            .arg("--kubeconfig")
+            .arg(install(plane)?)
+            .args(["auth", "can-i", "create", "pods", "--subresource=eviction", "--all-namespaces"])
+            .status()?;
+        assert!(may_evict.success(), "it may evict");
         let mut first = Scheduler::start(plane, "first", &flags).await?;
         let mut second = Scheduler::start(plane, "second", &flags).await?;
         cluster.create_nodes(&Nodes::new(10).gpus(8)).await?;

@@ -3,32 +3,16 @@
 use std::time::Duration;
 
 use futures::future::try_join;
+use muster_e2e::Result;
+use muster_e2e::bed::behind_a_proxy;
 use muster_e2e::checks::{
     PATIENCE, all_bound, bound, group, is_scheduled, is_unschedulable, remove, remove_pod,
 };
-use muster_e2e::cluster::{Cluster, Definitions, pods, wait};
-use muster_e2e::controlplane::{ControlPlane, Options};
-use muster_e2e::proxy::{Ask, Fault, Proxy, Rule};
-use muster_e2e::scheduler::Scheduler;
+use muster_e2e::cluster::{Cluster, pods, wait};
+use muster_e2e::controlplane::Options;
+use muster_e2e::proxy::{Ask, Fault, Rule};
 use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
-use muster_e2e::{Result, bed};
-
-/// A control plane with our definitions, a proxy, and a scheduler behind it whose journal must replay in the end.
-fn behind_a_proxy(
-    body: impl AsyncFnOnce(&mut ControlPlane, &Proxy, &mut Scheduler) -> Result<()>,
-) -> Result<()> {
-    bed::test(Options::default(), async |plane| {
-        plane.cluster().install_crds(Definitions::Muster).await?;
-        let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
-        let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
-        let mut scheduler = Scheduler::start(plane, "muster", &[&way]).await?;
-        body(plane, &proxy, &mut scheduler).await?;
-        proxy.calm();
-        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
-        scheduler.replay()
-    })
-}
 
 /// Where the proxy holds the binds of a gang: once all of them are there, as (pod, node), by pod.
 async fn held(rule: &Rule, count: usize) -> Result<Vec<(String, String)>> {
@@ -51,7 +35,7 @@ fn free_node(binds: &[(String, String)], nodes: usize) -> Option<String> {
 
 #[test]
 fn a_rival_that_is_faster_is_understood() -> Result<()> {
-    behind_a_proxy(async |plane, proxy, scheduler| {
+    behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(4).gpus(8)).await?;
 
@@ -109,7 +93,7 @@ fn a_rival_that_is_faster_is_understood() -> Result<()> {
 
 #[test]
 fn pods_that_go_or_are_replaced_before_their_bind_are_not_missed() -> Result<()> {
-    behind_a_proxy(async |plane, proxy, _| {
+    behind_a_proxy(Options::default(), &[], async |plane, proxy, _| {
         let cluster = plane.cluster();
         let witness = Witness::start(&cluster).await?;
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
@@ -150,7 +134,7 @@ async fn rival(cluster: &Cluster, foreign: &Gang, nodes: usize) -> Result<()> {
 
 #[test]
 fn room_that_a_rival_is_known_to_have_is_left_alone() -> Result<()> {
-    behind_a_proxy(async |plane, proxy, _| {
+    behind_a_proxy(Options::default(), &[], async |plane, proxy, _| {
         let cluster = plane.cluster();
         let witness = Witness::start(&cluster).await?;
         cluster.create_nodes(&Nodes::new(20).gpus(8)).await?;

@@ -1,18 +1,16 @@
 //! Gangs, queues and their statuses on a real API server.
 
 use std::process::Command;
-use std::time::Duration;
 
 use muster_api::core::Pod;
 use muster_e2e::bed;
-use muster_e2e::cluster::{Cluster, Definitions, QUEUES, podgroups, pods, wait};
+use muster_e2e::checks::{PATIENCE, bound, group, is_unschedulable};
+use muster_e2e::cluster::{Definitions, QUEUES, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::workload::{Gang, Nodes};
 use muster_e2e::{Failure, Result};
 use serde_json::{Value, json};
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn with_kwok() -> Options {
     Options { kwok: true, ..Options::default() }
@@ -37,22 +35,8 @@ fn scheduled_with(
     })
 }
 
-fn bound(pods: &[Pod]) -> usize {
-    pods.iter().filter(|pod| pod.spec.node_name.is_some()).count()
-}
-
 fn all_run(count: usize) -> impl Fn(&[Pod]) -> bool {
     move |pods| pods.len() == count && pods.iter().all(|pod| pod.status.phase == "Running")
-}
-
-/// Waits for something in the status of a PodGroup.
-async fn group(cluster: &Cluster, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
-    let path = format!("{}/{name}", podgroups("default"));
-    wait(PATIENCE, async || {
-        let group: Value = cluster.get(&path).await.map_err(|error| error.to_string())?;
-        if wanted(&group["status"]) { Ok(group) } else { Err(group["status"].to_string()) }
-    })
-    .await
 }
 
 /// The condition PodScheduled of each pod that has one, as (status, reason).
@@ -70,8 +54,7 @@ fn a_gang_binds_all_or_nothing_and_says_why() -> Result<()> {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         cluster.create_gang(&Gang::new("large", 4).gpus(8)).await?;
-        let waits =
-            group(&cluster, "large", |status| status["conditions"][0]["type"] == "Unschedulable").await?;
+        let waits = group(&cluster, "large", is_unschedulable).await?;
         let condition = &waits["status"]["conditions"][0];
         assert_eq!(condition["reason"], "NotEnoughResources");
         assert!(condition["message"].as_str().unwrap_or_default().contains("nvidia.com/gpu"), "{condition}");
@@ -109,7 +92,7 @@ fn minimum_roles_and_the_elastic_rest() -> Result<()> {
         cluster.create(&podgroups("default"), &ring.podgroup()).await?;
         cluster.create_pods(&servers).await?;
         cluster.create_pods(&workers).await?;
-        group(&cluster, "ring", |status| status["conditions"][0]["type"] == "Unschedulable").await?;
+        group(&cluster, "ring", is_unschedulable).await?;
         assert_eq!(bound(&cluster.pods("default").await?), 4);
         let second = Gang::new("server-b", 1).group("ring").label("volcano.sh/task-spec", "server");
         cluster.create_pods(&second).await?;
@@ -148,8 +131,7 @@ fn two_queues_share_and_say_what_they_have() -> Result<()> {
         })
         .await?;
         assert_eq!(left["status"]["state"], "Open");
-        let waits =
-            group(&cluster, "left-3", |status| status["conditions"][0]["type"] == "Unschedulable").await?;
+        let waits = group(&cluster, "left-3", is_unschedulable).await?;
         let reason = waits["status"]["conditions"][0]["reason"].as_str().unwrap_or_default().to_owned();
         assert_eq!(reason, "QueueQuotaReached");
         // A new node would not help them, so cluster autoscalers are not called.
@@ -195,8 +177,16 @@ fn a_cluster_with_volcanos_definitions_works_the_same() -> Result<()> {
         cluster.create_gang(&Gang::new("ring", 2).gpus(4)).await?;
         group(&cluster, "ring", |status| status["phase"] == "Running" && status["running"] == 2).await?;
         cluster.create_gang(&Gang::new("rest", 2).gpus(4)).await?;
-        group(&cluster, "rest", |status| status["conditions"][0]["type"] == "Unschedulable").await?;
+        group(&cluster, "rest", is_unschedulable).await?;
         assert_eq!(scheduler.metric("muster_write_errors_total", "podgroup_status").await?, 0.0);
+        // Its API server takes a PodGroup that says nothing at all.
+        cluster.create_nodes(&Nodes::new(1).prefix("late").gpus(4)).await?;
+        let bare = Gang::new("bare", 1).gpus(4);
+        let mut said = bare.podgroup();
+        said.as_object_mut().ok_or("an object")?.remove("spec");
+        cluster.create(&podgroups("default"), &said).await?;
+        cluster.create_pods(&bare).await?;
+        group(&cluster, "bare", |status| status["running"] == 1).await?;
         Ok(())
     })
 }
@@ -225,7 +215,7 @@ fn kubectl_shows_what_people_look_for() -> Result<()> {
         cluster.create_gang(&Gang::new("ring", 2).gpus(4)).await?;
         group(&cluster, "ring", |status| status["running"] == 2).await?;
         cluster.create_gang(&Gang::new("rest", 2).gpus(4)).await?;
-        group(&cluster, "rest", |status| status["conditions"][0]["type"] == "Unschedulable").await?;
+        group(&cluster, "rest", is_unschedulable).await?;
         let kubectl = async |arguments: &[&str]| -> Result<String> {
             let mut command = Command::new(plane.kubectl());
             let output = command.arg("--kubeconfig").arg(plane.kubeconfig()).args(arguments).output()?;

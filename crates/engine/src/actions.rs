@@ -24,7 +24,8 @@ pub struct Action {
     pub run: fn(&mut Session),
 }
 
-pub static ACTIONS: &[&Action] = &[&allocate::ACTION, &backfill::ACTION, &enqueue::ACTION, &stalegangeviction::ACTION];
+pub static ACTIONS: &[&Action] =
+    &[&allocate::ACTION, &backfill::ACTION, &enqueue::ACTION, &stalegangeviction::ACTION];
 
 /// Actions of Volcano and of Muster's design that aren't built (yet): naming one is a warning, not an error.
 pub static NOT_BUILT: &[&str] =

@@ -175,7 +175,8 @@ impl Stage {
         let mut leaving = Vec::new();
         for eviction in &plan.evictions {
             let pod = self.engine.cluster().pods.name(eviction.pod).to_string();
-            writeln!(self.told, "{} leaves: {}", short(&pod), explain::cause(&eviction.cause)).expect("a string");
+            writeln!(self.told, "{} leaves: {}", short(&pod), explain::cause(&eviction.cause))
+                .expect("a string");
             leaving.push(pod);
         }
         self.say_who_waits();

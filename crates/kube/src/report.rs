@@ -10,7 +10,7 @@ use muster_engine::ids::{GangId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::{Gang, Origin};
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Event, Plan, Stage, status};
+use muster_engine::{Engine, Event, Plan, Reason, Stage, status};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -21,8 +21,11 @@ use crate::writes::{Patch, Record, Target, Write};
 /// How often the counts in a PodGroup's status are renewed, and the numbers in its message.
 const COUNTS: Duration = Duration::from_secs(1);
 const NUMBERS: Duration = Duration::from_secs(10);
-/// A reason to wait that is younger may be gone before anyone has read it: the pods of a new gang come one by one.
+/// A reason to wait that is younger may be gone before anyone has read it.
 const YOUNG_MS: i64 = 1_000;
+/// The pods of a new gang come one by one, and the API server dates them to the second: after the last so long ago, no
+/// more are to be expected soon.
+const GROWS_MS: i64 = 2_000;
 /// How often queues are looked at.
 const QUEUES: Duration = Duration::from_secs(1);
 
@@ -114,7 +117,7 @@ impl Reporter {
                 self.held.insert(id);
                 continue;
             }
-            let young = young(gang);
+            let young = young(cluster, gang);
             let due =
                 if gang.origin == Origin::Group { self.tell_group(cluster, id, young, now) } else { None };
             if young.is_none() {
@@ -259,9 +262,13 @@ impl Reporter {
 }
 
 /// How long until a gang's reason to wait is worth telling.
-fn young(gang: &Gang) -> Option<Duration> {
+fn young(cluster: &Cluster, gang: &Gang) -> Option<Duration> {
     let since = gang.condition.since.filter(|_| gang.condition.scheduled == Some(false))?;
-    let left = since.plus_ms(YOUNG_MS).0 - wall_clock().0;
+    let grows =
+        matches!(gang.reasons.first(), Some(Reason::NotEnoughPods { .. } | Reason::NotEnoughOfRole { .. }));
+    let newest = gang.pods.iter().filter(|_| grows).map(|&pod| cluster.pods.fact[pod].created).max();
+    let told = newest.map_or(since, |created| since.max(created.plus_ms(GROWS_MS - YOUNG_MS)));
+    let left = told.plus_ms(YOUNG_MS).0 - wall_clock().0;
     (left > 0).then(|| Duration::from_millis(left as u64))
 }
 

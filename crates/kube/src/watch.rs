@@ -31,7 +31,7 @@ const PAGE: u32 = 1_000;
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How long until a kind that nobody needs is looked for again.
-const UNKNOWN_KIND: Duration = Duration::from_secs(30);
+const UNKNOWN_KIND: Duration = Duration::from_secs(10);
 
 /// Watches one kind for ever, or until nobody listens any more.
 pub async fn watch<T: Watched>(client: Client, news: Sender<News>, metrics: Arc<Metrics>) {
@@ -53,7 +53,7 @@ pub async fn watch<T: Watched>(client: Client, news: Sender<News>, metrics: Arc<
         match stop {
             Stop::Deaf => return,
             Stop::Expired => {
-                info!(kind = T::KIND, "the watch is too far behind, listing anew");
+                info!(kind = T::KIND, "the watch can't go on from where it is, listing anew");
                 watch.metrics.relists.inc();
                 version = None;
                 continue;
@@ -98,7 +98,7 @@ struct Watch<T> {
 enum Stop {
     /// The scheduler has gone.
     Deaf,
-    /// History no longer reaches back to where we are.
+    /// History no longer reaches back to where we are, or there is something in it that can't be read.
     Expired,
     /// The server doesn't have this kind.
     Unknown,
@@ -161,7 +161,9 @@ impl<T: Watched> Watch<T> {
                 Ok(WatchEvent::Error(status)) => return Err(Stop::from(*status)),
                 Err(kube::Error::SerdeError(error)) => {
                     self.metrics.watch_error(T::KIND);
-                    warn!(kind = T::KIND, %error, "an object can't be read and is left out");
+                    // A list reads it with more patience, or leaves it out and says which it is.
+                    warn!(kind = T::KIND, %error, "an object can't be read");
+                    return Err(Stop::Expired);
                 }
                 Err(error) => return Err(Stop::from(error)),
             }

@@ -148,7 +148,11 @@ impl Desk {
     /// Queues a write. True if it says that there will be no more.
     fn take(&mut self, write: Write) -> bool {
         match write {
-            Write::Bind(bind) => self.binds.push_back(bind),
+            Write::Bind(bind) => {
+                // Why it waited is of no interest any more.
+                self.newest.remove(&Target::Pod(bind.pod.clone()));
+                self.binds.push_back(bind);
+            }
             Write::Evict(eviction) => self.evictions.push_back(eviction),
             Write::Patch(patch) => {
                 let target = patch.target.clone();

@@ -202,7 +202,8 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         let gang = &cluster.gangs[gang];
         let stays = |pod: &&PodId| {
             let state = cluster.pods.state[**pod];
-            matches!(state, PodState::Allocated(_) | PodState::Running(_)) && !cluster.spared.contains_key(pod)
+            matches!(state, PodState::Allocated(_) | PodState::Running(_))
+                && !cluster.spared.contains_key(pod)
         };
         if let Some(&pod) = gang.pods.iter().find(stays) {
             return Err(format!("{name} is evicted, but {} of its gang stays", cluster.pods.name(pod)));

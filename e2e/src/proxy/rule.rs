@@ -48,6 +48,10 @@ impl Ask {
         self.method == Method::POST && self.path.ends_with("/binding")
     }
 
+    pub fn is_eviction(&self) -> bool {
+        self.method == Method::POST && self.path.ends_with("/eviction")
+    }
+
     /// Of a pod, PodGroup or queue.
     pub fn is_status(&self) -> bool {
         self.method == Method::PATCH && !self.is_lease()

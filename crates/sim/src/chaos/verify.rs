@@ -112,7 +112,7 @@ fn may_be_compared(ours: &Engine, fresh: &Engine, now: Time) -> bool {
     let remembers = ours.cluster().gangs.iter().any(|(_, gang)| gang.gave_back.is_some() && !gang.admitted());
     let evicts = ours.config().actions.iter().any(|action| action.name == "stalegangeviction");
     let stale = ours.cluster().gangs.broken().any(|(_, since)| past(Some(since), settings.stale_after_ms));
-    !remembers && !(evicts && stale) && overdue(ours) == overdue(fresh)
+    !(remembers || evicts && stale) && overdue(ours) == overdue(fresh)
 }
 
 /// Whether an admission has run out just now: only the process that gave it knows since when it ran.

@@ -187,7 +187,9 @@ impl Cluster {
             // An assumption ends only when the cluster confirms or refuses it, not by an older view of the pod; and what
             // is bound is never unbound.
             _ => match before {
-                PodState::Gated | PodState::Pending | PodState::Succeeded | PodState::Failed => PodState::Pending,
+                PodState::Gated | PodState::Pending | PodState::Succeeded | PodState::Failed => {
+                    PodState::Pending
+                }
                 assumed => assumed,
             },
         }

@@ -1,0 +1,123 @@
+//! Evictions on a real API server: its answers, a PodDisruptionBudget's, and those of a bad network.
+
+use muster_api::core::Pod;
+use muster_e2e::Result;
+use muster_e2e::bed::behind_a_proxy;
+use muster_e2e::checks::{PATIENCE, all_bound, group, is_scheduled, remove_pod};
+use muster_e2e::cluster::wait;
+use muster_e2e::controlplane::Options;
+use muster_e2e::proxy::{Ask, Fault};
+use muster_e2e::scheduler::Scheduler;
+use muster_e2e::workload::{Gang, Nodes};
+use serde_json::{Value, json};
+
+const CONFIG: &str = r#"
+actions: "enqueue, allocate, backfill, stalegangeviction"
+configurations:
+- name: stalegangeviction
+  arguments: {gracePeriod: 1s}
+tiers:
+- plugins:
+  - name: gang
+  - name: predicates
+"#;
+const EVENTS: &str = "/apis/events.k8s.io/v1/events";
+const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+
+fn with_kwok() -> Options {
+    Options { kwok: true, ..Options::default() }
+}
+
+/// Writes the configuration where the scheduler can read it, for as long as the folder lives.
+fn config() -> Result<(tempfile::TempDir, String)> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("scheduler.conf");
+    std::fs::write(&file, CONFIG)?;
+    let flag = format!("--config={}", file.display());
+    Ok((folder, flag))
+}
+
+async fn refusals(scheduler: &Scheduler, cause: &str, count: usize) -> Result<()> {
+    let labels = format!("kind=\"eviction\",cause=\"{cause}\"");
+    wait(PATIENCE, async || {
+        let seen = scheduler.metric("muster_write_errors_total", &labels).await;
+        let seen = seen.map_err(|error| error.to_string())?;
+        if seen >= count as f64 { Ok(()) } else { Err(format!("{seen} evictions were refused: {cause}")) }
+    })
+    .await
+}
+
+#[test]
+fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
+    let (_folder, flag) = config()?;
+    behind_a_proxy(with_kwok(), &[&flag], async |plane, _, scheduler| {
+        let cluster = plane.cluster();
+        cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
+        cluster.create_gang(&Gang::new("ring", 3).gpus(2).label("app", "ring")).await?;
+        group(&cluster, "ring", |status| is_scheduled(status) && status["running"] == 3).await?;
+        let spec = json!({ "minAvailable": 2, "selector": { "matchLabels": { "app": "ring" } } });
+        let budget = json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "ring" }, "spec": spec,
+        });
+        cluster.create(BUDGETS, &budget).await?;
+
+        remove_pod(&cluster, "ring-2").await?;
+        // Nobody has counted for the budget yet, so that it allows nothing.
+        refusals(scheduler, "disruption_budget", 2).await?;
+        let stay = |pods: &[Pod]| {
+            pods.len() == 2 && pods.iter().all(|pod| pod.metadata.deletion_timestamp.is_none())
+        };
+        assert!(stay(&cluster.pods("default").await?), "who may not be evicted stays");
+        group(&cluster, "ring", |status| status["phase"] == "Unknown" && status["running"] == 2).await?;
+
+        let counts = json!({ "status": {
+            "observedGeneration": 1, "disruptionsAllowed": 2, "currentHealthy": 2, "desiredHealthy": 0, "expectedPods": 2,
+        } });
+        cluster.patch(&format!("{BUDGETS}/ring/status"), &counts).await?;
+        cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await?;
+        assert_eq!(scheduler.metric("muster_writes_total", "kind=\"eviction\"").await?, 2.0);
+        let told = |events: &Value, pod: &str| {
+            events["items"].as_array().is_some_and(|events| {
+                events.iter().any(|event| event["reason"] == "Evict" && event["regarding"]["name"] == pod)
+            })
+        };
+        wait(PATIENCE, async || {
+            let events: Value = cluster.get(EVENTS).await.map_err(|error| error.to_string())?;
+            let told = told(&events, "ring-0") && told(&events, "ring-1");
+            if told { Ok(()) } else { Err(events.to_string()) }
+        })
+        .await?;
+        // What it held is free, and its next incarnation may have it.
+        cluster.create_pods(&Gang::new("ring", 3).gpus(2)).await?;
+        cluster.wait_for_pods("default", PATIENCE, all_bound(3)).await?;
+        Ok(())
+    })
+}
+
+#[test]
+fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
+    let (_folder, flag) = config()?;
+    behind_a_proxy(with_kwok(), &[&flag], async |plane, proxy, scheduler| {
+        let cluster = plane.cluster();
+        cluster.create_nodes(&Nodes::new(5).gpus(8)).await?;
+        cluster.create_gang(&Gang::new("ring", 20).gpus(1)).await?;
+        cluster.create_gang(&Gang::new("other", 20).gpus(1)).await?;
+        for name in ["ring", "other"] {
+            group(&cluster, name, |status| is_scheduled(status) && status["running"] == 20).await?;
+        }
+        proxy.rule(Fault::Refuse(429), 20, Ask::is_eviction);
+        proxy.rule(Fault::Refuse(500), 10, Ask::is_eviction);
+        proxy.rule(Fault::Refuse(403), 10, Ask::is_eviction);
+        proxy.rule(Fault::Swallow, 20, Ask::is_eviction);
+        proxy.rule(Fault::Lose, 20, Ask::is_eviction);
+        remove_pod(&cluster, "ring-7").await?;
+        let others =
+            |pods: &[Pod]| pods.len() == 20 && pods.iter().all(|pod| pod.metadata.name.starts_with("other"));
+        cluster.wait_for_pods("default", PATIENCE, others).await?;
+        refusals(scheduler, "too_many_requests", 1).await?;
+        // The same names once more: an eviction of old must not hit the new.
+        cluster.create_pods(&Gang::new("ring", 20).gpus(1)).await?;
+        group(&cluster, "ring", |status| is_scheduled(status) && status["running"] == 20).await?;
+        Ok(())
+    })
+}
