@@ -6,6 +6,7 @@ mod crds;
 mod hypernode;
 pub mod keys;
 pub mod manifest;
+mod members;
 mod podgroup;
 mod quantity;
 mod queue;
@@ -21,6 +22,7 @@ pub use crds::crds;
 pub use hypernode::{
     ExactMatch, HyperNode, HyperNodeSpec, HyperNodeStatus, Member, MemberKind, MemberSelector, RegexMatch,
 };
+pub use members::Matcher;
 pub use podgroup::{
     NetworkTopologyMode, NetworkTopologySpec, PodGroup, PodGroupCondition, PodGroupPhase, PodGroupSpec,
     PodGroupStatus, SubGroupPolicy,

@@ -4,7 +4,7 @@ use muster_api::QueueState;
 
 use crate::model::queues::BrokenLine;
 use crate::plan::Cause;
-use crate::reason::{Histogram, Lack, Limit, Reason, Shown, Stage, Why};
+use crate::reason::{Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
 use crate::resources::Dimensions;
 
 impl Stage {
@@ -34,6 +34,10 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::Gated { .. } => "SchedulingGated",
         Reason::NotEnoughPods { .. } => "NotEnoughPods",
         Reason::NotEnoughOfRole { .. } => "NotEnoughPodsOfTask",
+        Reason::NotEnoughOfSubgroup { .. } => "NotEnoughPodsOfSubgroup",
+        Reason::NoSuchTier { .. } => "TierNotFound",
+        Reason::TooFarApart { .. } => "TooFarApart",
+        Reason::NoDomain { .. } => "NotEnoughResourcesInDomain",
         Reason::OverLimit { .. } => "QueueQuotaReached",
         Reason::Behind { .. } => "BehindHeadOfQueue",
         Reason::Backoff { .. } => "BackingOff",
@@ -85,6 +89,16 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             format!("{have} of {need} pods can be scheduled, {gated} held by scheduling gates")
         }
         Reason::NotEnoughOfRole { role, have, need } => format!("{have} of {need} pods of role {role} exist"),
+        Reason::NotEnoughOfSubgroup { subgroup, have, need } => {
+            format!("{have} of {need} pods of subgroup {subgroup} exist")
+        }
+        Reason::NoSuchTier { tier } => format!("no HyperNode has a tier named {tier}"),
+        Reason::TooFarApart { domain, tier, limit } => {
+            format!(
+                "what runs of it is spread over {domain} of tier {tier}, and it may not go above tier {limit}"
+            )
+        }
+        Reason::NoDomain { wanted, domains, limit, near } => no_domain(*wanted, *domains, *limit, near),
         Reason::OverLimit { limit, lack, .. } => over(limit, lack, dimensions),
         Reason::Behind { head, since: None } => format!("{head} is before it in the fifo queue"),
         Reason::Behind { head, since: Some(since) } => {
@@ -105,6 +119,18 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             }
         }
     }
+}
+
+fn no_domain(wanted: u32, domains: u32, limit: Option<u32>, near: &[Near]) -> String {
+    let tier = limit.map_or(String::new(), |tier| format!(" of tier {tier} or below"));
+    let pods = counted(u64::from(wanted), "more pod");
+    if domains == 0 {
+        return format!("there is no HyperNode{tier} for {pods}");
+    }
+    let near: Vec<String> =
+        near.iter().map(|near| format!("{} has room for {}", near.domain, near.holds)).collect();
+    let near = if near.is_empty() { "none has room for any".to_owned() } else { near.join(", ") };
+    format!("0/{} hold {pods} together: {near}", counted(u64::from(domains), "domain") + &tier)
 }
 
 fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {

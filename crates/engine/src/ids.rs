@@ -28,6 +28,8 @@ macro_rules! ids {
 
 ids! {
     NodeId
+    /// A domain of the network, numbered depth first.
+    DomainId
     PodId
     GangId
     QueueId

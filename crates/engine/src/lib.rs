@@ -20,6 +20,7 @@ mod policy;
 mod ranking;
 mod reason;
 mod resources;
+pub mod search;
 pub mod status;
 mod txn;
 

@@ -3,12 +3,15 @@
 
 pub mod apply;
 pub mod audit;
+pub mod domains;
 pub mod gangs;
+pub mod hypernodes;
 pub mod nodes;
 pub mod pods;
 pub mod queues;
 pub mod selectors;
 pub mod shapes;
+pub mod subgroups;
 pub mod terms;
 
 use std::sync::Arc;
@@ -21,7 +24,9 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol, Table};
 use crate::names::Names;
 use crate::resources::{Amounts, Dimensions, Sparse};
+use domains::Domains;
 use gangs::Gangs;
+use hypernodes::HyperNodes;
 use nodes::Nodes;
 use pods::{PodState, Pods, Sum};
 use queues::Queues;
@@ -34,6 +39,8 @@ pub struct Cluster {
     pub dimensions: Dimensions,
     pub names: Names,
     pub nodes: Nodes,
+    pub hyper_nodes: HyperNodes,
+    pub domains: Domains,
     pub pods: Pods,
     pub gangs: Gangs,
     pub queues: Queues,
@@ -74,6 +81,8 @@ pub struct Cluster {
     /// How many pods are on their way out of nodes that let them go.
     pub departures: u32,
     ranks_stale: bool,
+    /// The sums of domains are to be added up anew before the next cycle, and not kept until then.
+    domains_stale: bool,
     lines_stale: bool,
 }
 
@@ -148,7 +157,7 @@ impl Cluster {
         let from = self.pods.state[pod];
         if let Some(gang) = self.pods.gang[pod] {
             let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
-            self.gangs.shift(gang, self.pods.role[pod] as usize, from, to, best_effort);
+            self.gangs.shift(gang, self.pods.place(pod), from, to, best_effort);
             self.sum(pod, gang, from, -1);
             self.sum(pod, gang, to, 1);
         }
@@ -163,7 +172,7 @@ impl Cluster {
     fn tally(&mut self, pod: PodId, state: PodState, sign: i64) {
         if let Some(gang) = self.pods.gang[pod] {
             let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
-            self.gangs.count(gang, self.pods.role[pod] as usize, state, best_effort, sign);
+            self.gangs.count(gang, self.pods.place(pod), state, best_effort, sign);
             self.sum(pod, gang, state, sign);
         }
         self.seat(pod, state, sign);
@@ -220,8 +229,19 @@ impl Cluster {
             for (resource, amount) in request.iter() {
                 self.nodes.idle[resource][node] -= sign * amount;
             }
+            if self.counts_domains(node) {
+                for (resource, amount) in request.iter() {
+                    self.domains.take(node, resource, sign * amount);
+                }
+            }
         }
         self.touched.push(node);
+    }
+
+    /// Whether what happens on a node counts for the domains that it is in.
+    #[inline]
+    fn counts_domains(&self, node: NodeId) -> bool {
+        self.domains.are_real() && !self.domains_stale && self.nodes.traits[node].live
     }
 
     /// Called before a cycle: puts in order what events left for later.
@@ -229,8 +249,19 @@ impl Cluster {
         if std::mem::take(&mut self.lines_stale) {
             self.redraw_queues();
         }
+        self.domains.seat_nodes(self.nodes.name.len());
+        if self.hyper_nodes.settle(&self.nodes) {
+            self.domains.plant(&self.hyper_nodes, &self.nodes);
+            self.domains_stale = true;
+            self.ranks_stale = true;
+            self.freed += 1;
+        }
+        if std::mem::take(&mut self.domains_stale) {
+            self.domains.recount(&self.nodes);
+        }
         if std::mem::take(&mut self.ranks_stale) {
-            self.nodes.rank_by_name();
+            self.nodes.rank(|node| self.domains.home(node));
+            self.domains.note_ranks(&self.nodes);
             self.version += 1;
         }
         let (pods, shapes) = (&self.pods, &mut self.shapes);

@@ -6,11 +6,13 @@ use crate::actions::allocate::{Serving, in_order};
 use crate::ids::{GangId, NodeId, PodId, ShapeId};
 use crate::line::{gate, named};
 use crate::model::Cluster;
+use crate::model::domains::ROOT;
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
-use crate::placement::{Rankings, Wish, place};
+use crate::placement::{Rankings, Wish};
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
+use crate::search::seat;
 use crate::txn::Txn;
 
 /// What is missing to the gang's minimum beyond the places that it was promised.
@@ -97,8 +99,9 @@ pub fn hold(session: &mut Session) -> Vec<PodId> {
         let pods = in_order(session, gang, Serving::All);
         let missing = not_promised(&session.cluster.gangs[gang], whole);
         let mut txn = Txn::begin(session.cluster);
-        let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[] };
-        if missing.total > 0 && place(&mut txn, session.policy, session.rankings, &wish).is_ok() {
+        let (room, within) = (Room::Later, ROOT);
+        let wish = Wish { gang, pods: &pods, missing: &missing, room, avoid: &[], within, near: None };
+        if missing.total > 0 && seat(&mut txn, session.policy, session.rankings, &wish).is_ok() {
             held.extend(txn.commit().iter().map(|step| step.pod));
         }
     }

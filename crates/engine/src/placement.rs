@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{GangId, NodeId, PodId, ShapeId, TermId};
+use crate::ids::{DomainId, GangId, NodeId, PodId, ShapeId, TermId};
 use crate::model::Cluster;
+use crate::model::domains::ROOT;
 use crate::model::gangs::Missing;
 use crate::policy::{Policy, Room};
 use crate::ranking::{Ranking, Scratch};
@@ -70,13 +71,39 @@ impl Rankings {
         shape: ShapeId,
         room: Room,
         avoid: &[(TermId, u32)],
+        domain: DomainId,
     ) -> Option<NodeId> {
         let ranking = self.of(cluster, policy, shape, room);
-        if cluster.far_reaching(shape) {
-            ranking.best_among(cluster, policy, shape, avoid)
-        } else {
-            ranking.best(cluster)
+        let ranks = cluster.domains.ranks(domain);
+        match cluster.far_reaching(shape) {
+            true => ranking.best_among(cluster, policy, shape, avoid, ranks),
+            false if domain == ROOT => ranking.best(cluster),
+            false => ranking.best_of(cluster, ranks),
         }
+    }
+
+    /// The best node of the smallest domain around `near` that has one, but only `within`.
+    fn nearest(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        room: Room,
+        avoid: &[(TermId, u32)],
+        (near, within): (DomainId, DomainId),
+    ) -> Option<NodeId> {
+        let closer = cluster.domains.chain(near).take_while(|&domain| domain != within);
+        let closer = closer.filter(|&domain| cluster.domains.holds(within, domain));
+        let mut around = closer.chain(std::iter::once(within));
+        around.find_map(|domain| self.best(cluster, policy, shape, room, avoid, domain))
+    }
+
+    /// The ranking of a shape that also knows how many pods fit in each domain.
+    pub fn counted(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> &Ranking {
+        self.of(cluster, policy, shape, room);
+        let kept = self.kept[usize::from(shape)][room as usize].as_mut().expect("just asked for");
+        kept.ranking.need_counts(cluster, shape);
+        &kept.ranking
     }
 
     /// A gang of one shape that lacks as many pods as one that failed before it in this cycle fails too.
@@ -117,6 +144,10 @@ pub struct Wish<'w> {
     pub room: Room,
     /// Topology values where a set that wants to be together was tried in vain.
     pub avoid: &'w [(TermId, u32)],
+    /// Only there.
+    pub within: DomainId,
+    /// Each pod as near as possible to the one before, the first to this domain. Otherwise each on the best node.
+    pub near: Option<DomainId>,
 }
 
 /// Places pods of the gang, in the order given, until nothing is missing. Leaves its moves in the transaction
@@ -127,7 +158,7 @@ pub fn place(
     rankings: &mut Rankings,
     wish: &Wish,
 ) -> Result<(), Vec<Reason>> {
-    let &Wish { gang, pods, room, avoid, .. } = wish;
+    let &Wish { gang, pods, room, avoid, within, mut near, .. } = wish;
     let mut missing = wish.missing.clone();
     let wanted = missing.total;
     let mut reasons: Vec<Reason> = Vec::new();
@@ -157,8 +188,13 @@ pub fn place(
                 failed.push(shape);
                 continue;
             }
-            match rankings.best(txn, policy, shape, room, avoid) {
+            let found = match near {
+                Some(near) => rankings.nearest(txn, policy, shape, room, avoid, (near, within)),
+                None => rankings.best(txn, policy, shape, room, avoid, within),
+            };
+            match found {
                 Some(node) => {
+                    near = near.map(|_| txn.domains.home(node));
                     match room {
                         Room::Now | Room::Meanwhile => txn.allocate(pod, node),
                         Room::Later => txn.nominate(pod, node),

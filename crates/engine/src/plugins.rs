@@ -5,6 +5,7 @@ mod capacity;
 mod conformance;
 mod drf;
 mod gang;
+mod network_topology_aware;
 mod nodegroup;
 mod nodeorder;
 mod overcommit;
@@ -41,6 +42,7 @@ pub static PLUGINS: &[&Entry] = &[
     &conformance::ENTRY,
     &drf::ENTRY,
     &gang::ENTRY,
+    &network_topology_aware::ENTRY,
     &nodegroup::ENTRY,
     &nodeorder::ENTRY,
     &overcommit::ENTRY,
@@ -57,7 +59,6 @@ pub static VOLCANO_ONLY: &[&str] = &[
     "deviceshare",
     "extender",
     "fairshare",
-    "network-topology-aware",
     "numa-aware",
     "pdb",
     "rescheduling",

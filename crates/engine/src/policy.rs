@@ -4,10 +4,10 @@
 use std::cmp::Ordering;
 
 use crate::admission::Admission;
-use crate::ids::{GangId, NodeId, PodId, QueueId, ShapeId};
+use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::reason::{Reason, Why};
-use crate::resources::{Amounts, Share};
+use crate::resources::{Amounts, EPHEMERAL, PODS, Share};
 
 /// Which room a placement may use.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,11 +51,12 @@ pub enum Question {
     MayTake,
     Filter,
     Score,
+    Domains,
     Protects,
 }
 
 impl Question {
-    const ALL: [Question; 10] = [
+    const ALL: [Question; 11] = [
         Question::GangOrder,
         Question::QueueOrder,
         Question::PodOrder,
@@ -65,6 +66,7 @@ impl Question {
         Question::MayTake,
         Question::Filter,
         Question::Score,
+        Question::Domains,
         Question::Protects,
     ];
 
@@ -80,6 +82,7 @@ impl Question {
             Question::MayTake => switches.may_take,
             Question::Filter => switches.filter,
             Question::Score => switches.score,
+            Question::Domains => switches.domains,
             Question::Protects => switches.preemptable || switches.reclaimable,
         }
     }
@@ -129,6 +132,11 @@ pub trait Plugin: Send {
     /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
     fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
 
+    /// How much a resource counts in how full a domain is.
+    fn domain_weight(&self, _: &Cluster, _: ResourceId) -> Option<i64> {
+        None
+    }
+
     // Eviction.
     /// Protects a pod from eviction, with a word for the rule.
     fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
@@ -154,6 +162,7 @@ pub struct Switches {
     pub may_take: bool,
     pub filter: bool,
     pub score: bool,
+    pub domains: bool,
     pub preemptable: bool,
     pub reclaimable: bool,
     pub hierarchy: bool,
@@ -171,6 +180,7 @@ impl Default for Switches {
             may_take: true,
             filter: true,
             score: true,
+            domains: true,
             preemptable: true,
             reclaimable: true,
             hierarchy: false,
@@ -294,6 +304,14 @@ impl Policy {
         for plugin in self.asked(Question::Score) {
             plugin.score(reach, cluster, shape, nodes, scores);
         }
+    }
+
+    /// How much a resource counts in how full a domain is: the first opinion, or the same for all but those that are
+    /// never scarce.
+    pub fn domain_weight(&self, cluster: &Cluster, resource: ResourceId) -> i64 {
+        let opinion =
+            self.asked(Question::Domains).find_map(|plugin| plugin.domain_weight(cluster, resource));
+        opinion.unwrap_or(i64::from(resource != PODS && resource != EPHEMERAL))
     }
 
     /// The rule that protects a pod from eviction, if any.

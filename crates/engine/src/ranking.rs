@@ -1,9 +1,9 @@
 //! The nodes in order for one shape: which fits, and which is best. Kept between gangs and cycles; after a move
 //! only the nodes that it touched are asked again.
 
-use std::ops::Not;
+use std::ops::{Not, Range};
 
-use crate::ids::{NodeId, ResourceId, ShapeId, TermId};
+use crate::ids::{DomainId, NodeId, ResourceId, ShapeId, Table, TermId};
 use crate::model::Cluster;
 use crate::policy::{Policy, Reach, Room};
 use crate::reason::{Bar, Histogram, Shown, Why};
@@ -29,7 +29,16 @@ pub struct Ranking {
     /// changes.
     open: Vec<bool>,
     points: Vec<i32>,
+    /// By rank, so that the best of a domain is the best of a range.
     tree: WinnerTree,
+    /// How many pods of the shape fit, once anyone has asked.
+    holds: Option<Holds>,
+}
+
+/// How many pods fit on each node and in each domain. Exact for pods that no rule between pods concerns, else a bound.
+struct Holds {
+    nodes: Vec<u32>,
+    domains: Table<DomainId, u32>,
 }
 
 /// Buffers for questions about many nodes, used over and over: fresh ones would cost more than the questions.
@@ -67,6 +76,7 @@ impl Ranking {
             open: Vec::new(),
             points: Vec::new(),
             tree: WinnerTree::default(),
+            holds: None,
         }
     }
 
@@ -139,12 +149,68 @@ impl Ranking {
         policy.score(Reach::Node, cluster, shape, nodes, &mut scratch.scores);
         self.tree.clear(scratch.fits.len());
         for (&node, &score) in nodes.iter().zip(&scratch.scores) {
-            self.tree.put(node.into(), place(score, cluster.nodes.rank[node]));
+            let rank = cluster.nodes.rank[node];
+            self.tree.put(rank as usize, place(score, rank));
         }
         for (&node, _) in nodes.iter().zip(&scratch.why).filter(|(_, why)| **why != Why::Fits) {
-            self.tree.put(node.into(), 0);
+            self.tree.put(cluster.nodes.rank[node] as usize, 0);
         }
         self.tree.play();
+        if self.holds.take().is_some() {
+            self.count(cluster, shape);
+        }
+    }
+
+    /// From now on it is known how many pods fit where.
+    pub fn need_counts(&mut self, cluster: &Cluster, shape: ShapeId) {
+        if self.holds.is_none() {
+            self.count(cluster, shape);
+        }
+    }
+
+    fn count(&mut self, cluster: &Cluster, shape: ShapeId) {
+        let mut holds = Holds { nodes: vec![0; self.open.len()], domains: Table::default() };
+        holds.domains.grow(cluster.domains.len(), 0);
+        for &node in &cluster.nodes.by_rank {
+            let pods = self.holds_now(cluster, shape, node);
+            holds.nodes[usize::from(node)] = pods;
+            holds.domains[cluster.domains.home(node)] += pods;
+        }
+        // Children have higher numbers than their parents.
+        for domain in cluster.domains.ids().rev() {
+            if let Some(parent) = cluster.domains[domain].parent {
+                holds.domains[parent] += holds.domains[domain];
+            }
+        }
+        self.holds = Some(holds);
+    }
+
+    fn recount(&mut self, cluster: &Cluster, shape: ShapeId, node: NodeId) {
+        let pods = self.holds_now(cluster, shape, node);
+        let Some(holds) = &mut self.holds else { return };
+        let before = std::mem::replace(&mut holds.nodes[usize::from(node)], pods);
+        if before != pods {
+            for domain in cluster.domains.chain(cluster.domains.home(node)) {
+                holds.domains[domain] = holds.domains[domain] + pods - before;
+            }
+        }
+    }
+
+    /// How many pods of the shape fit on the node.
+    fn holds_now(&self, cluster: &Cluster, shape: ShapeId, node: NodeId) -> u32 {
+        if self.tree.leaves()[cluster.nodes.rank[node] as usize] == 0 {
+            return 0;
+        }
+        let shape = &cluster.shapes[shape];
+        let most = if shape.ports.is_empty() { i64::from(u32::MAX >> 8) } else { 1 };
+        let fits =
+            |(resource, want): (ResourceId, i64)| free(cluster, resource, node, self.room) / want.max(1);
+        shape.request.iter().map(fits).min().unwrap_or(most).clamp(0, most) as u32
+    }
+
+    /// How many pods of the shape fit in the domain.
+    pub fn holds(&self, domain: DomainId) -> u32 {
+        self.holds.as_ref().map_or(0, |holds| holds.domains[domain])
     }
 
     /// The kernel: one pass over the columns of the requested resources.
@@ -174,7 +240,10 @@ impl Ranking {
     fn rank_one(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) {
         let fits = self.open[usize::from(node)] && short_of(cluster, shape, node, self.room).is_none();
         let place = if fits { self.place_of(cluster, policy, shape, node) } else { 0 };
-        self.tree.set(node.into(), place);
+        self.tree.set(cluster.nodes.rank[node] as usize, place);
+        if self.holds.is_some() {
+            self.recount(cluster, shape, node);
+        }
     }
 
     fn place_of(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> Place {
@@ -195,6 +264,11 @@ impl Ranking {
         self.node_at(cluster, self.tree.best())
     }
 
+    /// The best node of these ranks, likewise.
+    pub fn best_of(&self, cluster: &Cluster, ranks: Range<u32>) -> Option<NodeId> {
+        self.node_at(cluster, self.tree.best_of(ranks.start as usize, ranks.end as usize))
+    }
+
     fn node_at(&self, cluster: &Cluster, place: Place) -> Option<NodeId> {
         (place != 0).then(|| cluster.nodes.by_rank[(place as u32).not() as usize])
     }
@@ -206,13 +280,15 @@ impl Ranking {
         policy: &Policy,
         shape: ShapeId,
         avoid: &[(TermId, u32)],
+        ranks: Range<u32>,
     ) -> Option<NodeId> {
         let leaves = self.tree.leaves();
-        let fitting = leaves.iter().enumerate().filter(|(_, place)| **place != 0);
+        let ranks = ranks.start as usize..(ranks.end as usize).min(leaves.len());
+        let fitting = ranks.filter(|&rank| leaves[rank] != 0);
         let avoided =
             |node: NodeId| avoid.iter().any(|&(term, value)| cluster.terms.value(term, node) == value);
         let nodes: Vec<NodeId> =
-            fitting.map(|(node, _)| NodeId::from(node)).filter(|&node| !avoided(node)).collect();
+            fitting.map(|rank| cluster.nodes.by_rank[rank]).filter(|&node| !avoided(node)).collect();
         let mut why = vec![Why::Fits; nodes.len()];
         policy.filter(Reach::Cluster, cluster, shape, &nodes, &mut why);
         let nodes: Vec<NodeId> =
@@ -220,15 +296,17 @@ impl Ranking {
         let mut scores = vec![0; nodes.len()];
         policy.score(Reach::Cluster, cluster, shape, &nodes, &mut scores);
         let best = nodes.iter().zip(scores).map(|(&node, score)| {
-            let local = i64::from(((leaves[usize::from(node)] >> 32) as u32 ^ (1 << 31)) as i32);
-            place(local + score, cluster.nodes.rank[node])
+            let rank = cluster.nodes.rank[node];
+            let local = i64::from(((leaves[rank as usize] >> 32) as u32 ^ (1 << 31)) as i32);
+            place(local + score, rank)
         });
         self.node_at(cluster, best.max().unwrap_or(0))
     }
 
     /// Whether one particular node would do.
     pub fn admits(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> bool {
-        let mut why = [if self.tree.leaves()[usize::from(node)] == 0 { Why::Gone } else { Why::Fits }];
+        let rank = cluster.nodes.rank[node] as usize;
+        let mut why = [if self.tree.leaves()[rank] == 0 { Why::Gone } else { Why::Fits }];
         if why[0] == Why::Fits {
             policy.filter(Reach::Cluster, cluster, shape, &[node], &mut why);
         }
@@ -424,6 +502,28 @@ impl WinnerTree {
         self.levels.last().and_then(|top| top.first()).copied().unwrap_or(0)
     }
 
+    /// The best of the leaves from `start` to before `end`.
+    fn best_of(&self, mut start: usize, mut end: usize) -> Place {
+        let mut best = 0;
+        for level in &self.levels {
+            end = end.min(level.len());
+            while start < end && start % Self::FAN != 0 {
+                best = best.max(level[start]);
+                start += 1;
+            }
+            while start < end && end % Self::FAN != 0 {
+                end -= 1;
+                best = best.max(level[end]);
+            }
+            if start >= end {
+                break;
+            }
+            start /= Self::FAN;
+            end /= Self::FAN;
+        }
+        best
+    }
+
     fn leaves(&self) -> &[Place] {
         self.levels.first().map_or(&[], |leaves| &leaves[..self.len])
     }
@@ -446,6 +546,9 @@ mod tests {
                 tree.set(leaf, value);
                 plain[leaf] = value;
                 assert_eq!(tree.best(), *plain.iter().max().unwrap());
+                let (a, b) = (seed as usize % (len + 1), (seed >> 20) as usize % (len + 1));
+                let of_range = plain[a.min(b)..a.max(b)].iter().max().copied().unwrap_or(0);
+                assert_eq!(tree.best_of(a.min(b), a.max(b)), of_range);
             }
             assert_eq!(tree.leaves(), plain);
         }

@@ -69,6 +69,30 @@ pub enum Reason {
         need: u32,
         gated: u32,
     },
+    NotEnoughOfSubgroup {
+        subgroup: Arc<str>,
+        have: u32,
+        need: u32,
+    },
+    /// No HyperNode has a tier of this name.
+    NoSuchTier {
+        tier: Arc<str>,
+    },
+    /// What runs of it is farther apart than it may be, so that nothing can join it.
+    TooFarApart {
+        domain: Arc<str>,
+        tier: u32,
+        limit: u32,
+    },
+    /// No domain that it may be in holds what is missing.
+    NoDomain {
+        wanted: u32,
+        domains: u32,
+        /// The highest tier, if it is hard.
+        limit: Option<u32>,
+        /// Those that came closest.
+        near: Vec<Near>,
+    },
     NotEnoughOfRole {
         role: Arc<str>,
         have: u32,
@@ -184,16 +208,28 @@ impl Reason {
             | Reason::QueueClosed { .. }
             | Reason::QueueBroken { .. }
             | Reason::QueueHasChildren { .. }
+            | Reason::NoSuchTier { .. }
             | Reason::ResourceClaims { .. } => Stage::Reference,
             Reason::NotAdmitted { .. }
             | Reason::NotAdmittedBehind { .. }
             | Reason::GaveAdmissionBack { .. } => Stage::Admission,
-            Reason::Gated { .. } | Reason::NotEnoughPods { .. } | Reason::NotEnoughOfRole { .. } => {
-                Stage::Gang
-            }
+            Reason::Gated { .. }
+            | Reason::NotEnoughPods { .. }
+            | Reason::NotEnoughOfSubgroup { .. }
+            | Reason::NotEnoughOfRole { .. } => Stage::Gang,
             Reason::OverLimit { .. } => Stage::Quota,
             Reason::Behind { .. } | Reason::Backoff { .. } => Stage::Order,
-            Reason::NoNodes { .. } | Reason::Promised { .. } => Stage::Nodes,
+            Reason::NoNodes { .. }
+            | Reason::NoDomain { .. }
+            | Reason::TooFarApart { .. }
+            | Reason::Promised { .. } => Stage::Nodes,
         }
     }
+}
+
+/// A domain that could hold some of what is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Near {
+    pub domain: Arc<str>,
+    pub holds: u32,
 }

@@ -7,7 +7,8 @@ use muster_engine::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Cause, Engine, Plan, Reach, Why};
+use muster_engine::model::subgroups::Closeness;
+use muster_engine::{Cause, Engine, Plan, Reach, Why, search};
 
 /// Checks the model and the plan that was just made. The error names what does not hold.
 pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
@@ -16,6 +17,7 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     no_node_is_over(engine, plan)?;
     no_node_gets_what_it_refuses(engine, plan)?;
     no_gang_is_half_placed(engine, plan)?;
+    no_gang_is_too_far_apart(engine, plan)?;
     only_gangs_that_may_run_are_bound(engine, plan)?;
     only_those_that_may_leave_are_evicted(engine, plan)?;
     no_queue_is_over(engine, plan)
@@ -156,6 +158,47 @@ fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// What is bound or promised of a gang with hard closeness is inside one domain that it allows, with all that runs of it; the
+/// same for each subgroup, of which no part is placed either.
+fn no_gang_is_too_far_apart(engine: &Engine, plan: &Plan) -> Result<(), String> {
+    let cluster = engine.cluster();
+    let whole = engine.policy().gangs_are_whole();
+    let placed = plan.binds.iter().chain(&plan.nominations).map(|bind| bind.pod);
+    for id in gangs_of(cluster, placed) {
+        let gang = &cluster.gangs[id];
+        within_reach(cluster, &gang.key, gang.closeness.as_ref(), &gang.pods)?;
+        for (subgroup, place) in gang.subgroups.iter().zip(0..) {
+            let Some(rule) = subgroup.rule.map(|rule| &gang.rules[rule as usize]) else { continue };
+            let pods: Vec<PodId> =
+                gang.pods.iter().copied().filter(|&pod| cluster.pods.subgroup[pod] == place).collect();
+            let name = format!("{} {}", gang.key, subgroup.name);
+            within_reach(cluster, &name, rule.closeness.as_ref(), &pods)?;
+            let now = plan.binds.iter().chain(&plan.nominations).any(|bind| pods.contains(&bind.pod));
+            let have = subgroup.counts.ready() + subgroup.counts.nominated;
+            if whole && now && have < rule.size {
+                return Err(format!("{name} is placed with {have} of {} pods", rule.size));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn within_reach(
+    cluster: &Cluster,
+    name: &str,
+    closeness: Option<&Closeness>,
+    pods: &[PodId],
+) -> Result<(), String> {
+    let Some(closeness) = closeness.filter(|closeness| closeness.hard) else { return Ok(()) };
+    let limit = closeness.limit(&cluster.domains).map_err(|tier| format!("{name} needs tier {tier}"))?;
+    let Some(domain) = search::around(cluster, pods) else { return Ok(()) };
+    let domain = &cluster.domains[domain];
+    match domain.tier > limit {
+        true => Err(format!("{name} is spread over {} of tier {}, above {limit}", domain.name, domain.tier)),
+        false => Ok(()),
+    }
 }
 
 /// A gang that is bound has a PodGroup (or needs none), was admitted, and is in an open queue.

@@ -6,7 +6,7 @@ use muster_api::Time;
 use muster_engine::ids::{GangId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
-use muster_engine::{Amounts, Engine, Reason, Shown, explain};
+use muster_engine::{Amounts, Engine, Reason, Shown, explain, search};
 use serde::Serialize;
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -155,6 +155,8 @@ pub fn gang_line(cluster: &Cluster, id: GangId) -> GangLine {
         Origin::Solo => "Pending".to_owned(),
         _ => format!("{:?}", gang.phase),
     };
+    // Where there are no HyperNodes, the whole cluster is nothing to speak of.
+    let domain = search::domain_of(cluster, id).filter(|_| cluster.domains.are_real());
     GangLine {
         name: gang.key.to_string(),
         queue: cluster.queues[gang.queue].name.to_string(),
@@ -166,7 +168,7 @@ pub fn gang_line(cluster: &Cluster, id: GangId) -> GangLine {
         nominated: counts.nominated,
         succeeded: counts.succeeded,
         failed: counts.failed,
-        domain: None,
+        domain: domain.map(|domain| cluster.domains[domain].name.to_string()),
         reasons: if gang.waits() {
             gang.reasons.iter().map(|reason| reason_line(cluster, reason)).collect()
         } else {

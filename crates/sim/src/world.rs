@@ -8,7 +8,7 @@ use muster_api::core::{
 };
 use muster_api::keys::SIMULATED_DURATION;
 use muster_api::manifest::Object;
-use muster_api::{PodGroup, PodGroupStatus, Queue, Time, parse_duration};
+use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time, parse_duration};
 use muster_engine::Event;
 
 #[derive(Clone, Default)]
@@ -18,6 +18,7 @@ pub struct World {
     pub pods: BTreeMap<String, Pod>,
     pub groups: BTreeMap<String, PodGroup>,
     pub queues: BTreeMap<String, Queue>,
+    pub domains: BTreeMap<String, HyperNode>,
     classes: BTreeMap<String, PriorityClass>,
     namespaces: BTreeMap<String, Namespace>,
     quotas: BTreeMap<String, ResourceQuota>,
@@ -34,7 +35,7 @@ impl World {
         World { now, ..World::default() }
     }
 
-    /// Takes in an object. Kinds that nothing here acts on yet (HyperNode, PodDisruptionBudget) are left out.
+    /// Takes in an object. PodDisruptionBudgets, which nothing here acts on yet, are left out.
     pub fn insert(&mut self, object: Object) {
         self.version += 1;
         let version = self.version.to_string();
@@ -68,7 +69,11 @@ impl World {
             Object::ResourceQuota(quota) => drop(self.quotas.insert(key, quota)),
             Object::PersistentVolume(volume) => drop(self.volumes.insert(key, volume)),
             Object::PersistentVolumeClaim(claim) => drop(self.claims.insert(key, claim)),
-            Object::HyperNode(_) | Object::PodDisruptionBudget(_) => {}
+            Object::HyperNode(mut domain) => {
+                domain.metadata.resource_version = Some(version);
+                self.domains.insert(key, domain);
+            }
+            Object::PodDisruptionBudget(_) => {}
         }
     }
 
@@ -81,6 +86,7 @@ impl World {
         events.extend(self.volumes.values().cloned().map(Event::PersistentVolume));
         events.extend(self.claims.values().cloned().map(Event::PersistentVolumeClaim));
         events.extend(self.queues.values().map(|queue| Event::Queue(Box::new(queue.clone()))));
+        events.extend(self.domains.values().map(|domain| Event::HyperNode(Box::new(domain.clone()))));
         events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
         events.extend(self.groups.values().map(|group| Event::PodGroup(Box::new(group.clone()))));
         events.extend(self.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))));

@@ -6,6 +6,7 @@ use muster_api::DequeueStrategy;
 use crate::actions::{Action, Session};
 use crate::ids::{GangId, PodId, ShapeId, TermId};
 use crate::line::{Line, blocks, gate, overdue};
+use crate::model::domains::ROOT;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations;
@@ -13,6 +14,7 @@ use crate::placement::{Rankings, Wish, place};
 use crate::plugins::Argument;
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
+use crate::search::{one_shape, seat};
 use crate::txn::{Mark, Txn};
 
 pub static ACTION: Action = Action {
@@ -148,7 +150,8 @@ pub fn may_try(session: &Session, id: GangId) -> bool {
 fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>, starting: bool) {
     let cluster = &mut *session.cluster;
     let near = cluster.gangs[id].pods.iter().all(|&pod| !cluster.far_reaching(cluster.pods.shape[pod]));
-    let nodes_only = reasons.iter().all(|reason| matches!(reason, Reason::NoNodes { .. }));
+    let nodes_only =
+        reasons.iter().all(|reason| matches!(reason, Reason::NoNodes { .. } | Reason::NoDomain { .. }));
     let freed = cluster.freed;
     cluster.gangs.explain(id, reasons);
     let heads = blocks(cluster, session.settings, id, session.now);
@@ -197,7 +200,8 @@ fn attempt(
     missing: &Missing,
     room: Room,
 ) -> Result<(), Vec<Reason>> {
-    let single = one_shape(session, pods);
+    let choosy = session.cluster.gangs[gang].is_choosy();
+    let single = one_shape(session.cluster, pods).filter(|_| !choosy);
     if let Some(shape) = single
         && let Some(reason) =
             session.rankings.known_refusal(session.cluster, shape, room, pods, missing.total)
@@ -205,9 +209,9 @@ fn attempt(
         return Err(vec![reason]);
     }
     let mut txn = Txn::begin(session.cluster);
-    let wish = Wish { gang, pods, missing, room, avoid: &[] };
-    let mut result = place(&mut txn, session.policy, session.rankings, &wish);
-    if result.is_err() && single.is_none() && missing.total > 1 {
+    let wish = Wish { gang, pods, missing, room, avoid: &[], within: ROOT, near: None };
+    let mut result = seat(&mut txn, session.policy, session.rankings, &wish);
+    if result.is_err() && single.is_none() && !choosy && missing.total > 1 {
         let found = try_otherwise(&mut txn, session.policy, session.rankings, &wish);
         result = if found { Ok(()) } else { result };
     }
@@ -268,14 +272,6 @@ pub fn in_order(session: &Session, gang: GangId, serving: Serving) -> Vec<PodId>
     }
     pods.sort_by(|&a, &b| session.policy.pod_order(cluster, a, b));
     pods
-}
-
-/// The shape of all of them, if it is one and no rule between pods concerns it.
-fn one_shape(session: &Session, pods: &[PodId]) -> Option<ShapeId> {
-    let cluster = &*session.cluster;
-    let shape = cluster.pods.shape[*pods.first()?];
-    let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape);
-    (same && !cluster.shapes[shape].uses_claims() && !cluster.far_reaching(shape)).then_some(shape)
 }
 
 fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {

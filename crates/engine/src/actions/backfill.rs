@@ -8,13 +8,15 @@ use crate::actions::{Action, Session};
 use crate::ids::{GangId, PodId, QueueId};
 use crate::line::gate;
 use crate::model::Cluster;
+use crate::model::domains::ROOT;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
-use crate::placement::{Rankings, Wish, place};
+use crate::placement::{Rankings, Wish};
 use crate::plugins::Argument;
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
+use crate::search::seat;
 use crate::txn::{Mark, Move, Txn};
 
 pub static ACTION: Action = Action {
@@ -86,9 +88,9 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
             Missing { total: 0, roles } => Missing::one(roles.len()),
             missing => missing,
         };
-        let wish = Wish { gang: *gang, pods, missing: &missing, room, avoid: &[] };
+        let wish = Wish { gang: *gang, pods, missing: &missing, room, avoid: &[], within: ROOT, near: None };
         let mark = txn.mark();
-        match place(&mut txn, session.policy, session.rankings, &wish) {
+        match seat(&mut txn, session.policy, session.rankings, &wish) {
             Ok(()) => filled.push((*gang, txn.since(mark))),
             Err(_) => txn.rewind(mark),
         }
@@ -136,8 +138,9 @@ fn reserve(
             txn.evict(pod);
         }
         let missing = not_promised(&txn.gangs[head], policy.gangs_are_whole());
-        let wish = Wish { gang: head, pods, missing: &missing, room: Room::Later, avoid: &[] };
-        let placed = place(txn, policy, rankings, &wish).is_ok();
+        let (room, within) = (Room::Later, ROOT);
+        let wish = Wish { gang: head, pods, missing: &missing, room, avoid: &[], within, near: None };
+        let placed = seat(txn, policy, rankings, &wish).is_ok();
         if !placed {
             txn.rewind(mark);
         }

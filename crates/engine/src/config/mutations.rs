@@ -30,7 +30,7 @@ tiers:
       binpack.resources: "nvidia.com/gpu, example.com/x"
       binpack.resources.nvidia.com/gpu: 2
   - name: capacity
-  - name: network-topology-aware
+  - name: tdm
 metrics: {type: prometheus}
 "#;
 
@@ -104,7 +104,7 @@ fn the_rich_configuration_is_sound() {
     assert_eq!(
         warnings.join("\n"),
         "f:1:10: actions: preempt is ignored: not built yet\n\
-         f:26:11: name: network-topology-aware is ignored: not built yet\n\
+         f:26:11: name: tdm is ignored: not built yet\n\
          f:27:1: metrics: ignored: no built plugin reads measured load\n  help: remove it, or keep it for Volcano"
     );
 }

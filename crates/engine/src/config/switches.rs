@@ -32,7 +32,7 @@ const SWITCHES: &[(&str, Target)] = &[
     ("enableJobStarving", None),
     ("enabledOverused", Some(|switches| &mut switches.overused)),
     ("enabledAllocatable", Some(|switches| &mut switches.may_take)),
-    ("enabledHyperNodeOrder", None),
+    ("enabledHyperNodeOrder", Some(|switches| &mut switches.domains)),
     ("enabledSubJobReady", None),
     ("enabledSubJobPipelined", None),
     ("enabledSubJobOrder", None),

@@ -301,7 +301,7 @@ fn arguments_are_checked_with_their_place() {
 #[test]
 fn every_switch_has_two_spellings() {
     type Get = fn(&Switches) -> bool;
-    let cases: [(&str, Get); 12] = [
+    let cases: [(&str, Get); 13] = [
         ("JobOrder", |switches| switches.gang_order),
         ("QueueOrder", |switches| switches.queue_order),
         ("TaskOrder", |switches| switches.pod_order),
@@ -311,6 +311,7 @@ fn every_switch_has_two_spellings() {
         ("Allocatable", |switches| switches.may_take),
         ("Predicate", |switches| switches.filter),
         ("NodeOrder", |switches| switches.score),
+        ("HyperNodeOrder", |switches| switches.domains),
         ("Preemptable", |switches| switches.preemptable),
         ("Reclaimable", |switches| switches.reclaimable),
         ("Hierarchy", |switches| switches.hierarchy),
@@ -337,7 +338,6 @@ fn the_other_switches_of_volcano_have_no_effect() {
         "ReservedNodes",
         "Victim",
         "JobStarving",
-        "HyperNodeOrder",
         "SubJobReady",
         "SubJobPipelined",
         "SubJobOrder",

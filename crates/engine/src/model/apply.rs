@@ -65,11 +65,10 @@ impl Cluster {
                 self.claims.remove(key);
                 self.storage_changed();
             }
+            Event::HyperNode(domain) => self.hyper_nodes.put(domain),
+            Event::HyperNodeGone(name) => self.hyper_nodes.remove(name),
             // Nothing acts on these yet.
-            Event::HyperNode(_)
-            | Event::HyperNodeGone(_)
-            | Event::PodDisruptionBudget(_)
-            | Event::PodDisruptionBudgetGone(_) => {}
+            Event::PodDisruptionBudget(_) | Event::PodDisruptionBudgetGone(_) => {}
             Event::Bound { key, uid, node } => self.bound(key, uid, node),
             Event::BindFailed { key, uid, at, .. } => self.bind_failed(key, uid, *at),
             Event::EvictionRefused { key, uid, at, .. } => self.eviction_refused(key, uid, *at),
@@ -83,12 +82,12 @@ impl Cluster {
 }
 
 /// Objects without a version (hand-written ones) are always the newest.
-fn version_of(meta: &Meta) -> u64 {
+pub(super) fn version_of(meta: &Meta) -> u64 {
     meta.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 /// A version that is older than the one we know.
-fn stale(version: u64, known: u64) -> bool {
+pub(super) fn stale(version: u64, known: u64) -> bool {
     version != 0 && version < known
 }
 

@@ -15,6 +15,7 @@ pub struct Sums {
     terms: Vec<(Vec<super::terms::Count>, u32)>,
     nominations: u32,
     departures: u32,
+    domains: Vec<Vec<i64>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +51,12 @@ impl Cluster {
                         [&gang.held, &gang.nominated, &gang.leaving, &gang.requested].map(Clone::clone);
                     (
                         gang.counts.clone(),
-                        gang.roles.iter().map(|role| role.counts.clone()).collect(),
+                        gang.roles
+                            .iter()
+                            .map(|role| &role.counts)
+                            .chain(gang.subgroups.iter().map(|subgroup| &subgroup.counts))
+                            .cloned()
+                            .collect(),
                         amounts,
                     )
                 })
@@ -67,6 +73,7 @@ impl Cluster {
             terms: self.terms.counts(),
             nominations: self.nominations,
             departures: self.departures,
+            domains: if self.domains_stale { Vec::new() } else { self.domains.sums() },
         }
     }
 
@@ -87,6 +94,7 @@ impl Cluster {
             let gang = &mut fresh.gangs[id];
             gang.counts = Counts::default();
             gang.roles.iter_mut().for_each(|role| role.counts = Counts::default());
+            gang.subgroups.iter_mut().for_each(|subgroup| subgroup.counts = Counts::default());
             (gang.held, gang.nominated, gang.leaving, gang.requested) = Default::default();
         }
         for id in self.queues.ids() {
@@ -103,6 +111,9 @@ impl Cluster {
         for pod in pods {
             fresh.tally(pod, self.pods.state[pod], 1);
             fresh.want(pod, 1);
+        }
+        if !self.domains_stale {
+            fresh.domains.recount(&fresh.nodes);
         }
         fresh
     }

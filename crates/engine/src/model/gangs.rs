@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::pods::{Counts, PodState, Sum};
+use super::subgroups::{Closeness, Rule, Subgroup};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
 use crate::reason::Reason;
 use crate::resources::{Amounts, Sparse};
@@ -42,6 +43,10 @@ pub struct Gang {
     /// How many pods must run for any to run. Without the `gang` plugin it is not asked.
     pub minimum: u32,
     pub roles: Vec<Role>,
+    pub closeness: Option<Closeness>,
+    pub rules: Vec<Rule>,
+    /// Empty without rules; else the first is of pods that no rule is about.
+    pub subgroups: Vec<Subgroup>,
     pub min_resources: Option<Sparse>,
     pub estimate: Option<i64>,
     pub protected: bool,
@@ -129,6 +134,9 @@ impl Gang {
             created: Time::default(),
             minimum: 1,
             roles: Vec::new(),
+            closeness: None,
+            rules: Vec::new(),
+            subgroups: Vec::new(),
             min_resources: None,
             estimate: None,
             protected: false,
@@ -159,6 +167,7 @@ impl Gang {
         let blank = Gang::new(self.key.clone(), self.space, Origin::Missing, self.queue);
         let old = std::mem::replace(self, blank.clone());
         let Gang { lookup, pods, counts, mut roles, held, nominated, leaving, requested, .. } = old;
+
         let Gang { waiting_at, dirty, .. } = old;
         roles.iter_mut().for_each(|role| role.minimum = 0);
         let known = Gang { lookup, pods, counts, roles, held, nominated, leaving, requested, ..blank };
@@ -195,7 +204,27 @@ impl Gang {
     pub fn ready(&self, whole: bool) -> bool {
         let minimum = if whole { self.minimum } else { 1 };
         let filled = |role: &Role| role.counts.ready() >= role.minimum;
-        self.counts.ready() >= minimum && (!whole || !self.enforces_roles() || self.roles.iter().all(filled))
+        self.counts.ready() >= minimum
+            && (!whole || !self.enforces_roles() || self.roles.iter().all(filled))
+            && (!whole || self.has_its_subgroups())
+    }
+
+    /// Of each rule, as many subgroups as it needs are placed.
+    fn has_its_subgroups(&self) -> bool {
+        self.rules.iter().zip(0..).all(|(rule, at)| {
+            let ready = |group: &&Subgroup| group.rule == Some(at) && group.counts.ready() >= rule.size;
+            rule.minimum == 0 || self.subgroups.iter().filter(ready).count() >= rule.minimum as usize
+        })
+    }
+
+    /// Where its pods go matters, or which of them go together.
+    pub fn is_choosy(&self) -> bool {
+        self.closeness.is_some() || !self.rules.is_empty()
+    }
+
+    /// How many pods of a subgroup start together.
+    pub fn size_of(&self, subgroup: &Subgroup) -> u32 {
+        subgroup.rule.map_or(1, |rule| self.rules[rule as usize].size)
     }
 
     /// The part of `min_resources` that its pods neither hold nor were promised; nothing once the gang has started.
@@ -299,17 +328,36 @@ impl Gangs {
     }
 
     /// Counts a pod of the gang into (or out of) a state.
-    pub(super) fn count(&mut self, id: GangId, role: usize, state: PodState, best_effort: bool, sign: i64) {
+    pub(super) fn count(
+        &mut self,
+        id: GangId,
+        (role, subgroup): (usize, usize),
+        state: PodState,
+        best_effort: bool,
+        sign: i64,
+    ) {
         let gang = &mut self.rows[id];
         gang.counts.add(state, best_effort, sign);
         gang.roles[role].counts.add(state, best_effort, sign);
+        if let Some(subgroup) = gang.subgroups.get_mut(subgroup) {
+            subgroup.counts.add(state, best_effort, sign);
+        }
         self.counted(id);
     }
 
     /// Counts a pod of the gang out of a state and into another.
-    pub(super) fn shift(&mut self, id: GangId, role: usize, from: PodState, to: PodState, best_effort: bool) {
+    pub(super) fn shift(
+        &mut self,
+        id: GangId,
+        (role, subgroup): (usize, usize),
+        from: PodState,
+        to: PodState,
+        best_effort: bool,
+    ) {
         let gang = &mut self.rows[id];
-        for counts in [&mut gang.counts, &mut gang.roles[role].counts] {
+        let subgroup = gang.subgroups.get_mut(subgroup).map(|subgroup| &mut subgroup.counts);
+        let counts = [&mut gang.counts, &mut gang.roles[role].counts];
+        for counts in counts.into_iter().chain(subgroup) {
             counts.add(from, best_effort, -1);
             counts.add(to, best_effort, 1);
         }

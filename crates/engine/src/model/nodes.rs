@@ -7,7 +7,7 @@ use muster_api::core::{Labels, Port, Taint};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{NodeId, PodId, ResourceId, Table};
+use crate::ids::{DomainId, NodeId, PodId, ResourceId, Table};
 
 /// One column of nodes per resource.
 pub type Columns = Table<ResourceId, Table<NodeId, i64>>;
@@ -153,11 +153,12 @@ impl Nodes {
         self.traits.iter().filter(|(_, node)| node.live).map(|(id, _)| id)
     }
 
-    /// Sorts the nodes anew after one joined or left.
-    pub fn rank_by_name(&mut self) {
+    /// Sorts the nodes anew after one joined, left or moved: domain by domain, then by name; those that are gone last.
+    pub fn rank(&mut self, home: impl Fn(NodeId) -> DomainId) {
         self.by_rank = self.fact.ids().collect();
         let (fact, name) = (&self.fact, &self.name);
-        self.by_rank.sort_by(|&a, &b| (!fact[a].live, &name[a]).cmp(&(!fact[b].live, &name[b])));
+        let key = |node: NodeId| (!fact[node].live, home(node), &name[node]);
+        self.by_rank.sort_by(|&a, &b| key(a).cmp(&key(b)));
         for (rank, &node) in self.by_rank.iter().enumerate() {
             self.rank[node] = rank as u32;
         }

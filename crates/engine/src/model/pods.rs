@@ -83,7 +83,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn add(&mut self, state: PodState, best_effort: bool, sign: i64) {
+    pub(in crate::model) fn add(&mut self, state: PodState, best_effort: bool, sign: i64) {
         let count = match state {
             PodState::Gated => &mut self.gated,
             PodState::Pending => {
@@ -133,6 +133,8 @@ pub struct Pods {
     pub gang: Table<PodId, Option<GangId>>,
     /// The place of the pod's role in its gang's list.
     pub role: Table<PodId, u32>,
+    /// The place of the pod's subgroup in its gang's list.
+    pub subgroup: Table<PodId, u32>,
     pub space: Table<PodId, SpaceId>,
     /// Orders the pods of a gang: `volcano.sh/task-priority`, else the priority.
     pub order: Table<PodId, i32>,
@@ -189,6 +191,7 @@ impl Pods {
                 self.shape[id] = shape;
                 self.gang[id] = None;
                 self.role[id] = 0;
+                self.subgroup[id] = 0;
                 self.space[id] = space;
                 self.order[id] = 0;
                 self.fact[id] = fact;
@@ -199,6 +202,7 @@ impl Pods {
                 self.shape.push(shape);
                 self.gang.push(None);
                 self.role.push(0);
+                self.subgroup.push(0);
                 self.space.push(space);
                 self.order.push(0);
                 self.fact.push(fact)
@@ -227,6 +231,12 @@ impl Pods {
 
     pub fn live(&self) -> impl Iterator<Item = PodId> + '_ {
         self.fact.iter().filter(|(_, pod)| pod.live).map(|(id, _)| id)
+    }
+
+    /// Where the pod counts in its gang: its role and its subgroup.
+    #[inline]
+    pub(super) fn place(&self, pod: PodId) -> (usize, usize) {
+        (self.role[pod] as usize, self.subgroup[pod] as usize)
     }
 
     pub fn name(&self, pod: PodId) -> &Arc<str> {

@@ -24,8 +24,6 @@ pub struct Collection {
     remarks: Vec<String>,
     /// Of the cluster as a whole.
     live: Vec<String>,
-    /// PodGroups that ask for network topology or subgroups.
-    topological: usize,
 }
 
 impl Collection {
@@ -86,7 +84,6 @@ impl Collection {
 
     fn keep(&mut self, object: Object) {
         *self.counts.entry(object.kind()).or_default() += 1;
-        self.topological += usize::from(asks_for_topology(&object));
         self.objects.push(object);
     }
 
@@ -105,25 +102,14 @@ impl Collection {
             .skipped
             .iter()
             .map(|(kind, count)| format!("skipped {count} of kind {kind}: not needed here"));
-        let unused = [("HyperNode", "network topology"), ("PodDisruptionBudget", "eviction")];
-        let unused = unused.iter().filter(|(kind, _)| self.counts.contains_key(kind));
-        let unused = unused.map(|(kind, what)| {
-            format!("{kind} objects are checked but have no effect yet: {what} is not built")
-        });
-        let topology = (self.topological > 0).then(|| {
-            let count = self.topological;
-            format!("networkTopology and subGroupPolicy of {count} PodGroups have no effect yet: they are placed as if they had none")
+        let unused = self.counts.contains_key("PodDisruptionBudget").then(|| {
+            "PodDisruptionBudget objects are checked but have no effect yet: no action that respects them is built".to_owned()
         });
         let more = self.remarks.len().saturating_sub(REMARKS);
         let more = (more > 0).then(|| format!("and {more} more like these"));
         let remarks = self.remarks.iter().take(REMARKS).cloned().chain(more);
-        remarks.chain(self.live.iter().cloned()).chain(skipped).chain(unused).chain(topology).collect()
+        remarks.chain(self.live.iter().cloned()).chain(skipped).chain(unused).collect()
     }
-}
-
-fn asks_for_topology(object: &Object) -> bool {
-    let Object::PodGroup(group) = object else { return false };
-    group.spec.network_topology.is_some() || !group.spec.sub_group_policy.is_empty()
 }
 
 /// What is allowed but hardly meant.

@@ -11,6 +11,7 @@ use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Origin, Role};
 use crate::model::queues::DEFAULT;
+use crate::model::subgroups::{Closeness, Rule, assign};
 
 impl Cluster {
     /// The gang that a pod names, made if it isn't there; none for pods of other schedulers. `known` is the gang that
@@ -79,6 +80,9 @@ impl Cluster {
             roles.len() - 1
         });
         self.pods.role[pod] = place as u32;
+        let row = &mut self.gangs[id];
+        let tags = &self.pods.fact[pod].labels;
+        self.pods.subgroup[pod] = assign(&row.rules, &mut row.subgroups, &self.names, tags);
         let list = &self.gangs[id].pods;
         let place = match list.last() {
             Some(&last) if self.pod_order(last, pod) != Ordering::Less => {
@@ -166,6 +170,8 @@ impl Cluster {
                 (name, n.max(0) as u32)
             })
             .collect();
+        let rules: Vec<Rule> =
+            spec.sub_group_policy.iter().map(|policy| Rule::of(&mut self.names, policy)).collect();
         let min_resources = spec.min_resources.as_ref().map(|list| self.dimensions.sparse(list, false));
         self.nodes.widen(self.dimensions.len());
         let duration = |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
@@ -180,6 +186,9 @@ impl Cluster {
         gang.minimum = spec.min_member.max(0) as u32;
         gang.priority_class = class;
         gang.min_resources = min_resources;
+        gang.closeness = spec.network_topology.as_ref().map(Closeness::of);
+        let other_rules = gang.rules != rules;
+        gang.rules = rules;
         gang.estimate = duration(RUNNING_ESTIMATE);
         gang.sla_wait = SLA_WAITING_TIME.iter().find_map(|key| duration(key));
         for role in &mut gang.roles {
@@ -205,11 +214,29 @@ impl Cluster {
                 gang.waiting_since = condition.last_transition_time;
             }
         }
+        if other_rules {
+            self.split(id);
+        }
         self.protect(id, says_false(&meta));
         self.move_gang(id, queue);
         self.prioritize(id);
         self.stir(Some(id));
         self.gangs.review(id);
+    }
+
+    /// Puts the gang's pods into subgroups anew.
+    fn split(&mut self, id: GangId) {
+        let gang = &mut self.gangs[id];
+        gang.subgroups.clear();
+        for &pod in &gang.pods {
+            let tags = &self.pods.fact[pod].labels;
+            let place = assign(&gang.rules, &mut gang.subgroups, &self.names, tags);
+            self.pods.subgroup[pod] = place;
+            if let Some(subgroup) = gang.subgroups.get_mut(place as usize) {
+                let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
+                subgroup.counts.add(self.pods.state[pod], best_effort, 1);
+            }
+        }
     }
 
     pub(in crate::model) fn pod_group_gone(&mut self, key: &str, uid: &str) {

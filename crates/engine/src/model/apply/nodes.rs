@@ -58,8 +58,13 @@ impl Cluster {
     pub(in crate::model) fn change_node(&mut self, id: NodeId, fact: Node, allocatable: &Sparse) {
         let same_facts = self.nodes.fact[id] == fact;
         if !same_facts {
-            if self.nodes.fact[id].live != fact.live {
+            let old = &self.nodes.fact[id];
+            if old.live != fact.live {
                 self.ranks_stale = true;
+                self.domains_stale = true;
+            }
+            if old.live != fact.live || old.labels != fact.labels {
+                self.hyper_nodes.note_node(id);
             }
             // Pods on it count by its labels and leave only if it lets them, so they are counted anew.
             let seated: Vec<PodId> = self.nodes.seats[id].clone();
@@ -89,6 +94,9 @@ impl Cluster {
                     self.total.add(resource, amount - before);
                 }
                 self.nodes.set_allocatable(resource, id, amount);
+                if self.counts_domains(id) {
+                    self.domains.widen(id, resource, amount - before);
+                }
                 self.touched.push(id);
                 self.freed += u64::from(amount > before);
             }

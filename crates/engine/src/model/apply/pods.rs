@@ -80,7 +80,7 @@ impl Cluster {
         let new = &self.pods.fact[id];
         let moved_in_gang = (old.index, old.created, old.role, old.priority)
             != (new.index, new.created, new.role, new.priority)
-            || old.explicit_order != new.explicit_order;
+            || (old.explicit_order, &old.labels) != (new.explicit_order, &new.labels);
         if gang != self.pods.gang[id] || shape != self.pods.shape[id] || moved_in_gang {
             self.tally(id, before, -1);
             let left = self.leave(id);

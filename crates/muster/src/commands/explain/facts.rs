@@ -243,6 +243,21 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
                 let lack = counted(u64::from(need.saturating_sub(*have)), "more pod");
                 format!("create {lack} of role {role}, or lower its minTaskMember")
             }
+            Reason::NotEnoughOfSubgroup { subgroup, have, need } => {
+                let lack = counted(u64::from(need.saturating_sub(*have)), "more pod");
+                format!("create {lack} of subgroup {subgroup}, or lower its subGroupSize")
+            }
+            Reason::NoSuchTier { tier } => format!("name a tier that a HyperNode has instead of {tier}"),
+            Reason::TooFarApart { tier, .. } => {
+                format!("allow tier {tier}, or let it start anew: delete the pods that are too far away")
+            }
+            Reason::NoDomain { wanted, near, .. } => match near.first() {
+                Some(near) => {
+                    let lack = counted(u64::from(wanted.saturating_sub(near.holds)), "pod");
+                    format!("free room for {lack} in {}, or allow a higher tier", near.domain)
+                }
+                None => "add HyperNodes with room for it, or allow a higher tier".to_owned(),
+            },
             Reason::Backoff { until, .. } => format!("wait until {until}"),
             Reason::Promised { .. } => "wait: its places are being freed".to_owned(),
         };

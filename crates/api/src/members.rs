@@ -1,0 +1,39 @@
+//! Which nodes or HyperNodes a member selector means, compiled once.
+
+use regex::Regex;
+
+use crate::core::{LabelSelector, Labels};
+use crate::hypernode::MemberSelector;
+
+#[derive(Clone, Debug)]
+pub enum Matcher {
+    Exact(String),
+    Pattern(Regex),
+    Labels(LabelSelector),
+    /// Says nothing, or more than one thing.
+    Nothing,
+}
+
+impl Matcher {
+    /// The error says what is wrong with the pattern.
+    pub fn compile(selector: &MemberSelector) -> Result<Matcher, String> {
+        let MemberSelector { exact_match, regex_match, label_match } = selector;
+        match (exact_match, regex_match, label_match) {
+            (Some(exact), None, None) => Ok(Matcher::Exact(exact.name.clone())),
+            (None, Some(pattern), None) => {
+                Regex::new(&pattern.pattern).map(Matcher::Pattern).map_err(|error| error.to_string())
+            }
+            (None, None, Some(labels)) => Ok(Matcher::Labels(labels.clone())),
+            _ => Ok(Matcher::Nothing),
+        }
+    }
+
+    pub fn matches(&self, name: &str, labels: &Labels) -> bool {
+        match self {
+            Matcher::Exact(exact) => exact == name,
+            Matcher::Pattern(pattern) => pattern.is_match(name),
+            Matcher::Labels(selector) => selector.matches(labels),
+            Matcher::Nothing => false,
+        }
+    }
+}
