@@ -208,7 +208,10 @@ impl<'p> Parser<'p> {
             Some(b'A') => self.assertion(2, Look::Start),
             Some(b'z') => self.assertion(2, Look::End),
             Some(b'b') => self.assertion(2, Look::WordAscii),
-            Some(b'B') => self.assertion(2, Look::WordAsciiNegate),
+            Some(b'B') => {
+                self.position += 2;
+                self.push(Piece::no_word_boundary())
+            }
             Some(b'C') => {
                 self.position += 2;
                 self.mistake(GoRegexErrorKind::Escape, start)

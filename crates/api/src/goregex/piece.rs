@@ -45,6 +45,14 @@ impl Piece {
         Self::leaf(Hir::look(look), Shape::Other)
     }
 
+    /// `\B`. It is true between the bytes of a character too. There a match would be found and dropped, and a longer
+    /// one around it missed. Unicode's `\b` and `\B` are both false there, and one of them is true everywhere else.
+    pub fn no_word_boundary() -> Self {
+        let between_characters = [Look::WordUnicode, Look::WordUnicodeNegate].map(Hir::look).to_vec();
+        let parts = vec![Hir::alternation(between_characters), Hir::look(Look::WordAsciiNegate)];
+        Self::leaf(Hir::concat(parts), Shape::Other)
+    }
+
     pub fn class(class: ClassUnicode) -> Self {
         Self::leaf(Hir::class(Class::Unicode(class)), Shape::Class)
     }
