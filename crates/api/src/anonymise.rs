@@ -6,11 +6,9 @@ mod pseudonyms;
 
 use std::collections::BTreeSet;
 
-use regex::Regex;
-
 use crate::core::NodeTerm;
 use crate::manifest::Object;
-use crate::{ExactMatch, HyperNode, Member, MemberKind, MemberSelector};
+use crate::{ExactMatch, GoRegex, HyperNode, Member, MemberKind, MemberSelector};
 use names::Walk;
 pub use pseudonyms::{Class, Pseudonyms};
 
@@ -76,7 +74,7 @@ fn expand_patterns(objects: &mut [Object]) {
                 continue;
             };
             let among = if member.kind == MemberKind::Node { &nodes } else { &domains };
-            let pattern = Regex::new(&pattern.pattern);
+            let pattern = GoRegex::new(&pattern.pattern);
             let mut selected: Vec<String> = among
                 .iter()
                 .filter(|name| pattern.as_ref().is_ok_and(|p| p.is_match(name)))

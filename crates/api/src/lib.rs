@@ -3,6 +3,7 @@
 mod anonymise;
 pub mod core;
 mod crds;
+mod goregex;
 mod hypernode;
 pub mod keys;
 pub mod manifest;
@@ -19,6 +20,7 @@ pub mod yaml;
 
 pub use anonymise::{Class, Pseudonyms, anonymise};
 pub use crds::crds;
+pub use goregex::{GoRegex, GoRegexError, GoRegexErrorKind};
 pub use hypernode::{
     ExactMatch, HyperNode, HyperNodeSpec, HyperNodeStatus, Member, MemberKind, MemberSelector, RegexMatch,
 };

@@ -1,11 +1,10 @@
 //! Problems of the custom resources: everything that Volcano's schemas and webhooks check on one object alone.
 
-use regex::Regex;
-
 use super::{NAME_LENGTH, Problem, Problems};
 use crate::core::Meta;
 use crate::{
-    HyperNode, MemberSelector, NetworkTopologySpec, PodGroup, Queue, ResourceList, SubGroupPolicy, keys,
+    GoRegex, HyperNode, MemberSelector, NetworkTopologySpec, PodGroup, Queue, ResourceList, SubGroupPolicy,
+    keys,
 };
 
 pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {
@@ -145,14 +144,9 @@ fn check_selector(problems: &mut Problems, path: &str, selector: &MemberSelector
     if let Some(regex) = regex_match {
         let path = format!("{path}.regexMatch.pattern");
         problems.check(!regex.pattern.is_empty(), path.clone(), "is empty; write a regular expression");
-        if let Err(error) = Regex::new(&regex.pattern) {
-            // The last line of the error says what is wrong; those before it draw the pattern.
-            let error = error.to_string();
-            let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-            problems.add(
-                path,
-                format!("{:?} is not a regular expression in Go's syntax: {reason}", regex.pattern),
-            );
+        if let Err(error) = GoRegex::new(&regex.pattern) {
+            let message = format!("{:?} is not a regular expression in Go's syntax: {error}", regex.pattern);
+            problems.add(path, message);
         }
     }
     if let Some(labels) = label_match {
@@ -282,7 +276,8 @@ spec:
                 "spec.members[4].selector.regexMatch.pattern",
             ]
         );
-        assert!(found[4].contains("look-around"), "{}", found[4]);
+        assert!(found[4].contains("at byte 0; Go's regular expressions have no look-ahead"), "{}", found[4]);
+        assert!(found[5].contains("at byte 3; Go's regular expressions have no back-ref"), "{}", found[5]);
         assert_eq!(
             problems("metadata: {name: a}\nspec: {tier: 1}", validate_hyper_node),
             ["spec.members: is empty; write at least one member"]

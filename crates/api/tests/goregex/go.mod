@@ -1,0 +1,3 @@
+module muster.dev/goregex
+
+go 1.26
