@@ -1,10 +1,15 @@
 //! `muster topology generate` from each source: what it writes, that it writes the same twice, that a new rack adds
 //! only itself, and that mistakes are told. Runs the built binary.
 
+mod apiserver;
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use apiserver::ApiServer;
+use serde_json::json;
 
 const NODES: &str = "
 {apiVersion: v1, kind: Node, metadata: {name: gpu-1, labels: {zone: a, example.com/spine: S1, rack: r1}}}
@@ -91,6 +96,18 @@ fn labels_of_nodes_become_hyper_nodes() {
 }
 
 #[test]
+fn labels_are_read_from_a_live_cluster_too() {
+    let nodes = json!([
+        { "metadata": { "name": "n1", "labels": { "rack": "r1" } } },
+        { "metadata": { "name": "n2", "labels": { "rack": "r1" } } },
+    ]);
+    let server = ApiServer::start([("/api/v1/nodes", nodes)]);
+    let text =
+        written("kubeconfig", &server.kubeconfig(), "--from labels --labels rack --kubeconfig kubeconfig");
+    assert!(text.contains("name: rack-r1\n") && text.contains("{name: n2}"), "{text}");
+}
+
+#[test]
 fn a_table_becomes_hyper_nodes() {
     insta::assert_snapshot!(written("t.txt", TABLE, "--from file t.txt"));
 }
@@ -168,22 +185,26 @@ fn the_same_network_is_written_the_same_whatever_its_order() {
     assert_eq!(written("t.txt", &lines.join("\n"), "--from file t.txt"), once);
 }
 
-/// What is in the second text and not in the first: whole documents, and lines of documents that were there before.
-fn added(before: &str, after: &str) -> Vec<String> {
-    let documents = |text: &str| text.split("---\n").map(str::to_owned).collect::<Vec<_>>();
+/// The documents and lines that the second text has more than the first; nothing of the first may be gone.
+#[track_caller]
+fn added(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
+    let (mut objects, mut lines) = (Vec::new(), Vec::new());
     let name = |document: &str| document.lines().find(|line| line.starts_with("  name: ")).map(str::to_owned);
-    let old = documents(before);
-    let mut added = Vec::new();
-    for document in documents(after) {
-        match old.iter().find(|old| name(old) == name(&document)) {
-            None => added.push(document),
-            Some(old) => {
-                let known: Vec<&str> = old.lines().collect();
-                added.extend(document.lines().filter(|line| !known.contains(line)).map(str::to_owned));
-            }
-        }
+    let mut old: Vec<&str> = before.split("---\n").collect();
+    for document in after.split("---\n") {
+        let Some(at) = old.iter().position(|old| name(old) == name(document)) else {
+            objects.push(document.to_owned());
+            continue;
+        };
+        let known: Vec<&str> = old.remove(at).lines().collect();
+        assert!(
+            known.iter().all(|line| document.lines().any(|new| new == *line)),
+            "{known:#?} became {document}"
+        );
+        lines.extend(document.lines().filter(|line| !known.contains(line)).map(str::to_owned));
     }
-    added
+    assert!(old.is_empty(), "gone: {old:#?}");
+    (objects, lines)
 }
 
 #[test]
@@ -210,13 +231,7 @@ fn a_new_rack_adds_itself_and_a_line_to_its_parent() {
     ];
     for (file, before, after, line) in cases {
         let (before, after) = (written(file, &before, line), written(file, &after, line));
-        assert!(
-            before.lines().all(|line| after.contains(line)),
-            "{line}: something is gone:\n{before}{after}"
-        );
-        let added = added(&before, &after);
-        let (objects, lines): (Vec<String>, Vec<String>) =
-            added.into_iter().partition(|text| text.contains("kind:"));
+        let (objects, lines) = added(&before, &after);
         assert_eq!((objects.len(), lines.len()), (1, 1), "{line}: {objects:#?} {lines:#?}");
         assert!(
             objects[0].contains("tier: 1") && lines[0].contains("type: HyperNode"),
