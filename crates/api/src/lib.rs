@@ -37,5 +37,6 @@ pub use queue::{
 pub use requests::pod_requests;
 pub use time::{Time, parse_duration};
 pub use validate::{
-    Problem, validate_hyper_node, validate_node, validate_pod, validate_pod_group, validate_queue,
+    Problem, is_dns_subdomain, validate_hyper_node, validate_node, validate_pod, validate_pod_group,
+    validate_queue,
 };

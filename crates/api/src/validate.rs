@@ -194,7 +194,8 @@ fn is_dns_label(name: &str) -> bool {
         && !name.ends_with('-')
 }
 
-fn is_dns_subdomain(name: &str) -> bool {
+/// Whether it can be the name of an object.
+pub fn is_dns_subdomain(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_part = |part: &str| {
         !part.is_empty() && part.bytes().all(allowed) && !part.starts_with('-') && !part.ends_with('-')

@@ -11,3 +11,4 @@ pub mod replay;
 pub mod scheduler;
 pub mod simulate;
 pub mod snapshot;
+pub mod topology;

@@ -120,6 +120,11 @@ impl SourceArgs {
         Ok(())
     }
 
+    /// Whether someone said what to read.
+    pub fn is_given(&self) -> bool {
+        !self.files.files.is_empty() || self.cluster.is_named()
+    }
+
     /// Whether a live cluster is part of it.
     pub fn is_live(&self) -> bool {
         self.files.files.is_empty() || self.cluster.is_named()
@@ -145,6 +150,15 @@ impl InputArgs {
     pub fn reload_config(&self) -> Config {
         self.config.load().unwrap_or_else(|_| Config::builtin())
     }
+}
+
+/// The text of a file, or of the standard input for "-".
+pub fn read_text(name: &str) -> Result<String, String> {
+    let text = match name {
+        "-" => std::io::read_to_string(std::io::stdin().lock()),
+        _ => fs::read_to_string(name),
+    };
+    text.map_err(|error| format!("{name}: {}", files::reading(&error)))
 }
 
 /// The wall clock, in whole seconds so that the output can repeat it.

@@ -37,6 +37,8 @@ enum Command {
     Check(commands::check::CheckArgs),
     /// Decide a recorded journal again and compare every plan
     Replay(commands::replay::ReplayArgs),
+    /// Make the HyperNodes of a network
+    Topology(commands::topology::TopologyArgs),
     /// Make manifests for clusters and workloads
     Generate(commands::generate::GenerateArgs),
     /// Measure the scheduler on this machine
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Command::Snapshot(args) => commands::snapshot::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Replay(args) => commands::replay::run(args),
+        Command::Topology(args) => commands::topology::run(args),
         Command::Generate(args) => commands::generate::run(args).map_err(Failure::Work),
         Command::Bench(args) => commands::bench::run(args),
         Command::Crds(args) => commands::crds::run(args),

@@ -1,0 +1,124 @@
+//! Slurm's short form for many names: `node[0-15,20],login1` and `rack[1-2]n[01-16]`.
+
+/// More names than any cluster has nodes, so that a slip of the finger can't fill the memory.
+const NAMES: usize = 100_000;
+
+/// All names that the text stands for, in its order.
+pub fn expand(text: &str) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for item in items(text)? {
+        names.extend(item_names(item)?);
+        within_limit(names.len(), text)?;
+    }
+    Ok(names)
+}
+
+/// The parts between commas outside of brackets.
+fn items(text: &str) -> Result<Vec<&str>, String> {
+    let (mut items, mut start, mut inside) = (Vec::new(), 0, false);
+    for (at, c) in text.char_indices() {
+        match (c, inside) {
+            ('[', false) | (']', true) => inside = !inside,
+            ('[', true) => {
+                return Err(format!("{text:?} has a [ inside of [ ]; write for example node[0-3,7]"));
+            }
+            (']', false) => {
+                return Err(format!("{text:?} has a ] without a [; write for example node[0-3,7]"));
+            }
+            (',', false) => {
+                items.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    items.push(&text[start..]);
+    match (inside, items.contains(&"")) {
+        (true, _) => Err(format!("{text:?} has a [ without a ]; write for example node[0-3,7]")),
+        (_, true) => Err(format!("{text:?} has an empty name; write names with one comma between them")),
+        _ => Ok(items),
+    }
+}
+
+/// The names of one part: each bracket multiplies them.
+fn item_names(item: &str) -> Result<Vec<String>, String> {
+    let mut names = vec![String::new()];
+    let mut rest = item;
+    while let Some((literal, (ranges, after))) =
+        rest.split_once('[').and_then(|(literal, more)| Some((literal, more.split_once(']')?)))
+    {
+        let numbers = numbers(ranges).map_err(|problem| format!("{item:?}: {problem}"))?;
+        within_limit(names.len().saturating_mul(numbers.len()), item)?;
+        let each = |name: String| numbers.iter().map(move |number| format!("{name}{literal}{number}"));
+        names = names.into_iter().flat_map(each).collect();
+        rest = after;
+    }
+    names.iter_mut().for_each(|name| name.push_str(rest));
+    Ok(names)
+}
+
+/// The numbers of "0-15,20", as wide as the first of each range is written.
+fn numbers(ranges: &str) -> Result<Vec<String>, String> {
+    let mut numbers = Vec::new();
+    for range in ranges.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (from, to) = (number(first)?, number(last)?);
+        if from > to {
+            return Err(format!("the range {range} goes down; write {last}-{first}"));
+        }
+        within_limit(usize::try_from(to - from).unwrap_or(usize::MAX), range)?;
+        numbers.extend((from..=to).map(|number| format!("{number:0width$}", width = first.len())));
+    }
+    Ok(numbers)
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.then(|| text.parse().ok()).flatten();
+    number
+        .ok_or_else(|| format!("{text:?} is no number; write numbers and ranges in the brackets, like 0-3,7"))
+}
+
+fn within_limit(count: usize, text: &str) -> Result<(), String> {
+    if count <= NAMES {
+        Ok(())
+    } else {
+        Err(format!("{text:?} stands for more than {NAMES} names; write fewer"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_stand_for_many_names() {
+        let names = |text| expand(text).expect(text).join(" ");
+        assert_eq!(names("tux"), "tux");
+        assert_eq!(names("n[0-2,7],login1"), "n0 n1 n2 n7 login1");
+        assert_eq!(names("n[08-11]"), "n08 n09 n10 n11");
+        assert_eq!(names("n[8-11]-ib"), "n8-ib n9-ib n10-ib n11-ib");
+        assert_eq!(names("r[1-2]n[01-02]"), "r1n01 r1n02 r2n01 r2n02");
+    }
+
+    #[test]
+    fn mistakes_say_what_to_write() {
+        for (text, hint) in [
+            ("n[0-3", "[ without a ]"),
+            ("n0-3]", "] without a ["),
+            ("n[[0]]", "inside of [ ]"),
+            ("n[3-0]", "write 0-3"),
+            ("n[a-b]", "\"a\" is no number"),
+            ("n[]", "is no number"),
+            ("n[1-2-3]", "\"2-3\" is no number"),
+            ("a,,b", "empty name"),
+            ("", "empty name"),
+            ("n[0-99999999]", "more than 100000"),
+            ("n[0-999][0-999]", "more than 100000"),
+            ("n[0-18446744073709551615]", "more than 100000"),
+        ] {
+            let problem = expand(text).expect_err(text);
+            assert!(problem.contains(hint), "{text}: {problem}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Slurm's `topology.conf`: `SwitchName=s0 Nodes=node[0-15]` and `SwitchName=s4 Switches=s[0-3]`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_api::MemberKind;
+
+use super::forest::{Domain, Forest, level_names};
+use super::hostlist::expand;
+use super::names::named;
+use super::places::bad_node;
+
+struct Switch {
+    name: String,
+    line: usize,
+    nodes: Vec<String>,
+    switches: Vec<String>,
+}
+
+/// The switches by name.
+type Switches = BTreeMap<String, Switch>;
+
+/// Whether a line is one of such a file.
+pub fn is_line(line: &str) -> bool {
+    let line = line.trim_start().to_lowercase();
+    ["switchname=", "blockname="].iter().any(|start| line.starts_with(start))
+}
+
+pub fn read(file: &str, text: &str, given: &[String]) -> Result<Forest, Vec<String>> {
+    let mut problems = Vec::new();
+    let mut switches = Switches::new();
+    for (line, statement) in statements(text) {
+        match switch(line, &statement) {
+            Ok(switch) => problems.extend(add(file, switch, &mut switches)),
+            Err(found) => {
+                problems.extend(found.into_iter().map(|problem| format!("{file}:{line}: {problem}")))
+            }
+        }
+    }
+    if switches.is_empty() && problems.is_empty() {
+        problems.push(format!("{file}: no switches; write lines like SwitchName=leaf1 Nodes=node[0-15]"));
+    }
+    // Those of a line that could not be read are not there either.
+    if problems.is_empty() {
+        problems.extend(missing(file, &switches));
+    }
+    problems.extend(second_parents(file, &switches));
+    let heights = heights(&switches);
+    problems.extend(circles(file, &switches, &heights));
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let count = heights.values().copied().max().unwrap_or_default();
+    let levels = level_names(given, count).map_err(|problem| vec![format!("{file}: {problem}")])?;
+    let name = |switch: &str| named(switch, true, &[switch]);
+    let domain = |switch: &Switch| {
+        let tier = heights[switch.name.as_str()];
+        let (kind, members) = match switch.nodes.is_empty() {
+            true => (MemberKind::HyperNode, switch.switches.iter().map(|below| name(below)).collect()),
+            false => (MemberKind::Node, switch.nodes.iter().cloned().collect()),
+        };
+        Domain { name: name(&switch.name), tier, tier_name: levels[tier - 1].clone(), kind, members }
+    };
+    Ok(Forest { domains: switches.values().map(domain).collect(), notes: Vec::new() })
+}
+
+/// The lines without comments, those that end in a backslash joined with the next.
+fn statements(text: &str) -> Vec<(usize, String)> {
+    let mut statements: Vec<(usize, String)> = Vec::new();
+    let mut goes_on = false;
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim_end();
+        let (part, more) = line.strip_suffix('\\').map_or((line, false), |part| (part, true));
+        match statements.last_mut().filter(|_| goes_on) {
+            Some((_, statement)) => statement.push_str(part),
+            None => statements.push((index + 1, part.to_owned())),
+        }
+        goes_on = more;
+    }
+    statements.retain(|(_, statement)| !statement.trim().is_empty());
+    statements
+}
+
+fn switch(line: usize, statement: &str) -> Result<Switch, Vec<String>> {
+    let mut switch = Switch { name: String::new(), line, nodes: Vec::new(), switches: Vec::new() };
+    let mut problems = Vec::new();
+    for word in statement.split_whitespace() {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        let mut many = |value| {
+            expand(value).map_err(|problem| problems.push(format!("{key}: {problem}"))).unwrap_or_default()
+        };
+        match key.to_lowercase().as_str() {
+            "switchname" => switch.name = value.to_owned(),
+            "nodes" => switch.nodes.extend(many(value).into_iter().map(|node| node.to_lowercase())),
+            "switches" => switch.switches.extend(many(value)),
+            "linkspeed" => {}
+            "blockname" | "blocksizes" => {
+                problems.push("blocks have no tree of switches; describe them as a table with a line for each node: node block".to_owned());
+            }
+            _ => problems.push(format!(
+                "{word:?} is not known here; write SwitchName=, Nodes=, Switches= or LinkSpeed="
+            )),
+        }
+    }
+    problems.extend(switch.nodes.iter().filter_map(|node| bad_node(node)));
+    let name = &switch.name;
+    let wrong = match (switch.nodes.is_empty(), switch.switches.is_empty()) {
+        _ if !problems.is_empty() => None,
+        _ if name.is_empty() => {
+            Some("SwitchName= is missing; write SwitchName=leaf1 Nodes=node[0-15]".to_owned())
+        }
+        (true, true) => {
+            Some(format!("switch {name} has neither nodes nor switches; write Nodes= or Switches="))
+        }
+        (false, false) => Some(format!(
+            "switch {name} has both nodes and switches; write a switch of their own for the nodes"
+        )),
+        _ => None,
+    };
+    problems.extend(wrong);
+    if problems.is_empty() { Ok(switch) } else { Err(problems) }
+}
+
+fn add(file: &str, switch: Switch, switches: &mut Switches) -> Option<String> {
+    let Switch { name, line, .. } = &switch;
+    if let Some(other) = switches.get(name) {
+        return Some(format!(
+            "{file}:{line}: switch {name} is there twice, first at line {}; join the two lines",
+            other.line
+        ));
+    }
+    switches.insert(name.clone(), switch);
+    None
+}
+
+fn missing(file: &str, switches: &Switches) -> Vec<String> {
+    let below = switches.values().flat_map(|switch| switch.switches.iter().map(move |below| (switch, below)));
+    let missing = below.filter(|(_, below)| !switches.contains_key(*below));
+    let tell = |(switch, below): (&Switch, &String)| {
+        format!(
+            "{file}:{}: switch {} has switch {below} below it, which has no line; write SwitchName={below} Nodes=…",
+            switch.line, switch.name
+        )
+    };
+    missing.map(tell).collect()
+}
+
+/// Each node is under one switch, each switch under one other.
+fn second_parents(file: &str, switches: &Switches) -> Vec<String> {
+    let mut in_order: Vec<&Switch> = switches.values().collect();
+    in_order.sort_by_key(|switch| switch.line);
+    let mut first: BTreeMap<(&str, &str), &Switch> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for switch in in_order {
+        let nodes = switch.nodes.iter().map(|node| ("node", node.as_str()));
+        let below = nodes.chain(switch.switches.iter().map(|below| ("switch", below.as_str())));
+        for (what, name) in below {
+            let Some(other) = first.insert((what, name), switch) else { continue };
+            let (Switch { name: here, line, .. }, there) = (switch, &other.name);
+            problems.push(match here == there {
+                true => format!("{file}:{line}: {what} {name} is there twice under switch {here}; delete one"),
+                false => format!(
+                    "{file}:{line}: {what} {name} is under switch {here}, and under switch {there} at line {}: there is one way up; delete it from one of the two",
+                    other.line
+                ),
+            });
+        }
+    }
+    problems
+}
+
+/// How far each switch is from its nodes: 1 if they are its own. Switches in a circle, and those above, have none.
+fn heights(switches: &Switches) -> BTreeMap<&str, usize> {
+    let mut heights: BTreeMap<&str, usize> = BTreeMap::new();
+    loop {
+        let before = heights.len();
+        for switch in
+            switches.values().filter(|switch| !switch.nodes.is_empty() || !switch.switches.is_empty())
+        {
+            // A switch that is missing is told elsewhere.
+            let below = switch.switches.iter().filter(|below| switches.contains_key(*below));
+            let highest = below
+                .map(|below| heights.get(below.as_str()).copied())
+                .try_fold(0, |highest, height| Some(height?.max(highest)));
+            if let Some(highest) = highest {
+                heights.insert(&switch.name, highest + 1);
+            }
+        }
+        if heights.len() == before {
+            return heights;
+        }
+    }
+}
+
+fn circles(file: &str, switches: &Switches, heights: &BTreeMap<&str, usize>) -> Vec<String> {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut problems = Vec::new();
+    for start in switches.keys().filter(|name| !heights.contains_key(name.as_str())) {
+        let mut way: Vec<&str> = Vec::new();
+        let mut next = Some(start.as_str());
+        while let Some(name) = next.filter(|name| seen.insert(name)) {
+            way.push(name);
+            let mut below = switches[name].switches.iter().map(String::as_str);
+            next = below.find(|below| switches.contains_key(*below) && !heights.contains_key(below));
+        }
+        // A way that ends at an earlier one leads to a circle that is known.
+        let Some(at) = next.and_then(|name| way.iter().position(|step| *step == name)) else { continue };
+        let circle = [&way[at..], &way[at..=at]].concat();
+        let line = switches[circle[0]].line;
+        problems.push(format!(
+            "{file}:{line}: switches below each other in a circle: {}; delete one of these Switches=",
+            circle.join(" > ")
+        ));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Result<Vec<String>, Vec<String>> {
+        let line = |domain: Domain| {
+            let members: Vec<String> = domain.members.into_iter().collect();
+            format!("{} {} {}: {}", domain.tier, domain.tier_name, domain.name, members.join(" "))
+        };
+        Ok(read("t", text, &[])?.domains.into_iter().map(line).collect())
+    }
+
+    #[test]
+    fn switches_become_domains_of_their_height() {
+        let text = "
+# Slurm's topology/tree
+SwitchName=core Switches=spine[1-2],lone LinkSpeed=400
+SwitchName=spine1 Switches=leaf[1-2]
+switchname=leaf1 nodes=Tux[08-09] # two
+SwitchName=leaf2 Nodes=tux10,\\
+tux11
+SwitchName=spine2 \\
+  Switches=leaf3
+SwitchName=leaf3 Nodes=tux12
+SwitchName=lone Nodes=tux13";
+        assert_eq!(
+            lines(text).expect("it is a tree"),
+            [
+                "3 core core: lone spine1 spine2",
+                "1 leaf leaf1: tux08 tux09",
+                "1 leaf leaf2: tux10 tux11",
+                "1 leaf leaf3: tux12",
+                "1 leaf lone: tux13",
+                "2 spine spine1: leaf1 leaf2",
+                "2 spine spine2: leaf3",
+            ]
+        );
+    }
+
+    #[test]
+    fn each_mistake_is_told_with_what_causes_it() {
+        for (text, expected) in [
+            ("", "t: no switches; write lines like SwitchName=leaf1 Nodes=node[0-15]"),
+            (
+                "SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2",
+                "t:2: switch a is there twice, first at line 1; join the two lines",
+            ),
+            ("SwitchName=a", "t:1: switch a has neither nodes nor switches; write Nodes= or Switches="),
+            ("Nodes=n1", "t:1: SwitchName= is missing; write SwitchName=leaf1 Nodes=node[0-15]"),
+            (
+                "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2 Switches=a",
+                "t:2: switch b has both nodes and switches; write a switch of their own for the nodes",
+            ),
+            (
+                "SwitchName=a Switches=b,c\nSwitchName=b Nodes=n1",
+                "t:1: switch a has switch c below it, which has no line; write SwitchName=c Nodes=…",
+            ),
+            (
+                "SwitchName=a Nodes=n[1-2]\n\nSwitchName=b Nodes=n[2-3]",
+                "t:3: node n2 is under switch b, and under switch a at line 1: there is one way up; delete it from one of the two",
+            ),
+            ("SwitchName=a Nodes=n1,n1", "t:1: node n1 is there twice under switch a; delete one"),
+            (
+                "SwitchName=l Nodes=n1\nSwitchName=a Switches=l\nSwitchName=b Switches=l",
+                "t:3: switch l is under switch b, and under switch a at line 2: there is one way up; delete it from one of the two",
+            ),
+            (
+                "SwitchName=top Switches=a\nSwitchName=b Switches=c\nSwitchName=c Switches=b\nSwitchName=a Nodes=n1",
+                "t:2: switches below each other in a circle: b > c > b; delete one of these Switches=",
+            ),
+            (
+                "SwitchName=a Switches=a",
+                "t:1: switches below each other in a circle: a > a; delete one of these Switches=",
+            ),
+            (
+                "SwitchName=a Node=n1",
+                "t:1: \"Node=n1\" is not known here; write SwitchName=, Nodes=, Switches= or LinkSpeed=",
+            ),
+            (
+                "SwitchName=a Nodes=n[1-",
+                "t:1: Nodes: \"n[1-\" has a [ without a ]; write for example node[0-3,7]",
+            ),
+            (
+                "BlockName=a Nodes=n1",
+                "t:1: blocks have no tree of switches; describe them as a table with a line for each node: node block",
+            ),
+            (
+                "SwitchName=a Nodes=n_1",
+                "t:1: \"n_1\" is no name of a node; write it as kubectl get nodes does: lower case letters, digits, - and .",
+            ),
+        ] {
+            assert_eq!(lines(text).expect_err(text), [expected], "{text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_in_several_lines_are_told_at_once() {
+        let text = "SwitchName=a\nSwitchName=b Nodes=n1\nSwitchName=c Nodes=n1\nSwitchName=d Switches=d";
+        assert_eq!(lines(text).expect_err("three are wrong").len(), 3);
+    }
+}

@@ -1,0 +1,138 @@
+//! A plain table, a node a line: `node leaf spine …`, with blanks or commas between the columns.
+
+use super::forest::level_names;
+use super::places::Place;
+
+/// What the first column of a header may be called.
+const HEADS: [&str; 6] = ["node", "nodes", "nodename", "name", "host", "hostname"];
+
+/// The names of the levels and the places of the nodes. Names that the file does not have are taken from those given.
+pub fn read(file: &str, text: &str, given: &[String]) -> Result<(Vec<String>, Vec<Place>), Vec<String>> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, cells(line)));
+    let mut lines = lines.filter(|(_, cells)| !cells.is_empty()).peekable();
+    let header = lines.next_if(|(_, cells)| HEADS.contains(&cells[0].to_lowercase().as_str()));
+    let Some((first, columns)) = header.as_ref().or(lines.peek()).map(|(line, cells)| (*line, cells.len()))
+    else {
+        return Err(vec![format!("{file}: no lines; write one for each node: node leaf spine")]);
+    };
+    let mut problems = Vec::new();
+    let names = match &header {
+        Some((line, cells)) => header_names(file, *line, cells, given),
+        None => level_names(given, columns - 1).map_err(|problem| format!("{file}: {problem}")),
+    };
+    if columns == 1 {
+        problems.push(format!(
+            "{file}:{first}: only one column; write the node and what is above it: node leaf spine"
+        ));
+    }
+    let mut places = Vec::new();
+    for (line, cells) in lines {
+        let origin = format!("{file}:{line}");
+        if cells.len() != columns {
+            let (found, node) = (cells.len(), cells[0]);
+            problems.push(format!(
+                "{origin}: {found} columns for {node:?} where line {first} has {columns}; write as many"
+            ));
+        } else if let Some(empty) = cells.iter().position(|cell| cell.is_empty()) {
+            problems
+                .push(format!("{origin}: column {} is empty; write a name between the commas", empty + 1));
+        } else {
+            let values = cells[1..].iter().map(|cell| (*cell).to_owned()).collect();
+            places.push(Place { node: cells[0].to_lowercase(), values, origin: Some(origin) });
+        }
+    }
+    if places.is_empty() && problems.is_empty() {
+        problems.push(format!("{file}: a header but no nodes; write a line for each: node leaf spine"));
+    }
+    match names {
+        Ok(names) if problems.is_empty() => Ok((names, places)),
+        Ok(_) => Err(problems),
+        Err(problem) => Err([vec![problem], problems].concat()),
+    }
+}
+
+/// The columns of a line without its comment.
+fn cells(line: &str) -> Vec<&str> {
+    let line = line.split('#').next().unwrap_or_default().trim();
+    match line {
+        "" => Vec::new(),
+        _ if line.contains(',') => line.split(',').map(str::trim).collect(),
+        _ => line.split_whitespace().collect(),
+    }
+}
+
+fn header_names(file: &str, line: usize, cells: &[&str], given: &[String]) -> Result<Vec<String>, String> {
+    let names: Vec<String> = cells[1..].iter().map(|cell| (*cell).to_owned()).collect();
+    let doubtful = (1..names.len()).find(|index| names[..*index].contains(&names[*index]));
+    if let Some(twice) = doubtful {
+        return Err(format!(
+            "{file}:{line}: two columns are called {}; give each level a name of its own",
+            names[twice]
+        ));
+    }
+    if names.iter().any(String::is_empty) {
+        return Err(format!(
+            "{file}:{line}: a column has no name; write one for each level: node,leaf,spine"
+        ));
+    }
+    match given.is_empty() {
+        true => Ok(names),
+        false => Err(format!("{file}:{line}: the levels have names in this line; leave out --levels")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Result<Vec<String>, Vec<String>> {
+        let (names, places) = read("t", text, &[])?;
+        let place = |place: Place| {
+            format!("{} {} {}", place.origin.unwrap_or_default(), place.node, place.values.join(" "))
+        };
+        Ok(std::iter::once(names.join(" ")).chain(places.into_iter().map(place)).collect())
+    }
+
+    #[test]
+    fn blanks_or_commas_a_header_or_none() {
+        let expected = ["leaf spine", "t:2 n1 l1 s1", "t:3 n2 l1 s1"];
+        for text in [
+            "# racks\nn1 l1 s1\nn2\tl1   s1 # the second\n\n",
+            "node leaf spine\nN1 l1 s1\nn2 l1 s1",
+            "Node, leaf, spine\nn1,l1,s1\n n2, l1 ,s1",
+        ] {
+            assert_eq!(lines(text).expect("it is a table"), expected, "{text}");
+        }
+        assert_eq!(lines("host rack\nn1 r1").expect("it is a table"), ["rack", "t:2 n1 r1"]);
+        let given = ["row".to_owned(), "rack".to_owned()];
+        assert_eq!(read("t", "n1 r1 a", &given).expect("they are as many").0, ["rack", "row"]);
+    }
+
+    #[test]
+    fn all_wrong_lines_are_told_at_once() {
+        assert_eq!(
+            lines("n1 l1 s1\nn2 l1\nn3,,s1").expect_err("two lines are wrong"),
+            [
+                "t:2: 2 columns for \"n2\" where line 1 has 3; write as many",
+                "t:3: column 2 is empty; write a name between the commas"
+            ]
+        );
+        for (text, hint) in [
+            ("", "no lines"),
+            ("# nothing", "no lines"),
+            ("node leaf", "no nodes"),
+            ("node leaf leaf\nn1 a b", "a name of its own"),
+            ("node,,leaf\nn1,a,b", "no name"),
+            ("n1\nn2", "only one column"),
+        ] {
+            let problems = lines(text).expect_err(text);
+            assert!(problems[0].contains(hint), "{text}: {problems:?}");
+        }
+        let given = ["leaf".to_owned()];
+        assert!(read("t", "node leaf\nn1 l1", &given).expect_err("both")[0].contains("leave out --levels"));
+        assert!(
+            read("t", "n1 l1 s1", &given).expect_err("too few")[0]
+                .contains("1 name and the network has 2 levels")
+        );
+    }
+}

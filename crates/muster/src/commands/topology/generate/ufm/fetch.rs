@@ -1,0 +1,124 @@
+//! Asks UFM for its ports.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures::AsyncReadExt;
+use http::{Request, Uri};
+use kube::config::AuthInfo;
+use kube::{Client, Config};
+
+use crate::failure::Failure;
+
+/// Where the ports are.
+pub const PATH: &str = "/ufmRest/resources/ports";
+
+/// How long UFM may take for all its ports; as long as Volcano waits.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// More than the ports of the largest fabrics need, which are about a kilobyte each; as much as Volcano takes.
+const BYTES: u64 = 100 << 20;
+
+/// How to get in.
+pub struct Access {
+    pub user: Option<String>,
+    pub password: Option<String>,
+    /// Certificates to trust instead of those of the system.
+    pub certificates: Option<PathBuf>,
+    pub insecure: bool,
+}
+
+/// The list of ports as text. The client is the one that reads clusters: it has TLS and basic authentication.
+pub fn fetch(url: &str, access: &Access) -> Result<String, Failure> {
+    let url = address(url).map_err(|problem| Failure::Input(vec![problem]))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Work(format!("starting: {error}")))?;
+    let answer = runtime.block_on(async { tokio::time::timeout(PATIENCE, get(&url, access)).await });
+    let answer = answer.unwrap_or_else(|_| Err(format!("no answer within {} seconds", PATIENCE.as_secs())));
+    answer.map_err(|problem| Failure::Work(format!("asking UFM at {url}: {problem}")))
+}
+
+/// The whole address for what people write: the host alone, or all of it.
+fn address(url: &str) -> Result<Uri, String> {
+    let base = url.trim_end_matches('/');
+    let whole = if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") };
+    let uri: Uri = whole
+        .parse()
+        .map_err(|error| format!("{url}: {error}; write for example https://ufm.example.com"))?;
+    if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none_or(str::is_empty) {
+        return Err(format!("{url}: not a web address; write for example https://ufm.example.com"));
+    }
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        // Neither the address nor what others can see of a command may carry a password; nor may this message.
+        let host = uri.host().unwrap_or_default();
+        return Err(format!(
+            "the address of {host} has a user in it: write --ufm-user, and the password to the variable UFM_PASSWORD"
+        ));
+    }
+    Ok(uri)
+}
+
+async fn get(url: &Uri, access: &Access) -> Result<String, String> {
+    let mut base = url.clone().into_parts();
+    let request = base
+        .path_and_query
+        .replace("/".parse().expect("a path"))
+        .unwrap_or_else(|| PATH.parse().expect("a path"));
+    let mut config = Config::new(Uri::from_parts(base).expect("it was a whole address"));
+    config.accept_invalid_certs = access.insecure;
+    config.root_cert_file = access.certificates.clone();
+    config.auth_info = AuthInfo {
+        username: access.user.clone(),
+        password: access.password.clone().map(Into::into),
+        ..AuthInfo::default()
+    };
+    let client = Client::try_from(config).map_err(|error| reason(&error))?;
+    let request = Request::get(request.as_str()).body(Vec::new()).map_err(|error| error.to_string())?;
+    let body = client.request_stream(request).await.map_err(|error| refusal(&error))?;
+    let mut text = String::new();
+    let read = body.take(BYTES + 1).read_to_string(&mut text).await;
+    match read {
+        Ok(length) if length as u64 > BYTES => Err(format!("the answer has more than {BYTES} bytes")),
+        Ok(_) => Ok(text),
+        Err(error) => Err(format!("reading the answer: {}", reason(&error))),
+    }
+}
+
+fn refusal(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
+            format!("it refused with status {}: check --ufm-user and the variable UFM_PASSWORD", status.code)
+        }
+        kube::Error::Api(status) => format!("it answered with status {}", status.code),
+        error => reason(error),
+    }
+}
+
+/// The error with what caused it: the first alone often says only that something went wrong.
+fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.dedup_by(|next, former| former.contains(next.as_str()));
+    texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_is_added_where_it_is_missing() {
+        let whole = |url| address(url).expect(url).to_string();
+        assert_eq!(whole("https://ufm"), "https://ufm/ufmRest/resources/ports");
+        assert_eq!(whole("http://ufm:8080/"), "http://ufm:8080/ufmRest/resources/ports");
+        assert_eq!(whole("https://gate/site1"), "https://gate/site1/ufmRest/resources/ports");
+        assert_eq!(whole("https://ufm/ufmRest/resources/ports/"), "https://ufm/ufmRest/resources/ports");
+    }
+
+    #[test]
+    fn a_password_in_the_address_is_refused_and_not_repeated() {
+        let problem = address("https://admin:hush@ufm").expect_err("it has a password");
+        assert!(problem.contains("UFM_PASSWORD") && !problem.contains("hush"), "{problem}");
+        assert!(address("ftp://ufm").expect_err("it is no web address").contains("https://ufm.example.com"));
+        assert!(address("https://").is_err());
+    }
+}
