@@ -1,14 +1,13 @@
 //! Which nodes or HyperNodes a member selector means, compiled once.
 
-use regex::Regex;
-
 use crate::core::{LabelSelector, Labels};
+use crate::goregex::GoRegex;
 use crate::hypernode::MemberSelector;
 
 #[derive(Clone, Debug)]
 pub enum Matcher {
     Exact(String),
-    Pattern(Regex),
+    Pattern(GoRegex),
     Labels(LabelSelector),
     /// Says nothing, or more than one thing.
     Nothing,
@@ -21,7 +20,7 @@ impl Matcher {
         match (exact_match, regex_match, label_match) {
             (Some(exact), None, None) => Ok(Matcher::Exact(exact.name.clone())),
             (None, Some(pattern), None) => {
-                Regex::new(&pattern.pattern).map(Matcher::Pattern).map_err(|error| error.to_string())
+                GoRegex::new(&pattern.pattern).map(Matcher::Pattern).map_err(|error| error.to_string())
             }
             (None, None, Some(labels)) => Ok(Matcher::Labels(labels.clone())),
             _ => Ok(Matcher::Nothing),
