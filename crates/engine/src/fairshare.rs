@@ -10,8 +10,8 @@ pub struct Party {
 }
 
 /// Divides `total` by water-filling: there is a level at which everyone has `weight × level`, except those that
-/// `most` or `least` holds below or above it. Units that don't divide go one each to the first in the list that
-/// can use one. Guarantees are given even where they exceed the total.
+/// `most` or `least` holds below or above it. Units that don't divide go one by one to those in the list that can use
+/// one, the first first. Guarantees are given even where they exceed the total.
 pub fn divide(total: i64, parties: &[Party]) -> Vec<i64> {
     let mut shares: Vec<Option<i64>> = vec![None; parties.len()];
     loop {
@@ -46,10 +46,15 @@ pub fn divide(total: i64, parties: &[Party]) -> Vec<i64> {
 
 fn hand_out(total: i64, parties: &[Party], mut shares: Vec<i64>) -> Vec<i64> {
     let mut left = i128::from(total) - shares.iter().map(|&share| i128::from(share)).sum::<i128>();
-    for (share, party) in shares.iter_mut().zip(parties) {
-        if left > 0 && *share < party.most {
-            *share += 1;
-            left -= 1;
+    let mut given = true;
+    // Fewer may be able to use one than there are units left, so there may be more rounds than one.
+    while left > 0 && std::mem::take(&mut given) {
+        for (share, party) in shares.iter_mut().zip(parties) {
+            if left > 0 && *share < party.most {
+                *share += 1;
+                left -= 1;
+                given = true;
+            }
         }
     }
     shares
@@ -85,6 +90,14 @@ mod tests {
             least,
             most: most.max(least),
         })
+    }
+
+    #[test]
+    fn units_that_do_not_divide_are_given_even_if_few_can_use_them() {
+        let party = |weight, least, most| Party { weight, least, most };
+        let full = [party(1, 16, 16), party(5, 19, 19), party(1, 16, 18)];
+        let parties: Vec<Party> = [party(1, 0, 3)].into_iter().chain(full).chain([party(3, 0, 7)]).collect();
+        assert_eq!(divide(64, &parties).iter().sum::<i64>(), 63);
     }
 
     proptest! {
