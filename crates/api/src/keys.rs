@@ -11,6 +11,9 @@ pub const TASK_SPEC: &str = "volcano.sh/task-spec";
 pub const TASK_PRIORITY: &str = "volcano.sh/task-priority";
 /// The place of a pod in its role.
 pub const TASK_INDEX: &str = "volcano.sh/task-index";
+/// How close a pod without a PodGroup must be to the pods of its gang: hard or soft, and the highest tier.
+pub const TOPOLOGY_MODE: &str = "volcano.sh/network-topology-mode";
+pub const TOPOLOGY_HIGHEST_TIER: &str = "volcano.sh/network-topology-highest-tier";
 /// "false" protects a pod or a gang from eviction (label or annotation).
 pub const PREEMPTABLE: &str = "volcano.sh/preemptable";
 /// How long a pod is expected to run, for example "90m" (pod or PodGroup).
@@ -34,7 +37,7 @@ pub const HIERARCHY_WEIGHTS: &str = "volcano.sh/hierarchy-weights";
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 17] = [
+pub const ANNOTATIONS: [&str; 19] = [
     AS_FOUND,
     GROUP_NAME[0],
     GROUP_NAME[1],
@@ -52,6 +55,8 @@ pub const ANNOTATIONS: [&str; 17] = [
     TASK_INDEX,
     TASK_PRIORITY,
     TASK_SPEC,
+    TOPOLOGY_HIGHEST_TIER,
+    TOPOLOGY_MODE,
 ];
 
 /// The queue of work that names none.

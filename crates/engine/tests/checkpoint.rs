@@ -5,9 +5,9 @@ mod support;
 use std::fmt::Write;
 
 use muster_api::Time;
-use muster_engine::Engine;
 use muster_engine::config::Config;
-use support::{event, objects};
+use muster_engine::{Engine, Event};
+use support::objects;
 
 const CONFIG: &str = r#"
 actions: "enqueue, allocate"
@@ -27,7 +27,7 @@ fn config() -> Config {
 }
 
 fn tell(engine: &mut Engine, text: &str) {
-    objects(text).into_iter().for_each(|object| engine.apply(event(object)));
+    objects(text).into_iter().for_each(|object| engine.apply(Event::from(object)));
 }
 
 /// A gang whose pod fits nowhere.

@@ -126,7 +126,7 @@ fn events(lines: &[String]) -> Vec<Event> {
         let born = START.plus_ms(serial as i64 * 1000 - 1_000_000);
         line.manifests(&born.to_string(), serial as u64)
     });
-    manifests.flat_map(|text| support::objects(&text)).map(support::event).collect()
+    manifests.flat_map(|text| support::objects(&text)).map(Event::from).collect()
 }
 
 fn engine_of(config: Config, events: &[Event]) -> Engine {

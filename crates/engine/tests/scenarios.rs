@@ -3,7 +3,7 @@
 //!
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see `support/lines.rs`) there are
 //! `plugins` and `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
-//! `done POD`, `refuse PODS` (their next bind or eviction). Without a `cycle` there is one at the end. `->` is bound, `~>` is
+//! `done POD`, `undomain DOMAIN`, `refuse PODS` (their next bind or eviction). Without a `cycle` there is one at the end. `->` is bound, `~>` is
 //! promised.
 
 #[path = "support/lines.rs"]
@@ -130,6 +130,7 @@ impl Stage {
             }
             "done" => self.change(first(), |pod| pod.status.phase = "Succeeded".into()),
             "refuse" => self.refused.extend(line.names.iter().map(|name| key(name))),
+            "undomain" => self.engine.apply(Event::HyperNodeGone(first().to_owned())),
             "ungate" => self.change(first(), |pod| pod.spec.scheduling_gates.clear()),
             "ungroup" => self.engine.apply(Event::PodGroupGone { key: key(first()), uid: String::new() }),
             _ => self.add(line),
@@ -146,7 +147,7 @@ impl Stage {
             if let Object::Pod(pod) = &object {
                 self.pods.insert(pod.metadata.key(), pod.clone());
             }
-            self.engine.apply(support::event(object));
+            self.engine.apply(Event::from(object));
         }
     }
 

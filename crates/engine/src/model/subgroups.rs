@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use muster_api::core::Meta;
+use muster_api::keys::{TOPOLOGY_HIGHEST_TIER, TOPOLOGY_MODE};
 use muster_api::{NetworkTopologyMode, NetworkTopologySpec, SubGroupPolicy};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +38,14 @@ impl Closeness {
             hard: spec.mode == NetworkTopologyMode::Hard,
             highest: tier.or(name).unwrap_or(Highest::Any),
         }
+    }
+
+    /// Of a pod without a PodGroup, as its annotations say.
+    pub fn of_pod(meta: &Meta) -> Option<Closeness> {
+        let mode = meta.annotations.get(TOPOLOGY_MODE)?;
+        let tier = meta.annotations.get(TOPOLOGY_HIGHEST_TIER).and_then(|tier| tier.trim().parse().ok());
+        let hard = !mode.trim().eq_ignore_ascii_case("soft");
+        Some(Closeness { hard, highest: tier.map_or(Highest::Any, Highest::Tier) })
     }
 
     /// The highest tier of a domain that may hold the pods. The error is the name of a tier that no HyperNode has.

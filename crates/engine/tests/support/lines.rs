@@ -5,7 +5,12 @@
 //! queue red   weight=2 parent=p cap.cpu=4 deserved.cpu=2 guarantee.cpu=1 fifo closed
 //! gang ring   x3 min=3 gpu=8 queue=red class=high role=lead:1 minres.cpu=3 estimate=40s
 //! pod p       cpu=1 on=a gang=ring role=lead terminating gated succeeded
+//! domain s0   tier=1 nodes=a,b pattern=^n label=rack:r1 domains=s1,s2 tiername=rack
+//! gang ring   x8 gpu=8 close=hard:2 groups=4:hard:1 mingroups=2
 //! ```
+//!
+//! `close` is hard or soft, with or without the highest tier by number or name; `groups` puts so many pods after each
+//! other into one subgroup, with the closeness of each.
 
 use std::fmt::Write;
 
@@ -79,7 +84,8 @@ impl<'t> Line<'t> {
                 "volume" => self.volume(name, &mut text),
                 "claim" => self.claim(name, &mut text),
                 "gang" if !name.starts_with('x') => self.gang(name, born, serial, &mut text),
-                "pod" => self.pod(name, self.get("gang"), born, serial, &mut text),
+                "domain" => self.domain(name, born, &mut text),
+                "pod" => self.pod(name, self.get("gang"), None, born, serial, &mut text),
                 _ => {}
             }
         }
@@ -212,6 +218,21 @@ impl<'t> Line<'t> {
         if !least.is_empty() {
             write!(spec, ", minResources: {{{least}}}").expect("a string");
         }
+        if let Some(close) = self.get("close") {
+            write!(spec, ", networkTopology: {}", closeness(close)).expect("a string");
+        }
+        if let Some(groups) = self.get("groups") {
+            let (size, close) = groups.split_once(':').unwrap_or((groups, ""));
+            let close = if close.is_empty() {
+                String::new()
+            } else {
+                format!(", networkTopology: {}", closeness(close))
+            };
+            let minimum = self.get("mingroups").unwrap_or("0");
+            let rule = "name: part, matchLabelKeys: [volcano.sh/partition-id]";
+            let sizes = format!("subGroupSize: {size}, minSubGroups: {minimum}");
+            write!(spec, ", subGroupPolicy: [{{{rule}, {sizes}{close}}}]").expect("a string");
+        }
         if self.get("role").is_some() {
             write!(spec, ", minTaskMember: {{{}}}", self.pairs("role")).expect("a string");
         }
@@ -233,17 +254,67 @@ impl<'t> Line<'t> {
             annotations.join(", ")
         )
         .expect("a string");
+        let size: Option<u64> = self.get("groups").and_then(|text| text.split(':').next()?.parse().ok());
         for index in 0..count {
-            self.pod(&format!("{name}-{index}"), Some(name), born, serial, out);
+            self.pod(
+                &format!("{name}-{index}"),
+                Some(name),
+                size.map(|size| index / size),
+                born,
+                serial,
+                out,
+            );
         }
     }
 
-    fn pod(&self, name: &str, gang: Option<&str>, born: &str, serial: u64, out: &mut String) {
+    fn domain(&self, name: &str, born: &str, out: &mut String) {
+        let mut members = Vec::new();
+        let listed = |key: &str| self.get(key).into_iter().flat_map(|names| names.split(','));
+        for (kind, key) in [("Node", "nodes"), ("HyperNode", "domains")] {
+            members.extend(
+                listed(key)
+                    .map(|name| format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}")),
+            );
+        }
+        let pattern =
+            |pattern| format!("{{type: Node, selector: {{regexMatch: {{pattern: \"{pattern}\"}}}}}}");
+        members.extend(self.get("pattern").map(pattern));
+        let label = |label: &str| {
+            let label = label.replacen(':', ": ", 1);
+            format!("{{type: Node, selector: {{labelMatch: {{matchLabels: {{{label}}}}}}}}}")
+        };
+        members.extend(self.get("label").map(label));
+        let tier_name = self.get("tiername").map_or(String::new(), |name| format!(", tierName: {name}"));
+        writeln!(
+            out,
+            "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {{name: {name}, creationTimestamp: \
+             \"{born}\"}}\nspec: {{tier: {}{tier_name}, members: [{}]}}\n---",
+            self.get("tier").unwrap_or("1"),
+            members.join(", ")
+        )
+        .expect("a string");
+    }
+
+    fn pod(
+        &self,
+        name: &str,
+        gang: Option<&str>,
+        part: Option<u64>,
+        born: &str,
+        serial: u64,
+        out: &mut String,
+    ) {
         let mut annotations = Vec::new();
         if let Some(gang) = gang {
             annotations.push(format!("scheduling.k8s.io/group-name: {gang}"));
         } else if let Some(queue) = self.get("queue") {
             annotations.push(format!("scheduling.volcano.sh/queue-name: {queue}"));
+        }
+        if let Some((mode, tier)) =
+            self.get("close").filter(|_| gang.is_none()).and_then(|c| c.split_once(':'))
+        {
+            annotations.push(format!("volcano.sh/network-topology-mode: {mode}"));
+            annotations.push(format!("volcano.sh/network-topology-highest-tier: \"{tier}\""));
         }
         if let Some(estimate) = self.get("estimate").filter(|_| gang.is_none()) {
             annotations.push(format!("volcano.sh/running-estimate: {estimate}"));
@@ -259,6 +330,10 @@ impl<'t> Line<'t> {
         if let Some(role) = self.get("role").filter(|_| self.kind == "pod") {
             let comma = if labels.is_empty() { "" } else { ", " };
             write!(labels, "{comma}volcano.sh/task-spec: {role}").expect("a string");
+        }
+        if let Some(part) = part.map(|part| part.to_string()).as_deref().or(self.get("part")) {
+            let comma = if labels.is_empty() { "" } else { ", " };
+            write!(labels, "{comma}volcano.sh/partition-id: \"{part}\"").expect("a string");
         }
         let leaving =
             if self.is("terminating") { format!(", deletionTimestamp: \"{born}\"") } else { String::new() };
@@ -337,4 +412,15 @@ impl<'t> Line<'t> {
         .expect("a string");
         spec
     }
+}
+
+/// `hard:2` as the API has it.
+fn closeness(text: &str) -> String {
+    let (mode, highest) = text.split_once(':').unwrap_or((text, ""));
+    let highest = match highest.parse::<u32>() {
+        Ok(tier) => format!(", highestTierAllowed: {tier}"),
+        Err(_) if highest.is_empty() => String::new(),
+        Err(_) => format!(", highestTierName: {highest}"),
+    };
+    format!("{{mode: {mode}{highest}}}")
 }

@@ -39,6 +39,7 @@ impl Cluster {
         if let Some(gang) = known.filter(|&gang| origin == Origin::Solo && self.gangs[gang].origin == origin)
         {
             self.gangs[gang].names_queue = names_queue;
+            self.gangs[gang].closeness = Closeness::of_pod(meta);
             self.move_gang(gang, queue);
             return Some(gang);
         }
@@ -55,6 +56,7 @@ impl Cluster {
         gang.names_queue = names_queue;
         if origin == Origin::Solo {
             gang.phase = PodGroupPhase::Inqueue;
+            gang.closeness = Closeness::of_pod(meta);
         }
         Some(self.gangs.insert(&lookup, gang))
     }
