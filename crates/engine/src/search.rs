@@ -10,7 +10,6 @@ use crate::ids::{DomainId, GangId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::domains::{Domains, ROOT};
 use crate::model::gangs::Missing;
-use crate::model::nodes::fraction;
 use crate::model::pods::{Counts, PodState};
 use crate::model::subgroups::Closeness;
 use crate::placement::{Rankings, Wish, place};
@@ -180,7 +179,7 @@ impl Search<'_> {
         let part = |&(resource, weight): &(ResourceId, i64)| {
             let (idle, allocatable) = cluster.domains.room(domain, resource);
             let used = allocatable - idle + added.get(resource);
-            if allocatable > 0 { weight * fraction(used, (1 << 62) / allocatable) } else { 0 }
+            weight * part_of(used, allocatable)
         };
         self.weights.iter().map(part).sum()
     }
@@ -420,6 +419,14 @@ fn steps(
     keyed.sort_unstable();
     let steps = keyed.chunk_by(|a, b| a.0 == b.0);
     Ok(steps.map(|step| step.iter().map(|&(_, domain)| domain).collect()).collect())
+}
+
+/// `part / whole` in 2^20ths, rounded down. Equal parts of unequal wholes are equal, as long as the wholes are below 2^43
+/// or multiples of what they are above it.
+fn part_of(part: i64, whole: i64) -> i64 {
+    let (part, whole) = (part.max(0) as u64, whole.max(0) as u64);
+    let cut = (u64::BITS - whole.max(part).leading_zeros()).saturating_sub(43);
+    ((part >> cut) << 20).checked_div(whole >> cut).map_or(0, |found| found as i64)
 }
 
 /// The smallest domain that holds those of the pods that have places.

@@ -2,6 +2,8 @@
 //! of the cluster, a *move* one change of a pod's state with all its sums. Both sides of a ratio are run in turn in
 //! one process, and the best of several rounds counts.
 
+mod topology;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hint::black_box;
@@ -38,6 +40,9 @@ pub type Allocated<'a> = &'a dyn Fn() -> Option<usize>;
 
 const NOW: Time = Time(1_800_000_000_000);
 const GPU: &str = "nvidia.com/gpu";
+
+/// Takes a figure: its name, value, unit, bar, and the time behind it.
+type Add<'a> = dyn FnMut(&'static str, f64, &'static str, Option<f64>, Option<f64>) + 'a;
 
 /// Runs all cases. `rounds` is how often each is repeated; `told` hears what is going on.
 pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Figures {
@@ -106,6 +111,9 @@ pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Fig
     add("move", move_, "ns", None, Some(move_));
     add("one event applied", event / move_, "moves", Some(6.0), Some(event));
 
+    told("network topology");
+    topology::run(rounds, &mut add);
+
     told("memory");
     if let Some(before) = allocated() {
         let engine = busy(20_000, 160_000, 0);
@@ -170,7 +178,7 @@ fn move_nanos(engine: &mut Engine) -> f64 {
     nanos / (2 * pods.len()) as f64
 }
 
-/// A running pod reports a change of its status that changes its state: leaving, and staying after all.
+/// A running pod reports a change of its status that changes its state: it is leaving.
 fn event_nanos(engine: &mut Engine) -> f64 {
     let mut best = f64::MAX;
     for index in 0..200 {
@@ -178,11 +186,9 @@ fn event_nanos(engine: &mut Engine) -> f64 {
         let mut leaving = pod(&name, 1, 1_000, None);
         leaving.spec.node_name = Some("n00001".into());
         leaving.status.phase = "Running".into();
-        let staying = leaving.clone();
         leaving.metadata.deletion_timestamp = Some(NOW);
-        let (leaving, staying) = (Event::Pod(Box::new(leaving)), Event::Pod(Box::new(staying)));
+        let leaving = Event::Pod(Box::new(leaving));
         best = best.min(timed(|| engine.apply(&leaving)));
-        engine.apply(staying);
     }
     best
 }
@@ -272,17 +278,42 @@ fn running(name: &str, node: &str, gpus: i64) -> Event {
     Event::Pod(Box::new(pod))
 }
 
+/// A gang of whole nodes.
+fn gang_of(engine: &mut Engine, name: &str, pods: usize, asks: topology::Asks) {
+    asking_gang(engine, name, pods, pods as i32, 8, 1_000, asks);
+}
+
 fn gang(engine: &mut Engine, name: &str, pods: usize, minimum: i32, gpus: i64, milli_cpu: i64) {
+    asking_gang(engine, name, pods, minimum, gpus, milli_cpu, topology::Asks::default());
+}
+
+fn asking_gang(
+    engine: &mut Engine,
+    name: &str,
+    pods: usize,
+    minimum: i32,
+    gpus: i64,
+    milli_cpu: i64,
+    asks: topology::Asks,
+) {
     let mut group = PodGroup::new(
         name,
-        PodGroupSpec { min_member: minimum, queue: DEFAULT_QUEUE.into(), ..PodGroupSpec::default() },
+        PodGroupSpec {
+            min_member: minimum,
+            queue: DEFAULT_QUEUE.into(),
+            network_topology: asks.closeness(),
+            sub_group_policy: asks.policies(),
+            ..PodGroupSpec::default()
+        },
     );
     group.metadata.namespace = Some("default".into());
     group.metadata.uid = Some(name.into());
     group.status = Some(PodGroupStatus { phase: PodGroupPhase::Inqueue, ..PodGroupStatus::default() });
     engine.apply(Event::PodGroup(Box::new(group)));
     for index in 0..pods {
-        engine.apply(Event::Pod(Box::new(pod(&format!("{name}-{index:04}"), gpus, milli_cpu, Some(name)))));
+        let mut pod = pod(&format!("{name}-{index:04}"), gpus, milli_cpu, Some(name));
+        pod.metadata.labels = asks.labels(index);
+        engine.apply(Event::Pod(Box::new(pod)));
     }
 }
 
