@@ -172,6 +172,10 @@ impl Amounts {
         self.0[index] += amount;
     }
 
+    pub fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
     #[inline]
     pub fn add_all(&mut self, amounts: &Sparse, sign: i64) {
         for (resource, amount) in amounts.iter() {

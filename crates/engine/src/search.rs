@@ -4,9 +4,10 @@
 //! domain first, until none that is left could be better.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
 
-use crate::ids::{DomainId, GangId, PodId, ResourceId, ShapeId};
+use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::domains::{Domains, ROOT};
 use crate::model::gangs::Missing;
@@ -16,7 +17,7 @@ use crate::placement::{Rankings, Wish, place};
 use crate::policy::{Policy, Room};
 use crate::reason::{Near, Reason};
 use crate::resources::Amounts;
-use crate::txn::Txn;
+use crate::txn::{Mark, Txn};
 
 /// How many domains that came close are named.
 const NAMED: usize = 3;
@@ -24,7 +25,7 @@ const NAMED: usize = 3;
 /// Places what is missing of a gang where its closeness and its subgroups allow. Leaves its moves in the transaction
 /// either way.
 pub fn seat(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
-    if !txn.gangs[wish.gang].is_choosy() {
+    if txn.gangs[wish.gang].choosy.is_none() {
         return place(txn, policy, rankings, wish);
     }
     let asked = |&(shape, _): &(ShapeId, u32)| txn.shapes[shape].request.iter().collect::<Vec<_>>();
@@ -34,7 +35,8 @@ pub fn seat(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish
     resources.dedup();
     let weights = resources.into_iter().map(|resource| (resource, policy.domain_weight(txn, resource)));
     let weights = weights.filter(|(_, weight)| *weight > 0).collect();
-    let mut search = Search { policy, rankings, gang: wish.gang, room: wish.room, weights };
+    let (gang, room) = (wish.gang, wish.room);
+    let mut search = Search { policy, rankings, gang, room, weights, open_steps: Vec::new(), ladder: None };
     search.seat_gang(txn, wish.pods, wish.missing)
 }
 
@@ -45,6 +47,19 @@ struct Search<'s> {
     room: Room,
     /// What its pods ask for, and how much each counts in how full a domain is.
     weights: Vec<(ResourceId, i64)>,
+    /// The steps of subgroups that are nowhere yet, by rule and by the domain that they are searched in.
+    open_steps: Vec<((u32, DomainId), Rc<[Vec<DomainId>]>)>,
+    ladder: Option<Ladder>,
+}
+
+/// The domains of a step by how good they are for one kind of set, kept while nothing but such sets is placed: then only
+/// the domain of the last one has changed.
+struct Ladder {
+    /// The shape, how many wait and are missing, and the first domain of the step.
+    of: (ShapeId, u32, u32, DomainId),
+    /// When it was last right.
+    mark: Mark,
+    rungs: BinaryHeap<Hope>,
 }
 
 /// Pods that go into one domain.
@@ -63,14 +78,24 @@ struct Hope {
     holds: u32,
     /// How full it would be with them.
     full: i64,
-    name: Reverse<Arc<str>>,
+    /// The first by name is the best of equal ones.
+    order: Reverse<u32>,
     domain: DomainId,
+}
+
+/// A subgroup with pods that wait.
+struct Group {
+    /// Its place in the gang's list.
+    at: usize,
+    waiting: Vec<PodId>,
+    /// Where others of it are.
+    pin: Option<DomainId>,
 }
 
 impl Search<'_> {
     fn seat_gang(&mut self, txn: &mut Txn, pods: &[PodId], missing: &Missing) -> Result<(), Vec<Reason>> {
         let gang = &txn.gangs[self.gang];
-        let (closeness, ruled) = (gang.closeness.clone(), !gang.rules.is_empty());
+        let (closeness, ruled) = (gang.closeness().cloned(), !gang.rules().is_empty());
         let pin = around(txn, &gang.pods);
         let steps = steps(&txn.domains, closeness.as_ref(), pin, ROOT).map_err(|reason| vec![reason])?;
         let set = Set { pods, missing, pin };
@@ -97,12 +122,38 @@ impl Search<'_> {
             });
         };
         for step in steps {
-            let mut hopes = self.hopes(txn, step, set, &[(shape, set.pods.len() as u32)]);
-            if let Some(best) = hopes.pop() {
-                return self.place_in(txn, best.domain, set);
+            if let Some(domain) = self.climb(txn, step, set, shape) {
+                let result = self.place_in(txn, domain, set);
+                self.come_down(txn, set, shape);
+                return result;
             }
         }
         Err(vec![self.too_small(txn, steps, set, closeness)])
+    }
+
+    /// The best domain of a step for a set of one shape.
+    fn climb(&mut self, txn: &Txn, step: &[DomainId], set: &Set, shape: ShapeId) -> Option<DomainId> {
+        let waiting = set.pods.len() as u32;
+        let of = (shape, waiting, set.missing.total, *step.first()?);
+        let known = self.ladder.take().filter(|ladder| ladder.of == of && ladder.mark == txn.mark());
+        let ladder = known.unwrap_or_else(|| {
+            let rungs = self.hopes(txn, step, set, &[(shape, waiting)]).into();
+            Ladder { of, mark: txn.mark(), rungs }
+        });
+        let best = ladder.rungs.peek().map(|hope| hope.domain);
+        self.ladder = Some(ladder);
+        best
+    }
+
+    /// The set has been placed in the domain at the top of the ladder: it is worth something else now.
+    fn come_down(&mut self, txn: &Txn, set: &Set, shape: ShapeId) {
+        let Some(mut ladder) = self.ladder.take() else { return };
+        if let Some(top) = ladder.rungs.pop() {
+            let again = self.hopes(txn, &[top.domain], set, &[(shape, set.pods.len() as u32)]);
+            ladder.rungs.extend(again);
+        }
+        ladder.mark = txn.mark();
+        self.ladder = Some(ladder);
     }
 
     /// Tries the domains of each step, and keeps the best of the first step that has one.
@@ -171,7 +222,7 @@ impl Search<'_> {
         }
         let holds = set.pods.len() as u32 - left;
         let full = self.fullness(txn, domain, &Amounts::default());
-        Hope { holds, full, name: Reverse(txn.domains[domain].name.clone()), domain }
+        Hope { holds, full, order: Reverse(txn.domains[domain].order), domain }
     }
 
     /// How full a domain is with so much more in it.
@@ -205,27 +256,27 @@ impl Search<'_> {
 
     /// The domains of a step that may hold the missing pods, the most promising last.
     fn hopes(&mut self, txn: &Txn, step: &[DomainId], set: &Set, shapes: &[(ShapeId, u32)]) -> Vec<Hope> {
-        let waiting = set.pods.len() as u32;
-        let mut held: Vec<u32> = vec![0; step.len()];
-        let mut added: Vec<Amounts> = vec![Amounts::default(); step.len()];
+        let need = set.missing.total.min(set.pods.len() as u32).max(1);
+        // For each shape what each domain holds of it.
+        let mut held: Vec<u32> = Vec::with_capacity(step.len() * shapes.len());
         for &(shape, pods) in shapes {
             let ranking = self.rankings.counted(txn, self.policy, shape, self.room);
-            for ((&domain, held), added) in step.iter().zip(&mut held).zip(&mut added) {
-                let holds = ranking.holds(domain).min(pods);
-                *held += holds;
-                added.add_all(&txn.shapes[shape].request, i64::from(holds));
+            held.extend(step.iter().map(|&domain| ranking.holds(domain).min(pods)));
+        }
+        let mut hopes: Vec<Hope> = Vec::new();
+        let mut added = Amounts::default();
+        for (at, &domain) in step.iter().enumerate() {
+            let of_shapes = || held.iter().skip(at).step_by(step.len());
+            let holds = of_shapes().sum();
+            if holds >= need {
+                added.clear();
+                for (&(shape, _), &pods) in shapes.iter().zip(of_shapes()) {
+                    added.add_all(&txn.shapes[shape].request, i64::from(pods));
+                }
+                let full = self.fullness(txn, domain, &added);
+                hopes.push(Hope { holds, full, order: Reverse(txn.domains[domain].order), domain });
             }
         }
-        let mut hopes: Vec<Hope> = step
-            .iter()
-            .zip(held)
-            .zip(added)
-            .filter(|((_, held), _)| *held >= set.missing.total.min(waiting).max(1))
-            .map(|((&domain, holds), added)| {
-                let full = self.fullness(txn, domain, &added);
-                Hope { holds, full, name: Reverse(txn.domains[domain].name.clone()), domain }
-            })
-            .collect();
         hopes.sort_unstable();
         hopes
     }
@@ -238,33 +289,27 @@ impl Search<'_> {
         let required = self.required(txn, &groups);
         let starting = self.short(txn, whole) > 0 || !required.is_empty();
         for &at in &required {
-            self.seat_group(txn, at, pods, domain)?;
+            self.seat_group(txn, &mut groups[at], domain)?;
         }
-        groups.retain(|at| !required.contains(at));
         let mut reasons: Vec<Reason> = Vec::new();
-        while !starting || self.short(txn, whole) > 0 {
-            let mut placed = false;
-            for &at in &groups {
-                match self.seat_group(txn, at, pods, domain) {
-                    Ok(()) => {
-                        placed = true;
-                        break;
-                    }
+        let mut placed = true;
+        // The first round is of subgroups that don't run yet; what they have above their size comes after all of them.
+        while placed && (!starting || self.short(txn, whole) > 0) {
+            placed = false;
+            for group in groups.iter_mut().filter(|group| !group.waiting.is_empty()) {
+                match self.seat_group(txn, group, domain) {
+                    Ok(()) if !starting => return Ok(()),
+                    Ok(()) => placed = true,
                     Err(why) if reasons.is_empty() => reasons = why,
                     Err(_) => {}
                 }
+                if self.short(txn, whole) == 0 {
+                    break;
+                }
             }
-            match placed {
-                true if !starting => return Ok(()),
-                true => {}
-                false => return Err(reasons),
-            }
-            groups = self.groups(txn, pods);
         }
-        match self.lacks_role(txn, whole) {
-            true => Err(reasons),
-            false => Ok(()),
-        }
+        let complete = starting && self.short(txn, whole) == 0 && !self.lacks_role(txn, whole);
+        if complete { Ok(()) } else { Err(reasons) }
     }
 
     /// How many pods are missing to the gang's minimum.
@@ -287,77 +332,105 @@ impl Search<'_> {
 
     /// The subgroups with pods that wait, in the order in which they are placed: those that don't run before those that
     /// only grow, then by priority, number and name.
-    fn groups(&self, txn: &Txn, pods: &[PodId]) -> Vec<usize> {
+    fn groups(&self, txn: &Txn, pods: &[PodId]) -> Vec<Group> {
         let gang = &txn.gangs[self.gang];
-        let mut highest: Vec<Option<i32>> = vec![None; gang.subgroups.len()];
+        let subgroups = gang.subgroups();
+        let mut groups: Vec<Group> =
+            (0..subgroups.len()).map(|at| Group { at, waiting: Vec::new(), pin: None }).collect();
+        let mut highest: Vec<i32> = vec![i32::MIN; subgroups.len()];
         for &pod in pods.iter().filter(|&&pod| txn.pods.state[pod] == PodState::Pending) {
             let at = txn.pods.subgroup[pod] as usize;
-            highest[at] = highest[at].max(Some(txn.pods.order[pod]));
+            highest[at] = highest[at].max(txn.pods.order[pod]);
+            groups[at].waiting.push(pod);
         }
-        let mut groups: Vec<usize> = (0..gang.subgroups.len()).filter(|&at| highest[at].is_some()).collect();
-        let key = |&at: &usize| {
-            let group = &gang.subgroups[at];
-            let ready = self.taken(&group.counts) >= gang.size_of(group);
-            (ready, Reverse(highest[at]), group.index, group.name.clone())
+        for &pod in &gang.pods {
+            if let Some(node) = place_of(txn, pod) {
+                let (home, pin) = (txn.domains.home(node), &mut groups[txn.pods.subgroup[pod] as usize].pin);
+                *pin = Some(pin.map_or(home, |pin| txn.domains.common(pin, home)));
+            }
+        }
+        groups.retain(|group| !group.waiting.is_empty());
+        let key = |group: &Group| {
+            let subgroup = &subgroups[group.at];
+            (self.is_ready(txn, group.at), Reverse(highest[group.at]), subgroup.index, &subgroup.name)
         };
-        groups.sort_by_cached_key(key);
+        groups.sort_by(|a, b| key(a).cmp(&key(b)));
         groups
     }
 
-    /// Of these, the ones without which the gang can't start.
-    fn required(&self, txn: &Txn, groups: &[usize]) -> Vec<usize> {
+    fn is_ready(&self, txn: &Txn, at: usize) -> bool {
         let gang = &txn.gangs[self.gang];
-        let is_ready = |at: usize| {
-            let group = &gang.subgroups[at];
-            self.taken(&group.counts) >= gang.size_of(group)
-        };
+        let group = &gang.subgroups()[at];
+        self.taken(&group.counts) >= gang.size_of(group)
+    }
+
+    /// The places in the list of those without which the gang can't start, in order.
+    fn required(&self, txn: &Txn, groups: &[Group]) -> Vec<usize> {
+        let gang = &txn.gangs[self.gang];
+        let subgroups = gang.subgroups();
         let mut required = Vec::new();
-        for (rule, place) in gang.rules.iter().zip(0..) {
-            let of_rule = |at: &usize| gang.subgroups[*at].rule == Some(place);
-            let ready = (0..gang.subgroups.len()).filter(of_rule).filter(|&at| is_ready(at)).count();
+        for (rule, place) in gang.rules().iter().zip(0..).filter(|(rule, _)| rule.minimum > 0) {
+            let of_rule = |at: usize| subgroups[at].rule == Some(place);
+            let ready = (0..subgroups.len()).filter(|&at| of_rule(at) && self.is_ready(txn, at)).count();
             let lacking = (rule.minimum as usize).saturating_sub(ready);
-            required.extend(groups.iter().copied().filter(of_rule).filter(|&at| !is_ready(at)).take(lacking));
+            let open = |at: &usize| of_rule(groups[*at].at) && !self.is_ready(txn, groups[*at].at);
+            required.extend((0..groups.len()).filter(open).take(lacking));
         }
-        // In the order of all.
-        required.sort_by_key(|at| groups.iter().position(|other| other == at));
+        required.sort_unstable();
         required
     }
 
     /// Places what a subgroup lacks to its size, all of it or nothing; one pod if it lacks nothing.
-    fn seat_group(
-        &mut self,
-        txn: &mut Txn,
-        at: usize,
-        pods: &[PodId],
-        domain: DomainId,
-    ) -> Result<(), Vec<Reason>> {
+    fn seat_group(&mut self, txn: &mut Txn, group: &mut Group, domain: DomainId) -> Result<(), Vec<Reason>> {
         let gang = &txn.gangs[self.gang];
-        let group = &gang.subgroups[at];
-        let lacks = gang.size_of(group).saturating_sub(self.taken(&group.counts)).max(1);
-        let mine = |pod: &&PodId| {
-            txn.pods.subgroup[**pod] as usize == at && txn.pods.state[**pod] == PodState::Pending
-        };
-        let waiting: Vec<PodId> = pods.iter().filter(mine).copied().collect();
-        let have = waiting.len() as u32;
+        let subgroup = &gang.subgroups()[group.at];
+        let lacks = gang.size_of(subgroup).saturating_sub(self.taken(&subgroup.counts)).max(1);
+        let have = group.waiting.len() as u32;
         if have < lacks {
-            return Err(vec![Reason::NotEnoughOfSubgroup {
-                subgroup: group.name.clone(),
-                have,
-                need: lacks,
-            }]);
+            let subgroup = subgroup.name.clone();
+            return Err(vec![Reason::NotEnoughOfSubgroup { subgroup, have, need: lacks }]);
         }
-        let closeness = group.rule.and_then(|rule| gang.rules[rule as usize].closeness.clone());
-        let members = gang.pods.iter().filter(|&&pod| txn.pods.subgroup[pod] as usize == at);
-        let pin = around(txn, members);
-        let steps = steps(&txn.domains, closeness.as_ref(), pin, domain).map_err(|reason| vec![reason])?;
-        let missing = Missing { total: lacks, roles: vec![0; gang.roles.len()] };
-        let set = Set { pods: &waiting, missing: &missing, pin };
+        let (rule, roles) = (subgroup.rule, gang.roles.len());
+        let closeness = rule.and_then(|rule| gang.rules()[rule as usize].closeness.clone());
+        let steps = self.group_steps(txn, rule, closeness.as_ref(), group.pin, domain)?;
+        let missing = Missing { total: lacks, roles: vec![0; roles] };
+        let set = Set { pods: &group.waiting, missing: &missing, pin: group.pin };
         let mark = txn.mark();
         let result = self.seat_set(txn, &steps, &set, closeness.as_ref());
         if result.is_err() {
             txn.rewind(mark);
+            return result;
         }
+        for step in txn.since(mark) {
+            if let Some(node) = step.to.node() {
+                let home = txn.domains.home(node);
+                group.pin = Some(group.pin.map_or(home, |pin| txn.domains.common(pin, home)));
+            }
+        }
+        group.waiting.retain(|&pod| txn.pods.state[pod] == PodState::Pending);
         result
+    }
+
+    fn group_steps(
+        &mut self,
+        txn: &Txn,
+        rule: Option<u32>,
+        closeness: Option<&Closeness>,
+        pin: Option<DomainId>,
+        domain: DomainId,
+    ) -> Result<Rc<[Vec<DomainId>]>, Vec<Reason>> {
+        let key = (rule.unwrap_or(u32::MAX), domain);
+        if pin.is_none()
+            && let Some((_, known)) = self.open_steps.iter().find(|(of, _)| *of == key)
+        {
+            return Ok(known.clone());
+        }
+        let found: Rc<[Vec<DomainId>]> =
+            steps(&txn.domains, closeness, pin, domain).map_err(|reason| vec![reason])?.into();
+        if pin.is_none() {
+            self.open_steps.push((key, found.clone()));
+        }
+        Ok(found)
     }
 
     /// No domain that is allowed can hold the set: how near they came.
@@ -431,11 +504,15 @@ fn part_of(part: i64, whole: i64) -> i64 {
 
 /// The smallest domain that holds those of the pods that have places.
 pub fn around<'p>(cluster: &Cluster, pods: impl IntoIterator<Item = &'p PodId>) -> Option<DomainId> {
-    let placed = pods.into_iter().filter_map(|&pod| match cluster.pods.state[pod] {
+    cluster.domains.around(pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
+}
+
+/// Where a pod is, or will be, unless it is on its way out.
+fn place_of(cluster: &Cluster, pod: PodId) -> Option<NodeId> {
+    match cluster.pods.state[pod] {
         PodState::Allocated(node) | PodState::Running(node) | PodState::Nominated(node) => Some(node),
         _ => None,
-    });
-    cluster.domains.around(placed)
+    }
 }
 
 /// The domain in which a gang is, if any of it has a place.

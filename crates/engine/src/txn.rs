@@ -15,7 +15,7 @@ pub struct Move {
     pub to: PodState,
 }
 
-#[derive(Copy, Clone, Debug)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Mark(usize);
 
 impl Mark {

@@ -168,9 +168,9 @@ fn no_gang_is_too_far_apart(engine: &Engine, plan: &Plan) -> Result<(), String> 
     let placed = plan.binds.iter().chain(&plan.nominations).map(|bind| bind.pod);
     for id in gangs_of(cluster, placed) {
         let gang = &cluster.gangs[id];
-        within_reach(cluster, &gang.key, gang.closeness.as_ref(), &gang.pods)?;
-        for (subgroup, place) in gang.subgroups.iter().zip(0..) {
-            let Some(rule) = subgroup.rule.map(|rule| &gang.rules[rule as usize]) else { continue };
+        within_reach(cluster, &gang.key, gang.closeness(), &gang.pods)?;
+        for (subgroup, place) in gang.subgroups().iter().zip(0..) {
+            let Some(rule) = subgroup.rule.map(|rule| &gang.rules()[rule as usize]) else { continue };
             let pods: Vec<PodId> =
                 gang.pods.iter().copied().filter(|&pod| cluster.pods.subgroup[pod] == place).collect();
             let name = format!("{} {}", gang.key, subgroup.name);

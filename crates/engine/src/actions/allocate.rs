@@ -200,7 +200,7 @@ fn attempt(
     missing: &Missing,
     room: Room,
 ) -> Result<(), Vec<Reason>> {
-    let choosy = session.cluster.gangs[gang].is_choosy();
+    let choosy = session.cluster.gangs[gang].choosy.is_some();
     let single = one_shape(session.cluster, pods).filter(|_| !choosy);
     if let Some(shape) = single
         && let Some(reason) =

@@ -54,7 +54,7 @@ impl Cluster {
                         gang.roles
                             .iter()
                             .map(|role| &role.counts)
-                            .chain(gang.subgroups.iter().map(|subgroup| &subgroup.counts))
+                            .chain(gang.subgroups().iter().map(|subgroup| &subgroup.counts))
                             .cloned()
                             .collect(),
                         amounts,
@@ -94,7 +94,8 @@ impl Cluster {
             let gang = &mut fresh.gangs[id];
             gang.counts = Counts::default();
             gang.roles.iter_mut().for_each(|role| role.counts = Counts::default());
-            gang.subgroups.iter_mut().for_each(|subgroup| subgroup.counts = Counts::default());
+            let subgroups = gang.choosy.iter_mut().flat_map(|choosy| &mut choosy.subgroups);
+            subgroups.for_each(|subgroup| subgroup.counts = Counts::default());
             (gang.held, gang.nominated, gang.leaving, gang.requested) = Default::default();
         }
         for id in self.queues.ids() {

@@ -38,6 +38,8 @@ pub struct Domain {
     pub tier: u32,
     pub tier_name: Option<Arc<str>>,
     pub parent: Option<DomainId>,
+    /// Its place among all domains by name.
+    pub order: u32,
     /// The first domain after all that is below this one.
     end: DomainId,
     /// The ranks of its live nodes.
@@ -86,6 +88,7 @@ impl Default for Domains {
             tier: 1,
             tier_name: None,
             parent: None,
+            order: 0,
             end: DomainId(1),
             ranks: (0, 0),
         });
@@ -254,6 +257,7 @@ impl Domains {
             tier: highest.map_or(1, |tier| tier + 1),
             tier_name: None,
             parent: None,
+            order: 0,
             end: DomainId(1),
             ranks: (0, 0),
         };
@@ -262,6 +266,9 @@ impl Domains {
         let tops: Vec<usize> =
             (0..grove.hypers.len()).filter(|at| stays(at) && grove.parent[*at].is_none()).collect();
         self.branch(&grove, ROOT, tops, &mut place);
+        for (order, &domain) in self.by_name.values().enumerate() {
+            self.rows[domain].order = order as u32 + 1;
+        }
         self.home = Table::default();
         self.home.grow(nodes.name.len(), ROOT);
         for (&node, &owner) in &grove.owner {
@@ -278,6 +285,7 @@ impl Domains {
                 tier: hyper.tier,
                 tier_name: hyper.tier_name.clone(),
                 parent: Some(parent),
+                order: 0,
                 end: parent,
                 ranks: (0, 0),
             });

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::pods::{Counts, PodState, Sum};
-use super::subgroups::{Closeness, Rule, Subgroup};
+use super::subgroups::{Choosy, Closeness, Rule, Subgroup};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
 use crate::reason::Reason;
 use crate::resources::{Amounts, Sparse};
@@ -43,10 +43,8 @@ pub struct Gang {
     /// How many pods must run for any to run. Without the `gang` plugin it is not asked.
     pub minimum: u32,
     pub roles: Vec<Role>,
-    pub closeness: Option<Closeness>,
-    pub rules: Vec<Rule>,
-    /// Empty without rules; else the first is of pods that no rule is about.
-    pub subgroups: Vec<Subgroup>,
+    /// Where its pods go, or which of them go together, if that matters.
+    pub choosy: Option<Box<Choosy>>,
     pub min_resources: Option<Sparse>,
     pub estimate: Option<i64>,
     pub protected: bool,
@@ -134,9 +132,7 @@ impl Gang {
             created: Time::default(),
             minimum: 1,
             roles: Vec::new(),
-            closeness: None,
-            rules: Vec::new(),
-            subgroups: Vec::new(),
+            choosy: None,
             min_resources: None,
             estimate: None,
             protected: false,
@@ -211,20 +207,33 @@ impl Gang {
 
     /// Of each rule, as many subgroups as it needs are placed.
     fn has_its_subgroups(&self) -> bool {
-        self.rules.iter().zip(0..).all(|(rule, at)| {
+        self.rules().iter().zip(0..).all(|(rule, at)| {
             let ready = |group: &&Subgroup| group.rule == Some(at) && group.counts.ready() >= rule.size;
-            rule.minimum == 0 || self.subgroups.iter().filter(ready).count() >= rule.minimum as usize
+            rule.minimum == 0 || self.subgroups().iter().filter(ready).count() >= rule.minimum as usize
         })
     }
 
-    /// Where its pods go matters, or which of them go together.
-    pub fn is_choosy(&self) -> bool {
-        self.closeness.is_some() || !self.rules.is_empty()
+    pub fn closeness(&self) -> Option<&Closeness> {
+        self.choosy.as_ref()?.closeness.as_ref()
+    }
+
+    pub fn rules(&self) -> &[Rule] {
+        self.choosy.as_ref().map_or(&[], |choosy| &choosy.rules)
+    }
+
+    /// Empty without rules; else the first is of pods that no rule is about.
+    pub fn subgroups(&self) -> &[Subgroup] {
+        self.choosy.as_ref().map_or(&[], |choosy| &choosy.subgroups)
+    }
+
+    #[inline]
+    fn subgroup_mut(&mut self, place: usize) -> Option<&mut Subgroup> {
+        self.choosy.as_mut()?.subgroups.get_mut(place)
     }
 
     /// How many pods of a subgroup start together.
     pub fn size_of(&self, subgroup: &Subgroup) -> u32 {
-        subgroup.rule.map_or(1, |rule| self.rules[rule as usize].size)
+        subgroup.rule.map_or(1, |rule| self.rules()[rule as usize].size)
     }
 
     /// The part of `min_resources` that its pods neither hold nor were promised; nothing once the gang has started.
@@ -339,7 +348,7 @@ impl Gangs {
         let gang = &mut self.rows[id];
         gang.counts.add(state, best_effort, sign);
         gang.roles[role].counts.add(state, best_effort, sign);
-        if let Some(subgroup) = gang.subgroups.get_mut(subgroup) {
+        if let Some(subgroup) = gang.subgroup_mut(subgroup) {
             subgroup.counts.add(state, best_effort, sign);
         }
         self.counted(id);
@@ -355,11 +364,13 @@ impl Gangs {
         best_effort: bool,
     ) {
         let gang = &mut self.rows[id];
-        let subgroup = gang.subgroups.get_mut(subgroup).map(|subgroup| &mut subgroup.counts);
-        let counts = [&mut gang.counts, &mut gang.roles[role].counts];
-        for counts in counts.into_iter().chain(subgroup) {
+        for counts in [&mut gang.counts, &mut gang.roles[role].counts] {
             counts.add(from, best_effort, -1);
             counts.add(to, best_effort, 1);
+        }
+        if let Some(subgroup) = gang.subgroup_mut(subgroup) {
+            subgroup.counts.add(from, best_effort, -1);
+            subgroup.counts.add(to, best_effort, 1);
         }
         self.counted(id);
     }

@@ -115,8 +115,29 @@ impl Subgroup {
     }
 }
 
-/// The place of a pod's subgroup in the gang's list, which gets it if it is new.
-pub fn assign(rules: &[Rule], subgroups: &mut Vec<Subgroup>, names: &Names, tags: &Tags) -> u32 {
+/// What a gang asks of the network and of its pods' company.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choosy {
+    pub closeness: Option<Closeness>,
+    pub rules: Vec<Rule>,
+    /// Empty without rules; else the first is of pods that no rule is about.
+    pub subgroups: Vec<Subgroup>,
+}
+
+impl Choosy {
+    /// None for a gang that asks for nothing.
+    pub fn new(closeness: Option<Closeness>, rules: Vec<Rule>) -> Option<Box<Choosy>> {
+        let asks = closeness.is_some() || !rules.is_empty();
+        asks.then(|| Box::new(Choosy { closeness, rules, subgroups: Vec::new() }))
+    }
+
+    /// The place of a pod's subgroup in the list, which gets it if it is new.
+    pub fn assign(&mut self, names: &Names, tags: &Tags) -> u32 {
+        assign(&self.rules, &mut self.subgroups, names, tags)
+    }
+}
+
+fn assign(rules: &[Rule], subgroups: &mut Vec<Subgroup>, names: &Names, tags: &Tags) -> u32 {
     if rules.is_empty() {
         return 0;
     }

@@ -11,7 +11,7 @@ use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Origin, Role};
 use crate::model::queues::DEFAULT;
-use crate::model::subgroups::{Closeness, Rule, assign};
+use crate::model::subgroups::{Choosy, Closeness, Rule};
 
 impl Cluster {
     /// The gang that a pod names, made if it isn't there; none for pods of other schedulers. `known` is the gang that
@@ -39,7 +39,7 @@ impl Cluster {
         if let Some(gang) = known.filter(|&gang| origin == Origin::Solo && self.gangs[gang].origin == origin)
         {
             self.gangs[gang].names_queue = names_queue;
-            self.gangs[gang].closeness = Closeness::of_pod(meta);
+            self.gangs[gang].choosy = Choosy::new(Closeness::of_pod(meta), Vec::new());
             self.move_gang(gang, queue);
             return Some(gang);
         }
@@ -56,7 +56,7 @@ impl Cluster {
         gang.names_queue = names_queue;
         if origin == Origin::Solo {
             gang.phase = PodGroupPhase::Inqueue;
-            gang.closeness = Closeness::of_pod(meta);
+            gang.choosy = Choosy::new(Closeness::of_pod(meta), Vec::new());
         }
         Some(self.gangs.insert(&lookup, gang))
     }
@@ -82,9 +82,9 @@ impl Cluster {
             roles.len() - 1
         });
         self.pods.role[pod] = place as u32;
-        let row = &mut self.gangs[id];
         let tags = &self.pods.fact[pod].labels;
-        self.pods.subgroup[pod] = assign(&row.rules, &mut row.subgroups, &self.names, tags);
+        let choosy = self.gangs[id].choosy.as_mut();
+        self.pods.subgroup[pod] = choosy.map_or(0, |choosy| choosy.assign(&self.names, tags));
         let list = &self.gangs[id].pods;
         let place = match list.last() {
             Some(&last) if self.pod_order(last, pod) != Ordering::Less => {
@@ -188,9 +188,13 @@ impl Cluster {
         gang.minimum = spec.min_member.max(0) as u32;
         gang.priority_class = class;
         gang.min_resources = min_resources;
-        gang.closeness = spec.network_topology.as_ref().map(Closeness::of);
-        let other_rules = gang.rules != rules;
-        gang.rules = rules;
+        let other_rules = gang.rules() != rules;
+        let closeness = spec.network_topology.as_ref().map(Closeness::of);
+        let old = gang.choosy.take().filter(|_| !other_rules);
+        gang.choosy = Choosy::new(closeness, rules);
+        if let (Some(new), Some(old)) = (&mut gang.choosy, old) {
+            new.subgroups = old.subgroups;
+        }
         gang.estimate = duration(RUNNING_ESTIMATE);
         gang.sla_wait = SLA_WAITING_TIME.iter().find_map(|key| duration(key));
         for role in &mut gang.roles {
@@ -229,12 +233,11 @@ impl Cluster {
     /// Puts the gang's pods into subgroups anew.
     fn split(&mut self, id: GangId) {
         let gang = &mut self.gangs[id];
-        gang.subgroups.clear();
+        let Some(choosy) = &mut gang.choosy else { return };
         for &pod in &gang.pods {
-            let tags = &self.pods.fact[pod].labels;
-            let place = assign(&gang.rules, &mut gang.subgroups, &self.names, tags);
+            let place = choosy.assign(&self.names, &self.pods.fact[pod].labels);
             self.pods.subgroup[pod] = place;
-            if let Some(subgroup) = gang.subgroups.get_mut(place as usize) {
+            if let Some(subgroup) = choosy.subgroups.get_mut(place as usize) {
                 let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
                 subgroup.counts.add(self.pods.state[pod], best_effort, 1);
             }
