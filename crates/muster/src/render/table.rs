@@ -53,7 +53,7 @@ impl Table {
         let mut lines = vec![line(&header, &widths)];
         for row in &self.rows {
             lines.push(line(&row.cells, &widths));
-            lines.extend(row.below.iter().map(|text| styled(DIM, text)));
+            lines.extend(row.below.iter().cloned());
         }
         lines
     }

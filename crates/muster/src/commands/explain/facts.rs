@@ -11,6 +11,7 @@ use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
 use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
 use serde::Serialize;
 
+use super::domains::{self, ClosestDomain};
 use super::room::{self, Shortage};
 use super::target::Target;
 
@@ -65,6 +66,8 @@ pub struct GangFacts {
     pub places: BTreeMap<String, u32>,
     /// Where the first pod that fits nowhere came closest.
     pub closest: Vec<ClosestNode>,
+    /// Where its pods came closest to being together.
+    pub closest_domains: Vec<ClosestDomain>,
     pub help: Vec<String>,
 }
 
@@ -183,6 +186,7 @@ fn gang_facts(engine: &Engine, now: Time, id: GangId) -> GangFacts {
         roles: gang.roles.iter().map(role).collect(),
         places,
         closest: closest(cluster, &shortage),
+        closest_domains: if waits { domains::closest(cluster, id) } else { Vec::new() },
         help: match gang.counts.gated {
             _ if waits => help(cluster, id, &shortage),
             0 => Vec::new(),
