@@ -44,7 +44,11 @@ fn nodes(count: usize, more: &str) -> String {
 
 fn hyper(name: &str, tier: u32, more: &str, members: &[&str]) -> String {
     let member = |member: &&str| {
-        let kind = if member.contains("exactMatch: {name: n") || member.contains("rack") { "Node" } else { "HyperNode" };
+        let kind = if member.contains("exactMatch: {name: n") || member.contains("rack") {
+            "Node"
+        } else {
+            "HyperNode"
+        };
         format!("{{type: {kind}, selector: {{{member}}}}}")
     };
     let members: Vec<String> = members.iter().map(member).collect();
@@ -78,12 +82,17 @@ fn broken() -> String {
     text += &named("k", 3, "", &["d"]);
     text += &hyper("l", 1, "", &["labelMatch: {matchLabels: {rack: r9}}"]);
     let group = |name: &str, spec: &str| {
-        format!("---\n{{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {{name: {name}}}, spec: {{minMember: 1, {spec}}}}}\n")
+        format!(
+            "---\n{{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {{name: {name}}}, spec: {{minMember: 1, {spec}}}}}\n"
+        )
     };
     text += &group("named", "networkTopology: {mode: hard, highestTierName: hall}");
     text += &group("low", "networkTopology: {mode: hard, highestTierAllowed: 0}");
     text += &group("wish", "networkTopology: {mode: soft, highestTierName: hall}");
-    text += &group("parts", "subGroupPolicy: [{name: p, subGroupSize: 2, networkTopology: {highestTierName: row}}]");
+    text += &group(
+        "parts",
+        "subGroupPolicy: [{name: p, subGroupSize: 2, networkTopology: {highestTierName: row}}]",
+    );
     text
 }
 
@@ -141,7 +150,12 @@ fn a_cluster_without_hyper_nodes_is_one_domain() {
 fn racks(count: usize) -> String {
     let mut text = nodes(count * 8, "");
     for rack in 0..count {
-        text += &hyper(&format!("rack-{rack:04}"), 1, "", &[&format!("labelMatch: {{matchLabels: {{rack: r{rack}}}}}")]);
+        text += &hyper(
+            &format!("rack-{rack:04}"),
+            1,
+            "",
+            &[&format!("labelMatch: {{matchLabels: {{rack: r{rack}}}}}")],
+        );
     }
     for spine in 0..count.div_ceil(40) {
         let below = spine * 40..count.min(spine * 40 + 40);

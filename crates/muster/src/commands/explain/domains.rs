@@ -1,5 +1,6 @@
 //! The domains of the network that came closest to holding a gang, and what each lacks.
 
+use muster_engine::explain::counted;
 use muster_engine::ids::{GangId, PodId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
@@ -25,16 +26,39 @@ pub struct ClosestDomain {
 pub fn closest(cluster: &Cluster, id: GangId) -> Vec<ClosestDomain> {
     let mut found = Vec::new();
     for reason in &cluster.gangs[id].reasons {
-        let Reason::NoDomain { wanted, near, .. } = reason else { continue };
-        let waits = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
-        let pods = cluster.gangs[id].pods.iter().filter(waits).take(*wanted as usize);
-        let requests: Vec<_> = pods.map(|&pod| &cluster.shapes[cluster.pods.shape[pod]].request).collect();
-        // Scarce ones come first.
-        let Some((resource, _)) = requests.first().and_then(|request| request.iter().next()) else { continue };
-        let asked = requests.iter().filter_map(|request| request.get(resource)).sum();
-        found.extend(near.iter().filter_map(|near| domain(cluster, near, *wanted, (resource, asked))));
+        if let Reason::NoDomain { wanted, near, .. } = reason
+            && let Some(ask) = ask(cluster, id, *wanted)
+        {
+            found.extend(near.iter().filter_map(|near| domain(cluster, near, *wanted, ask)));
+        }
     }
     found
+}
+
+/// What someone could do so that one domain holds the wanted pods.
+pub fn help(cluster: &Cluster, id: GangId, wanted: u32, near: &[Near]) -> String {
+    let large = |near: &&Near| {
+        let (resource, asked) = ask(cluster, id, wanted)?;
+        Some(cluster.domains.room(cluster.domains.find(&near.domain)?, resource).1 >= asked)
+    };
+    match near.iter().find(|near| large(near).unwrap_or(true)) {
+        Some(near) => {
+            let lack = counted(u64::from(wanted.saturating_sub(near.holds)), "pod");
+            format!("free room for {lack} in {}, or allow a higher tier", near.domain)
+        }
+        None if near.is_empty() => "add HyperNodes with room for it, or allow a higher tier".to_owned(),
+        None => "allow a higher tier: the domains that came closest are too small even if empty".to_owned(),
+    }
+}
+
+/// The resource that is hardest to get for so many pods of the gang, and how much of it they ask for.
+fn ask(cluster: &Cluster, id: GangId, wanted: u32) -> Option<(ResourceId, i64)> {
+    let waits = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
+    let pods = cluster.gangs[id].pods.iter().filter(waits).take(wanted as usize);
+    let requests: Vec<_> = pods.map(|&pod| &cluster.shapes[cluster.pods.shape[pod]].request).collect();
+    // Scarce ones come first.
+    let (resource, _) = requests.first()?.iter().next()?;
+    Some((resource, requests.iter().filter_map(|request| request.get(resource)).sum()))
 }
 
 fn domain(

@@ -255,13 +255,7 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::TooFarApart { tier, .. } => {
                 format!("allow tier {tier}, or let it start anew: delete the pods that are too far away")
             }
-            Reason::NoDomain { wanted, near, .. } => match near.first() {
-                Some(near) => {
-                    let lack = counted(u64::from(wanted.saturating_sub(near.holds)), "pod");
-                    format!("free room for {lack} in {}, or allow a higher tier", near.domain)
-                }
-                None => "add HyperNodes with room for it, or allow a higher tier".to_owned(),
-            },
+            Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
             Reason::Backoff { until, .. } => format!("wait until {until}"),
             Reason::Promised { .. } => "wait: its places are being freed".to_owned(),
         };

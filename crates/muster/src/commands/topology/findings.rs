@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::core::{Labels, Node};
 use muster_api::manifest::Object;
-use muster_api::{HyperNode, Matcher, Member, MemberKind, NetworkTopologyMode, NetworkTopologySpec, PodGroup};
+use muster_api::{
+    HyperNode, Matcher, Member, MemberKind, NetworkTopologyMode, NetworkTopologySpec, PodGroup,
+};
 use muster_engine::config::Config;
 use muster_engine::explain::{self, counted};
 use muster_engine::model::Cluster;
@@ -165,7 +167,11 @@ fn group_findings(cluster: &Cluster, group: &PodGroup) -> Vec<Finding> {
     let mut found = Vec::new();
     let key = Object::PodGroup(group.clone()).key();
     let mut add = |path: String, text: &str, error| {
-        found.push(Finding { about: Some(("PodGroup", key.clone())), text: format!("{path}: {text}"), error });
+        found.push(Finding {
+            about: Some(("PodGroup", key.clone())),
+            text: format!("{path}: {text}"),
+            error,
+        });
     };
     let own = group.spec.network_topology.iter().map(|spec| ("spec".to_owned(), spec));
     let policies = group.spec.sub_group_policy.iter().enumerate();

@@ -31,7 +31,7 @@ const MARGIN: i32 = 28;
 /// The space above the tree, for the title.
 const TOP: i32 = 92;
 /// A picture of little is no narrower.
-const NARROWEST: i32 = 640;
+const NARROWEST: i32 = 560;
 /// Of an entry of the legend.
 const ENTRY: i32 = 200;
 const ROW: i32 = 22;
@@ -75,9 +75,8 @@ impl Picture<'_, '_> {
         let rows = (entries.len() as i32 + columns - 1) / columns;
         let letters = (width - 2 * MARGIN) / text_width("n", 12);
         let left = self.chart.left().into_iter();
-        let left: Vec<String> = left
-            .flat_map(|(name, reason)| wrap(&format!("{name}: {reason}"), letters as usize))
-            .collect();
+        let left: Vec<String> =
+            left.flat_map(|(name, reason)| wrap(&format!("{name}: {reason}"), letters as usize)).collect();
         let below = TOP + tree.height + 24;
         let left_rows = if left.is_empty() { 0 } else { left.len() as i32 + 1 };
         let height = below + rows * ROW + left_rows * LEFT_ROW + MARGIN;
@@ -91,7 +90,7 @@ impl Picture<'_, '_> {
         self.text((MARGIN, 44), 22, INK, "font-weight=\"bold\"", "Network topology")?;
         self.text((MARGIN, 68), 14, MUTED, "", &self.chart.summary())?;
         self.tints(width - MARGIN)?;
-        self.frame((width - tree.width) / 2, TOP, tree)?;
+        self.frame(MARGIN, TOP, tree)?;
         self.legend(&entries, columns, below)?;
         self.left_out(&left, below + rows * ROW + LEFT_ROW)?;
         writeln!(self.out, "</svg>")
@@ -113,7 +112,7 @@ impl Picture<'_, '_> {
 
     /// What the colours of domains mean, at the right.
     fn tints(&mut self, right: i32) -> std::fmt::Result {
-        let left = right - TINTS.len() as i32 * 26 - 34;
+        let left = right - TINTS.len() as i32 * 26 - 28;
         self.text((left - 8, 67), 12, MUTED, "text-anchor=\"end\"", "empty")?;
         for (at, tint) in (0..).zip(TINTS) {
             self.rect(left + at * 26, 56, 26, 14, &format!("fill=\"{tint}\" stroke=\"{LINE}\""))?;
@@ -133,8 +132,11 @@ impl Picture<'_, '_> {
             let more = format!("{} more gangs", grouped(legend.sharing as u64));
             entries.push((OTHERS.to_owned(), String::new(), more));
         }
-        let others =
-            [(Holder::Foreign, "other schedulers"), (Holder::Promised, "promised"), (Holder::Closed, "closed")];
+        let others = [
+            (Holder::Foreign, "other schedulers"),
+            (Holder::Promised, "promised"),
+            (Holder::Closed, "closed"),
+        ];
         let nodes = self.chart.nodes(ROOT).iter();
         let seen: BTreeSet<Holder> = nodes.flat_map(|&node| self.map.cells(node)).collect();
         for (holder, what) in others.into_iter().filter(|(holder, _)| seen.contains(holder)) {
@@ -146,7 +148,13 @@ impl Picture<'_, '_> {
     fn legend(&mut self, entries: &[(String, String, String)], columns: i32, top: i32) -> std::fmt::Result {
         for (at, (fill, letter, name)) in (0..).zip(entries) {
             let (x, y) = (MARGIN + at % columns * ENTRY, top + at / columns * ROW);
-            self.rect(x, y, 16, 16, &format!("rx=\"3\" fill=\"{fill}\" stroke=\"{LINE}\" stroke-width=\"0.6\""))?;
+            self.rect(
+                x,
+                y,
+                16,
+                16,
+                &format!("rx=\"3\" fill=\"{fill}\" stroke=\"{LINE}\" stroke-width=\"0.6\""),
+            )?;
             self.text((x + 8, y + 12), 11, INK, "text-anchor=\"middle\"", letter)?;
             self.text((x + 22, y + 13), 12, INK, "", name)?;
         }

@@ -53,7 +53,7 @@ pub fn lines(cluster: &Cluster, wide: bool, most: usize) -> Vec<String> {
         _ => Detail::Shaded,
     };
     let title = format!("{}   {}", styled(BOLD, "TOPOLOGY"), styled(DIM, chart.summary()));
-    let table = Table::new(&["HYPERNODE", "TIER", "NODES", "IN USE", "FREE", "GANGS"]);
+    let table = Table::new(&["HYPERNODE", "TIER", "NODES", "IN USE", "FREE", "GANGS"]).soft_end();
     let mut tree = Tree { map: Map::new(cluster), chart, detail, most, table };
     tree.branch(tree.chart.top(), "", "");
     let mut lines = vec![title];

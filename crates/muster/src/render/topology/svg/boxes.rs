@@ -11,6 +11,22 @@ use super::layout::{Frame, SMALL_NODE, Scale, UNIT, What};
 use super::{Detail, INK, LINE, MUTED, OTHERS, Picture, TINTS, escaped, text_width};
 use crate::render::map::Holder;
 use crate::render::text::cut_middle;
+use crate::render::topology::Chart;
+
+impl Chart<'_> {
+    /// Where much is drawn, what all have in common is left out.
+    pub(super) fn tier_short(&self, domain: DomainId, detail: Detail) -> String {
+        if detail == Detail::Named { self.tier_words(domain) } else { self.tier(domain) }
+    }
+
+    pub(super) fn room_short(&self, nodes: &[NodeId], detail: Detail) -> String {
+        let text = self.in_use(self.room(nodes));
+        match detail {
+            Detail::Named => text,
+            _ => text.split(' ').next().unwrap_or_default().to_owned(),
+        }
+    }
+}
 
 impl Picture<'_, '_> {
     pub(super) fn frame(&mut self, x: i32, y: i32, frame: &Frame) -> std::fmt::Result {
@@ -30,12 +46,17 @@ impl Picture<'_, '_> {
         let tint = TINTS[room.step(TINTS.len())];
         let (name, tier) = (chart.name(domain), chart.tier_words(domain));
         let look = format!("rx=\"6\" fill=\"{tint}\" stroke=\"{LINE}\"");
-        self.tip(&format!("{name}, {tier}: {}, {}", counted(nodes.len() as u64, "node"), chart.in_use(room)))?;
+        self.tip(&format!(
+            "{name}, {tier}: {}, {}",
+            counted(nodes.len() as u64, "node"),
+            chart.in_use(room)
+        ))?;
         self.rect(x, y, frame.width, frame.height, &look)?;
         if frame.parts.is_empty() && self.detail == Detail::Dense {
             self.text((x + 6, y + 14), 9, INK, "font-weight=\"bold\"", &cut_middle(name, 12))?;
             self.bar(x + 6, y + 20, frame.width - 12, 8, nodes)?;
         } else {
+            let tier = chart.tier_short(domain, self.detail);
             self.head(x, y, frame.width, (name, &tier), nodes)?;
             self.marks(x, y, frame.width, chart.gangs(domain))?;
         }
@@ -57,20 +78,21 @@ impl Picture<'_, '_> {
         writeln!(self.out, "</g>")
     }
 
+    /// More of it, for a pointer that rests there; opens a group.
     fn tip(&mut self, text: &str) -> std::fmt::Result {
         writeln!(self.out, "<g><title>{}</title>", escaped(text))
     }
 
     /// Name, tier and room, with a bar under them.
     fn head(&mut self, x: i32, y: i32, wide: i32, title: (&str, &str), nodes: &[NodeId]) -> std::fmt::Result {
-        let Scale { pad, font, head, .. } = self.scale;
+        let Scale { pad, font, bar, .. } = self.scale;
         let ((name, tier), line) = (title, y + font + 5);
         self.text((x + pad, line), font, INK, "font-weight=\"bold\"", name)?;
         let after = x + pad + text_width(name, font) + 8;
         self.text((after, line), font - 2, MUTED, "", tier)?;
-        let room = self.chart.in_use(self.chart.room(nodes));
+        let room = self.chart.room_short(nodes, self.detail);
         self.text((x + wide - pad, line), font - 2, INK, "text-anchor=\"end\"", &room)?;
-        self.bar(x + pad, line + 5, wide - 2 * pad, head - font - 18, nodes)
+        self.bar(x + pad, line + 5, wide - 2 * pad, bar, nodes)
     }
 
     /// Who has how much of the room of these nodes.
@@ -111,23 +133,30 @@ impl Picture<'_, '_> {
         let Scale { pad, head, marks, mark_font: font, .. } = self.scale;
         let end = x + wide - pad;
         let mut left = x + pad;
-        for (at, &gang) in gangs.iter().enumerate() {
+        // Those without a letter would all look the same: they are counted.
+        let known = |gang: &GangId| self.map.legend.hex(*gang).is_some();
+        let (shown, rest): (Vec<GangId>, Vec<GangId>) = gangs.iter().partition(|gang| known(gang));
+        for (at, &gang) in shown.iter().enumerate() {
             let (letter, _) = self.map.legend.of(gang);
             let text = match self.detail {
                 Detail::Named => cut_middle(self.chart.gang_name(gang), 24),
                 _ => letter.to_string(),
             };
             let long = text_width(&text, font) + 8;
-            let rest = format!("+{}", gangs.len() - at);
-            if left + long + text_width(&rest, font) > end {
-                return self.text((left, y + head + marks - 9), font, MUTED, "", &rest);
+            let more = format!("+{}", gangs.len() - at);
+            if left + long + 4 + text_width(&more, font) > end {
+                return self.text((left, y + head + marks - 13), font, MUTED, "", &more);
             }
             let fill = self.map.legend.hex(gang).unwrap_or_else(|| OTHERS.to_owned());
-            self.rect(left, y + head - 4, long, marks - 6, &format!("rx=\"4\" fill=\"{fill}\""))?;
-            self.text((left + 4, y + head + marks - 14), font, INK, "", &text)?;
+            self.rect(left, y + head - 3, long, marks - 6, &format!("rx=\"4\" fill=\"{fill}\""))?;
+            let middle = (left + long / 2, y + head + marks - 13);
+            self.text(middle, font, INK, "text-anchor=\"middle\"", &text)?;
             left += long + 4;
         }
-        Ok(())
+        match rest.len() {
+            0 => Ok(()),
+            more => self.text((left, y + head + marks - 13), font, MUTED, "", &format!("+{more}")),
+        }
     }
 
     fn node(&mut self, x: i32, y: i32, frame: &Frame, node: NodeId) -> std::fmt::Result {

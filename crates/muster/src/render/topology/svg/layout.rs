@@ -7,8 +7,8 @@ use super::super::Chart;
 use super::{Detail, text_width};
 use crate::render::map::Map;
 
-/// What a slide looks like, width by height.
-const ASPECT: (i64, i64) = (16, 9);
+/// The shape that is aimed at, width by height: a slide with a title and a legend.
+const ASPECT: (i64, i64) = (2, 1);
 
 pub enum What {
     Domain(DomainId),
@@ -34,6 +34,8 @@ pub struct Scale {
     pub font: i32,
     /// From the top of a domain to what is in it, without marks of gangs.
     pub head: i32,
+    /// The height of the bar of who has how much.
+    pub bar: i32,
     /// The height of a row of marks of gangs.
     pub marks: i32,
     pub mark_font: i32,
@@ -41,9 +43,9 @@ pub struct Scale {
 }
 
 pub const SCALES: [(Detail, Scale); 3] = [
-    (Detail::Named, Scale { pad: 12, font: 14, head: 42, marks: 24, mark_font: 12, node_gap: 8 }),
-    (Detail::Drawn, Scale { pad: 7, font: 11, head: 29, marks: 20, mark_font: 10, node_gap: 2 }),
-    (Detail::Dense, Scale { pad: 7, font: 11, head: 29, marks: 20, mark_font: 10, node_gap: 2 }),
+    (Detail::Named, Scale { pad: 12, font: 14, head: 42, bar: 9, marks: 24, mark_font: 12, node_gap: 8 }),
+    (Detail::Drawn, Scale { pad: 7, font: 11, head: 34, bar: 6, marks: 20, mark_font: 10, node_gap: 2 }),
+    (Detail::Dense, Scale { pad: 7, font: 11, head: 34, bar: 6, marks: 20, mark_font: 10, node_gap: 2 }),
 ];
 
 /// The size of one unit of a node, of a node without a name, and of a domain without nodes.
@@ -85,7 +87,7 @@ impl Layout<'_, '_> {
 
     fn framed(&self, what: What, parts: Vec<Frame>, least: i32, head: i32) -> Frame {
         let pad = self.scale.pad;
-        let (width, height, mut parts) = pack(parts, pad);
+        let (width, height, mut parts) = pack(parts, pad, (2 * pad, head + pad));
         parts.iter_mut().for_each(|(x, y, _)| (*x, *y) = (*x + pad, *y + head));
         let foot = if parts.is_empty() { 0 } else { pad };
         Frame { what, width: width.max(least) + 2 * pad, height: head + height + foot, parts }
@@ -103,19 +105,20 @@ impl Layout<'_, '_> {
             };
             Frame { what: What::Node(node), width, height, parts: Vec::new() }
         });
-        let (width, height, parts) = pack(boxes.collect(), self.scale.node_gap);
+        let frame = (2 * self.scale.pad, self.scale.head + self.scale.pad);
+        let (width, height, parts) = pack(boxes.collect(), self.scale.node_gap, frame);
         Frame { what: What::Plain, width, height, parts }
     }
 
     /// A domain is at least as wide as its title.
     fn head_width(&self, domain: DomainId) -> i32 {
         let name = text_width(self.chart.name(domain), self.scale.font);
-        let tier = text_width(&self.chart.tier_words(domain), self.scale.font - 2);
+        let tier = text_width(&self.chart.tier_short(domain, self.detail), self.scale.font - 2);
         name + tier + self.amount_width(self.chart.nodes(domain)) + 24
     }
 
     fn amount_width(&self, nodes: &[NodeId]) -> i32 {
-        text_width(&self.chart.in_use(self.chart.room(nodes)), self.scale.font - 2)
+        text_width(&self.chart.room_short(nodes, self.detail), self.scale.font - 2)
     }
 }
 
@@ -124,38 +127,42 @@ fn small(what: What) -> Frame {
     Frame { what, width, height, parts: Vec::new() }
 }
 
-/// Puts boxes into rows of equal length, so many a row that the whole comes nearest to the shape of a slide.
-fn pack(frames: Vec<Frame>, gap: i32) -> (i32, i32, Vec<(i32, i32, Frame)>) {
-    let size = |columns: usize| {
-        let row = |row: &[Frame]| {
-            let width: i32 = row.iter().map(|frame| frame.width + gap).sum();
-            (width - gap, row.iter().map(|frame| frame.height).max().unwrap_or(0))
-        };
-        let rows: Vec<(i32, i32)> = frames.chunks(columns).map(row).collect();
-        let width = rows.iter().map(|row| row.0).max().unwrap_or(0);
-        (width, rows.iter().map(|row| row.1 + gap).sum::<i32>() - gap)
-    };
+/// Puts boxes into a grid, with so many columns that the whole comes nearest to the shape of a slide when a frame of this
+/// size is around it. Each box fills its place in the grid.
+fn pack(frames: Vec<Frame>, gap: i32, around: (i32, i32)) -> (i32, i32, Vec<(i32, i32, Frame)>) {
     let misfit = |&columns: &usize| {
-        let (width, height) = size(columns);
-        let (wide, high) = (i64::from(width.max(1)) * ASPECT.1, i64::from(height.max(1)) * ASPECT.0);
-        // Full rows first: gaps look like something is missing.
+        let (widths, heights) = grid(&frames, columns);
+        let (width, height) = (length(&widths, gap) + around.0, length(&heights, gap) + around.1);
+        let (wide, high) = (i64::from(width) * ASPECT.1, i64::from(height) * ASPECT.0);
+        // Full rows first: gaps look as if something were missing.
         let ragged = !frames.len().is_multiple_of(columns);
-        wide.max(high) * if ragged { 1_300 } else { 1_000 } / wide.min(high)
+        wide.max(high) * if ragged { 1_400 } else { 1_000 } / wide.min(high).max(1)
     };
     let Some(columns) = (1..=frames.len()).min_by_key(misfit) else { return (0, 0, Vec::new()) };
-    let (width, height) = size(columns);
-    let mut placed = Vec::new();
-    let (mut x, mut y, mut tallest) = (0, 0, 0);
-    for (at, frame) in frames.into_iter().enumerate() {
-        if at > 0 && at % columns == 0 {
-            (x, y, tallest) = (0, y + tallest + gap, 0);
-        }
-        let step = frame.width + gap;
-        tallest = tallest.max(frame.height);
-        placed.push((x, y, frame));
-        x += step;
+    let (widths, heights) = grid(&frames, columns);
+    let corner = |lengths: &[i32], at: usize| lengths[..at].iter().map(|length| length + gap).sum::<i32>();
+    let place = |(at, frame): (usize, Frame)| {
+        let (column, row) = (at % columns, at / columns);
+        let frame = Frame { width: widths[column], height: heights[row], ..frame };
+        (corner(&widths, column), corner(&heights, row), frame)
+    };
+    let placed = frames.into_iter().enumerate().map(place).collect();
+    (length(&widths, gap), length(&heights, gap), placed)
+}
+
+/// The widths of the columns and the heights of the rows.
+fn grid(frames: &[Frame], columns: usize) -> (Vec<i32>, Vec<i32>) {
+    let mut widths = vec![0; columns];
+    let mut heights = Vec::new();
+    for row in frames.chunks(columns) {
+        heights.push(row.iter().map(|frame| frame.height).max().unwrap_or(0));
+        widths.iter_mut().zip(row).for_each(|(width, frame)| *width = frame.width.max(*width));
     }
-    (width, height, placed)
+    (widths, heights)
+}
+
+fn length(parts: &[i32], gap: i32) -> i32 {
+    parts.iter().sum::<i32>() + gap * (parts.len() as i32 - 1).max(0)
 }
 
 #[cfg(test)]
@@ -166,8 +173,9 @@ mod tests {
     fn boxes_don_t_touch_and_stay_inside() {
         for count in 0..40 {
             let sizes = (0..count).map(|at| (30 + 7 * (at % 3), 20 + 5 * (at % 2)));
-            let frames = sizes.map(|(width, height)| Frame { what: What::Plain, width, height, parts: Vec::new() });
-            let (width, height, placed) = pack(frames.collect(), 4);
+            let frames =
+                sizes.map(|(width, height)| Frame { what: What::Plain, width, height, parts: Vec::new() });
+            let (width, height, placed) = pack(frames.collect(), 4, (20, 40));
             for (at, (x, y, frame)) in placed.iter().enumerate() {
                 assert!(x + frame.width <= width && y + frame.height <= height, "{count}: outside");
                 for (left, top, other) in &placed[..at] {
