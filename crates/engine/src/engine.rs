@@ -43,6 +43,11 @@ impl Engine {
         self.cluster.apply(event.borrow());
     }
 
+    /// Puts in order what events left for later, as a cycle does before it decides; for those who only want to look.
+    pub fn settle(&mut self) {
+        self.cluster.settle();
+    }
+
     /// Decides what can be decided now. The decisions stand in the model until the cluster confirms or refuses them.
     pub fn cycle(&mut self, now: Time) -> Plan {
         self.cycle_with(now, &mut |_| {})

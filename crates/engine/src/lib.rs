@@ -30,6 +30,6 @@ pub use engine::Engine;
 pub use event::Event;
 pub use plan::{Bind, Cause, Eviction, Plan};
 pub use policy::{Plugin, Policy, Question, Reach, Room, Switches, Vote};
-pub use reason::{Bar, Histogram, Lack, Limit, Reason, Shown, Stage, Why};
+pub use reason::{Bar, Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
 pub use resources::{Amounts, Dimensions, Share, Sparse};
 pub use txn::{Mark, Move, Txn};

@@ -4,13 +4,11 @@ mod cluster;
 mod collection;
 mod files;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use muster_api::Time;
-use muster_api::manifest::Object;
 use muster_engine::config::Config;
 use muster_sim::World;
 
@@ -53,10 +51,8 @@ pub struct InputArgs {
 
 /// What was read, and what is worth a note but no error.
 pub struct Loaded {
-    objects: Vec<Object>,
+    pub collection: Collection,
     pub config: Config,
-    /// The objects by kind.
-    pub counts: BTreeMap<&'static str, usize>,
     pub notes: Vec<String>,
 }
 
@@ -64,7 +60,7 @@ impl Loaded {
     /// The embedded cluster with all that was read in it.
     pub fn world(self, now: Time) -> (World, Config) {
         let mut world = World::at(now);
-        self.objects.into_iter().for_each(|object| world.insert(object));
+        self.collection.objects.into_iter().for_each(|object| world.insert(object));
         (world, self.config)
     }
 }
@@ -170,5 +166,5 @@ pub fn wall_clock() -> Time {
 fn loaded(collection: Collection, config: Config) -> Loaded {
     let mut notes: Vec<String> = config.warnings.iter().map(|warning| warning.to_string()).collect();
     notes.extend(collection.notes());
-    Loaded { config, notes, counts: collection.counts, objects: collection.objects }
+    Loaded { collection, config, notes }
 }

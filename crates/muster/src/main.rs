@@ -37,7 +37,7 @@ enum Command {
     Check(commands::check::CheckArgs),
     /// Decide a recorded journal again and compare every plan
     Replay(commands::replay::ReplayArgs),
-    /// Make the HyperNodes of a network
+    /// Show, check or make the HyperNodes of a network
     Topology(commands::topology::TopologyArgs),
     /// Make manifests for clusters and workloads
     Generate(commands::generate::GenerateArgs),

@@ -10,3 +10,4 @@ pub mod story;
 mod table;
 mod text;
 mod timeline;
+pub mod topology;

@@ -74,6 +74,7 @@ scenarios! {
     events_are_told_cycle_by_cycle: "first-gang" "--until-stable" "--events";
     a_gang_without_its_launcher_waits: "roles";
     rules_between_pods_hold_for_gangs: "spread-and-affinity";
+    gangs_stay_close_together: "topology";
     every_reason_has_its_numbers: "why-pending";
 }
 
@@ -101,6 +102,7 @@ explanations! {
     a_pod_that_no_node_takes_is_explained: "pod/picky" "why-pending";
     a_gang_with_rules_between_its_pods_is_explained: "pg/quorum" "spread-and-affinity";
     a_running_pod_is_explained: "early-0" "backfill";
+    a_gang_that_no_domain_holds_is_explained: "large" "topology";
     a_queue_is_explained: "queue/vision" "capacity-tree";
 }
 

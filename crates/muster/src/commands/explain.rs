@@ -1,5 +1,6 @@
 //! `muster explain`: why a pod, gang or queue is as it is, after some cycles on the embedded cluster.
 
+mod domains;
 mod facts;
 mod room;
 mod target;
@@ -14,6 +15,7 @@ use crate::failure::Failure;
 use crate::input::{InputArgs, wall_clock};
 use crate::render;
 
+pub use domains::ClosestDomain;
 pub use facts::{Explanation, GangFacts, PodFacts, QueueFacts, Subject, explain};
 pub use target::find;
 

@@ -1,10 +1,15 @@
 //! `muster topology`: the network as HyperNodes.
 
+mod check;
+mod findings;
 mod generate;
+mod show;
 
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
+
+pub use findings::faults;
 
 #[derive(Args)]
 pub struct TopologyArgs {
@@ -14,12 +19,18 @@ pub struct TopologyArgs {
 
 #[derive(Subcommand)]
 enum What {
+    /// Show switches and nodes as a tree, how full they are, and which gangs sit where
+    Show(show::ShowArgs),
+    /// Find what is wrong with HyperNodes, and with the gangs that rely on them
+    Check(check::CheckArgs),
     /// Write HyperNodes for a network that labels, a file or NVIDIA UFM describe
     Generate(generate::GenerateArgs),
 }
 
 pub fn run(args: TopologyArgs) -> Result<(), Failure> {
     match args.what {
+        What::Show(args) => show::run(args),
+        What::Check(args) => check::run(args),
         What::Generate(args) => generate::run(args),
     }
 }

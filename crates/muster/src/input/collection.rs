@@ -97,6 +97,14 @@ impl Collection {
         self.remarks.push(format!("{file}:{line}: {what}: {path}{separator}{message}"));
     }
 
+    /// "file:line: Kind name", for whoever has to say something of an object; of a live one only what it is.
+    pub fn title(&self, kind: &'static str, key: &str) -> String {
+        match self.seen.get(&(kind, key.to_owned())) {
+            Some(place) => format!("{place}: {kind} {key}"),
+            None => format!("{kind} {key}"),
+        }
+    }
+
     pub fn notes(&self) -> Vec<String> {
         let skipped = self
             .skipped

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use muster_engine::explain::{counted, duration, grouped};
+use muster_engine::model::domains::ROOT_NAME;
 use muster_sim::report::{NodesLine, ReasonLine};
 
 use super::gangs::phase_style;
 use super::queues::scarcity;
 use super::text::{BAD, BOLD, DIM, WAITS, bar, cut_end, cut_middle, styled, width, wrap};
-use crate::commands::explain::{Explanation, GangFacts, PodFacts, QueueFacts, Subject};
+use crate::commands::explain::{ClosestDomain, Explanation, GangFacts, PodFacts, QueueFacts, Subject};
 use crate::failure::Failure;
 
 const COLUMNS: usize = 80;
@@ -137,6 +138,11 @@ impl Page {
                 self.line(&format!("  {name}  {}", cut_end(&lacks, COLUMNS - 4 - width(&name))));
             }
         }
+        if !gang.closest_domains.is_empty() {
+            self.line("");
+            self.line(&styled(BOLD, "the domains that came closest"));
+            gang.closest_domains.iter().for_each(|domain| self.domain(domain));
+        }
         if !gang.help.is_empty() {
             self.line("");
             self.line(&styled(BOLD, "what would help"));
@@ -145,6 +151,23 @@ impl Page {
                     self.line(&format!("  {} {line}", if at == 0 { "•" } else { " " }));
                 }
             }
+        }
+    }
+
+    fn domain(&mut self, near: &ClosestDomain) {
+        let ClosestDomain { holds, wanted, resource, free, total, .. } = near;
+        let name = if near.domain == ROOT_NAME { "the cluster" } else { &near.domain };
+        let lacks = match &near.lacks {
+            Some(lacks) => format!("lacks {lacks}"),
+            None => "not where they fit".to_owned(),
+        };
+        let text = format!(
+            "{name} (tier {}, {}): room for {holds} of {wanted}; {free} of {total} {resource} free, {lacks}",
+            near.tier,
+            counted(u64::from(near.nodes), "node")
+        );
+        for (at, line) in wrap(&text, COLUMNS - 4).iter().enumerate() {
+            self.line(&format!("{}{line}", if at == 0 { "  " } else { "    " }));
         }
     }
 

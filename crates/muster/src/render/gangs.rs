@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anstyle::Style;
 use muster_engine::explain::{counted, grouped};
 use muster_engine::model::Cluster;
+use muster_engine::model::domains::ROOT_NAME;
 use muster_sim::report::GangLine;
 
 use super::table::{Row, Table};
@@ -21,6 +22,10 @@ pub fn lines(cluster: &Cluster, gangs: &[GangLine], names: &Names, wide: bool, m
         return Vec::new();
     }
     let mut headers = vec!["NAME", "QUEUE", "PHASE", "PRIORITY", "MIN", "RUNNING", "PENDING"];
+    let domains = cluster.domains.are_real();
+    if domains {
+        headers.push("DOMAIN");
+    }
     if wide {
         headers.extend(["NOMINATED", "SUCCEEDED", "FAILED", "NODES"]);
     }
@@ -40,6 +45,9 @@ pub fn lines(cluster: &Cluster, gangs: &[GangLine], names: &Names, wide: bool, m
             .cell(gang.min_member)
             .cell(gang.running)
             .cell(gang.pending);
+        if domains {
+            row = row.cell(domain(gang));
+        }
         if wide {
             let nodes = nodes.get(gang.name.as_str()).map_or(0, BTreeSet::len);
             row = row.cell(gang.nominated).cell(gang.succeeded).cell(gang.failed).cell(nodes);
@@ -52,6 +60,14 @@ pub fn lines(cluster: &Cluster, gangs: &[GangLine], names: &Names, wide: bool, m
         lines.push(styled(DIM, cut_end(&rest_line(rest), most)));
     }
     lines
+}
+
+fn domain(gang: &GangLine) -> &str {
+    match gang.domain.as_deref() {
+        None => "-",
+        Some(ROOT_NAME) => "(cluster)",
+        Some(name) => name,
+    }
 }
 
 pub fn phase_style(phase: &str) -> Style {
@@ -70,7 +86,8 @@ fn reason_lines(gang: &GangLine, height: usize, most: usize) -> Vec<String> {
         for (at, line) in text.iter().take(height).enumerate() {
             let mark = if at == 0 { "└" } else { " " };
             let more = if at + 1 == height && text.len() > height { " …" } else { "" };
-            lines.push(format!("  {mark} {}", cut_end(&format!("{line}{more}"), most - 4)));
+            let line = format!("  {mark} {}", cut_end(&format!("{line}{more}"), most - 4));
+            lines.push(styled(DIM, line));
         }
     }
     lines

@@ -50,6 +50,20 @@ impl Legend {
     pub fn of(&self, gang: GangId) -> (char, Style) {
         self.by_gang.get(&gang).copied().unwrap_or((SHARED, Style::new()))
     }
+
+    /// The same colour for pictures; none for a gang that has no letter of its own.
+    pub fn hex(&self, gang: GangId) -> Option<String> {
+        let place = self.gangs.iter().position(|(known, _)| *known == gang)?;
+        Some(hex(COLOURS[place % COLOURS.len()]))
+    }
+}
+
+/// A colour of the palette's cube of 6 × 6 × 6, which begins at 16.
+fn hex(number: u8) -> String {
+    let cube = number - 16;
+    let level = |part: u8| if part == 0 { 0 } else { 55 + 40 * part };
+    let [red, green, blue] = [cube / 36, cube / 6 % 6, cube % 6].map(level);
+    format!("#{red:02x}{green:02x}{blue:02x}")
 }
 
 /// The first letter of the name if it is free, else another letter of it, else any.
@@ -63,7 +77,12 @@ fn pick(key: &str, free: &[char]) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::pick;
+    use super::{hex, pick};
+
+    #[test]
+    fn colours_are_those_of_the_terminal() {
+        assert_eq!([114, 111, 16, 231].map(hex), ["#87d787", "#87afff", "#000000", "#ffffff"]);
+    }
 
     #[test]
     fn a_letter_reminds_of_the_name() {

@@ -13,20 +13,20 @@ use super::legend::{Legend, SHARED};
 use super::text::{BOLD, DIM, Names, cut_middle, styled, width};
 
 /// Up to so many nodes are drawn with their names.
-const NAMED_NODES: usize = 200;
+pub const NAMED_NODES: usize = 200;
 /// Up to so many nodes have a character of their own.
-const DRAWN_NODES: usize = 2_000;
+pub const DRAWN_NODES: usize = 2_000;
 /// How many characters one node has at most, and how many if its room is not counted in units.
 const UNITS: i64 = 16;
 const BAR: i64 = 8;
 /// How long a node's name may be.
 const LABEL: usize = 20;
 /// How full a block is, from empty to full.
-const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
+pub const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
 /// Who holds a piece of a node. Ordered as drawn.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Holder {
+pub enum Holder {
     /// By place in the legend, so that a gang looks the same on every node.
     Gang(usize, GangId),
     Foreign,
@@ -35,9 +35,9 @@ enum Holder {
     Closed,
 }
 
-struct Map<'c> {
+pub struct Map<'c> {
     cluster: &'c Cluster,
-    legend: Legend,
+    pub legend: Legend,
     /// Resources that are counted in units, best to draw first.
     counted: Vec<ResourceId>,
     nodes: Vec<NodeId>,
@@ -51,7 +51,7 @@ pub fn lines(cluster: &Cluster, names: &Names, most: usize) -> Vec<String> {
     }
     let mut lines = vec![map.title(most)];
     lines.extend(match map.nodes.len() {
-        count if count <= NAMED_NODES => map.named(most),
+        count if count <= NAMED_NODES => map.named(&map.nodes, most),
         count if count <= DRAWN_NODES => map.drawn(most),
         _ => map.blocks(most),
     });
@@ -62,7 +62,7 @@ pub fn lines(cluster: &Cluster, names: &Names, most: usize) -> Vec<String> {
 }
 
 impl Map<'_> {
-    fn new(cluster: &Cluster) -> Map<'_> {
+    pub fn new(cluster: &Cluster) -> Map<'_> {
         let nodes: Vec<NodeId> =
             cluster.nodes.by_rank.iter().copied().filter(|&node| cluster.nodes.fact[node].live).collect();
         let counted = counted(cluster, &nodes);
@@ -120,7 +120,8 @@ impl Map<'_> {
         holders
     }
 
-    fn cells(&self, node: NodeId) -> Vec<Holder> {
+    /// Who holds the units of a node, or equal parts of it.
+    pub fn cells(&self, node: NodeId) -> Vec<Holder> {
         let resource = self.drawn_resource(node);
         let size = self.cluster.nodes.allocatable[resource][node];
         let length = if self.counted.contains(&resource) { size.min(UNITS) } else { BAR };
@@ -141,7 +142,7 @@ impl Map<'_> {
         cells
     }
 
-    fn mark(&self, holder: Holder) -> (char, Style) {
+    pub fn mark(&self, holder: Holder) -> (char, Style) {
         match holder {
             Holder::Gang(_, gang) => self.legend.of(gang),
             Holder::Foreign => ('#', DIM),
@@ -151,7 +152,7 @@ impl Map<'_> {
         }
     }
 
-    fn paint(&self, cells: &[Holder]) -> String {
+    pub fn paint(&self, cells: &[Holder]) -> String {
         let runs = cells.chunk_by(|a, b| a == b);
         runs.map(|run| {
             let (letter, style) = self.mark(run[0]);
@@ -189,10 +190,10 @@ impl Map<'_> {
     }
 
     /// Name and units, several nodes a line.
-    fn named(&self, most: usize) -> Vec<String> {
-        let cells: Vec<Vec<Holder>> = self.nodes.iter().map(|&node| self.cells(node)).collect();
+    pub fn named(&self, nodes: &[NodeId], most: usize) -> Vec<String> {
+        let cells: Vec<Vec<Holder>> = nodes.iter().map(|&node| self.cells(node)).collect();
         let labels: Vec<String> =
-            self.nodes.iter().map(|&node| cut_middle(&self.cluster.nodes.name[node], LABEL)).collect();
+            nodes.iter().map(|&node| cut_middle(&self.cluster.nodes.name[node], LABEL)).collect();
         let label = labels.iter().map(|label| width(label)).max().unwrap_or(0);
         let cell = cells.iter().map(Vec::len).max().unwrap_or(0);
         let column = label + 1 + cell;
@@ -220,19 +221,21 @@ impl Map<'_> {
         let per_line = per_line(most);
         let lines = self.nodes.chunks(per_line).map(|nodes| {
             let label = cut_middle(&self.cluster.nodes.name[nodes[0]], LABEL);
-            let marks: String = nodes
-                .iter()
-                .map(|&node| {
-                    let (letter, style) = self.whole_mark(node);
-                    styled(style, letter)
-                })
-                .collect();
-            format!("{label:<LABEL$} {marks}")
+            format!("{label:<LABEL$} {}", self.marks(nodes))
         });
         lines.collect()
     }
 
-    fn whole_mark(&self, node: NodeId) -> (char, Style) {
+    /// One character a node.
+    pub fn marks(&self, nodes: &[NodeId]) -> String {
+        let marks = nodes.iter().map(|&node| {
+            let (letter, style) = self.whole_mark(node);
+            styled(style, letter)
+        });
+        marks.collect()
+    }
+
+    pub fn whole_mark(&self, node: NodeId) -> (char, Style) {
         let resource = self.drawn_resource(node);
         let size = self.cluster.nodes.allocatable[resource][node];
         let holders = self.holders(node, resource);
@@ -267,7 +270,8 @@ impl Map<'_> {
         lines
     }
 
-    fn shade(&self, nodes: &[NodeId]) -> char {
+    /// How full nodes are; there is at least one.
+    pub fn shade(&self, nodes: &[NodeId]) -> char {
         let mut fullness = 0;
         for &node in nodes {
             let resource = self.drawn_resource(node);
@@ -283,7 +287,7 @@ impl Map<'_> {
         }
     }
 
-    fn legend_lines(&self, names: &Names, most: usize) -> Vec<String> {
+    pub fn legend_lines(&self, names: &Names, most: usize) -> Vec<String> {
         let mut entries: Vec<(char, Style, String)> = Vec::new();
         for &(gang, letter) in &self.legend.gangs {
             let name = cut_middle(names.short(&self.cluster.gangs[gang].key), 30);
@@ -332,6 +336,13 @@ impl Map<'_> {
 /// Characters a line after the label, in tens so that people can count.
 fn per_line(most: usize) -> usize {
     ((most.saturating_sub(LABEL + 1)) / 10 * 10).max(10)
+}
+
+/// What a cluster is measured by: the resource that is drawn first, cpu where nothing is counted in units.
+pub fn scarce(cluster: &Cluster) -> ResourceId {
+    let nodes: Vec<NodeId> = cluster.nodes.live().collect();
+    let first = counted(cluster, &nodes).first().copied();
+    first.unwrap_or_else(|| cluster.dimensions.find("cpu").expect("every cluster has cpu"))
 }
 
 /// Extended resources, best to draw first: few on a node, then much used.

@@ -10,7 +10,7 @@ use super::{gangs, map, queues, timeline};
 use crate::failure::Failure;
 
 /// Of `-o table`.
-const COLUMNS: usize = 80;
+pub const COLUMNS: usize = 80;
 /// Of `-o wide` where nobody says how wide the terminal is.
 const WIDE_COLUMNS: usize = 160;
 
@@ -24,7 +24,7 @@ pub fn print(simulation: &Simulation, wide: bool) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn terminal_columns() -> usize {
+pub fn terminal_columns() -> usize {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     columns.filter(|columns| *columns >= COLUMNS).unwrap_or(WIDE_COLUMNS)
 }

@@ -11,6 +11,8 @@ const NARROWEST: usize = 8;
 pub struct Table {
     headers: Vec<&'static str>,
     rows: Vec<Row>,
+    /// The column that gives way before others do.
+    soft: Option<usize>,
 }
 
 #[derive(Default)]
@@ -38,7 +40,13 @@ impl Row {
 
 impl Table {
     pub fn new(headers: &[&'static str]) -> Table {
-        Table { headers: headers.to_vec(), rows: Vec::new() }
+        Table { headers: headers.to_vec(), rows: Vec::new(), soft: None }
+    }
+
+    /// The last column is cut before any other.
+    pub fn soft_end(mut self) -> Table {
+        self.soft = self.headers.len().checked_sub(1);
+        self
     }
 
     pub fn push(&mut self, row: Row) {
@@ -53,7 +61,7 @@ impl Table {
         let mut lines = vec![line(&header, &widths)];
         for row in &self.rows {
             lines.push(line(&row.cells, &widths));
-            lines.extend(row.below.iter().map(|text| styled(DIM, text)));
+            lines.extend(row.below.iter().cloned());
         }
         lines
     }
@@ -69,11 +77,13 @@ impl Table {
         let mut widths: Vec<usize> =
             self.headers.iter().enumerate().map(|(at, header)| width(header).max(widest(at))).collect();
         while total(&widths) > most {
-            let widest = widths.iter_mut().max_by_key(|width| **width).expect("a table has columns");
-            if *widest <= NARROWEST {
+            let soft = self.soft.filter(|&column| widths[column] > NARROWEST);
+            let widest = (0..widths.len()).max_by_key(|&column| widths[column]).expect("a table has columns");
+            let column = soft.unwrap_or(widest);
+            if widths[column] <= NARROWEST {
                 break;
             }
-            *widest -= 1;
+            widths[column] -= 1;
         }
         widths
     }
@@ -93,12 +103,21 @@ fn line(cells: &[(String, Style)], widths: &[usize]) -> String {
             line += GUTTER;
         }
     }
-    line
+    line.trim_end().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_soft_end_gives_way_first() {
+        let mut table = Table::new(&["NAME", "GANGS"]).soft_end();
+        table.push(Row::default().cell("a-longer-name").cell("ring-and-wave"));
+        let plain: Vec<String> =
+            table.lines(26).iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect();
+        assert_eq!(plain, ["NAME            GANGS", "a-longer-name   ring-…wave"].map(str::to_owned));
+    }
 
     #[test]
     fn the_widest_column_gives_way() {

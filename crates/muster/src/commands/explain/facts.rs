@@ -11,6 +11,7 @@ use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
 use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
 use serde::Serialize;
 
+use super::domains::{self, ClosestDomain};
 use super::room::{self, Shortage};
 use super::target::Target;
 
@@ -65,6 +66,8 @@ pub struct GangFacts {
     pub places: BTreeMap<String, u32>,
     /// Where the first pod that fits nowhere came closest.
     pub closest: Vec<ClosestNode>,
+    /// Where its pods came closest to being together.
+    pub closest_domains: Vec<ClosestDomain>,
     pub help: Vec<String>,
 }
 
@@ -183,6 +186,7 @@ fn gang_facts(engine: &Engine, now: Time, id: GangId) -> GangFacts {
         roles: gang.roles.iter().map(role).collect(),
         places,
         closest: closest(cluster, &shortage),
+        closest_domains: if waits { domains::closest(cluster, id) } else { Vec::new() },
         help: match gang.counts.gated {
             _ if waits => help(cluster, id, &shortage),
             0 => Vec::new(),
@@ -251,13 +255,7 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::TooFarApart { tier, .. } => {
                 format!("allow tier {tier}, or let it start anew: delete the pods that are too far away")
             }
-            Reason::NoDomain { wanted, near, .. } => match near.first() {
-                Some(near) => {
-                    let lack = counted(u64::from(wanted.saturating_sub(near.holds)), "pod");
-                    format!("free room for {lack} in {}, or allow a higher tier", near.domain)
-                }
-                None => "add HyperNodes with room for it, or allow a higher tier".to_owned(),
-            },
+            Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
             Reason::Backoff { until, .. } => format!("wait until {until}"),
             Reason::Promised { .. } => "wait: its places are being freed".to_owned(),
         };

@@ -1,0 +1,221 @@
+//! What is wrong with HyperNodes and with gangs that rely on them, found by looking at all objects together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_api::core::{Labels, Node};
+use muster_api::manifest::Object;
+use muster_api::{
+    HyperNode, Matcher, Member, MemberKind, NetworkTopologyMode, NetworkTopologySpec, PodGroup,
+};
+use muster_engine::config::Config;
+use muster_engine::explain::{self, counted};
+use muster_engine::model::Cluster;
+use muster_engine::model::domains::ROOT;
+use muster_engine::{Engine, Event};
+
+use crate::input::Collection;
+
+pub struct Finding {
+    /// The kind and key of the object, if it is about one.
+    about: Option<(&'static str, String)>,
+    text: String,
+    /// Something does not work at all; else it may be meant so.
+    pub error: bool,
+}
+
+impl Finding {
+    pub fn tell(&self, collection: &Collection) -> String {
+        match &self.about {
+            Some((kind, key)) => format!("{}: {}", collection.title(kind, key), self.text),
+            None => self.text.clone(),
+        }
+    }
+
+    fn of(hyper: &HyperNode, text: String, error: bool) -> Finding {
+        Finding { about: Some(("HyperNode", name(hyper).to_owned())), text, error }
+    }
+}
+
+/// The HyperNodes that can't have their place in the tree.
+pub fn faults(objects: &[Object]) -> Vec<Finding> {
+    if !objects.iter().any(|object| matches!(object, Object::HyperNode(_))) {
+        return Vec::new();
+    }
+    faults_of(settled(objects).cluster())
+}
+
+/// All there is to say.
+pub fn all(objects: &[Object]) -> Vec<Finding> {
+    let engine = settled(objects);
+    let cluster = engine.cluster();
+    let mut found = faults_of(cluster);
+    let parts = Parts::new(objects);
+    for hyper in parts.hypers.values() {
+        found.extend(parts.members(hyper));
+        found.extend(empty(cluster, hyper));
+    }
+    found.extend(outside(cluster));
+    found.extend(parts.groups.iter().flat_map(|group| group_findings(cluster, group)));
+    found
+}
+
+/// The tree that the scheduler would make; pods don't matter for it.
+fn settled(objects: &[Object]) -> Engine {
+    let mut engine = Engine::new(Config::builtin(), Vec::new());
+    for object in objects {
+        match object {
+            Object::Node(node) => engine.apply(Event::Node(Box::new(node.clone()))),
+            Object::HyperNode(hyper) => engine.apply(Event::HyperNode(Box::new(hyper.clone()))),
+            _ => {}
+        }
+    }
+    engine.settle();
+    engine
+}
+
+fn faults_of(cluster: &Cluster) -> Vec<Finding> {
+    let told = cluster.domains.faults().iter().map(|(name, fault)| Finding {
+        about: Some(("HyperNode", name.to_string())),
+        text: format!("is left out: {}", explain::fault(fault)),
+        error: true,
+    });
+    told.collect()
+}
+
+/// The objects that refer to each other.
+struct Parts<'o> {
+    nodes: BTreeMap<&'o str, &'o Labels>,
+    hypers: BTreeMap<&'o str, &'o HyperNode>,
+    groups: Vec<&'o PodGroup>,
+}
+
+impl<'o> Parts<'o> {
+    fn new(objects: &'o [Object]) -> Parts<'o> {
+        let mut parts = Parts { nodes: BTreeMap::new(), hypers: BTreeMap::new(), groups: Vec::new() };
+        for object in objects {
+            match object {
+                Object::Node(Node { metadata, .. }) => {
+                    parts.nodes.insert(&metadata.name, &metadata.labels);
+                }
+                Object::HyperNode(hyper) => drop(parts.hypers.insert(name(hyper), hyper)),
+                Object::PodGroup(group) => parts.groups.push(group),
+                _ => {}
+            }
+        }
+        parts
+    }
+
+    /// Members that mean nothing that exists.
+    fn members(&self, hyper: &HyperNode) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for (at, member) in hyper.spec.members.iter().enumerate() {
+            let kind = if member.kind == MemberKind::Node { "Node" } else { "HyperNode" };
+            let text = match Matcher::compile(&member.selector) {
+                Ok(Matcher::Exact(name)) if !self.exists(member, &name) => {
+                    format!("spec.members[{at}]: there is no {kind} {name}")
+                }
+                Ok(Matcher::Exact(_)) | Err(_) => continue,
+                Ok(matcher) if self.means_any(hyper, member, &matcher) => continue,
+                Ok(_) => format!("spec.members[{at}]: matches no {kind}"),
+            };
+            found.push(Finding::of(hyper, text, false));
+        }
+        found
+    }
+
+    fn exists(&self, member: &Member, name: &str) -> bool {
+        match member.kind {
+            MemberKind::Node => self.nodes.contains_key(name),
+            MemberKind::HyperNode => self.hypers.contains_key(name),
+        }
+    }
+
+    fn means_any(&self, hyper: &HyperNode, member: &Member, matcher: &Matcher) -> bool {
+        let none = Labels::new();
+        match member.kind {
+            MemberKind::Node => self.nodes.iter().any(|(name, labels)| matcher.matches(name, labels)),
+            MemberKind::HyperNode => self.hypers.iter().any(|(&other, object)| {
+                let labels = object.metadata.labels.as_ref().unwrap_or(&none);
+                other != name(hyper) && matcher.matches(other, labels)
+            }),
+        }
+    }
+}
+
+fn name(hyper: &HyperNode) -> &str {
+    hyper.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn empty(cluster: &Cluster, hyper: &HyperNode) -> Option<Finding> {
+    let domain = cluster.domains.find(name(hyper))?;
+    let empty = cluster.domains.node_count(domain) == 0;
+    empty.then(|| Finding::of(hyper, "has no nodes: nothing can be placed there".to_owned(), false))
+}
+
+fn outside(cluster: &Cluster) -> Option<Finding> {
+    let mut outside = cluster.nodes.live().filter(|&node| cluster.domains.home(node) == ROOT);
+    let first = outside.next()?;
+    let count = counted(1 + outside.count() as u64, "node");
+    let text = format!(
+        "{count} in no HyperNode, for example {}: gangs with a hard networkTopology are never placed there",
+        cluster.nodes.name[first]
+    );
+    Some(Finding { about: None, text, error: false })
+}
+
+fn group_findings(cluster: &Cluster, group: &PodGroup) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let key = Object::PodGroup(group.clone()).key();
+    let mut add = |path: String, text: &str, error| {
+        found.push(Finding {
+            about: Some(("PodGroup", key.clone())),
+            text: format!("{path}: {text}"),
+            error,
+        });
+    };
+    let own = group.spec.network_topology.iter().map(|spec| ("spec".to_owned(), spec));
+    let policies = group.spec.sub_group_policy.iter().enumerate();
+    let subgroups = policies.clone().filter_map(|(at, policy)| {
+        Some((format!("spec.subGroupPolicy[{at}]"), policy.network_topology.as_ref()?))
+    });
+    for (path, spec) in own.chain(subgroups) {
+        if let Some((field, text)) = tier_problem(cluster, spec) {
+            // A soft limit is a wish: nothing waits for it.
+            let hard = spec.mode == NetworkTopologyMode::Hard;
+            add(format!("{path}.networkTopology.{field}"), &text, hard);
+        }
+    }
+    for (at, _) in policies.filter(|(_, policy)| policy.match_label_keys.is_empty()) {
+        let text = "without matchLabelKeys all pods that it is about are one subgroup: name the label that tells subgroups apart";
+        add(format!("spec.subGroupPolicy[{at}]"), text, false);
+    }
+    found
+}
+
+/// A tier that no domain has, with the field that names it.
+fn tier_problem(cluster: &Cluster, spec: &NetworkTopologySpec) -> Option<(&'static str, String)> {
+    let domains = &cluster.domains;
+    let real = || domains.ids().filter(|&id| id != ROOT).map(|id| &domains[id]);
+    if let Some(tier) = spec.highest_tier_allowed {
+        let lowest = real().map(|domain| domain.tier).min();
+        let text = match lowest {
+            Some(lowest) if i64::from(tier) >= i64::from(lowest) => return None,
+            Some(lowest) => format!("{tier} is below the lowest tier: write {lowest} or more"),
+            None => format!("there is no HyperNode of tier {tier} or below"),
+        };
+        return Some(("highestTierAllowed", text));
+    }
+    let wanted = spec.highest_tier_name.as_deref().filter(|name| !name.is_empty())?;
+    if domains.tier_called(wanted).is_some() {
+        return None;
+    }
+    let known: BTreeSet<(u32, &str)> =
+        real().filter_map(|domain| Some((domain.tier, domain.tier_name.as_deref()?))).collect();
+    let known: Vec<&str> = known.into_iter().map(|(_, name)| name).collect();
+    let known = if known.is_empty() {
+        "give them tierName".to_owned()
+    } else {
+        format!("write one of {}", known.join(", "))
+    };
+    Some(("highestTierName", format!("no HyperNode has a tier named {wanted}: {known}")))
+}

@@ -1,0 +1,194 @@
+//! The network as a tree in a terminal. Nodes are drawn unit by unit while there are few and as one character when there
+//! are many; of the largest clusters only the domains are shown, and where even they are too many, one character for
+//! each of the lowest.
+
+use muster_engine::explain::{counted, grouped};
+use muster_engine::ids::{DomainId, GangId, NodeId};
+use muster_engine::model::Cluster;
+use muster_engine::model::domains::ROOT;
+
+use super::Chart;
+use crate::render::map::{DRAWN_NODES, Map, NAMED_NODES, SHADES};
+use crate::render::table::{Row, Table};
+use crate::render::text::{BAD, BOLD, DIM, GOOD, bar, cut_end, styled, width, wrap};
+
+const BAR: usize = 8;
+/// Characters for the names of gangs, and for a line of nodes at least.
+const GANGS: usize = 24;
+const NARROWEST: usize = 24;
+/// More domains than these are not shown line by line: some screens are more than anyone reads.
+const LINES: usize = 240;
+
+struct Tree<'c> {
+    chart: Chart<'c>,
+    map: Map<'c>,
+    detail: Detail,
+    most: usize,
+    table: Table,
+}
+
+/// How much is drawn of the nodes.
+#[derive(Copy, Clone, PartialEq)]
+enum Detail {
+    /// A line each, with all there is to say.
+    Full,
+    /// Names and units, several a line.
+    Named,
+    /// A character each.
+    Drawn,
+    /// Only counts.
+    Counted,
+    /// Nor the lowest domains: a character each.
+    Shaded,
+}
+
+/// The tree in lines of at most `most` columns; `wide` leaves nothing out.
+pub fn lines(cluster: &Cluster, wide: bool, most: usize) -> Vec<String> {
+    let chart = Chart::new(cluster);
+    let detail = match (chart.nodes(ROOT).len(), cluster.domains.len()) {
+        _ if wide => Detail::Full,
+        (nodes, _) if nodes <= NAMED_NODES => Detail::Named,
+        (nodes, domains) if nodes <= DRAWN_NODES && domains <= LINES => Detail::Drawn,
+        (_, domains) if domains <= LINES => Detail::Counted,
+        _ => Detail::Shaded,
+    };
+    let title = format!("{}   {}", styled(BOLD, "TOPOLOGY"), styled(DIM, chart.summary()));
+    let table = Table::new(&["HYPERNODE", "TIER", "NODES", "IN USE", "FREE", "GANGS"]).soft_end();
+    let mut tree = Tree { map: Map::new(cluster), chart, detail, most, table };
+    tree.branch(tree.chart.top(), "", "");
+    let mut lines = vec![title];
+    lines.extend(tree.table.lines(most));
+    lines.extend(tree.legend());
+    lines.extend(tree.left_out());
+    lines
+}
+
+impl Tree<'_> {
+    /// Adds a domain and all that is below it. `lead` is before its name, `rest` before what is below.
+    fn branch(&mut self, domain: DomainId, lead: &str, rest: &str) {
+        let mut children: Vec<DomainId> = self.chart.cluster.domains.children(domain).collect();
+        let own = self.chart.own_nodes(domain).to_vec();
+        let stray = domain == ROOT && !own.is_empty() && !children.is_empty();
+        let mut below = Vec::new();
+        let lowest = |&child: &DomainId| self.chart.cluster.domains.children(child).next().is_none();
+        if self.detail == Detail::Shaded && children.len() > 1 && children.iter().all(lowest) {
+            below = self.shades(&children, &format!("{rest}   "));
+            children.clear();
+        }
+        if !stray {
+            let stem = if children.is_empty() { "   " } else { "│  " };
+            below.extend(self.seats(&own, &format!("{rest}{stem}")));
+        }
+        let row = self.row(self.chart.name(domain), self.chart.tier(domain), self.chart.nodes(domain), lead);
+        self.table.push(row.cell(self.gangs(self.chart.gangs(domain))).below(below));
+        for (at, &child) in children.iter().enumerate() {
+            let last = at + 1 == children.len() && !stray;
+            let (turn, stem) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            self.branch(child, &format!("{rest}{turn}"), &format!("{rest}{stem}"));
+        }
+        if stray {
+            let row = self.row("(no HyperNode)", String::new(), &own, &format!("{rest}└─ "));
+            self.table.push(row.cell("").below(self.seats(&own, &format!("{rest}      "))));
+        }
+    }
+
+    fn row(&self, name: &str, tier: String, nodes: &[NodeId], lead: &str) -> Row {
+        let chart = &self.chart;
+        let room = chart.room(nodes);
+        let (used, size) = (chart.amount(room.used), chart.amount(room.size));
+        let filled = bar(room.used.max(0) as u64, room.size.max(0) as u64, BAR);
+        let (in_use, free) = match room.size {
+            0 => ("-".to_owned(), "-".to_owned()),
+            _ => (format!("{filled} {used}/{size}"), chart.amount(room.free())),
+        };
+        Row::default()
+            .cell(format!("{lead}{name}"))
+            .cell(tier)
+            .cell(grouped(nodes.len() as u64))
+            .styled(in_use, GOOD)
+            .cell(free)
+    }
+
+    /// "ring, wave +3".
+    fn gangs(&self, gangs: &[GangId]) -> String {
+        let room = if self.detail == Detail::Full { usize::MAX } else { GANGS };
+        let mut text = String::new();
+        for (at, &gang) in gangs.iter().enumerate() {
+            let name = self.chart.gang_name(gang);
+            if at > 0 && width(&text) + 2 + width(name) + 4 > room {
+                return format!("{text} +{}", gangs.len() - at);
+            }
+            text = if at == 0 { name.to_owned() } else { format!("{text}, {name}") };
+        }
+        text
+    }
+
+    fn seats(&self, nodes: &[NodeId], stem: &str) -> Vec<String> {
+        let room = self.most.saturating_sub(width(stem)).max(NARROWEST);
+        let drawn: Vec<String> = match self.detail {
+            _ if nodes.is_empty() => Vec::new(),
+            Detail::Full => nodes.iter().map(|&node| self.full(node, room)).collect(),
+            Detail::Named => self.map.named(nodes, room),
+            Detail::Drawn => nodes.chunks(room).map(|nodes| self.map.marks(nodes)).collect(),
+            Detail::Counted | Detail::Shaded => Vec::new(),
+        };
+        drawn.into_iter().map(|line| format!("{stem}{line}")).collect()
+    }
+
+    /// "node0 rrrr....  4/8  ring ×1".
+    fn full(&self, node: NodeId, most: usize) -> String {
+        let chart = &self.chart;
+        let (cells, room) = (self.map.cells(node), chart.room(&[node]));
+        let gangs = chart.pods_on(node);
+        let gangs = gangs.iter().map(|(key, pods)| format!("{} ×{pods}", chart.names.short(key)));
+        let name = &chart.cluster.nodes.name[node];
+        let rest = format!("{}/{}", chart.amount(room.used), chart.amount(room.size));
+        let taken = width(name) + 1 + cells.len() + 2 + width(&rest) + 2;
+        let gangs = cut_end(&gangs.collect::<Vec<_>>().join(", "), most.saturating_sub(taken).max(NARROWEST));
+        let line = format!("{name} {}  {rest}  {gangs}", self.map.paint(&cells));
+        line.trim_end().to_owned()
+    }
+
+    /// "64 HyperNodes ▓▓█░·…", one character each.
+    fn shades(&self, domains: &[DomainId], stem: &str) -> Vec<String> {
+        let shade = |&domain: &DomainId| match self.chart.nodes(domain) {
+            [] => 'x',
+            nodes => self.map.shade(nodes),
+        };
+        let shades: Vec<char> = domains.iter().map(shade).collect();
+        let label = format!("{stem}{} ", counted(domains.len() as u64, "HyperNode"));
+        let room = self.most.saturating_sub(width(&label)).max(NARROWEST);
+        let lines = shades.chunks(room).enumerate().map(|(at, shades)| {
+            let label = if at == 0 { label.clone() } else { " ".repeat(width(&label)) };
+            format!("{label}{}", shades.iter().collect::<String>())
+        });
+        lines.collect()
+    }
+
+    fn legend(&self) -> Vec<String> {
+        match self.detail {
+            Detail::Full | Detail::Named | Detail::Drawn => {
+                self.map.legend_lines(&self.chart.names, self.most)
+            }
+            Detail::Counted => vec![styled(DIM, "nodes and all gangs: -o wide")],
+            Detail::Shaded => {
+                let [empty, .., full] = SHADES;
+                vec![styled(DIM, format!("{empty} empty … {full} full; each HyperNode and node: -o wide"))]
+            }
+        }
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        let left = self.chart.left();
+        if left.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![String::new(), styled(BAD, "not in the tree")];
+        for (name, reason) in left {
+            for (at, line) in wrap(&format!("{name}: {reason}"), self.most - 4).iter().enumerate() {
+                lines.push(format!("{}{line}", if at == 0 { "  " } else { "    " }));
+            }
+        }
+        lines
+    }
+}

@@ -1,0 +1,234 @@
+//! `muster topology show` and `check`: what people see of the network, and what they are told of its mistakes. Runs the
+//! built binary. After a change that is meant, write the snapshots anew with `INSTA_UPDATE=always`.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+const NOW: &str = "2026-11-15T00:00:00Z";
+
+/// Runs `muster …` from the root of the repository with this on its standard input.
+fn muster(line: &str, input: &str) -> Output {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
+    process.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).env_clear();
+    process.args(line.split_whitespace()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = process.spawn().expect("the binary was built for this test");
+    child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it is read");
+    child.wait_with_output().expect("it ends")
+}
+
+#[track_caller]
+fn printed(line: &str, input: &str) -> String {
+    let output = muster(line, input);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && errors.is_empty(), "{}: {errors}", output.status);
+    String::from_utf8(output.stdout).expect("the output is UTF-8")
+}
+
+fn show(more: &str) -> String {
+    printed(&format!("topology show -f examples/topology --now {NOW} {more}"), "")
+}
+
+/// Nodes n0, n1, … with eight GPUs each, and more.
+fn nodes(count: usize, more: &str) -> String {
+    let node = |at| {
+        format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: n{at}, labels: {{rack: r{}}}}}, status: {{allocatable: {{nvidia.com/gpu: 8, cpu: 64, pods: 99}}}}}}\n---\n",
+            at / 8
+        )
+    };
+    (0..count).map(node).collect::<String>() + more
+}
+
+fn hyper(name: &str, tier: u32, more: &str, members: &[&str]) -> String {
+    let member = |member: &&str| {
+        let kind = if member.contains("exactMatch: {name: n") || member.contains("rack") {
+            "Node"
+        } else {
+            "HyperNode"
+        };
+        format!("{{type: {kind}, selector: {{{member}}}}}")
+    };
+    let members: Vec<String> = members.iter().map(member).collect();
+    format!(
+        "---\n{{apiVersion: topology.volcano.sh/v1alpha1, kind: HyperNode, metadata: {{name: {name}}}, spec: {{tier: {tier}{more}, members: [{}]}}}}\n",
+        members.join(", ")
+    )
+}
+
+fn exact(name: &str) -> String {
+    format!("exactMatch: {{name: {name}}}")
+}
+
+/// A network with every mistake there is, and gangs that rely on it.
+fn broken() -> String {
+    let named = |name: &str, tier, more: &str, members: &[&str]| {
+        let members: Vec<String> = members.iter().map(|member| exact(member)).collect();
+        hyper(name, tier, more, &members.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let mut text = nodes(10, "");
+    text += &named("a", 1, ", tierName: rack", &["n0", "n1"]);
+    text += &named("b", 1, "", &["n2", "n1"]);
+    text += &named("c", 2, ", tierName: rack", &["a"]);
+    text += &named("d", 1, "", &["n3", "n99", "ghost"]);
+    text += &named("e", 2, "", &["f"]);
+    text += &named("f", 2, "", &["e"]);
+    text += &named("g", 3, "", &["h"]);
+    text += &named("h", 3, "", &["i"]);
+    text += &named("i", 1, "", &["n4"]);
+    text += &named("j", 3, "", &["d"]);
+    text += &named("k", 3, "", &["d"]);
+    text += &hyper("l", 1, "", &["labelMatch: {matchLabels: {rack: r9}}"]);
+    let group = |name: &str, spec: &str| {
+        format!(
+            "---\n{{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {{name: {name}}}, spec: {{minMember: 1, {spec}}}}}\n"
+        )
+    };
+    text += &group("named", "networkTopology: {mode: hard, highestTierName: hall}");
+    text += &group("low", "networkTopology: {mode: hard, highestTierAllowed: 0}");
+    text += &group("wish", "networkTopology: {mode: soft, highestTierName: hall}");
+    text += &group(
+        "parts",
+        "subGroupPolicy: [{name: p, subGroupSize: 2, networkTopology: {highestTierName: row}}]",
+    );
+    text
+}
+
+#[track_caller]
+fn fits_80_columns(text: &str) {
+    for line in text.lines() {
+        assert!(line.chars().count() <= 80, "wider than 80 columns: {line}");
+    }
+}
+
+#[test]
+fn the_network_is_shown_as_it_is() {
+    let text = show("");
+    fits_80_columns(&text);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn gangs_are_shown_where_they_sit() {
+    let text = show("--cycles 1");
+    fits_80_columns(&text);
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn wide_has_a_line_for_every_node() {
+    insta::assert_snapshot!(show("--cycles 1 -o wide"));
+}
+
+#[test]
+fn graphviz_gets_the_tree() {
+    insta::assert_snapshot!(show("--cycles 1 -o dot"));
+}
+
+#[test]
+fn the_picture_stays_as_it_was_looked_at() {
+    insta::assert_snapshot!(show("--cycles 1 -o svg"));
+}
+
+#[test]
+fn what_is_not_in_the_tree_is_shown_with_its_reason() {
+    let text = printed("topology show -f -", &broken());
+    fits_80_columns(&text);
+    insta::assert_snapshot!(text);
+    let picture = printed("topology show -f - -o svg", &broken());
+    assert!(picture.contains("in no HyperNode") && picture.contains("e: it is below itself"), "{picture}");
+}
+
+#[test]
+fn a_cluster_without_hyper_nodes_is_one_domain() {
+    insta::assert_snapshot!(printed("topology show -f -", &nodes(3, "")));
+}
+
+/// So many racks of eight nodes, and spines of forty racks.
+fn racks(count: usize) -> String {
+    let mut text = nodes(count * 8, "");
+    for rack in 0..count {
+        text += &hyper(
+            &format!("rack-{rack:04}"),
+            1,
+            "",
+            &[&format!("labelMatch: {{matchLabels: {{rack: r{rack}}}}}")],
+        );
+    }
+    for spine in 0..count.div_ceil(40) {
+        let below = spine * 40..count.min(spine * 40 + 40);
+        let members: Vec<String> = below.map(|rack| exact(&format!("rack-{rack:04}"))).collect();
+        let members: Vec<&str> = members.iter().map(String::as_str).collect();
+        text += &hyper(&format!("spine-{spine}"), 2, ", tierName: spine", &members);
+    }
+    text
+}
+
+#[test]
+fn large_clusters_are_summarised() {
+    for (count, most) in [(30, 80), (200, 500), (300, 40)] {
+        let text = printed("topology show -f -", &racks(count));
+        fits_80_columns(&text);
+        assert!(text.lines().count() <= most, "{count} racks: {} lines", text.lines().count());
+    }
+    insta::assert_snapshot!(printed("topology show -f -", &racks(300)));
+    for count in [30, 300] {
+        let picture = printed("topology show -f - -o svg", &racks(count));
+        assert!(picture.starts_with("<svg") && picture.len() < 4_000_000, "{} bytes", picture.len());
+    }
+}
+
+#[track_caller]
+fn has_keys(value: &Value, keys: &[&str]) {
+    let mut found: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut keys = keys.to_vec();
+    found.sort_unstable();
+    keys.sort_unstable();
+    assert_eq!(found, keys);
+}
+
+#[test]
+fn the_json_keeps_its_contract() {
+    let network: Value = serde_json::from_str(&show("--cycles 1 -o json")).expect("the output is JSON");
+    has_keys(&network, &["resource", "domains", "nodes", "gangs", "leftOut"]);
+    let domain = ["name", "tier", "tierName", "parent", "nodes", "used", "free", "total", "gangs"];
+    has_keys(&network["domains"][0], &domain);
+    has_keys(
+        &network["nodes"][0],
+        &["name", "domain", "ready", "schedulable", "used", "free", "total", "gangs"],
+    );
+    has_keys(&network["gangs"][0], &["name", "domain", "tier", "placed"]);
+    let broken = printed("topology show -f - -o json", &broken());
+    let broken: Value = serde_json::from_str(&broken).expect("the output is JSON");
+    has_keys(&broken["leftOut"][0], &["name", "reason"]);
+}
+
+#[test]
+fn a_good_network_passes() {
+    assert_eq!(printed("topology check -f examples/topology", ""), "no errors: 7 HyperNodes, 8 nodes\n");
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let output = muster("topology check -f -", &broken());
+    assert_eq!(output.status.code(), Some(2));
+    let told = [output.stdout, output.stderr].concat();
+    insta::assert_snapshot!(String::from_utf8(told).expect("the output is UTF-8"));
+}
+
+#[test]
+fn check_tells_of_hyper_nodes_that_are_left_out() {
+    let output = muster("check -f -", &broken());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("HyperNode e: is left out: it is below itself (e > f > e)"), "{errors}");
+    assert_eq!(errors.lines().count(), 7, "{errors}");
+}
+
+#[test]
+fn notes_are_no_errors() {
+    let text = nodes(9, &hyper("rack", 1, "", &["labelMatch: {matchLabels: {rack: r0}}"]));
+    insta::assert_snapshot!(printed("topology check -f -", &text));
+}
