@@ -4,8 +4,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::core::{Condition, LabelSelector};
-use crate::schema;
+use crate::core::LabelSelector;
+use crate::{Time, schema};
 
 #[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(clippy::duplicated_attributes, reason = "columns may have the same type")]
@@ -96,9 +96,24 @@ pub struct RegexMatch {
 pub struct HyperNodeStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<HyperNodeCondition>,
     #[schemars(range(min = 0))]
     pub node_count: i64,
+}
+
+/// Complete, so that other writers' conditions can be written back as they were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HyperNodeCondition {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_transition_time: Option<Time>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
 }
 
 fn conditions(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

@@ -22,7 +22,8 @@ pub use anonymise::{Class, Pseudonyms, anonymise};
 pub use crds::crds;
 pub use goregex::{GoRegex, GoRegexError, GoRegexErrorKind};
 pub use hypernode::{
-    ExactMatch, HyperNode, HyperNodeSpec, HyperNodeStatus, Member, MemberKind, MemberSelector, RegexMatch,
+    ExactMatch, HyperNode, HyperNodeCondition, HyperNodeSpec, HyperNodeStatus, Member, MemberKind,
+    MemberSelector, RegexMatch,
 };
 pub use members::Matcher;
 pub use podgroup::{

@@ -244,8 +244,8 @@ impl Decider {
         }
         let now = Instant::now();
         let gangs = self.reporter.tell(&self.engine, plan, now);
-        let queues = self.reporter.tell_queues(&self.engine, &self.metrics, now);
-        self.recall = [gangs, queues].into_iter().flatten().min();
+        let shared = self.reporter.look_around(&self.engine, &self.metrics, now);
+        self.recall = [gangs, shared].into_iter().flatten().min();
     }
 }
 

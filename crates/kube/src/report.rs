@@ -1,5 +1,7 @@
-//! What the cluster should be told of gangs, pods and queues, and what it knows already. Only what changed is written:
+//! What the cluster should be told of gangs, pods, queues and HyperNodes, and what it knows already. Only what changed is written:
 //! a new reason at once, new numbers in an old reason now and then.
+
+mod hypernodes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -14,6 +16,7 @@ use muster_engine::{Engine, Event, Plan, Reason, Stage, status};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
+use self::hypernodes::HyperNodeReporter;
 use crate::clock::wall_clock;
 use crate::metrics::{ByQueue, Metrics, PHASES};
 use crate::writes::{Patch, Record, Target, Write};
@@ -26,8 +29,8 @@ const YOUNG_MS: i64 = 1_000;
 /// The pods of a new gang come one by one, and the API server dates them to the second: after the last so long ago, no
 /// more are to be expected soon.
 const GROWS_MS: i64 = 2_000;
-/// How often queues are looked at.
-const QUEUES: Duration = Duration::from_secs(1);
+/// How often queues and HyperNodes are looked at.
+const LOOKS: Duration = Duration::from_secs(1);
 
 /// Cluster autoscalers add nodes for pods with this reason, so only pods that lack nodes have it.
 const UNSCHEDULABLE: &str = "Unschedulable";
@@ -40,9 +43,10 @@ pub struct Reporter {
     queues: HashMap<String, Option<QueueStatus>>,
     /// Gangs with something to say that must wait: for their binds, or for time.
     held: BTreeSet<GangId>,
-    next_queues: Instant,
-    /// The model's generation when queues were last looked at.
-    queues_seen: u64,
+    hyper_nodes: HyperNodeReporter,
+    next_look: Instant,
+    /// The model's generation when queues and HyperNodes were last looked at.
+    seen: u64,
 }
 
 /// What a PodGroup's object says.
@@ -62,8 +66,9 @@ impl Reporter {
             marks: HashMap::new(),
             queues: HashMap::new(),
             held: BTreeSet::new(),
-            next_queues: Instant::now(),
-            queues_seen: 0,
+            hyper_nodes: HyperNodeReporter::default(),
+            next_look: Instant::now(),
+            seen: 0,
         }
     }
 
@@ -76,6 +81,8 @@ impl Reporter {
             Event::PodGroupGone { key, .. } => drop(self.groups.remove(key)),
             Event::Queue(queue) => drop(self.queues.insert(name_of(queue), queue.status.clone())),
             Event::QueueGone(name) => drop(self.queues.remove(name)),
+            Event::HyperNode(domain) => self.hyper_nodes.hear(domain),
+            Event::HyperNodeGone(name) => self.hyper_nodes.forget(name),
             _ => {}
         }
     }
@@ -217,17 +224,23 @@ impl Reporter {
         let _ = self.writes.send(Write::Record(record));
     }
 
-    /// Looks at queues once in a while, if anything has happened. Returns when to come again.
-    pub fn tell_queues(&mut self, engine: &Engine, metrics: &Metrics, now: Instant) -> Option<Instant> {
+    /// Looks at queues and HyperNodes once in a while, if anything has happened. Returns when to come again.
+    pub fn look_around(&mut self, engine: &Engine, metrics: &Metrics, now: Instant) -> Option<Instant> {
         let cluster = engine.cluster();
-        if cluster.generation == self.queues_seen {
+        if cluster.generation == self.seen {
             return None;
         }
-        if now < self.next_queues {
-            return Some(self.next_queues);
+        if now < self.next_look {
+            return Some(self.next_look);
         }
-        self.queues_seen = cluster.generation;
-        self.next_queues = now + QUEUES;
+        self.seen = cluster.generation;
+        self.next_look = now + LOOKS;
+        self.tell_queues(cluster, metrics);
+        self.hyper_nodes.tell(cluster, &self.writes);
+        None
+    }
+
+    fn tell_queues(&mut self, cluster: &Cluster, metrics: &Metrics) {
         let counts = count_phases(cluster);
         show_queues(cluster, metrics, &counts);
         show_waiting(cluster, metrics);
@@ -257,7 +270,6 @@ impl Reporter {
             let _ =
                 self.writes.send(Write::Patch(Patch::new(Target::Queue(queue.name.to_string()), "", body)));
         }
-        None
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod churn;
 mod dice;
+mod network;
 mod verify;
 mod wire;
 mod work;

@@ -176,6 +176,17 @@ impl World {
         Event::PodGroup(Box::new(group))
     }
 
+    pub fn put_domain(&mut self, mut domain: HyperNode) -> Event {
+        domain.metadata.resource_version = self.next_version();
+        self.domains.insert(Meta::from(&domain.metadata).name, domain.clone());
+        Event::HyperNode(Box::new(domain))
+    }
+
+    pub fn remove_domain(&mut self, name: &str) -> Option<Event> {
+        self.version += 1;
+        self.domains.remove(name).map(|_| Event::HyperNodeGone(name.to_owned()))
+    }
+
     /// Writes a PodGroup's status.
     pub fn report(&mut self, key: &str, status: PodGroupStatus) -> Option<Event> {
         let version = self.next_version();

@@ -14,8 +14,9 @@ use crate::core::{
 };
 use crate::manifest::Object;
 use crate::{
-    HyperNode, HyperNodeSpec, MemberKind, NetworkTopologySpec, NodeGroupAffinity, PodGroup, PodGroupSpec,
-    PodGroupStatus, Queue, QueueSpec, QueueStatus, ResourceList, SubGroupPolicy, keys, parse_duration, yaml,
+    HyperNode, HyperNodeCondition, HyperNodeSpec, MemberKind, NetworkTopologySpec, NodeGroupAffinity,
+    PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueSpec, QueueStatus, ResourceList, SubGroupPolicy,
+    keys, parse_duration, yaml,
 };
 
 /// Labels whose values say what a machine is, not whose.
@@ -165,6 +166,10 @@ impl Walk<'_> {
 
     fn condition(&mut self, condition: &mut Condition) {
         let Condition { kind, status: _, reason, message, last_transition_time: _ } = condition;
+        self.condition_fields(kind, reason, message);
+    }
+
+    fn condition_fields(&mut self, kind: &mut String, reason: &mut String, message: &mut String) {
         if kind.contains('/') {
             self.name(Class::Key, kind);
         }
@@ -425,7 +430,10 @@ impl Walk<'_> {
             member.selector.label_match.iter_mut().for_each(|selector| self.selector(selector));
         }
         let conditions = status.iter_mut().flat_map(|status| &mut status.conditions);
-        conditions.for_each(|condition| self.condition(condition));
+        for condition in conditions {
+            let HyperNodeCondition { kind, reason, message, .. } = condition;
+            self.condition_fields(kind, reason, message);
+        }
     }
 }
 

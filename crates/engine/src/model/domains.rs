@@ -484,12 +484,13 @@ impl<'h> Grove<'h> {
         if self.left[at].is_some() {
             return;
         }
-        let taken = self.hypers[at].nodes().find_map(|node| {
+        let taken = self.hypers[at].nodes().filter_map(|node| {
             let &owner = self.owner.get(&node)?;
-            (!self.is_above(at, owner) && !self.is_above(owner, at)).then_some((node, owner))
+            (!self.is_above(at, owner) && !self.is_above(owner, at)).then_some((&nodes.name[node], owner))
         });
-        if let Some((node, owner)) = taken {
-            let (node, with) = (nodes.name[node].clone(), self.hypers[owner].name.clone());
+        // The first by name: ids are in the order of arrival.
+        if let Some((node, owner)) = taken.min() {
+            let (node, with) = (node.clone(), self.hypers[owner].name.clone());
             self.left[at] = Some(Fault::SharedNode { node, with });
             self.lead_out();
             self.owner.retain(|_, owner| self.left[*owner].is_none());

@@ -18,6 +18,7 @@ pub enum Target {
     Pod(String),
     PodGroup(String),
     Queue(String),
+    HyperNode(String),
 }
 
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct Patch {
     pub uid: String,
     /// What goes under `status`.
     pub status: Value,
+    /// The version of the object that it was made from. A patch of any other version would undo someone's work.
+    pub version: Option<String>,
     pub attempt: u32,
 }
 
@@ -35,12 +38,13 @@ impl Target {
             Target::Pod(_) => "pod_condition",
             Target::PodGroup(_) => "podgroup_status",
             Target::Queue(_) => "queue_status",
+            Target::HyperNode(_) => "hypernode_status",
         }
     }
 
     fn key(&self) -> &str {
         match self {
-            Target::Pod(key) | Target::PodGroup(key) | Target::Queue(key) => key,
+            Target::Pod(key) | Target::PodGroup(key) | Target::Queue(key) | Target::HyperNode(key) => key,
         }
     }
 
@@ -53,6 +57,7 @@ impl Target {
                 format!("/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}{tail}")
             }
             Target::Queue(_) => format!("/apis/scheduling.volcano.sh/v1beta1/queues/{name}/status"),
+            Target::HyperNode(_) => format!("/apis/topology.volcano.sh/v1alpha1/hypernodes/{name}/status"),
         }
     }
 
@@ -67,7 +72,12 @@ impl Target {
 
 impl Patch {
     pub fn new(target: Target, uid: &str, status: Value) -> Patch {
-        Patch { target, uid: uid.to_owned(), status, attempt: 0 }
+        Patch { target, uid: uid.to_owned(), status, version: None, attempt: 0 }
+    }
+
+    pub fn at(mut self, version: Option<String>) -> Patch {
+        self.version = version;
+        self
     }
 
     /// The target, and the patch itself if it must be tried again.
@@ -76,6 +86,9 @@ impl Patch {
         let mut metadata = json!({});
         if !self.uid.is_empty() {
             metadata["uid"] = json!(self.uid);
+        }
+        if let Some(version) = &self.version {
+            metadata["resourceVersion"] = json!(version);
         }
         let body = json!({ "metadata": metadata, "status": self.status });
         let request = Request::patch(self.target.path(&wire))
@@ -99,8 +112,9 @@ impl Patch {
                 wire.podgroup_status.look(&wire.client).await.unwrap_or(true)
             }
             Refusal::Answer { code: 404, .. } => false,
-            // Others write to the object too; or it is another object by now, which no patience helps.
-            Refusal::Answer { code: 409, .. } => self.attempt < CONFLICTS,
+            // Others write to the object too; or it is another object by now, which no patience helps. Nor if it was meant
+            // for one version: the watch will tell of the next.
+            Refusal::Answer { code: 409, .. } => self.version.is_none() && self.attempt < CONFLICTS,
             Refusal::Answer { .. } => {
                 warn!(object = self.target.key(), kind, cause = %refusal, "a status was refused");
                 false

@@ -15,7 +15,7 @@ type Deed<'c> = fn(&mut Day<'c>);
 
 impl<'c> Day<'c> {
     pub(super) fn churn(&mut self) {
-        let deeds: [(u64, Deed<'c>); 18] = [
+        let deeds: [(u64, Deed<'c>); 21] = [
             (24, Self::gang_arrives),
             (4, Self::group_follows_its_pods),
             (5, Self::other_scheduler_binds),
@@ -34,6 +34,9 @@ impl<'c> Day<'c> {
             (3, Self::queue_changes),
             (1, Self::queue_goes_or_comes),
             (1, Self::namespace_changes),
+            (3, Self::domain_comes_or_changes),
+            (1, Self::domain_goes),
+            (2, Self::group_moves_closer_or_apart),
         ];
         let deed = self.dice.pick(&deeds);
         deed(self);
@@ -45,7 +48,7 @@ impl<'c> Day<'c> {
         self.dice.one_of(&keys).cloned()
     }
 
-    fn any_group(&mut self) -> Option<String> {
+    pub(super) fn any_group(&mut self) -> Option<String> {
         let keys: Vec<String> = self.world.groups.keys().cloned().collect();
         self.dice.one_of(&keys).cloned()
     }
@@ -194,9 +197,15 @@ impl<'c> Day<'c> {
 
     fn pod_changes(&mut self) {
         let Some(key) = self.any_pod(|_| true) else { return };
-        let app = self.dice.pick(&[(1, "x"), (1, "y"), (1, "z")]);
+        let (label, value) = self.dice.pick(&[
+            (2, ("app", "x")),
+            (2, ("app", "y")),
+            (2, ("app", "z")),
+            (1, ("part", "0")),
+            (1, ("part", "1")),
+        ]);
         if let Some(event) =
-            self.world.change_pod(&key, |pod| drop(pod.metadata.labels.insert("app".into(), app.into())))
+            self.world.change_pod(&key, |pod| drop(pod.metadata.labels.insert(label.into(), value.into())))
         {
             self.tell(event);
         }

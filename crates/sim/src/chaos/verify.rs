@@ -131,7 +131,7 @@ fn rest(engine: &mut Engine, now: Time) -> Result<(), String> {
     Err(format!("a fresh scheduler still plans after {REST_AFTER} cycles"))
 }
 
-/// Every pod, gang and queue as a scheduler sees it, by name.
+/// Every pod, gang, queue and domain as a scheduler sees it, by name.
 fn outcome(engine: &Engine) -> BTreeMap<String, String> {
     let cluster = engine.cluster();
     let name = |node| &cluster.nodes.name[node];
@@ -163,7 +163,21 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
         );
         (format!("queue {}", queue.name), text)
     });
-    pods.chain(gangs).chain(queues).collect()
+    let domains = cluster.hyper_nodes.iter().map(|hyper| {
+        let fault = cluster.domains.faults().get(&hyper.name);
+        let text = match cluster.domains.find(&hyper.name) {
+            Some(domain) => {
+                let above = cluster.domains[domain].parent.map(|parent| &cluster.domains[parent].name);
+                format!(
+                    "is below {above:?} with {} nodes, fault {fault:?}",
+                    cluster.domains.node_count(domain)
+                )
+            }
+            None => format!("is not in the tree with {} nodes, fault {fault:?}", hyper.nodes().count()),
+        };
+        (format!("domain {}", hyper.name), text)
+    });
+    pods.chain(gangs).chain(queues).chain(domains).collect()
 }
 
 fn agree(ours: &Engine, fresh: &Engine) -> Result<(), String> {

@@ -70,7 +70,11 @@ impl Wire {
 fn is_gone(event: &Event) -> bool {
     matches!(
         event,
-        Event::NodeGone(_) | Event::PodGone { .. } | Event::PodGroupGone { .. } | Event::QueueGone(_)
+        Event::NodeGone(_)
+            | Event::PodGone { .. }
+            | Event::PodGroupGone { .. }
+            | Event::QueueGone(_)
+            | Event::HyperNodeGone(_)
     )
 }
 
@@ -82,6 +86,7 @@ fn can_be_told_apart(event: &Event) -> bool {
             | Event::Pod(_)
             | Event::PodGroup(_)
             | Event::Queue(_)
+            | Event::HyperNode(_)
             | Event::PodGone { .. }
             | Event::PodGroupGone { .. }
     )

@@ -8,13 +8,14 @@ use muster_api::manifest::{Found, Object, read};
 use muster_api::{PodGroup, Queue};
 
 use super::dice::Dice;
+use super::network;
 use crate::World;
 
 pub const QUEUES: [&str; 5] = ["default", "red", "blue", "small", "nowhere"];
 const NAMESPACES: [&str; 2] = ["default", "team"];
 
 /// The objects of a manifest that is known to be right.
-fn objects(text: &str) -> Vec<Object> {
+pub fn objects(text: &str) -> Vec<Object> {
     let mut objects = Vec::new();
     read("chaos", text.as_bytes(), &mut |found| match found {
         Found::Object { object, problems, .. } => {
@@ -51,6 +52,7 @@ kind: Namespace
 metadata: {name: team, labels: {team: a}}
 ";
     objects(classes).into_iter().for_each(|object| world.insert(object));
+    network::furnish(world, dice);
 }
 
 pub fn node(index: u64, dice: &mut Dice) -> Node {
@@ -96,8 +98,8 @@ pub struct Arrival {
     pub pods: Vec<Pod>,
 }
 
-/// A gang of one of many kinds: whole or elastic, with roles, gates, estimates or rules between its pods, or one
-/// pod alone, ours or another scheduler's.
+/// A gang of one of many kinds: whole or elastic, with roles, parts, a wish to be close, gates, estimates or rules
+/// between its pods, or one pod alone, ours or another scheduler's.
 pub fn gang(index: u64, now: Time, dice: &mut Dice) -> Arrival {
     let namespace = *dice.one_of(&NAMESPACES).expect("two");
     let name = format!("g{index}");
@@ -120,6 +122,7 @@ pub fn gang(index: u64, now: Time, dice: &mut Dice) -> Arrival {
             write!(spec, ", minTaskMember: {{lead: 1, work: {}}}", minimum.saturating_sub(1))
                 .expect("a string");
         }
+        spec += &network::closeness(dice);
         let annotations =
             if dice.chance(30) { ", annotations: {volcano.sh/running-estimate: 40s}" } else { "" };
         writeln!(
@@ -194,6 +197,7 @@ fn pod(
         annotations += "scheduling.volcano.sh/queue-name: blue";
     }
     let role = if member == 0 { "lead" } else { "work" };
+    let part = member / 2;
     let app = dice.pick(&[(2, "x"), (1, "y")]);
     let gates = if kind.gated { ", schedulingGates: [{name: hold}]" } else { "" };
     let ports = if dice.chance(6) { ", ports: [{containerPort: 80, hostPort: 8080}]" } else { "" };
@@ -201,7 +205,7 @@ fn pod(
     let PodKind { requests, rules, .. } = kind;
     format!(
         "apiVersion: v1\nkind: Pod\nmetadata: {{name: {gang}-{member}, namespace: {namespace}, creationTimestamp: \
-         \"{now}\", labels: {{app: {app}, volcano.sh/task-spec: {role}}}, annotations: {{{annotations}}}}}\n\
+         \"{now}\", labels: {{app: {app}, part: '{part}', volcano.sh/task-spec: {role}}}, annotations: {{{annotations}}}}}\n\
          spec: {{schedulerName: {scheduler}{rules}{gates}, containers: [{{name: main, image: busybox{ports}, \
          resources: {{requests: {{{requests}}}}}}}]}}\nstatus: {{phase: Pending}}\n---\n"
     )
