@@ -47,6 +47,19 @@ pub fn word(reason: &Reason) -> &'static str {
     }
 }
 
+/// Why a HyperNode is not in the tree, in one CamelCase word.
+pub fn fault_word(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::BadMember { .. } => "MemberInvalid",
+        Fault::TierName { .. } => "TierNameAmbiguous",
+        Fault::Cycle { .. } => "MemberOfItself",
+        Fault::SharedChild { .. } => "HyperNodeClaimedTwice",
+        Fault::NotBelow { .. } => "TierNotBelowParent",
+        Fault::SharedNode { .. } => "NodeClaimedTwice",
+        Fault::Above { .. } => "ParentNotInTree",
+    }
+}
+
 /// Why a HyperNode is not in the tree, in a sentence that goes on after its name and says what to change.
 pub fn fault(fault: &Fault) -> String {
     match fault {
@@ -76,49 +89,6 @@ pub fn cause(cause: &Cause) -> String {
     let Cause::Stale { lacks, minimum, for_ms } = cause;
     let span = duration(*for_ms);
     format!("for {span} its gang has lacked {lacks} of the {minimum} pods that it needs")
-}
-
-/// Why a HyperNode is not in the tree, in one CamelCase word.
-pub fn fault_word(fault: &Fault) -> &'static str {
-    match fault {
-        Fault::BadMember { .. } => "MemberInvalid",
-        Fault::TierName { .. } => "TierNameAmbiguous",
-        Fault::Cycle { .. } => "MemberOfItself",
-        Fault::SharedChild { .. } => "HyperNodeClaimedTwice",
-        Fault::NotBelow { .. } => "TierNotBelowParent",
-        Fault::SharedNode { .. } => "NodeClaimedTwice",
-        Fault::Above { .. } => "ParentNotInTree",
-    }
-}
-
-/// Why a HyperNode is not in the tree, and what to change.
-pub fn fault(fault: &Fault) -> String {
-    match fault {
-        Fault::BadMember { why } => format!("a member has a pattern that can't be read: {why}; correct it"),
-        Fault::TierName { name, tier, other, other_tier } => format!(
-            "tier {tier} is called {name} here, but in {other}, which is older, tier {other_tier} is; \
-             give one of the two another name"
-        ),
-        Fault::Cycle { through } => {
-            let way: Vec<&str> = through.iter().chain(through.first()).map(AsRef::as_ref).collect();
-            format!("it is a member of itself: {}; remove one of these members", way.join(" > "))
-        }
-        Fault::SharedChild { child, with } => format!(
-            "HyperNode {child} is a member of {with} as well, which is older; remove it from one of the two"
-        ),
-        Fault::NotBelow { tier, parent, parent_tier } => format!(
-            "its tier {tier} is not below tier {parent_tier} of {parent}, of which it is a member; \
-             change one of the two tiers"
-        ),
-        Fault::SharedNode { node, with } => {
-            format!(
-                "node {node} is a member of {with} as well, which is older; remove it from one of the two"
-            )
-        }
-        Fault::Above { parent } => {
-            format!("{parent}, of which it is a member, is not in the tree; correct that")
-        }
-    }
 }
 
 /// The reason in a sentence.
