@@ -44,11 +44,8 @@ fn nodes(count: usize, more: &str) -> String {
 
 fn hyper(name: &str, tier: u32, more: &str, members: &[&str]) -> String {
     let member = |member: &&str| {
-        let kind = if member.contains("exactMatch: {name: n") || member.contains("rack") {
-            "Node"
-        } else {
-            "HyperNode"
-        };
+        let node = member.contains("labelMatch") || member.contains("name: n");
+        let kind = if node { "Node" } else { "HyperNode" };
         format!("{{type: {kind}, selector: {{{member}}}}}")
     };
     let members: Vec<String> = members.iter().map(member).collect();
@@ -80,6 +77,7 @@ fn broken() -> String {
     text += &named("i", 1, "", &["n4"]);
     text += &named("j", 3, "", &["d"]);
     text += &named("k", 3, "", &["d"]);
+    text += &named("m", 1, "", &["n3"]);
     text += &hyper("l", 1, "", &["labelMatch: {matchLabels: {rack: r9}}"]);
     let group = |name: &str, spec: &str| {
         format!(
@@ -224,7 +222,25 @@ fn check_tells_of_hyper_nodes_that_are_left_out() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("HyperNode e: is left out: it is below itself (e > f > e)"), "{errors}");
-    assert_eq!(errors.lines().count(), 7, "{errors}");
+    assert_eq!(errors.lines().count(), 8, "{errors}");
+}
+
+#[test]
+fn tiers_are_named_where_there_are_names() {
+    let group = "---\n{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 1, networkTopology: {highestTierName: row}}}";
+    let text =
+        nodes(8, &hyper("r", 1, ", tierName: rack", &["labelMatch: {matchLabels: {rack: r0}}"])) + group;
+    let output = muster("topology check -f -", &text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("no HyperNode has a tier named row: write one of rack"), "{told}");
+}
+
+#[test]
+fn a_cluster_without_hyper_nodes_has_one_tier() {
+    let group = "---\n{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 1, networkTopology: {highestTierAllowed: 1}}}";
+    let note = "note: there are no HyperNodes: all of 3 nodes count as equally close";
+    let text = printed("topology check -f -", &(nodes(3, "") + group));
+    assert_eq!(text, format!("{note}\nno errors: 0 HyperNodes, 3 nodes\n"));
 }
 
 #[test]
