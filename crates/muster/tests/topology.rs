@@ -1,11 +1,14 @@
 //! `muster topology show` and `check`: what people see of the network, and what they are told of its mistakes. Runs the
 //! built binary. After a change that is meant, write the snapshots anew with `INSTA_UPDATE=always`.
 
+mod apiserver;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use apiserver::ApiServer;
+use serde_json::{Value, json};
 
 const NOW: &str = "2026-11-15T00:00:00Z";
 
@@ -247,4 +250,28 @@ fn a_cluster_without_hyper_nodes_has_one_tier() {
 fn notes_are_no_errors() {
     let text = nodes(9, &hyper("rack", 1, "", &["labelMatch: {matchLabels: {rack: r0}}"]));
     insta::assert_snapshot!(printed("topology check -f -", &text));
+}
+
+#[test]
+fn a_live_cluster_is_shown_and_checked() {
+    let node =
+        |name| json!({"metadata": {"name": name}, "status": {"allocatable": {"cpu": "8", "pods": "9"}}});
+    let rack = |name| {
+        let members = json!([{"type": "Node", "selector": {"exactMatch": {"name": "n0"}}}]);
+        json!({"metadata": {"name": name}, "spec": {"tier": 1, "members": members}})
+    };
+    let server = ApiServer::start([
+        ("/api/v1/nodes", json!([node("n0"), node("n1")])),
+        ("/apis/topology.volcano.sh/v1alpha1/hypernodes", json!([rack("a"), rack("b")])),
+    ]);
+    let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
+    let config = folder.path().join("kubeconfig");
+    std::fs::write(&config, server.kubeconfig()).expect("it can be written");
+    let shown = muster(&format!("topology show --kubeconfig {}", config.display()), "");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("2 nodes, 1 HyperNode, 0 of 16 cpu in use"), "{shown}");
+    let checked = muster(&format!("topology check --kubeconfig {}", config.display()), "");
+    let errors = String::from_utf8_lossy(&checked.stderr);
+    let error = "error: HyperNode b: is left out: its node n0 is in a already: remove it from one of the two";
+    assert!(checked.status.code() == Some(2) && errors.contains(error), "{errors}");
 }
