@@ -1,11 +1,14 @@
 //! `muster topology show` and `check`: what people see of the network, and what they are told of its mistakes. Runs the
 //! built binary. After a change that is meant, write the snapshots anew with `INSTA_UPDATE=always`.
 
+mod apiserver;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use apiserver::ApiServer;
+use serde_json::{Value, json};
 
 const NOW: &str = "2026-11-15T00:00:00Z";
 
@@ -44,11 +47,8 @@ fn nodes(count: usize, more: &str) -> String {
 
 fn hyper(name: &str, tier: u32, more: &str, members: &[&str]) -> String {
     let member = |member: &&str| {
-        let kind = if member.contains("exactMatch: {name: n") || member.contains("rack") {
-            "Node"
-        } else {
-            "HyperNode"
-        };
+        let node = member.contains("labelMatch") || member.contains("name: n");
+        let kind = if node { "Node" } else { "HyperNode" };
         format!("{{type: {kind}, selector: {{{member}}}}}")
     };
     let members: Vec<String> = members.iter().map(member).collect();
@@ -80,6 +80,7 @@ fn broken() -> String {
     text += &named("i", 1, "", &["n4"]);
     text += &named("j", 3, "", &["d"]);
     text += &named("k", 3, "", &["d"]);
+    text += &named("m", 1, "", &["n3"]);
     text += &hyper("l", 1, "", &["labelMatch: {matchLabels: {rack: r9}}"]);
     let group = |name: &str, spec: &str| {
         format!(
@@ -224,11 +225,53 @@ fn check_tells_of_hyper_nodes_that_are_left_out() {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("HyperNode e: is left out: it is below itself (e > f > e)"), "{errors}");
-    assert_eq!(errors.lines().count(), 7, "{errors}");
+    assert_eq!(errors.lines().count(), 8, "{errors}");
+}
+
+#[test]
+fn tiers_are_named_where_there_are_names() {
+    let group = "---\n{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 1, networkTopology: {highestTierName: row}}}";
+    let text =
+        nodes(8, &hyper("r", 1, ", tierName: rack", &["labelMatch: {matchLabels: {rack: r0}}"])) + group;
+    let output = muster("topology check -f -", &text);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("no HyperNode has a tier named row: write one of rack"), "{told}");
+}
+
+#[test]
+fn a_cluster_without_hyper_nodes_has_one_tier() {
+    let group = "---\n{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 1, networkTopology: {highestTierAllowed: 1}}}";
+    let note = "note: there are no HyperNodes: all of 3 nodes count as equally close";
+    let text = printed("topology check -f -", &(nodes(3, "") + group));
+    assert_eq!(text, format!("{note}\nno errors: 0 HyperNodes, 3 nodes\n"));
 }
 
 #[test]
 fn notes_are_no_errors() {
     let text = nodes(9, &hyper("rack", 1, "", &["labelMatch: {matchLabels: {rack: r0}}"]));
     insta::assert_snapshot!(printed("topology check -f -", &text));
+}
+
+#[test]
+fn a_live_cluster_is_shown_and_checked() {
+    let node =
+        |name| json!({"metadata": {"name": name}, "status": {"allocatable": {"cpu": "8", "pods": "9"}}});
+    let rack = |name| {
+        let members = json!([{"type": "Node", "selector": {"exactMatch": {"name": "n0"}}}]);
+        json!({"metadata": {"name": name}, "spec": {"tier": 1, "members": members}})
+    };
+    let server = ApiServer::start([
+        ("/api/v1/nodes", json!([node("n0"), node("n1")])),
+        ("/apis/topology.volcano.sh/v1alpha1/hypernodes", json!([rack("a"), rack("b")])),
+    ]);
+    let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
+    let config = folder.path().join("kubeconfig");
+    std::fs::write(&config, server.kubeconfig()).expect("it can be written");
+    let shown = muster(&format!("topology show --kubeconfig {}", config.display()), "");
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("2 nodes, 1 HyperNode, 0 of 16 cpu in use"), "{shown}");
+    let checked = muster(&format!("topology check --kubeconfig {}", config.display()), "");
+    let errors = String::from_utf8_lossy(&checked.stderr);
+    let error = "error: HyperNode b: is left out: its node n0 is in a already: remove it from one of the two";
+    assert!(checked.status.code() == Some(2) && errors.contains(error), "{errors}");
 }

@@ -156,10 +156,14 @@ fn outside(cluster: &Cluster) -> Option<Finding> {
     let mut outside = cluster.nodes.live().filter(|&node| cluster.domains.home(node) == ROOT);
     let first = outside.next()?;
     let count = counted(1 + outside.count() as u64, "node");
-    let text = format!(
-        "{count} in no HyperNode, for example {}: gangs with a hard networkTopology are never placed there",
-        cluster.nodes.name[first]
-    );
+    let text = if cluster.hyper_nodes.is_empty() {
+        format!("there are no HyperNodes: all of {count} count as equally close")
+    } else {
+        let name = &cluster.nodes.name[first];
+        format!(
+            "{count} in no HyperNode, for example {name}: hard networkTopology keeps gangs away from there"
+        )
+    };
     Some(Finding { about: None, text, error: false })
 }
 
@@ -195,27 +199,26 @@ fn group_findings(cluster: &Cluster, group: &PodGroup) -> Vec<Finding> {
 /// A tier that no domain has, with the field that names it.
 fn tier_problem(cluster: &Cluster, spec: &NetworkTopologySpec) -> Option<(&'static str, String)> {
     let domains = &cluster.domains;
-    let real = || domains.ids().filter(|&id| id != ROOT).map(|id| &domains[id]);
     if let Some(tier) = spec.highest_tier_allowed {
-        let lowest = real().map(|domain| domain.tier).min();
-        let text = match lowest {
-            Some(lowest) if i64::from(tier) >= i64::from(lowest) => return None,
-            Some(lowest) => format!("{tier} is below the lowest tier: write {lowest} or more"),
-            None => format!("there is no HyperNode of tier {tier} or below"),
-        };
+        // Without HyperNodes the cluster itself is the lowest.
+        let lowest = domains.ids().map(|id| domains[id].tier).min().unwrap_or_default();
+        if i64::from(tier) >= i64::from(lowest) {
+            return None;
+        }
+        let text = format!("{tier} is below the lowest tier: write {lowest} or more");
         return Some(("highestTierAllowed", text));
     }
     let wanted = spec.highest_tier_name.as_deref().filter(|name| !name.is_empty())?;
     if domains.tier_called(wanted).is_some() {
         return None;
     }
+    let rows = domains.ids().map(|id| &domains[id]);
     let known: BTreeSet<(u32, &str)> =
-        real().filter_map(|domain| Some((domain.tier, domain.tier_name.as_deref()?))).collect();
+        rows.filter_map(|row| Some((row.tier, row.tier_name.as_deref()?))).collect();
     let known: Vec<&str> = known.into_iter().map(|(_, name)| name).collect();
-    let known = if known.is_empty() {
-        "give them tierName".to_owned()
-    } else {
-        format!("write one of {}", known.join(", "))
+    let known = match known.as_slice() {
+        [] => "no tier has a name; give HyperNodes a tierName".to_owned(),
+        known => format!("write one of {}", known.join(", ")),
     };
     Some(("highestTierName", format!("no HyperNode has a tier named {wanted}: {known}")))
 }

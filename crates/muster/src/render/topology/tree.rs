@@ -80,7 +80,8 @@ impl Tree<'_> {
             below.extend(self.seats(&own, &format!("{rest}{stem}")));
         }
         let row = self.row(self.chart.name(domain), self.chart.tier(domain), self.chart.nodes(domain), lead);
-        self.table.push(row.cell(self.gangs(self.chart.gangs(domain))).below(below));
+        let (gangs, names) = self.gangs(self.chart.gangs(domain), &format!("{rest}   "));
+        self.table.push(row.cell(gangs).below([names, below].concat()));
         for (at, &child) in children.iter().enumerate() {
             let last = at + 1 == children.len() && !stray;
             let (turn, stem) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -109,18 +110,19 @@ impl Tree<'_> {
             .cell(free)
     }
 
-    /// "ring, wave +3".
-    fn gangs(&self, gangs: &[GangId]) -> String {
-        let room = if self.detail == Detail::Full { usize::MAX } else { GANGS };
-        let mut text = String::new();
-        for (at, &gang) in gangs.iter().enumerate() {
-            let name = self.chart.gang_name(gang);
-            if at > 0 && width(&text) + 2 + width(name) + 4 > room {
-                return format!("{text} +{}", gangs.len() - at);
-            }
-            text = if at == 0 { name.to_owned() } else { format!("{text}, {name}") };
+    /// "ring, wave", or how many they are; where nothing may be left out, with all names in lines of their own.
+    fn gangs(&self, gangs: &[GangId], stem: &str) -> (String, Vec<String>) {
+        let names: Vec<&str> = gangs.iter().map(|&gang| self.chart.gang_name(gang)).collect();
+        let all = names.join(", ");
+        if width(&all) <= GANGS || names.len() == 1 {
+            return (all, Vec::new());
         }
-        text
+        let wrapped = match self.detail {
+            Detail::Full => wrap(&all, self.most.saturating_sub(width(stem)).max(NARROWEST)),
+            _ => Vec::new(),
+        };
+        let lines = wrapped.iter().map(|line| format!("{stem}{}", styled(DIM, line)));
+        (counted(names.len() as u64, "gang"), lines.collect())
     }
 
     fn seats(&self, nodes: &[NodeId], stem: &str) -> Vec<String> {
