@@ -7,6 +7,7 @@ mod pseudonyms;
 use std::collections::BTreeSet;
 
 use crate::core::NodeTerm;
+use crate::keys::TASK_INDEX;
 use crate::manifest::Object;
 use crate::{ExactMatch, GoRegex, HyperNode, Member, MemberKind, MemberSelector};
 use names::Walk;
@@ -15,6 +16,7 @@ pub use pseudonyms::{Class, Pseudonyms};
 /// Replaces all names in the objects, and says which became which.
 pub fn anonymise(objects: &mut [Object]) -> Pseudonyms {
     expand_patterns(objects);
+    write_indices(objects);
     let compared = compared_keys(objects);
     let mut found: BTreeSet<(Class, String)> = BTreeSet::new();
     let mut collect = |class: Class, name: &mut String| {
@@ -57,6 +59,16 @@ fn compared_keys(objects: &[Object]) -> BTreeSet<String> {
     let requirements = terms.into_iter().flat_map(|term| &term.match_expressions);
     let compared = requirements.filter(|requirement| ["Gt", "Lt"].contains(&requirement.operator.as_str()));
     compared.map(|requirement| requirement.key.clone()).collect()
+}
+
+/// The number at the end of a pod's name, which puts it in its place, is lost with the name.
+fn write_indices(objects: &mut [Object]) {
+    for object in objects {
+        if let Object::Pod(pod) = object {
+            let index = pod.metadata.task_index().to_string();
+            pod.metadata.annotations.insert(TASK_INDEX.to_owned(), index);
+        }
+    }
 }
 
 /// No pattern matches pseudonyms as it matched the names: in its place come the members that it selects now.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::keys::TASK_INDEX;
 use crate::{Quantity, ResourceList, Time};
 
 pub type Labels = BTreeMap<String, String>;
@@ -50,6 +51,13 @@ impl Meta {
     /// The value of an annotation, else of the label with the same key.
     pub fn annotation_or_label(&self, key: &str) -> Option<&str> {
         self.annotations.get(key).or_else(|| self.labels.get(key)).map(String::as_str)
+    }
+
+    /// The place of a pod among those of its gang: as it says, else the number at the end of its name (7 for `worker-7`).
+    pub fn task_index(&self) -> u32 {
+        let said = self.annotation_or_label(TASK_INDEX).and_then(|text| text.parse::<i32>().ok());
+        let named = || self.name.rsplit_once('-').and_then(|(_, last)| last.parse().ok());
+        said.map(|index| index.max(0) as u32).or_else(named).unwrap_or(0)
     }
 }
 

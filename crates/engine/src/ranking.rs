@@ -507,11 +507,11 @@ impl WinnerTree {
         let mut best = 0;
         for level in &self.levels {
             end = end.min(level.len());
-            while start < end && start % Self::FAN != 0 {
+            while start < end && !start.is_multiple_of(Self::FAN) {
                 best = best.max(level[start]);
                 start += 1;
             }
-            while start < end && end % Self::FAN != 0 {
+            while start < end && !end.is_multiple_of(Self::FAN) {
                 end -= 1;
                 best = best.max(level[end]);
             }

@@ -40,6 +40,12 @@ pub fn seat(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish
     search.seat_gang(txn, wish.pods, wish.missing)
 }
 
+/// Domains to be tried, step by step.
+type Steps = Rc<[Vec<DomainId>]>;
+
+/// Places what is missing into a domain.
+type Seat<'a, S> = dyn FnMut(&mut S, &mut Txn, DomainId) -> Result<(), Vec<Reason>> + 'a;
+
 struct Search<'s> {
     policy: &'s Policy,
     rankings: &'s mut Rankings,
@@ -48,7 +54,7 @@ struct Search<'s> {
     /// What its pods ask for, and how much each counts in how full a domain is.
     weights: Vec<(ResourceId, i64)>,
     /// The steps of subgroups that are nowhere yet, by rule and by the domain that they are searched in.
-    open_steps: Vec<((u32, DomainId), Rc<[Vec<DomainId>]>)>,
+    open_steps: Vec<((u32, DomainId), Steps)>,
     ladder: Option<Ladder>,
 }
 
@@ -163,7 +169,7 @@ impl Search<'_> {
         steps: &[Vec<DomainId>],
         set: &Set,
         closeness: Option<&Closeness>,
-        seat: &mut dyn FnMut(&mut Self, &mut Txn, DomainId) -> Result<(), Vec<Reason>>,
+        seat: &mut Seat<Self>,
     ) -> Result<(), Vec<Reason>> {
         let shapes = shapes(txn, set.pods);
         let start = txn.mark();
@@ -201,13 +207,7 @@ impl Search<'_> {
     }
 
     /// What a domain in which the minimum was just placed is worth: as much more as it holds is placed as well.
-    fn weigh(
-        &mut self,
-        txn: &mut Txn,
-        domain: DomainId,
-        set: &Set,
-        seat: &mut dyn FnMut(&mut Self, &mut Txn, DomainId) -> Result<(), Vec<Reason>>,
-    ) -> Hope {
+    fn weigh(&mut self, txn: &mut Txn, domain: DomainId, set: &Set, seat: &mut Seat<Self>) -> Hope {
         let waits = |txn: &Txn| {
             set.pods.iter().filter(|&&pod| txn.pods.state[pod] == PodState::Pending).count() as u32
         };
@@ -418,15 +418,14 @@ impl Search<'_> {
         closeness: Option<&Closeness>,
         pin: Option<DomainId>,
         domain: DomainId,
-    ) -> Result<Rc<[Vec<DomainId>]>, Vec<Reason>> {
+    ) -> Result<Steps, Vec<Reason>> {
         let key = (rule.unwrap_or(u32::MAX), domain);
         if pin.is_none()
             && let Some((_, known)) = self.open_steps.iter().find(|(of, _)| *of == key)
         {
             return Ok(known.clone());
         }
-        let found: Rc<[Vec<DomainId>]> =
-            steps(&txn.domains, closeness, pin, domain).map_err(|reason| vec![reason])?.into();
+        let found: Steps = steps(&txn.domains, closeness, pin, domain).map_err(|reason| vec![reason])?.into();
         if pin.is_none() {
             self.open_steps.push((key, found.clone()));
         }

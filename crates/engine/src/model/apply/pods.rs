@@ -3,9 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use muster_api::keys::{
-    PIPELINED_NODE, PIPELINED_STATUS, RUNNING_ESTIMATE, TASK_INDEX, TASK_PRIORITY, TASK_SPEC,
-};
+use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS, RUNNING_ESTIMATE, TASK_PRIORITY, TASK_SPEC};
 use muster_api::{Time, core, parse_duration};
 
 use super::{says_false, stale, version_of};
@@ -20,11 +18,6 @@ const BACKOFF_LIMIT_MS: i64 = 60_000;
 
 /// How long a pod is left alone after the cluster has refused to evict it.
 const SPARED_MS: i64 = 10_000;
-
-/// The number at the end of a name, as controllers give it to pods that have an order: 7 for `worker-7`.
-fn last_number(name: &str) -> u32 {
-    name.rsplit_once('-').and_then(|(_, last)| last.parse().ok()).unwrap_or(0)
-}
 
 impl Cluster {
     pub(in crate::model) fn pod(&mut self, object: &core::Pod) {
@@ -157,7 +150,7 @@ impl Cluster {
             version,
             live: true,
             priority,
-            index: number(TASK_INDEX).map_or_else(|| last_number(&meta.name), |index| index.max(0) as u32),
+            index: meta.task_index(),
             created: meta.creation_timestamp.unwrap_or_default(),
             started: object.status.start_time,
             leaves: meta.deletion_timestamp.is_some(),
