@@ -64,7 +64,9 @@ fn compared_keys(objects: &[Object]) -> BTreeSet<String> {
 /// The number at the end of a pod's name, which puts it in its place, is lost with the name.
 fn write_indices(objects: &mut [Object]) {
     for object in objects {
-        if let Object::Pod(pod) = object {
+        if let Object::Pod(pod) = object
+            && pod.metadata.annotation_or_label(TASK_INDEX).is_none()
+        {
             let index = pod.metadata.task_index().to_string();
             pod.metadata.annotations.insert(TASK_INDEX.to_owned(), index);
         }
