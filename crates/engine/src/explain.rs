@@ -70,7 +70,7 @@ pub fn fault_word(fault: &Fault) -> &'static str {
 /// Why a HyperNode is not in the tree, and what to change.
 pub fn fault(fault: &Fault) -> String {
     match fault {
-        Fault::BadMember { why } => format!("a member has a pattern that can't be read: {why}; correct it"),
+        Fault::BadMember { why } => format!("a member has a pattern that can't be read: {why}"),
         Fault::TierName { name, tier, other, other_tier } => format!(
             "tier {tier} is called {name} here, but in {other}, which is older, tier {other_tier} is; \
              give one of the two another name"
