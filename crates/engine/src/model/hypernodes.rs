@@ -60,7 +60,11 @@ impl HyperNode {
     }
 
     fn compile(&mut self) {
-        let compiled = |member: &Member| Ok((member.kind, Matcher::compile(&member.selector)?));
+        let compiled = |member: &Member| {
+            let pattern = member.selector.regex_match.as_ref().map_or("", |regex| &regex.pattern);
+            let matcher = Matcher::compile(&member.selector).map_err(|why| format!("{pattern:?}: {why}"))?;
+            Ok((member.kind, matcher))
+        };
         self.matchers.get_or_insert_with(|| self.members.iter().map(compiled).collect());
     }
 }
