@@ -307,11 +307,11 @@ async fn malformed_ones_say_what_to_change(cluster: &Cluster) -> Result<()> {
         cluster.create(HYPERNODES, &hypernode(name, tier, members)).await?;
     }
     for (name, reason, words) in [
-        ("x-thief", "NodeClaimedTwice", "node a-0 is a member of rack-a"),
+        ("x-thief", "NodeClaimedTwice", "its node a-0 is in rack-a already"),
         ("x-pattern", "MemberInvalid", "missing closing )"),
         ("x-snake", "MemberOfItself", "x-snake > x-snake"),
         // The one below has the tier that does not fit.
-        ("rack-b", "TierNotBelowParent", "of x-flat"),
+        ("rack-b", "TierNotBelowParent", "below x-flat"),
     ] {
         let found = domain(cluster, name, says(reason)).await?;
         let condition = healthy(&found["status"]).ok_or("a condition")?;
