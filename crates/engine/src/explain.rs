@@ -35,6 +35,7 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::Gated { .. } => "SchedulingGated",
         Reason::NotEnoughPods { .. } => "NotEnoughPods",
         Reason::NotEnoughOfRole { .. } => "NotEnoughPodsOfTask",
+        Reason::NotEnoughSubgroups { .. } => "NotEnoughSubgroups",
         Reason::NotEnoughOfSubgroup { .. } => "NotEnoughPodsOfSubgroup",
         Reason::NoSuchTier { .. } => "TierNotFound",
         Reason::TooFarApart { .. } => "TooFarApart",
@@ -127,6 +128,9 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             format!("{have} of {need} pods can be scheduled, {gated} held by scheduling gates")
         }
         Reason::NotEnoughOfRole { role, have, need } => format!("{have} of {need} pods of role {role} exist"),
+        Reason::NotEnoughSubgroups { rule, have, need } => {
+            format!("{have} of {need} subgroups of {rule} have all their pods")
+        }
         Reason::NotEnoughOfSubgroup { subgroup, have, need } => {
             format!("{have} of {need} pods of subgroup {subgroup} exist")
         }

@@ -12,7 +12,7 @@ use crate::model::pods::PodState;
 use crate::placement::{Rankings, Wish};
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
-use crate::search::seat;
+use crate::search::{has_whole_subgroups, is_near_enough, seat};
 use crate::txn::Txn;
 
 /// What is missing to the gang's minimum beyond the places that it was promised.
@@ -77,6 +77,18 @@ pub fn withdraw(session: &mut Session) {
         });
         if held.is_empty() || held.len() == before {
             break;
+        }
+    }
+    // Places that are too far apart, because the network has changed, or of which some are lost, are of no use to a gang
+    // whose pods belong together.
+    for &gang in &gangs {
+        let lost = held.iter().any(|(of, ..)| *of == gang);
+        if txn.gangs[gang].choosy.is_some() && (lost || !is_near_enough(&txn, gang)) {
+            for pod in txn.gangs[gang].pods.clone() {
+                if matches!(txn.pods.state[pod], PodState::Nominated(_)) {
+                    txn.release(pod);
+                }
+            }
         }
     }
     for lost in txn.commit() {
@@ -168,7 +180,8 @@ pub fn fulfil(session: &mut Session) {
                 txn.rewind(mark);
             }
         }
-        if txn.gangs[gang].ready(session.policy.gangs_are_whole()) {
+        let row = &txn.gangs[gang];
+        if row.ready(session.policy.gangs_are_whole()) && has_whole_subgroups(row) {
             let moves = txn.commit();
             session.plan.record(&moves);
         }

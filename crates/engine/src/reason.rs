@@ -69,6 +69,12 @@ pub enum Reason {
         need: u32,
         gated: u32,
     },
+    /// Fewer subgroups of a rule have their size than the gang needs.
+    NotEnoughSubgroups {
+        rule: Arc<str>,
+        have: u32,
+        need: u32,
+    },
     NotEnoughOfSubgroup {
         subgroup: Arc<str>,
         have: u32,
@@ -215,6 +221,7 @@ impl Reason {
             | Reason::GaveAdmissionBack { .. } => Stage::Admission,
             Reason::Gated { .. }
             | Reason::NotEnoughPods { .. }
+            | Reason::NotEnoughSubgroups { .. }
             | Reason::NotEnoughOfSubgroup { .. }
             | Reason::NotEnoughOfRole { .. } => Stage::Gang,
             Reason::OverLimit { .. } => Stage::Quota,

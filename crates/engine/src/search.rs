@@ -10,9 +10,9 @@ use std::rc::Rc;
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::domains::{Domains, ROOT};
-use crate::model::gangs::Missing;
+use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::{Counts, PodState};
-use crate::model::subgroups::Closeness;
+use crate::model::subgroups::{Closeness, Subgroup};
 use crate::placement::{Rankings, Wish, place};
 use crate::policy::{Policy, Room};
 use crate::reason::{Near, Reason};
@@ -61,8 +61,9 @@ struct Search<'s> {
 /// The domains of a step by how good they are for one kind of set, kept while nothing but such sets is placed: then only
 /// the domain of the last one has changed.
 struct Ladder {
-    /// The shape, how many wait and are missing, and the first domain of the step.
-    of: (ShapeId, u32, u32, DomainId),
+    /// The shape, and how many wait and are missing.
+    of: (ShapeId, u32, u32),
+    step: Vec<DomainId>,
     /// When it was last right.
     mark: Mark,
     rungs: BinaryHeap<Hope>,
@@ -140,11 +141,12 @@ impl Search<'_> {
     /// The best domain of a step for a set of one shape.
     fn climb(&mut self, txn: &Txn, step: &[DomainId], set: &Set, shape: ShapeId) -> Option<DomainId> {
         let waiting = set.pods.len() as u32;
-        let of = (shape, waiting, set.missing.total, *step.first()?);
-        let known = self.ladder.take().filter(|ladder| ladder.of == of && ladder.mark == txn.mark());
+        let of = (shape, waiting, set.missing.total);
+        let same = |ladder: &Ladder| ladder.of == of && ladder.mark == txn.mark() && ladder.step == step;
+        let known = self.ladder.take().filter(same);
         let ladder = known.unwrap_or_else(|| {
             let rungs = self.hopes(txn, step, set, &[(shape, waiting)]).into();
-            Ladder { of, mark: txn.mark(), rungs }
+            Ladder { of, step: step.to_vec(), mark: txn.mark(), rungs }
         });
         let best = ladder.rungs.peek().map(|hope| hope.domain);
         self.ladder = Some(ladder);
@@ -308,7 +310,10 @@ impl Search<'_> {
                 }
             }
         }
-        let complete = starting && self.short(txn, whole) == 0 && !self.lacks_role(txn, whole);
+        let complete = starting
+            && self.short(txn, whole) == 0
+            && !self.lacks_role(txn, whole)
+            && !(whole && self.lacks_subgroups(txn));
         if complete { Ok(()) } else { Err(reasons) }
     }
 
@@ -323,6 +328,15 @@ impl Search<'_> {
         let gang = &txn.gangs[self.gang];
         let lacks = gang.roles.iter().any(|role| self.taken(&role.counts) < role.minimum);
         whole && gang.enforces_roles() && lacks
+    }
+
+    fn lacks_subgroups(&self, txn: &Txn) -> bool {
+        let gang = &txn.gangs[self.gang];
+        let ready = |rule: u32| {
+            let of_rule = |at: &usize| gang.subgroups()[*at].rule == Some(rule);
+            (0..gang.subgroups().len()).filter(of_rule).filter(|&at| self.is_ready(txn, at)).count()
+        };
+        gang.rules().iter().zip(0..).any(|(rule, at)| ready(at) < rule.minimum as usize)
     }
 
     /// How many pods have a place that counts in this room.
@@ -512,6 +526,34 @@ fn place_of(cluster: &Cluster, pod: PodId) -> Option<NodeId> {
         PodState::Allocated(node) | PodState::Running(node) | PodState::Nominated(node) => Some(node),
         _ => None,
     }
+}
+
+/// Whether the places that a gang has are as near to each other as they must be, and those of its subgroups.
+pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
+    let gang = &cluster.gangs[id];
+    let holds = |closeness: Option<&Closeness>, domain: Option<DomainId>| {
+        let (Some(closeness), Some(domain)) = (closeness.filter(|closeness| closeness.hard), domain) else {
+            return true;
+        };
+        closeness.limit(&cluster.domains).is_ok_and(|limit| cluster.domains[domain].tier <= limit)
+    };
+    let mut pins: Vec<Option<DomainId>> = vec![None; gang.subgroups().len()];
+    for &pod in &gang.pods {
+        let pin = pins.get_mut(cluster.pods.subgroup[pod] as usize);
+        if let (Some(pin), Some(node)) = (pin, place_of(cluster, pod)) {
+            let home = cluster.domains.home(node);
+            *pin = Some(pin.map_or(home, |pin| cluster.domains.common(pin, home)));
+        }
+    }
+    let of_rule = |group: &Subgroup| gang.rules()[group.rule? as usize].closeness.as_ref();
+    holds(gang.closeness(), around(cluster, &gang.pods))
+        && gang.subgroups().iter().zip(pins).all(|(group, pin)| holds(of_rule(group), pin))
+}
+
+/// Whether no subgroup of the gang is bound in part.
+pub fn has_whole_subgroups(gang: &Gang) -> bool {
+    let whole = |group: &Subgroup| group.counts.ready() == 0 || group.counts.ready() >= gang.size_of(group);
+    gang.subgroups().iter().all(whole)
 }
 
 /// The domain in which a gang is, if any of it has a place.

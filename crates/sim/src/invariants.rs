@@ -145,6 +145,9 @@ fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
         if missing.total > 0 {
             return Err(format!("{} is bound with {} pods missing to its minimum", gang.key, missing.total));
         }
+        if !gang.ready(whole) {
+            return Err(format!("{} is bound without the roles or subgroups that it needs", gang.key));
+        }
     }
     for gang in gangs_of(cluster, plan.nominations.iter().map(|bind| bind.pod)) {
         let gang = &cluster.gangs[gang];

@@ -16,7 +16,7 @@ use crate::placement::{Rankings, Wish};
 use crate::plugins::Argument;
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
-use crate::search::seat;
+use crate::search::{is_near_enough, seat};
 use crate::txn::{Mark, Move, Txn};
 
 pub static ACTION: Action = Action {
@@ -118,7 +118,12 @@ fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool 
             return false;
         }
     }
-    true
+    // Pods of its own that had left in the trial are there again.
+    let near = txn.gangs[gang].choosy.is_none() || is_near_enough(txn, gang);
+    if !near {
+        txn.rewind(mark);
+    }
+    near
 }
 
 /// Finds the earliest time at which the head fits and leaves its places promised in the transaction.

@@ -64,7 +64,7 @@ impl Closeness {
 /// A rule that makes subgroups of a gang's pods.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    name: Arc<str>,
+    pub name: Arc<str>,
     /// None selects every pod.
     selector: Option<Selector>,
     keys: Vec<Symbol>,

@@ -6,6 +6,7 @@ use super::Entry;
 use crate::ids::GangId;
 use crate::model::Cluster;
 use crate::model::gangs::Role;
+use crate::model::subgroups::Subgroup;
 use crate::policy::{Plugin, Question};
 use crate::reason::Reason;
 
@@ -48,6 +49,13 @@ impl Plugin for Gang {
             if let Some(role) = lacking.min_by_key(|role| name(role)) {
                 let (have, need) = (role.counts.valid(), role.minimum);
                 return Err(Reason::NotEnoughOfRole { role: name(role), have, need });
+            }
+        }
+        for (rule, at) in gang.rules().iter().zip(0..) {
+            let complete = |group: &&Subgroup| group.rule == Some(at) && group.counts.valid() >= rule.size;
+            let (have, need) = (gang.subgroups().iter().filter(complete).count() as u32, rule.minimum);
+            if have < need {
+                return Err(Reason::NotEnoughSubgroups { rule: rule.name.clone(), have, need });
             }
         }
         let have = gang.counts.valid();

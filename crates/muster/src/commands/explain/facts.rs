@@ -247,6 +247,10 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
                 let lack = counted(u64::from(need.saturating_sub(*have)), "more pod");
                 format!("create {lack} of role {role}, or lower its minTaskMember")
             }
+            Reason::NotEnoughSubgroups { rule, have, need } => {
+                let lack = counted(u64::from(need.saturating_sub(*have)), "more subgroup");
+                format!("create the pods of {lack} of {rule}, or lower its minSubGroups")
+            }
             Reason::NotEnoughOfSubgroup { subgroup, have, need } => {
                 let lack = counted(u64::from(need.saturating_sub(*have)), "more pod");
                 format!("create {lack} of subgroup {subgroup}, or lower its subGroupSize")
