@@ -6,7 +6,6 @@ use crate::actions::allocate::{Serving, in_order};
 use crate::ids::{GangId, NodeId, PodId, ShapeId};
 use crate::line::{gate, named};
 use crate::model::Cluster;
-use crate::model::domains::ROOT;
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
 use crate::placement::{Rankings, Wish};
@@ -111,8 +110,8 @@ pub fn hold(session: &mut Session) -> Vec<PodId> {
         let pods = in_order(session, gang, Serving::All);
         let missing = not_promised(&session.cluster.gangs[gang], whole);
         let mut txn = Txn::begin(session.cluster);
-        let (room, within) = (Room::Later, ROOT);
-        let wish = Wish { gang, pods: &pods, missing: &missing, room, avoid: &[], within, near: None };
+        let room = Room::Later;
+        let wish = Wish { gang, pods: &pods, missing: &missing, room, avoid: &[], near: None };
         if missing.total > 0 && seat(&mut txn, session.policy, session.rankings, &wish).is_ok() {
             held.extend(txn.commit().iter().map(|step| step.pod));
         }

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ids::{DomainId, GangId, NodeId, PodId, ShapeId, TermId};
+use crate::ids::{DomainId, GangId, NodeId, PodId, ShapeId, Table, TermId};
 use crate::model::Cluster;
 use crate::model::domains::ROOT;
 use crate::model::gangs::Missing;
 use crate::policy::{Policy, Room};
-use crate::ranking::{Ranking, Scratch};
+use crate::ranking::{self, Ranking, Scratch};
 use crate::reason::Reason;
 use crate::txn::Txn;
 
@@ -19,8 +19,19 @@ pub struct Rankings {
     count: usize,
     clock: u64,
     scratch: Scratch,
+    newest: Option<(ShapeId, Room)>,
     /// In this cycle, a gang of this shape that lacked so many pods found no room; room only shrinks until its end.
     refused: FxHashMap<(ShapeId, Room), (u32, Reason)>,
+}
+
+/// Where would one pod go?
+struct Ask<'a> {
+    cluster: &'a Cluster,
+    policy: &'a Policy,
+    shape: ShapeId,
+    room: Room,
+    /// See [`Wish::avoid`].
+    avoid: &'a [(TermId, u32)],
 }
 
 struct Kept {
@@ -47,7 +58,15 @@ impl Rankings {
                 self.drop_oldest();
             }
             self.count += 1;
-            let kept = Kept { ranking: Ranking::new(room), used: 0 };
+            let mut ranking = Ranking::new(room, cluster.shapes[shape].born);
+            if let Some((other, room)) = self.newest.replace((shape, room))
+                && let Some(known) = &self.kept[usize::from(other)][room as usize]
+                && cluster.shapes[other].born == known.ranking.born
+                && cluster.shapes[other].sees_like(&cluster.shapes[shape])
+            {
+                ranking.learn(&known.ranking);
+            }
+            let kept = Kept { ranking, used: 0 };
             self.kept[usize::from(shape)][room as usize] = Some(Box::new(kept));
         }
         let kept = self.kept[usize::from(shape)][room as usize].as_mut().expect("just made");
@@ -64,46 +83,52 @@ impl Rankings {
         }
     }
 
-    fn best(
-        &mut self,
-        cluster: &Cluster,
-        policy: &Policy,
-        shape: ShapeId,
-        room: Room,
-        avoid: &[(TermId, u32)],
-        domain: DomainId,
-    ) -> Option<NodeId> {
+    /// The best node of all, with what domains add to the scores of their nodes.
+    fn best(&mut self, ask: &Ask) -> Option<NodeId> {
+        let &Ask { cluster, policy, shape, room, avoid } = ask;
+        if !policy.scores_domains(cluster, shape) {
+            return self.best_in(ask, ROOT);
+        }
+        self.of(cluster, policy, shape, room);
+        let ranking = self.kept_mut(shape, room);
+        if cluster.far_reaching(shape) {
+            let added = ranking::added_by_domains(cluster, policy, shape);
+            return ranking.best_among(cluster, policy, shape, avoid, cluster.domains.ranks(ROOT), &added);
+        }
+        ranking.need_tops(cluster, policy, shape);
+        ranking.best_of_all(cluster)
+    }
+
+    fn best_in(&mut self, ask: &Ask, domain: DomainId) -> Option<NodeId> {
+        let &Ask { cluster, policy, shape, room, avoid } = ask;
         let ranking = self.of(cluster, policy, shape, room);
         let ranks = cluster.domains.ranks(domain);
         match cluster.far_reaching(shape) {
-            true => ranking.best_among(cluster, policy, shape, avoid, ranks),
+            true => ranking.best_among(cluster, policy, shape, avoid, ranks, &Table::default()),
             false if domain == ROOT => ranking.best(cluster),
             false => ranking.best_of(cluster, ranks),
         }
     }
 
-    /// The best node of the smallest domain around `near` that has one, but only `within`.
-    fn nearest(
-        &mut self,
-        cluster: &Cluster,
-        policy: &Policy,
-        shape: ShapeId,
-        room: Room,
-        avoid: &[(TermId, u32)],
-        (near, within): (DomainId, DomainId),
-    ) -> Option<NodeId> {
-        let closer = cluster.domains.chain(near).take_while(|&domain| domain != within);
-        let closer = closer.filter(|&domain| cluster.domains.holds(within, domain));
+    /// The best node of the smallest domain that has one.
+    fn nearest(&mut self, ask: &Ask, Vicinity { of, within }: Vicinity) -> Option<NodeId> {
+        let domains = &ask.cluster.domains;
+        let closer = domains.chain(of).take_while(|&domain| domain != within);
+        let closer = closer.filter(|&domain| domains.holds(within, domain));
         let mut around = closer.chain(std::iter::once(within));
-        around.find_map(|domain| self.best(cluster, policy, shape, room, avoid, domain))
+        around.find_map(|domain| self.best_in(ask, domain))
+    }
+
+    fn kept_mut(&mut self, shape: ShapeId, room: Room) -> &mut Ranking {
+        &mut self.kept[usize::from(shape)][room as usize].as_mut().expect("just asked for").ranking
     }
 
     /// The ranking of a shape that also knows how many pods fit in each domain.
     pub fn counted(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> &Ranking {
         self.of(cluster, policy, shape, room);
-        let kept = self.kept[usize::from(shape)][room as usize].as_mut().expect("just asked for");
-        kept.ranking.need_counts(cluster, shape);
-        &kept.ranking
+        let ranking = self.kept_mut(shape, room);
+        ranking.need_counts(cluster, shape);
+        ranking
     }
 
     /// A gang of one shape that lacks as many pods as one that failed before it in this cycle fails too.
@@ -144,10 +169,16 @@ pub struct Wish<'w> {
     pub room: Room,
     /// Topology values where a set that wants to be together was tried in vain.
     pub avoid: &'w [(TermId, u32)],
+    /// Where they are to be near each other. Otherwise each goes to the best node of all.
+    pub near: Option<Vicinity>,
+}
+
+/// Each pod as near as possible to the one before, the first to a domain.
+#[derive(Copy, Clone)]
+pub struct Vicinity {
+    pub of: DomainId,
     /// Only there.
     pub within: DomainId,
-    /// Each pod as near as possible to the one before, the first to this domain. Otherwise each on the best node.
-    pub near: Option<DomainId>,
 }
 
 /// Places pods of the gang, in the order given, until nothing is missing. Leaves its moves in the transaction
@@ -158,7 +189,7 @@ pub fn place(
     rankings: &mut Rankings,
     wish: &Wish,
 ) -> Result<(), Vec<Reason>> {
-    let &Wish { gang, pods, room, avoid, within, mut near, .. } = wish;
+    let &Wish { gang, pods, room, avoid, mut near, .. } = wish;
     let mut missing = wish.missing.clone();
     let wanted = missing.total;
     let mut reasons: Vec<Reason> = Vec::new();
@@ -188,13 +219,14 @@ pub fn place(
                 failed.push(shape);
                 continue;
             }
+            let ask = Ask { cluster: txn, policy, shape, room, avoid };
             let found = match near {
-                Some(near) => rankings.nearest(txn, policy, shape, room, avoid, (near, within)),
-                None => rankings.best(txn, policy, shape, room, avoid, within),
+                Some(near) => rankings.nearest(&ask, near),
+                None => rankings.best(&ask),
             };
             match found {
                 Some(node) => {
-                    near = near.map(|_| txn.domains.home(node));
+                    near = near.map(|near| Vicinity { of: txn.domains.home(node), ..near });
                     match room {
                         Room::Now | Room::Meanwhile => txn.allocate(pod, node),
                         Room::Later => txn.nominate(pod, node),

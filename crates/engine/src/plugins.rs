@@ -12,6 +12,7 @@ mod overcommit;
 mod predicates;
 mod priority;
 mod proportion;
+mod propose;
 mod resourcequota;
 mod sla;
 
@@ -48,6 +49,7 @@ pub static PLUGINS: &[&Entry] = &[
     &overcommit::ENTRY,
     &predicates::ENTRY,
     &priority::ENTRY,
+    &propose::ENTRY,
     &proportion::ENTRY,
     &resourcequota::ENTRY,
     &sla::ENTRY,

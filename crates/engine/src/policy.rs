@@ -1,11 +1,12 @@
 //! The configured plugins as one policy. A plugin answers questions; how many answers become one is written here
 //! once for each kind of question: first difference, all agree, vote, sum.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 use crate::admission::Admission;
-use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
+use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
+use crate::model::domains::ROOT;
 use crate::reason::{Reason, Why};
 use crate::resources::{Amounts, EPHEMERAL, PODS, Share};
 
@@ -51,12 +52,13 @@ pub enum Question {
     MayTake,
     Filter,
     Score,
+    DomainScore,
     Domains,
     Protects,
 }
 
 impl Question {
-    const ALL: [Question; 11] = [
+    const ALL: [Question; 12] = [
         Question::GangOrder,
         Question::QueueOrder,
         Question::PodOrder,
@@ -66,6 +68,7 @@ impl Question {
         Question::MayTake,
         Question::Filter,
         Question::Score,
+        Question::DomainScore,
         Question::Domains,
         Question::Protects,
     ];
@@ -81,7 +84,7 @@ impl Question {
             Question::Overused => switches.overused,
             Question::MayTake => switches.may_take,
             Question::Filter => switches.filter,
-            Question::Score => switches.score,
+            Question::Score | Question::DomainScore => switches.score,
             Question::Domains => switches.domains,
             Question::Protects => switches.preemptable || switches.reclaimable,
         }
@@ -101,8 +104,9 @@ pub trait Plugin: Send {
     fn turn_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
         Ordering::Equal
     }
-    fn pod_order(&self, _: &Cluster, _a: PodId, _b: PodId) -> Ordering {
-        Ordering::Equal
+    /// Of a gang's pods, the most urgent is placed first.
+    fn pod_urgency(&self, _: &Cluster, _: PodId) -> i64 {
+        0
     }
 
     // Gates and votes.
@@ -132,9 +136,17 @@ pub trait Plugin: Send {
     /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
     fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
 
+    /// Points for all nodes below a domain, because of what is in it; for the root, for those that no other domain holds.
+    fn domain_score(&self, _: &Cluster, _: ShapeId, _: DomainId) -> Option<i64> {
+        None
+    }
     /// How much a resource counts in how full a domain is.
     fn domain_weight(&self, _: &Cluster, _: ResourceId) -> Option<i64> {
         None
+    }
+    /// Of domains that are equally near, take the one that leaves the largest others whole.
+    fn spares_whole_domains(&self) -> bool {
+        false
     }
 
     // Eviction.
@@ -243,9 +255,15 @@ impl Policy {
         })
     }
 
-    /// Only where a plugin has an opinion; a gang's list is in order otherwise.
-    pub fn pod_order(&self, cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
-        first_difference(self.asked(Question::PodOrder).map(|plugin| plugin.pod_order(cluster, a, b)))
+    /// Puts the pods of a gang in order where a plugin has an opinion; its list is in order otherwise.
+    pub fn order_pods(&self, cluster: &Cluster, pods: &mut [PodId]) {
+        for plugin in self.asked(Question::PodOrder).collect::<Vec<_>>().into_iter().rev() {
+            let urgency = |pod: PodId| plugin.pod_urgency(cluster, pod);
+            let first = pods.first().map(|&pod| urgency(pod));
+            if pods.iter().any(|&pod| Some(urgency(pod)) != first) {
+                pods.sort_by_key(|&pod| Reverse(urgency(pod)));
+            }
+        }
     }
 
     /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
@@ -304,6 +322,20 @@ impl Policy {
         for plugin in self.asked(Question::Score) {
             plugin.score(reach, cluster, shape, nodes, scores);
         }
+    }
+
+    /// What a domain adds to the score of every node below it, if anyone has an opinion.
+    pub fn domain_score(&self, cluster: &Cluster, shape: ShapeId, domain: DomainId) -> Option<i64> {
+        let opinions = self.asked(Question::DomainScore);
+        opinions.filter_map(|plugin| plugin.domain_score(cluster, shape, domain)).reduce(|a, b| a + b)
+    }
+
+    pub fn scores_domains(&self, cluster: &Cluster, shape: ShapeId) -> bool {
+        cluster.domains.are_real() && self.domain_score(cluster, shape, ROOT).is_some()
+    }
+
+    pub fn spares_whole_domains(&self) -> bool {
+        self.asked(Question::Domains).any(Plugin::spares_whole_domains)
     }
 
     /// How much a resource counts in how full a domain is: the first opinion, or the same for all but those that are

@@ -5,6 +5,8 @@ use std::ops::{Not, Range};
 
 use crate::ids::{DomainId, NodeId, ResourceId, ShapeId, Table, TermId};
 use crate::model::Cluster;
+use crate::model::domains::ROOT;
+use crate::model::shapes::Shape;
 use crate::policy::{Policy, Reach, Room};
 use crate::reason::{Bar, Histogram, Shown, Why};
 
@@ -18,10 +20,21 @@ fn place(score: i64, rank: u32) -> Place {
     (u64::from((score as u32) ^ (1 << 31)) << 32) | u64::from(rank.not())
 }
 
+#[inline]
+fn score_of(place: Place) -> i64 {
+    i64::from(((place >> 32) as u32 ^ (1 << 31)) as i32)
+}
+
+/// The place with more points, if it is one.
+#[inline]
+fn raised(at: Place, points: i64) -> Place {
+    if at == 0 { 0 } else { place(score_of(at) + points, (at as u32).not()) }
+}
+
 pub struct Ranking {
     room: Room,
     /// Which shape it was made for; another may have come into its slot.
-    born: u64,
+    pub born: u64,
     version: u64,
     touched: usize,
     changed: usize,
@@ -29,10 +42,14 @@ pub struct Ranking {
     /// changes.
     open: Vec<bool>,
     points: Vec<i32>,
+    /// The version and the changes that they are of.
+    facts: Option<(u64, usize)>,
     /// By rank, so that the best of a domain is the best of a range.
     tree: WinnerTree,
     /// How many pods of the shape fit, once anyone has asked.
     holds: Option<Holds>,
+    /// The best place below each domain with what the domains add, once anyone has asked.
+    tops: Option<Table<DomainId, Place>>,
 }
 
 /// How many pods fit on each node and in each domain. Exact for pods that no rule between pods concerns, else a bound.
@@ -66,17 +83,19 @@ impl Scratch {
 }
 
 impl Ranking {
-    pub fn new(room: Room) -> Ranking {
+    pub fn new(room: Room, born: u64) -> Ranking {
         Ranking {
             room,
-            born: 0,
+            born,
             version: u64::MAX,
             touched: 0,
             changed: 0,
             open: Vec::new(),
             points: Vec::new(),
+            facts: None,
             tree: WinnerTree::default(),
             holds: None,
+            tops: None,
         }
     }
 
@@ -84,6 +103,7 @@ impl Ranking {
     pub fn refresh(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, scratch: &mut Scratch) {
         if std::mem::replace(&mut self.born, cluster.shapes[shape].born) != cluster.shapes[shape].born {
             self.version = u64::MAX;
+            self.facts = None;
         }
         let logs = cluster.touched.since(self.touched).zip(cluster.changed.since(self.changed));
         let many = cluster.nodes.name.len() / 2;
@@ -104,15 +124,25 @@ impl Ranking {
                 self.rank_all(cluster, policy, shape, scratch)
             }
             _ => {
-                self.open.resize(cluster.nodes.name.len(), false);
-                self.points.resize(cluster.nodes.name.len(), 0);
-                self.ask_facts(cluster, policy, shape, cluster.nodes.name.ids(), scratch);
+                if self.facts != Some((cluster.version, cluster.changed.end())) {
+                    self.open.resize(cluster.nodes.name.len(), false);
+                    self.points.resize(cluster.nodes.name.len(), 0);
+                    self.ask_facts(cluster, policy, shape, cluster.nodes.name.ids(), scratch);
+                }
                 self.rank_all(cluster, policy, shape, scratch);
             }
         }
         self.version = cluster.version;
         self.touched = cluster.touched.end();
         self.changed = cluster.changed.end();
+        self.facts = Some((self.version, self.changed));
+    }
+
+    /// Takes over what is known of nodes for a shape that sees them in the same way.
+    pub fn learn(&mut self, other: &Ranking) {
+        self.open.clone_from(&other.open);
+        self.points.clone_from(&other.points);
+        self.facts = other.facts;
     }
 
     fn ask_facts(
@@ -159,6 +189,9 @@ impl Ranking {
         if self.holds.take().is_some() {
             self.count(cluster, shape);
         }
+        if self.tops.take().is_some() {
+            self.need_tops(cluster, policy, shape);
+        }
     }
 
     /// From now on it is known how many pods fit where.
@@ -171,9 +204,21 @@ impl Ranking {
     fn count(&mut self, cluster: &Cluster, shape: ShapeId) {
         let mut holds = Holds { nodes: vec![0; self.open.len()], domains: Table::default() };
         holds.domains.grow(cluster.domains.len(), 0);
-        for &node in &cluster.nodes.by_rank {
-            let pods = self.holds_now(cluster, shape, node);
-            holds.nodes[usize::from(node)] = pods;
+        let most = most_of(&cluster.shapes[shape]);
+        for (&node, &place) in cluster.nodes.by_rank.iter().zip(self.tree.leaves()) {
+            holds.nodes[usize::from(node)] = if place == 0 { 0 } else { most };
+        }
+        for (resource, want) in cluster.shapes[shape].request.iter() {
+            let (idle, nodes) = (cluster.nodes.idle[resource].rows(), holds.nodes.iter_mut());
+            if counts_promises(cluster, self.room) {
+                nodes.zip(cluster.nodes.name.ids()).for_each(|(pods, node)| {
+                    *pods = at_most(*pods, free(cluster, resource, node, self.room), want);
+                });
+            } else {
+                nodes.zip(idle).for_each(|(pods, &idle)| *pods = at_most(*pods, idle, want));
+            }
+        }
+        for (&pods, node) in holds.nodes.iter().zip(cluster.nodes.name.ids()).filter(|(pods, _)| **pods > 0) {
             holds.domains[cluster.domains.home(node)] += pods;
         }
         // Children have higher numbers than their parents.
@@ -196,16 +241,51 @@ impl Ranking {
         }
     }
 
+    /// From now on the best place of the cluster is known with what domains add to the scores of their nodes.
+    pub fn need_tops(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId) {
+        if self.tops.is_none() {
+            let mut tops = Table::default();
+            tops.grow(cluster.domains.len(), 0);
+            for domain in cluster.domains.ids().rev() {
+                tops[domain] = self.top(cluster, policy, shape, domain, &tops);
+            }
+            self.tops = Some(tops);
+        }
+    }
+
+    /// The best place below a domain, given those below its children.
+    fn top(
+        &self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        domain: DomainId,
+        tops: &Table<DomainId, Place>,
+    ) -> Place {
+        let ranks = cluster.domains.own_ranks(domain);
+        let own = self.tree.best_of(ranks.start as usize, ranks.end as usize);
+        let children = cluster.domains.children(domain).map(|child| tops[child]).max().unwrap_or(0);
+        let score = policy.domain_score(cluster, shape, domain).unwrap_or(0);
+        if domain == ROOT { raised(own, score).max(children) } else { raised(own.max(children), score) }
+    }
+
+    /// Something has changed below a domain.
+    fn rise(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, from: DomainId) {
+        let Some(mut tops) = self.tops.take() else { return };
+        for domain in cluster.domains.chain(from) {
+            tops[domain] = self.top(cluster, policy, shape, domain, &tops);
+        }
+        self.tops = Some(tops);
+    }
+
     /// How many pods of the shape fit on the node.
     fn holds_now(&self, cluster: &Cluster, shape: ShapeId, node: NodeId) -> u32 {
         if self.tree.leaves()[cluster.nodes.rank[node] as usize] == 0 {
             return 0;
         }
         let shape = &cluster.shapes[shape];
-        let most = if shape.ports.is_empty() { i64::from(u32::MAX >> 8) } else { 1 };
-        let fits =
-            |(resource, want): (ResourceId, i64)| free(cluster, resource, node, self.room) / want.max(1);
-        shape.request.iter().map(fits).min().unwrap_or(most).clamp(0, most) as u32
+        let less = |pods, (resource, want)| at_most(pods, free(cluster, resource, node, self.room), want);
+        shape.request.iter().fold(most_of(shape), less)
     }
 
     /// How many pods of the shape fit in the domain.
@@ -244,6 +324,9 @@ impl Ranking {
         if self.holds.is_some() {
             self.recount(cluster, shape, node);
         }
+        if self.tops.is_some() {
+            self.rise(cluster, policy, shape, cluster.domains.home(node));
+        }
     }
 
     fn place_of(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> Place {
@@ -264,6 +347,11 @@ impl Ranking {
         self.node_at(cluster, self.tree.best())
     }
 
+    /// The best node with what domains add, likewise; [`Ranking::need_tops`] came before.
+    pub fn best_of_all(&self, cluster: &Cluster) -> Option<NodeId> {
+        self.node_at(cluster, self.tops.as_ref().map_or(0, |tops| tops[ROOT]))
+    }
+
     /// The best node of these ranks, likewise.
     pub fn best_of(&self, cluster: &Cluster, ranks: Range<u32>) -> Option<NodeId> {
         self.node_at(cluster, self.tree.best_of(ranks.start as usize, ranks.end as usize))
@@ -273,7 +361,7 @@ impl Ranking {
         (place != 0).then(|| cluster.nodes.by_rank[(place as u32).not() as usize])
     }
 
-    /// The best node, asking every node that has room about the pods on other nodes too.
+    /// The best node, asking every node that has room about the pods on other nodes too. What domains add may be left out.
     pub fn best_among(
         &self,
         cluster: &Cluster,
@@ -281,6 +369,7 @@ impl Ranking {
         shape: ShapeId,
         avoid: &[(TermId, u32)],
         ranks: Range<u32>,
+        added: &Table<DomainId, i64>,
     ) -> Option<NodeId> {
         let leaves = self.tree.leaves();
         let ranks = ranks.start as usize..(ranks.end as usize).min(leaves.len());
@@ -297,8 +386,8 @@ impl Ranking {
         policy.score(Reach::Cluster, cluster, shape, &nodes, &mut scores);
         let best = nodes.iter().zip(scores).map(|(&node, score)| {
             let rank = cluster.nodes.rank[node];
-            let local = i64::from(((leaves[rank as usize] >> 32) as u32 ^ (1 << 31)) as i32);
-            place(local + score, rank)
+            let added = added.rows().get(usize::from(cluster.domains.home(node))).unwrap_or(&0);
+            place(score_of(leaves[rank as usize]) + score + added, rank)
         });
         self.node_at(cluster, best.max().unwrap_or(0))
     }
@@ -384,6 +473,17 @@ impl Ranking {
     }
 }
 
+/// What the domains around a node add to its score, by its smallest domain.
+pub fn added_by_domains(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Table<DomainId, i64> {
+    let mut added: Table<DomainId, i64> = Table::default();
+    for domain in cluster.domains.ids() {
+        let above = cluster.domains[domain].parent.filter(|&parent| parent != ROOT);
+        let above = above.map_or(0, |parent| added[parent]);
+        added.push(above + policy.domain_score(cluster, shape, domain).unwrap_or(0));
+    }
+    added
+}
+
 /// What nodes say of themselves: whether they are there, and what the policy makes of their labels and taints.
 fn facts(cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId], why: &mut Vec<Why>) {
     why.clear();
@@ -403,6 +503,19 @@ fn free(cluster: &Cluster, resource: ResourceId, node: NodeId, room: Room) -> i6
         Room::Later => later,
         Room::Meanwhile => now,
     }
+}
+
+/// How many pods of a shape fit on a node that has plenty of everything.
+fn most_of(shape: &Shape) -> u32 {
+    if shape.ports.is_empty() { u32::MAX >> 8 } else { 1 }
+}
+
+/// So many pods, or fewer if each wants more of a resource than there is for all.
+#[inline]
+fn at_most(pods: u32, free: i64, want: i64) -> u32 {
+    // A division is dear, and most resources are not the scarce one.
+    let enough = free >= want.saturating_mul(i64::from(pods));
+    if enough { pods } else { (free.max(0) / want.max(1)) as u32 }
 }
 
 /// Whether promised room is out of bounds (and there is any).

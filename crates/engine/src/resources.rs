@@ -165,11 +165,16 @@ impl Amounts {
 
     #[inline]
     pub fn add(&mut self, resource: ResourceId, amount: i64) {
-        let index = usize::from(resource);
-        if index >= self.0.len() {
-            self.0.resize(index + 1, 0);
+        match self.0.get_mut(usize::from(resource)) {
+            Some(known) => *known += amount,
+            None => self.grow(resource, amount),
         }
-        self.0[index] += amount;
+    }
+
+    #[cold]
+    fn grow(&mut self, resource: ResourceId, amount: i64) {
+        self.0.resize(usize::from(resource) + 1, 0);
+        self.0[usize::from(resource)] = amount;
     }
 
     pub fn clear(&mut self) {

@@ -13,7 +13,7 @@ use crate::model::domains::{Domains, ROOT};
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::{Counts, PodState};
 use crate::model::subgroups::{Closeness, Subgroup};
-use crate::placement::{Rankings, Wish, place};
+use crate::placement::{Rankings, Vicinity, Wish, place};
 use crate::policy::{Policy, Room};
 use crate::reason::{Near, Reason};
 use crate::resources::Amounts;
@@ -35,8 +35,16 @@ pub fn seat(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish
     resources.dedup();
     let weights = resources.into_iter().map(|resource| (resource, policy.domain_weight(txn, resource)));
     let weights = weights.filter(|(_, weight)| *weight > 0).collect();
-    let (gang, room) = (wish.gang, wish.room);
-    let mut search = Search { policy, rankings, gang, room, weights, open_steps: Vec::new(), ladder: None };
+    let (gang, room, sparing) = (wish.gang, wish.room, policy.spares_whole_domains());
+    let (open_steps, ladder, start) = (Vec::new(), None, txn.mark());
+    let mut search = Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder };
+    let result = search.seat_gang(txn, wish.pods, wish.missing);
+    if result.is_ok() || !sparing {
+        return result;
+    }
+    // What is good for others must not cost the gang its place.
+    txn.rewind(start);
+    (search.sparing, search.ladder) = (false, None);
     search.seat_gang(txn, wish.pods, wish.missing)
 }
 
@@ -53,6 +61,8 @@ struct Search<'s> {
     room: Room,
     /// What its pods ask for, and how much each counts in how full a domain is.
     weights: Vec<(ResourceId, i64)>,
+    /// Of equally near domains it takes the one that leaves the largest others whole, else the one that it fills most.
+    sparing: bool,
     /// The steps of subgroups that are nowhere yet, by rule and by the domain that they are searched in.
     open_steps: Vec<((u32, DomainId), Steps)>,
     ladder: Option<Ladder>,
@@ -83,11 +93,20 @@ struct Set<'p> {
 struct Hope {
     /// How many of the waiting pods it would hold.
     holds: u32,
-    /// How full it would be with them.
-    full: i64,
+    /// How many nodes the largest domain around it has that nobody uses yet, if that matters.
+    breaks: Reverse<u32>,
+    /// How full it would be with them, or how little would be left of it.
+    snug: i64,
     /// The first by name is the best of equal ones.
     order: Reverse<u32>,
     domain: DomainId,
+}
+
+impl Hope {
+    /// What makes it better than another, but for its name.
+    fn worth(&self) -> (u32, Reverse<u32>, i64) {
+        (self.holds, self.breaks, self.snug)
+    }
 }
 
 /// A subgroup with pods that wait.
@@ -143,7 +162,8 @@ impl Search<'_> {
         let waiting = set.pods.len() as u32;
         let of = (shape, waiting, set.missing.total);
         let same = |ladder: &Ladder| ladder.of == of && ladder.mark == txn.mark() && ladder.step == step;
-        let known = self.ladder.take().filter(same);
+        // What one domain breaks another need not break again.
+        let known = self.ladder.take().filter(|ladder| !self.sparing && same(ladder));
         let ladder = known.unwrap_or_else(|| {
             let rungs = self.hopes(txn, step, set, &[(shape, waiting)]).into();
             Ladder { of, step: step.to_vec(), mark: txn.mark(), rungs }
@@ -180,13 +200,13 @@ impl Search<'_> {
             let mut hopes = self.hopes(txn, step, set, &shapes);
             let mut best: Option<Hope> = None;
             while let Some(hope) = hopes.pop() {
-                if best.as_ref().is_some_and(|best| (best.holds, best.full) >= (hope.holds, hope.full)) {
+                if best.as_ref().is_some_and(|best| best.worth() >= hope.worth()) {
                     break;
                 }
                 match seat(self, txn, hope.domain) {
                     Ok(()) if hopes.is_empty() && best.is_none() => return Ok(()),
                     Ok(()) => {
-                        let found = self.weigh(txn, hope.domain, set, seat);
+                        let found = self.weigh(txn, &hope, set, seat);
                         if best.as_ref().is_none_or(|best| found > *best) {
                             best = Some(found);
                         }
@@ -209,7 +229,8 @@ impl Search<'_> {
     }
 
     /// What a domain in which the minimum was just placed is worth: as much more as it holds is placed as well.
-    fn weigh(&mut self, txn: &mut Txn, domain: DomainId, set: &Set, seat: &mut Seat<Self>) -> Hope {
+    fn weigh(&mut self, txn: &mut Txn, hope: &Hope, set: &Set, seat: &mut Seat<Self>) -> Hope {
+        let &Hope { breaks, order, domain, .. } = hope;
         let waits = |txn: &Txn| {
             set.pods.iter().filter(|&&pod| txn.pods.state[pod] == PodState::Pending).count() as u32
         };
@@ -223,18 +244,33 @@ impl Search<'_> {
             left = waits(txn);
         }
         let holds = set.pods.len() as u32 - left;
-        let full = self.fullness(txn, domain, &Amounts::default());
-        Hope { holds, full, order: Reverse(txn.domains[domain].order), domain }
+        let snug = self.snugness(txn, domain, &Amounts::default());
+        Hope { holds, breaks, snug, order, domain }
     }
 
-    /// How full a domain is with so much more in it.
-    fn fullness(&self, cluster: &Cluster, domain: DomainId, added: &Amounts) -> i64 {
+    /// How good a domain is with so much more in it.
+    fn snugness(&self, cluster: &Cluster, domain: DomainId, added: &Amounts) -> i64 {
         let part = |&(resource, weight): &(ResourceId, i64)| {
-            let (idle, allocatable) = cluster.domains.room(domain, resource);
-            let used = allocatable - idle + added.get(resource);
-            weight * part_of(used, allocatable)
+            let added = added.get(resource);
+            match self.sparing {
+                true => -weight * cluster.domains.left_over(domain, resource, added),
+                false => weight * cluster.domains.fullness(domain, resource, added),
+            }
         };
         self.weights.iter().map(part).sum()
+    }
+
+    /// How many nodes the largest domain around this one has that nobody uses yet.
+    fn breaks(&self, domains: &Domains, domain: DomainId) -> u32 {
+        let unused = |&domain: &DomainId| {
+            let free = |&(resource, _): &(ResourceId, i64)| {
+                let (idle, allocatable) = domains.room(domain, resource);
+                idle == allocatable
+            };
+            domain != ROOT && self.weights.iter().all(free)
+        };
+        let whole = domains.chain(domain).take_while(unused).last();
+        whole.filter(|_| self.sparing).map_or(0, |whole| domains.node_count(whole))
     }
 
     fn place_in(&mut self, txn: &mut Txn, domain: DomainId, set: &Set) -> Result<(), Vec<Reason>> {
@@ -250,8 +286,7 @@ impl Search<'_> {
             missing,
             room: self.room,
             avoid: &[],
-            within: domain,
-            near: Some(set.pin.unwrap_or(domain)),
+            near: Some(Vicinity { of: set.pin.unwrap_or(domain), within: domain }),
         };
         place(txn, self.policy, self.rankings, &wish)
     }
@@ -275,8 +310,9 @@ impl Search<'_> {
                 for (&(shape, _), &pods) in shapes.iter().zip(of_shapes()) {
                     added.add_all(&txn.shapes[shape].request, i64::from(pods));
                 }
-                let full = self.fullness(txn, domain, &added);
-                hopes.push(Hope { holds, full, order: Reverse(txn.domains[domain].order), domain });
+                let snug = self.snugness(txn, domain, &added);
+                let breaks = Reverse(self.breaks(&txn.domains, domain));
+                hopes.push(Hope { holds, breaks, snug, order: Reverse(txn.domains[domain].order), domain });
             }
         }
         hopes.sort_unstable();
@@ -505,14 +541,6 @@ fn steps(
     keyed.sort_unstable();
     let steps = keyed.chunk_by(|a, b| a.0 == b.0);
     Ok(steps.map(|step| step.iter().map(|&(_, domain)| domain).collect()).collect())
-}
-
-/// `part / whole` in 2^20ths, rounded down. Equal parts of unequal wholes are equal, as long as the wholes are below 2^43
-/// or multiples of what they are above it.
-fn part_of(part: i64, whole: i64) -> i64 {
-    let (part, whole) = (part.max(0) as u64, whole.max(0) as u64);
-    let cut = (u64::BITS - whole.max(part).leading_zeros()).saturating_sub(43);
-    ((part >> cut) << 20).checked_div(whole >> cut).map_or(0, |found| found as i64)
 }
 
 /// The smallest domain that holds those of the pods that have places.

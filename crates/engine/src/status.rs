@@ -4,7 +4,7 @@
 use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
 
 use crate::explain;
-use crate::ids::GangId;
+use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
 use crate::model::gangs::{Condition, Gang, Origin, Reported};
 use crate::plan::Plan;
@@ -40,7 +40,9 @@ pub fn update(cluster: &mut Cluster, whole: bool, now: Time, plan: &mut Plan) {
 }
 
 fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Reported> {
-    let started = || gang.pods.iter().filter(|&&pod| cluster.pods.fact[pod].runs).count() as u32;
+    let runs = |pod: &&PodId| cluster.pods.fact[**pod].runs;
+    let on_nodes = gang.counts.running + gang.counts.releasing;
+    let started = || if on_nodes > 0 { gang.pods.iter().filter(runs).count() as u32 } else { 0 };
     let (succeeded, failed) = (gang.counts.succeeded, gang.counts.failed);
     (gang.origin == Origin::Group).then(|| Reported { phase, running: started(), succeeded, failed })
 }

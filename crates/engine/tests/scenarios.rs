@@ -2,7 +2,7 @@
 //! true. `MUSTER_REWRITE=1 cargo test -p muster-engine --test scenarios` writes the second halves anew; read the diff.
 //!
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see `support/lines.rs`) there are
-//! `plugins` and `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
+//! `plugins`, `with`, `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
 //! `done POD`, `undomain DOMAIN`, `refuse PODS` (their next bind or eviction). Without a `cycle` there is one at the end. `->` is bound, `~>` is
 //! promised.
 
@@ -117,7 +117,7 @@ impl Stage {
         self.serial += 1;
         let first = || line.names.first().copied().unwrap_or_default();
         match line.kind {
-            "plugins" | "actions" | "set" => {}
+            "plugins" | "with" | "actions" | "set" => {}
             "cycle" => self.cycle(),
             "after" => self.now = self.now.plus_ms(parse_duration(first()).expect("a duration")),
             "gone" => {
@@ -225,17 +225,14 @@ fn short(text: &str) -> String {
     text.replace("default/", "").replace("nvidia.com/gpu", "gpu")
 }
 
-/// `plugins a b+hierarchy`, `actions a b`, `set action key=value`; without the first the built-in configuration.
+/// `plugins a b+hierarchy`, `with plugin key=value`, `actions a b`, `set action key=value`; without the first the built-in
+/// configuration.
 fn configuration(lines: &[Line]) -> String {
     let find = |kind: &str| lines.iter().find(|line| line.kind == kind);
     let settings: String = lines
         .iter()
         .filter(|line| line.kind == "set")
-        .map(|line| {
-            let values: Vec<String> =
-                line.values.iter().map(|(key, value)| format!("{key}: {value}")).collect();
-            format!("- name: {}\n  arguments: {{{}}}\n", line.names[0], values.join(", "))
-        })
+        .map(|line| format!("- name: {}\n  arguments: {{{}}}\n", line.names[0], pairs(line)))
         .collect();
     let settings = if settings.is_empty() { settings } else { format!("configurations:\n{settings}") };
     let Some(plugins) = find("plugins") else {
@@ -248,8 +245,18 @@ fn configuration(lines: &[Line]) -> String {
         .iter()
         .map(|name| match name.strip_suffix("+hierarchy") {
             Some(name) => format!("  - name: {name}\n    enableHierarchy: true\n"),
-            None => format!("  - name: {name}\n"),
+            None => format!("  - name: {name}\n{}", arguments(lines, name)),
         })
         .collect();
     format!("actions: \"{actions}\"\ntiers:\n- plugins:\n{plugins}{settings}")
+}
+
+fn arguments(lines: &[Line], plugin: &str) -> String {
+    let line = lines.iter().find(|line| line.kind == "with" && line.names[0] == plugin);
+    line.map_or(String::new(), |line| format!("    arguments: {{{}}}\n", pairs(line)))
+}
+
+fn pairs(line: &Line) -> String {
+    let pairs: Vec<String> = line.values.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+    pairs.join(", ")
 }

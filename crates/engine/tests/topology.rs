@@ -13,6 +13,8 @@ use support::objects;
 
 const NOW: Time = Time(1_767_571_200_000);
 const CONFIG: &str = "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}]}]";
+const PROPOSING: &str =
+    "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: propose}]}]";
 
 /// Leaves of nodes with so many cpus, of which some are in use, and how many leaves are under each spine.
 #[derive(Clone, Debug)]
@@ -111,9 +113,13 @@ impl Work {
     }
 }
 
-/// The nodes that the pods of the gang go to, in the order of the decisions.
 fn decided(text: &str) -> Vec<String> {
-    let config = Config::parse("test", CONFIG).unwrap_or_else(|errors| panic!("{errors:?}"));
+    decided_by(CONFIG, text)
+}
+
+/// The nodes that the pods of the gang go to, in the order of the decisions.
+fn decided_by(config: &str, text: &str) -> Vec<String> {
+    let config = Config::parse("test", config).unwrap_or_else(|errors| panic!("{errors:?}"));
     let mut engine = Engine::new(config, vec!["volcano".into()]);
     objects(text).into_iter().for_each(|object| engine.apply(Event::from(object)));
     let plan = engine.cycle(NOW);
@@ -163,5 +169,19 @@ proptest! {
                 prop_assert!(binds.len() >= placed, "{} pods are placed, {placed} could be", binds.len());
             }
         }
+    }
+
+    #[test]
+    fn a_proposal_changes_where_a_gang_goes_and_not_whether(network in network(), work in work()) {
+        let all = (0..network.leaves.len()).collect();
+        let text = network.manifests(&all, true) + &work.manifests(true);
+        let (plain, proposed) = (decided(&text), decided_by(PROPOSING, &text));
+        prop_assert_eq!(plain.is_empty(), proposed.is_empty());
+        let leaf_of: BTreeMap<String, usize> = network.nodes().map(|(name, .., leaf)| (name, leaf)).collect();
+        let tier = |binds: &[String]| {
+            let used: BTreeSet<usize> = binds.iter().take(work.minimum).map(|node| leaf_of[node]).collect();
+            network.domains().into_iter().filter(|(.., held)| used.is_subset(held)).map(|(_, tier, _)| tier).min()
+        };
+        prop_assert_eq!(tier(&plain), tier(&proposed), "{:?} {:?}", plain, proposed);
     }
 }

@@ -6,7 +6,6 @@ use muster_api::DequeueStrategy;
 use crate::actions::{Action, Session};
 use crate::ids::{GangId, PodId, ShapeId, TermId};
 use crate::line::{Line, blocks, gate, overdue};
-use crate::model::domains::ROOT;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations;
@@ -209,7 +208,7 @@ fn attempt(
         return Err(vec![reason]);
     }
     let mut txn = Txn::begin(session.cluster);
-    let wish = Wish { gang, pods, missing, room, avoid: &[], within: ROOT, near: None };
+    let wish = Wish { gang, pods, missing, room, avoid: &[], near: None };
     let mut result = seat(&mut txn, session.policy, session.rankings, &wish);
     if result.is_err() && single.is_none() && !choosy && missing.total > 1 {
         let found = try_otherwise(&mut txn, session.policy, session.rankings, &wish);
@@ -270,7 +269,7 @@ pub fn in_order(session: &Session, gang: GangId, serving: Serving) -> Vec<PodId>
     if serving == Serving::BestEffort {
         pods.retain(|&pod| cluster.shapes[cluster.pods.shape[pod]].best_effort);
     }
-    pods.sort_by(|&a, &b| session.policy.pod_order(cluster, a, b));
+    session.policy.order_pods(cluster, &mut pods);
     pods
 }
 

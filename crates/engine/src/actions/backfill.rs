@@ -8,7 +8,6 @@ use crate::actions::{Action, Session};
 use crate::ids::{GangId, PodId, QueueId};
 use crate::line::gate;
 use crate::model::Cluster;
-use crate::model::domains::ROOT;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
@@ -88,7 +87,7 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
             Missing { total: 0, roles } => Missing::one(roles.len()),
             missing => missing,
         };
-        let wish = Wish { gang: *gang, pods, missing: &missing, room, avoid: &[], within: ROOT, near: None };
+        let wish = Wish { gang: *gang, pods, missing: &missing, room, avoid: &[], near: None };
         let mark = txn.mark();
         match seat(&mut txn, session.policy, session.rankings, &wish) {
             Ok(()) => filled.push((*gang, txn.since(mark))),
@@ -143,8 +142,8 @@ fn reserve(
             txn.evict(pod);
         }
         let missing = not_promised(&txn.gangs[head], policy.gangs_are_whole());
-        let (room, within) = (Room::Later, ROOT);
-        let wish = Wish { gang: head, pods, missing: &missing, room, avoid: &[], within, near: None };
+        let room = Room::Later;
+        let wish = Wish { gang: head, pods, missing: &missing, room, avoid: &[], near: None };
         let placed = seat(txn, policy, rankings, &wish).is_ok();
         if !placed {
             txn.rewind(mark);

@@ -26,6 +26,8 @@ pub struct Domains {
     /// The smallest domain that holds each node.
     home: Table<NodeId, DomainId>,
     tiers: BTreeMap<Arc<str>, u32>,
+    /// The tiers below the root's that there are, lowest first.
+    levels: Vec<u32>,
     faults: BTreeMap<Arc<str>, Fault>,
     /// What the nodes of each domain have free and in all. Only while there are HyperNodes.
     idle: Table<ResourceId, Table<DomainId, i64>>,
@@ -97,6 +99,7 @@ impl Default for Domains {
             by_name: BTreeMap::new(),
             home: Table::default(),
             tiers: BTreeMap::new(),
+            levels: Vec::new(),
             faults: BTreeMap::new(),
             idle: Table::default(),
             allocatable: Table::default(),
@@ -146,6 +149,11 @@ impl Domains {
         self.tiers.get(name).copied()
     }
 
+    /// The tiers below the root's that there are, lowest first.
+    pub fn levels(&self) -> &[u32] {
+        &self.levels
+    }
+
     #[inline]
     pub fn home(&self, node: NodeId) -> DomainId {
         if self.are_real() { self.home[node] } else { ROOT }
@@ -167,6 +175,14 @@ impl Domains {
     pub fn ranks(&self, domain: DomainId) -> Range<u32> {
         let (start, end) = self.rows[domain].ranks;
         start..end
+    }
+
+    /// The ranks of those of its nodes that no domain below it holds.
+    #[inline]
+    pub fn own_ranks(&self, domain: DomainId) -> Range<u32> {
+        let (start, end) = self.rows[domain].ranks;
+        let below = self.children(domain).next().map_or(end, |child| self.rows[child].ranks.0);
+        start..below
     }
 
     pub fn node_count(&self, domain: DomainId) -> u32 {
@@ -204,6 +220,17 @@ impl Domains {
             columns.rows().get(usize::from(resource)).map_or(0, |column| column[domain])
         };
         (of(&self.idle), of(&self.allocatable))
+    }
+
+    /// How full of a resource a domain would be with so much more in it, in 2^20ths.
+    pub fn fullness(&self, domain: DomainId, resource: ResourceId, added: i64) -> i64 {
+        let (idle, allocatable) = self.room(domain, resource);
+        part_of(allocatable - idle + added, allocatable)
+    }
+
+    /// What would be left of a resource in a domain with so much more in it, in 2^20ths of what the cluster has.
+    pub fn left_over(&self, domain: DomainId, resource: ResourceId, added: i64) -> i64 {
+        part_of(self.room(domain, resource).0 - added, self.room(ROOT, resource).1)
     }
 
     /// A pod has taken room on a node, or has given it back.
@@ -266,6 +293,9 @@ impl Domains {
         let tops: Vec<usize> =
             (0..grove.hypers.len()).filter(|at| stays(at) && grove.parent[*at].is_none()).collect();
         self.branch(&grove, ROOT, tops, &mut place);
+        self.levels = self.by_name.values().map(|&domain| self.rows[domain].tier).collect();
+        self.levels.sort_unstable();
+        self.levels.dedup();
         for (order, &domain) in self.by_name.values().enumerate() {
             self.rows[domain].order = order as u32 + 1;
         }
@@ -331,6 +361,14 @@ impl Domains {
         let columns = [&self.idle, &self.allocatable];
         columns.iter().flat_map(|c| c.rows()).map(|column| column.rows().to_vec()).collect()
     }
+}
+
+/// `part / whole` in 2^20ths, rounded down. Equal parts of unequal wholes are equal, as long as the wholes are below 2^43
+/// or multiples of what they are above it.
+fn part_of(part: i64, whole: i64) -> i64 {
+    let (part, whole) = (part.max(0) as u64, whole.max(0) as u64);
+    let cut = (u64::BITS - whole.max(part).leading_zeros()).saturating_sub(43);
+    ((part >> cut) << 20).checked_div(whole >> cut).map_or(0, |found| found as i64)
 }
 
 /// The claims while they are sorted out. HyperNodes are in the order of their age, so that the older keeps what two claim.

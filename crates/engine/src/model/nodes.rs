@@ -95,7 +95,8 @@ impl Nodes {
         self.fact.push(Node::default());
         self.traits.push(Traits::default());
         self.version.push(0);
-        self.seats.push(Vec::new());
+        // Room for a few from the start: a cycle fills many nodes at once.
+        self.seats.push(Vec::with_capacity(8));
         self.ports.push(Vec::new());
         self.rank.push(u32::MAX);
         for columns in self.columns_mut() {

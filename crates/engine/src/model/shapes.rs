@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use muster_api::core::{Container, PodAffinity, PodSpec, PodTerm, Port, SpreadConstraint};
+use muster_api::core::{Container, NodeAffinity, PodAffinity, PodSpec, PodTerm, Port, SpreadConstraint};
 use muster_api::pod_requests;
 use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
@@ -46,12 +46,25 @@ impl Shape {
         Identity { space, tags, queue: self.queue, spec: &self.spec, images: false }.is(other)
     }
 
+    /// Makes the same of what nodes say of themselves. All that an answer with `Reach::Facts` looks at is compared here.
+    pub fn sees_like(&self, other: &Shape) -> bool {
+        let (a, b) = (&self.spec, &other.spec);
+        a.node_selector == b.node_selector
+            && a.tolerations == b.tolerations
+            && node_affinity(a) == node_affinity(b)
+            && a.containers.iter().map(|c| &c.image).eq(b.containers.iter().map(|c| &c.image))
+            && self.claims == other.claims
+            && self.queue == other.queue
+    }
+
     /// Neither selects nodes nor needs volumes: any node will do that refuses nobody.
     pub fn takes_any_node(&self) -> bool {
-        let node_affinity =
-            self.spec.affinity.as_ref().is_some_and(|affinity| affinity.node_affinity.is_some());
-        self.spec.node_selector.is_empty() && !node_affinity && self.claims.is_empty()
+        self.spec.node_selector.is_empty() && node_affinity(&self.spec).is_none() && self.claims.is_empty()
     }
+}
+
+fn node_affinity(spec: &PodSpec) -> Option<&NodeAffinity> {
+    spec.affinity.as_ref()?.node_affinity.as_ref()
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

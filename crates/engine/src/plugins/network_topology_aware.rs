@@ -1,18 +1,25 @@
 //! What makes one domain of the network better than another. Where a gang may go at all is not a matter of opinion: its
-//! closeness holds with or without this plugin (see `search.rs`).
+//! closeness holds with or without this plugin (see `search.rs`). Pods that don't care are kept together, in domains that
+//! are in use anyway, so that whole domains stay free for those that do.
 
 use super::{Argument, Entry};
 use crate::config::Args;
-use crate::ids::ResourceId;
+use crate::ids::{DomainId, ResourceId, ShapeId};
 use crate::model::Cluster;
+use crate::model::domains::ROOT;
 use crate::policy::{Plugin, Question};
 use crate::resources::{CPU, EPHEMERAL, MEMORY, PODS};
 
 pub static ENTRY: Entry = Entry {
     name: "network-topology-aware",
-    summary: "prefers, among domains of one tier that hold as many of a gang's pods, the one that is fuller with them",
+    summary: "prefers, among domains of one tier that hold as many of a gang's pods, the one that is fuller with them; \
+              keeps pods without networkTopology in domains that are in use",
     arguments: &[
-        Argument { name: "weight", default: "1", meaning: "accepted; domains are compared by nothing else" },
+        Argument {
+            name: "weight",
+            default: "1",
+            meaning: "weight of the score for pods without networkTopology",
+        },
         Argument {
             name: "hypernode.binpack.cpu",
             default: "1",
@@ -29,10 +36,26 @@ pub static ENTRY: Entry = Entry {
             default: "1",
             meaning: "weight of such a resource",
         },
+        Argument {
+            name: "hypernode.binpack.normal-pod.enable",
+            default: "true",
+            meaning: "score nodes for pods without networkTopology by how full the domains around them are",
+        },
+        Argument {
+            name: "hypernode.binpack.normal-pod.fading",
+            default: "0.8",
+            meaning: "how much less each higher tier counts in that score, from 0 (not at all) to 1 (as much)",
+        },
+        Argument {
+            name: "hypernode.gradient.evict.max-hypernodes",
+            default: "8",
+            meaning: "accepted; how many domains evicting actions try is their own argument",
+        },
     ],
     differs: "A gang's networkTopology is obeyed even without this plugin. Where no resources are listed, every extended \
-              resource counts with weight 1.",
-    answers: &[Question::Domains],
+              resource counts with weight 1. The score for pods without networkTopology is at most 100 times the weight, \
+              however many tiers there are.",
+    answers: &[Question::Domains, Question::DomainScore],
     build: |args, _| Box::new(NetworkTopologyAware::new(args)),
 };
 
@@ -40,7 +63,13 @@ struct NetworkTopologyAware {
     cpu: i64,
     memory: i64,
     named: Vec<(String, i64)>,
+    /// Of the score for pods without closeness; none without that score.
+    weight: i64,
+    /// In millionths.
+    fading: i64,
 }
+
+const MILLION: i64 = 1_000_000;
 
 impl NetworkTopologyAware {
     fn new(args: &mut Args) -> NetworkTopologyAware {
@@ -50,15 +79,54 @@ impl NetworkTopologyAware {
                 named.push((name, 1));
             }
         }
+        let weight = args.weight("weight", 1);
+        let scores = args.bool("hypernode.binpack.normal-pod.enable", true);
+        let key = "hypernode.binpack.normal-pod.fading";
+        let mut fading = args.millionths(key, 4 * MILLION / 5);
+        if !(0..=MILLION).contains(&fading) {
+            let help = "write a number from 0 to 1, for example 0.8".to_owned();
+            args.problem(key, "higher tiers can't count more than lower ones".to_owned(), help);
+            fading = MILLION;
+        }
+        args.int("hypernode.gradient.evict.max-hypernodes", 8);
         NetworkTopologyAware {
+            weight: if scores { weight } else { 0 },
+            fading,
             cpu: args.weight("hypernode.binpack.cpu", 1),
             memory: args.weight("hypernode.binpack.memory", 1),
             named,
         }
     }
+
+    /// How much a domain of this tier counts.
+    fn faded(&self, tier: u32) -> i64 {
+        (1..tier.min(64)).fold(MILLION, |counts, _| counts * self.fading / MILLION)
+    }
 }
 
 impl Plugin for NetworkTopologyAware {
+    fn domain_score(&self, cluster: &Cluster, shape: ShapeId, domain: DomainId) -> Option<i64> {
+        const WHOLE: i64 = 1 << 20;
+        let full = 100_000 * Some(self.weight).filter(|&weight| weight > 0)?;
+        if domain == ROOT {
+            return Some(full);
+        }
+        let domains = &cluster.domains;
+        let (mut points, mut weights) = (0, 0);
+        for (resource, want) in cluster.shapes[shape].request.iter() {
+            let weight = self.domain_weight(cluster, resource).unwrap_or(0);
+            let filled = if weight > 0 { domains.fullness(domain, resource, want) } else { 0 };
+            if filled > WHOLE {
+                return Some(0);
+            }
+            points += weight * filled;
+            weights += weight;
+        }
+        let sum: i64 = domains.levels().iter().map(|&tier| self.faded(tier)).sum();
+        let most = (full * self.faded(domains[domain].tier)).checked_div(sum).unwrap_or(0);
+        Some((points.checked_div(weights).unwrap_or(0) * most) >> 20)
+    }
+
     fn domain_weight(&self, cluster: &Cluster, resource: ResourceId) -> Option<i64> {
         Some(match resource {
             CPU => self.cpu,

@@ -23,7 +23,7 @@ impl Plugin for Priority {
         cluster.gangs[b].priority.cmp(&cluster.gangs[a].priority)
     }
 
-    fn pod_order(&self, cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
-        cluster.pods.order[b].cmp(&cluster.pods.order[a])
+    fn pod_urgency(&self, cluster: &Cluster, pod: PodId) -> i64 {
+        i64::from(cluster.pods.order[pod])
     }
 }

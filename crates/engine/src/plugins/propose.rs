@@ -1,0 +1,23 @@
+//! Proposes for each gang and subgroup the domain that costs others least: see `search.rs`.
+
+use super::Entry;
+use crate::policy::{Plugin, Question};
+
+pub static ENTRY: Entry = Entry {
+    name: "propose",
+    summary: "prefers, among domains of one tier that hold as many of a gang's pods, the one that leaves the largest other \
+              domains whole, and of those the one of which least is left over",
+    arguments: &[],
+    differs: "Volcano has no such plugin; its design 003 leaves it open. A gang that finds no place by it is placed \
+              without it.",
+    answers: &[Question::Domains],
+    build: |_, _| Box::new(Propose),
+};
+
+struct Propose;
+
+impl Plugin for Propose {
+    fn spares_whole_domains(&self) -> bool {
+        true
+    }
+}
