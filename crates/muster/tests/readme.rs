@@ -1,18 +1,50 @@
-//! The README shows what its first command prints.
+//! The README shows what its commands print, and manifests as they are in the examples.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[test]
-fn the_readme_shows_what_the_first_command_prints() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).expect("the README is there");
-    assert!(readme.contains("cargo run --release -- simulate -f examples/first-gang\n"));
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// What `muster …` prints at the root of the repository.
+fn printed(line: &str) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_muster"))
-        .args(["simulate", "-f", "examples/first-gang", "--now", "2026-11-15T00:00:00Z"])
-        .current_dir(&root)
+        .args(line.split_whitespace())
+        .args(["--now", "2026-11-15T00:00:00Z"])
+        .current_dir(root())
         .output()
         .expect("the command runs");
-    let printed = String::from_utf8(output.stdout).expect("text");
-    assert!(readme.contains(printed.trim_end()), "put this into the README:\n{printed}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_readme_shows_what_its_commands_print() {
+    let readme = read("README.md");
+    for line in ["simulate -f examples/first-gang", "topology show -f examples/topology --cycles 1"] {
+        assert!(readme.contains(&format!("cargo run --release -- {line}\n")), "{line} is not in the README");
+        let printed = printed(line);
+        assert!(readme.contains(printed.trim_end()), "put this into the README:\n{printed}");
+    }
+}
+
+#[test]
+fn the_readme_shows_the_picture_that_is_printed() {
+    assert!(read("README.md").contains("](docs/topology.svg)"));
+    let printed = printed("topology show -f examples/topology --cycles 1 -o svg");
+    let command = "muster topology show -f examples/topology --cycles 1 -o svg > docs/topology.svg";
+    assert!(read("docs/topology.svg") == printed, "write it anew, and look at it: {command}");
+}
+
+#[test]
+fn manifests_in_the_readme_are_those_of_the_examples() {
+    let (readme, gangs) = (read("README.md"), read("examples/topology/gangs.yaml"));
+    let blocks: Vec<&str> =
+        readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 1, "a new one needs its example here");
+    assert!(gangs.contains(blocks[0]), "this is not in examples/topology:\n{}", blocks[0]);
 }
