@@ -1,4 +1,4 @@
-//! The README shows what its commands print, and manifests as they are in the examples.
+//! The README and the pages under docs/ show what their commands print, and manifests as they are in the examples.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,9 +13,11 @@ fn read(path: &str) -> String {
 
 /// What `muster …` prints at the root of the repository.
 fn printed(line: &str) -> String {
+    let timeless = line.starts_with("topology check");
+    let now: &[&str] = if timeless { &[] } else { &["--now", "2026-11-15T00:00:00Z"] };
     let output = Command::new(env!("CARGO_BIN_EXE_muster"))
         .args(line.split_whitespace())
-        .args(["--now", "2026-11-15T00:00:00Z"])
+        .args(now)
         .current_dir(root())
         .output()
         .expect("the command runs");
@@ -47,4 +49,19 @@ fn manifests_in_the_readme_are_those_of_the_examples() {
         readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(blocks.len(), 1, "a new one needs its example here");
     assert!(gangs.contains(blocks[0]), "this is not in examples/topology:\n{}", blocks[0]);
+}
+
+/// A block with one command, and after it a block with what it prints.
+#[test]
+fn the_page_on_topology_shows_what_its_commands_print() {
+    let page = read("docs/topology.md");
+    let mut commands = 0;
+    for rest in page.split("```sh\nmuster ").skip(1) {
+        let (line, rest) = rest.split_once("\n```\n\n```text\n").expect("a command and what it prints");
+        let shown = rest.split("```").next().unwrap_or_default();
+        let printed = printed(line);
+        assert!(shown.trim_end() == printed.trim_end(), "muster {line} prints\n{printed}");
+        commands += 1;
+    }
+    assert!(commands >= 6, "only {commands} commands are on the page");
 }
