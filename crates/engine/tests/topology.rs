@@ -169,9 +169,6 @@ fn missed(work: impl Strategy<Value = Work>) -> (u32, u32) {
             if binds.is_empty() && exact {
                 return Err(TestCaseError::fail("it could be placed"));
             }
-            if binds.is_empty() && std::env::var_os("MUSTER_MISSED").is_some() {
-                eprintln!("missed: {network:?} {work:?}");
-            }
         }
         Ok(())
     });

@@ -59,7 +59,7 @@ pub struct Groups {
 }
 
 pub fn network(leaves: usize, nodes: usize) -> impl Strategy<Value = Network> {
-    let node = (1..5i64).prop_flat_map(|cpus| (Just(cpus), 0..=cpus));
+    let node = (1..5i64).prop_flat_map(|cpus| (Just(cpus), prop_oneof![Just(0), 0..=cpus]));
     let leaf = prop::collection::vec(node, 1..=nodes);
     (prop::collection::vec(leaf, 1..=leaves), 1..4usize)
         .prop_map(|(leaves, per_spine)| Network { leaves, per_spine })
@@ -92,9 +92,9 @@ pub fn grouped(pods: usize, shapes: usize) -> impl Strategy<Value = Work> {
             4 => (1..=TOP).prop_map(|tier| Some(Close::Hard(tier))),
         ]
     };
-    let part = prop_oneof![1 => Just(None), 5 => (0..3usize).prop_map(Some)];
+    let part = prop_oneof![1 => Just(None), 5 => (0..pods / 2).prop_map(Some)];
     let groups =
-        (1..4usize, 0..3usize, close()).prop_map(|(size, minimum, close)| Groups { size, minimum, close });
+        (1..4usize, 0..=2usize, close()).prop_map(|(size, minimum, close)| Groups { size, minimum, close });
     (work(pods, shapes), prop::collection::vec(part, pods), close(), groups).prop_map(
         |(mut work, parts, close, groups)| {
             work.pods.iter_mut().zip(parts).for_each(|(pod, part)| pod.part = part);
