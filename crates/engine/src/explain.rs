@@ -172,7 +172,9 @@ fn no_domain(wanted: u32, domains: u32, limit: Option<u32>, near: &[Near]) -> St
     let near: Vec<String> =
         near.iter().map(|near| format!("{} has room for {}", near.domain, near.holds)).collect();
     let near = if near.is_empty() { "none has room for any".to_owned() } else { near.join(", ") };
-    format!("0/{} hold {pods} together: {near}", counted(u64::from(domains), "domain") + &tier)
+    let domains =
+        counted(u64::from(domains), "domain") + &tier + if domains == 1 { " holds" } else { " hold" };
+    format!("0/{domains} {pods} together: {near}")
 }
 
 fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {

@@ -1,5 +1,7 @@
 //! Putting pods of a gang on nodes inside a transaction: each on the best node that fits, until nothing is missing.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 
 use crate::ids::{DomainId, GangId, NodeId, PodId, ShapeId, Table, TermId};
@@ -9,7 +11,8 @@ use crate::model::gangs::Missing;
 use crate::policy::{Policy, Room};
 use crate::ranking::{self, Ranking, Scratch};
 use crate::reason::Reason;
-use crate::txn::Txn;
+use crate::resources::{Amounts, Share};
+use crate::txn::{Mark, Txn};
 
 /// The rankings of the shapes in use, most of which serve many gangs.
 #[derive(Default)]
@@ -110,13 +113,39 @@ impl Rankings {
         }
     }
 
-    /// The best node of the smallest domain that has one.
-    fn nearest(&mut self, ask: &Ask, Vicinity { of, within }: Vicinity) -> Option<NodeId> {
-        let domains = &ask.cluster.domains;
-        let closer = domains.chain(of).take_while(|&domain| domain != within);
+    /// The best node of the smallest domain that has one. So many pods are to come, this one included.
+    fn nearest(&mut self, ask: &Ask, near: Vicinity, left: u32) -> Option<NodeId> {
+        let (domains, within) = (&ask.cluster.domains, near.within);
+        let closer = domains.chain(near.of).take_while(|&domain| domain != within);
         let closer = closer.filter(|&domain| domains.holds(within, domain));
         let mut around = closer.chain(std::iter::once(within));
-        around.find_map(|domain| self.best_in(ask, domain))
+        around.find_map(|domain| {
+            let lowest = self.lowest(ask, domain, near.others, left);
+            self.best_in(ask, lowest).or_else(|| self.best_in(ask, domain))
+        })
+    }
+
+    /// The way down from a domain to a leaf: each time to where most of the others are, else to where most of those fit that
+    /// are to come, with the least left over.
+    fn lowest(&mut self, ask: &Ask, from: DomainId, others: &[DomainId], left: u32) -> DomainId {
+        let domains = &ask.cluster.domains;
+        if domains.is_leaf(from) {
+            return from;
+        }
+        let ranking = self.counted(ask.cluster, ask.policy, ask.shape, ask.room);
+        let worth = |domain: &DomainId| {
+            let before = |id: u32| others.partition_point(|other| other.0 < id);
+            let below = domains.below(*domain);
+            let holds = ranking.holds(*domain);
+            (
+                before(below.end) - before(below.start),
+                holds.min(left),
+                Reverse((holds, domains[*domain].order)),
+            )
+        };
+        let down =
+            |&at: &DomainId| domains.children(at).filter(|&child| ranking.holds(child) > 0).max_by_key(worth);
+        std::iter::successors(Some(from), down).last().unwrap_or(from)
     }
 
     fn kept_mut(&mut self, shape: ShapeId, room: Room) -> &mut Ranking {
@@ -170,20 +199,37 @@ pub struct Wish<'w> {
     /// Topology values where a set that wants to be together was tried in vain.
     pub avoid: &'w [(TermId, u32)],
     /// Where they are to be near each other. Otherwise each goes to the best node of all.
-    pub near: Option<Vicinity>,
+    pub near: Option<Vicinity<'w>>,
 }
 
 /// Each pod as near as possible to the one before, the first to a domain.
 #[derive(Copy, Clone)]
-pub struct Vicinity {
+pub struct Vicinity<'v> {
     pub of: DomainId,
     /// Only there.
     pub within: DomainId,
+    /// The homes of those that have places already, in order.
+    pub others: &'v [DomainId],
 }
 
-/// Places pods of the gang, in the order given, until nothing is missing. Leaves its moves in the transaction
-/// either way; on failure the reasons name what stopped the first pod of each shape.
+/// Places pods of the gang until nothing is missing, in the order given if that is possible. Leaves its moves in the
+/// transaction either way; on failure the reasons name what stopped the first pod of each shape.
 pub fn place(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    wish: &Wish,
+) -> Result<(), Vec<Reason>> {
+    let start = txn.mark();
+    let result = place_in_order(txn, policy, rankings, wish);
+    let may_differ = wish.missing.total > 1 && one_shape(txn, wish.pods).is_none();
+    if result.is_err() && may_differ && try_otherwise(txn, policy, rankings, wish, start) {
+        return Ok(());
+    }
+    result
+}
+
+fn place_in_order(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
@@ -200,7 +246,7 @@ pub fn place(
     let mut list = pods;
     loop {
         let before = missing.total;
-        for &pod in list {
+        for (at, &pod) in list.iter().enumerate() {
             if missing.total == 0 {
                 return Ok(());
             }
@@ -221,7 +267,7 @@ pub fn place(
             }
             let ask = Ask { cluster: txn, policy, shape, room, avoid };
             let found = match near {
-                Some(near) => rankings.nearest(&ask, near),
+                Some(near) => rankings.nearest(&ask, near, (list.len() - at) as u32),
                 None => rankings.best(&ask),
             };
             match found {
@@ -268,4 +314,52 @@ fn no_nodes(
     let shape = txn.pods.shape[pod];
     let histogram = rankings.of(txn, policy, shape, room).histogram(txn, policy, shape);
     Reason::NoNodes { placed: wanted - missing.total, wanted, pod: txn.pods.name(pod).clone(), histogram }
+}
+
+/// How many places a set that wants to be together is tried in.
+const TOGETHER_TRIES: usize = 16;
+
+/// A gang of several shapes, or with rules between its pods, may fit in another way than the first that was tried.
+fn try_otherwise(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish, start: Mark) -> bool {
+    // The best place for the first of a set that wants to be together may be too small for the rest.
+    let mut avoid: Vec<(TermId, u32)> = Vec::new();
+    while let Some(found) = first_together(txn, wish.pods).filter(|_| avoid.len() < TOGETHER_TRIES) {
+        avoid.push(found);
+        txn.rewind(start);
+        if place_in_order(txn, policy, rankings, &Wish { avoid: &avoid, ..*wish }).is_ok() {
+            return true;
+        }
+    }
+    // Small pods may have taken the room of large ones.
+    txn.rewind(start);
+    let large_first = by_size(txn, wish.pods);
+    place_in_order(txn, policy, rankings, &Wish { pods: &large_first, ..*wish }).is_ok()
+}
+
+/// Where the trial put the first of a set that wants to be together.
+fn first_together(txn: &Txn, pods: &[PodId]) -> Option<(TermId, u32)> {
+    pods.iter().find_map(|&pod| {
+        let bonds = &txn.shapes[txn.pods.shape[pod]].bonds;
+        let term = *bonds.affinity.first().filter(|_| bonds.affine_to_itself)?;
+        let value = txn.terms.value(term, txn.pods.state[pod].node()?);
+        (value != 0).then_some((term, value))
+    })
+}
+
+fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {
+    let size = |pod: PodId| {
+        let mut amounts = Amounts::default();
+        amounts.add_all(&txn.shapes[txn.pods.shape[pod]].request, 1);
+        Share::dominant(&amounts, |resource| txn.total.get(resource))
+    };
+    let mut sorted = pods.to_vec();
+    sorted.sort_by_key(|&pod| Reverse(size(pod)));
+    sorted
+}
+
+/// The shape of all of them, if it is one and no rule between pods concerns it.
+pub fn one_shape(cluster: &Cluster, pods: &[PodId]) -> Option<ShapeId> {
+    let shape = cluster.pods.shape[*pods.first()?];
+    let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape);
+    (same && !cluster.shapes[shape].uses_claims() && !cluster.far_reaching(shape)).then_some(shape)
 }

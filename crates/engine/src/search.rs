@@ -13,7 +13,8 @@ use crate::model::domains::{Domains, ROOT};
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::{Counts, PodState};
 use crate::model::subgroups::{Closeness, Subgroup};
-use crate::placement::{Rankings, Vicinity, Wish, place};
+use crate::nominations::not_promised;
+use crate::placement::{Rankings, Vicinity, Wish, one_shape, place};
 use crate::policy::{Policy, Room};
 use crate::reason::{Near, Reason};
 use crate::resources::Amounts;
@@ -84,8 +85,32 @@ struct Set<'p> {
     /// Those that wait, in the order in which they are placed.
     pods: &'p [PodId],
     missing: &'p Missing,
-    /// Where others of them are.
+    others: &'p Others,
+}
+
+/// Where others of a set are already.
+#[derive(Default)]
+struct Others {
+    /// The smallest domain that holds them all.
     pin: Option<DomainId>,
+    /// Their homes, in order.
+    homes: Vec<DomainId>,
+}
+
+impl Others {
+    fn on(domains: &Domains, nodes: impl Iterator<Item = NodeId>) -> Others {
+        let mut others = Others::default();
+        others.join(domains, nodes);
+        others
+    }
+
+    fn join(&mut self, domains: &Domains, nodes: impl Iterator<Item = NodeId>) {
+        for home in nodes.map(|node| domains.home(node)) {
+            self.pin = Some(self.pin.map_or(home, |pin| domains.common(pin, home)));
+            self.homes.push(home);
+        }
+        self.homes.sort_unstable();
+    }
 }
 
 /// A domain that may do, and how good it would be at best.
@@ -102,29 +127,22 @@ struct Hope {
     domain: DomainId,
 }
 
-impl Hope {
-    /// What makes it better than another, but for its name.
-    fn worth(&self) -> (u32, Reverse<u32>, i64) {
-        (self.holds, self.breaks, self.snug)
-    }
-}
-
 /// A subgroup with pods that wait.
 struct Group {
     /// Its place in the gang's list.
     at: usize,
     waiting: Vec<PodId>,
-    /// Where others of it are.
-    pin: Option<DomainId>,
+    others: Others,
 }
 
 impl Search<'_> {
     fn seat_gang(&mut self, txn: &mut Txn, pods: &[PodId], missing: &Missing) -> Result<(), Vec<Reason>> {
         let gang = &txn.gangs[self.gang];
         let (closeness, ruled) = (gang.closeness().cloned(), !gang.rules().is_empty());
-        let pin = around(txn, &gang.pods);
-        let steps = steps(&txn.domains, closeness.as_ref(), pin, ROOT).map_err(|reason| vec![reason])?;
-        let set = Set { pods, missing, pin };
+        let others = Others::on(&txn.domains, gang.pods.iter().filter_map(|&pod| place_of(txn, pod)));
+        let steps =
+            steps(&txn.domains, closeness.as_ref(), others.pin, ROOT).map_err(|reason| vec![reason])?;
+        let set = Set { pods, missing, others: &others };
         if ruled {
             self.try_steps(txn, &steps, &set, closeness.as_ref(), &mut |search, txn, domain| {
                 search.seat_groups(txn, pods, domain)
@@ -200,7 +218,7 @@ impl Search<'_> {
             let mut hopes = self.hopes(txn, step, set, &shapes);
             let mut best: Option<Hope> = None;
             while let Some(hope) = hopes.pop() {
-                if best.as_ref().is_some_and(|best| best.worth() >= hope.worth()) {
+                if best.as_ref().is_some_and(|best| *best > hope) {
                     break;
                 }
                 match seat(self, txn, hope.domain) {
@@ -220,12 +238,11 @@ impl Search<'_> {
                 return seat(self, txn, best.domain);
             }
         }
-        let small = self.too_small(txn, steps, set, closeness);
-        // Where only one domain was possible, what stopped it there says more.
-        if steps.iter().map(Vec::len).sum::<usize>() == 1 && !reasons.is_empty() {
-            return Err(reasons);
+        // What stopped it in the most promising domain says more than how many there are.
+        if reasons.is_empty() {
+            reasons.push(self.too_small(txn, steps, set, closeness));
         }
-        Err(vec![small])
+        Err(reasons)
     }
 
     /// What a domain in which the minimum was just placed is worth: as much more as it holds is placed as well.
@@ -286,7 +303,11 @@ impl Search<'_> {
             missing,
             room: self.room,
             avoid: &[],
-            near: Some(Vicinity { of: set.pin.unwrap_or(domain), within: domain }),
+            near: Some(Vicinity {
+                of: set.others.pin.unwrap_or(domain),
+                within: domain,
+                others: &set.others.homes,
+            }),
         };
         place(txn, self.policy, self.rankings, &wish)
     }
@@ -322,57 +343,92 @@ impl Search<'_> {
     /// Places what a gang with subgroups needs into a domain: the subgroups that it must have, then others and single pods
     /// up to its minimum; above it, one subgroup or pod.
     fn seat_groups(&mut self, txn: &mut Txn, pods: &[PodId], domain: DomainId) -> Result<(), Vec<Reason>> {
-        let whole = self.policy.gangs_are_whole();
         let mut groups = self.groups(txn, pods);
-        let required = self.required(txn, &groups);
-        let starting = self.short(txn, whole) > 0 || !required.is_empty();
-        for &at in &required {
-            self.seat_group(txn, &mut groups[at], domain)?;
-        }
         let mut reasons: Vec<Reason> = Vec::new();
+        let starting = self.missing(txn).total > 0 || groups.iter().any(|group| self.is_required(txn, group));
+        if starting {
+            self.seat_some(txn, &mut groups, domain, &mut reasons, Search::is_required);
+            // What subgroups have above their size comes after all of them have their size.
+            groups.sort_by_key(|group| self.is_ready(txn, group.at));
+        }
         let mut placed = true;
-        // The first round is of subgroups that don't run yet; what they have above their size comes after all of them.
-        while placed && (!starting || self.short(txn, whole) > 0) {
-            placed = false;
-            for group in groups.iter_mut().filter(|group| !group.waiting.is_empty()) {
+        while placed && self.missing(txn).total > 0 {
+            placed = self.seat_some(txn, &mut groups, domain, &mut reasons, Search::helps);
+        }
+        if starting {
+            let complete = self.missing(txn).total == 0 && !self.lacks_subgroups(txn);
+            return if complete { Ok(()) } else { Err(reasons) };
+        }
+        for group in &mut groups {
+            match self.seat_group(txn, group, domain) {
+                Ok(()) => return Ok(()),
+                Err(why) if reasons.is_empty() => reasons = why,
+                Err(_) => {}
+            }
+        }
+        Err(reasons)
+    }
+
+    /// Goes through the subgroups once and places those that are wanted when their turn comes. One that can't be placed is
+    /// no reason to do without the others. Whether any was placed.
+    fn seat_some(
+        &mut self,
+        txn: &mut Txn,
+        groups: &mut [Group],
+        domain: DomainId,
+        reasons: &mut Vec<Reason>,
+        wanted: fn(&Self, &Txn, &Group) -> bool,
+    ) -> bool {
+        let mut placed = false;
+        for group in groups {
+            if wanted(self, txn, group) {
                 match self.seat_group(txn, group, domain) {
-                    Ok(()) if !starting => return Ok(()),
                     Ok(()) => placed = true,
-                    Err(why) if reasons.is_empty() => reasons = why,
+                    Err(why) if reasons.is_empty() => *reasons = why,
                     Err(_) => {}
-                }
-                if self.short(txn, whole) == 0 {
-                    break;
                 }
             }
         }
-        let complete = starting
-            && self.short(txn, whole) == 0
-            && !self.lacks_role(txn, whole)
-            && !(whole && self.lacks_subgroups(txn));
-        if complete { Ok(()) } else { Err(reasons) }
+        placed
     }
 
-    /// How many pods are missing to the gang's minimum.
-    fn short(&self, txn: &Txn, whole: bool) -> u32 {
-        let gang = &txn.gangs[self.gang];
-        let minimum = if whole { gang.minimum } else { 1 };
-        minimum.saturating_sub(self.taken(&gang.counts))
+    /// What is missing to the gang's minimum.
+    fn missing(&self, txn: &Txn) -> Missing {
+        let (gang, whole) = (&txn.gangs[self.gang], self.policy.gangs_are_whole());
+        if self.room == Room::Later { not_promised(gang, whole) } else { gang.missing(whole) }
     }
 
-    fn lacks_role(&self, txn: &Txn, whole: bool) -> bool {
+    /// Whether some of the pods that would be placed next count for what is missing.
+    fn helps(&self, txn: &Txn, group: &Group) -> bool {
+        let missing = self.missing(txn);
+        let counts = |pod: &PodId| missing.wants(txn.pods.role[*pod] as usize);
+        missing.total > 0 && group.waiting.iter().take(self.lacks(txn, group.at) as usize).any(counts)
+    }
+
+    /// How many pods are placed next of a subgroup: what it lacks to its size, else one.
+    fn lacks(&self, txn: &Txn, at: usize) -> u32 {
         let gang = &txn.gangs[self.gang];
-        let lacks = gang.roles.iter().any(|role| self.taken(&role.counts) < role.minimum);
-        whole && gang.enforces_roles() && lacks
+        let subgroup = &gang.subgroups()[at];
+        gang.size_of(subgroup).saturating_sub(self.taken(&subgroup.counts)).max(1)
     }
 
     fn lacks_subgroups(&self, txn: &Txn) -> bool {
+        let rules = txn.gangs[self.gang].rules().len() as u32;
+        self.policy.gangs_are_whole() && (0..rules).any(|rule| self.lacks_subgroup_of(txn, rule))
+    }
+
+    /// Fewer subgroups of a rule are ready than the gang needs.
+    fn lacks_subgroup_of(&self, txn: &Txn, rule: u32) -> bool {
         let gang = &txn.gangs[self.gang];
-        let ready = |rule: u32| {
-            let of_rule = |at: &usize| gang.subgroups()[*at].rule == Some(rule);
-            (0..gang.subgroups().len()).filter(of_rule).filter(|&at| self.is_ready(txn, at)).count()
-        };
-        gang.rules().iter().zip(0..).any(|(rule, at)| ready(at) < rule.minimum as usize)
+        let of_rule = |at: &usize| gang.subgroups()[*at].rule == Some(rule);
+        let ready = (0..gang.subgroups().len()).filter(of_rule).filter(|&at| self.is_ready(txn, at)).count();
+        ready < gang.rules()[rule as usize].minimum as usize
+    }
+
+    /// The gang can't start without this subgroup, or another of its kind.
+    fn is_required(&self, txn: &Txn, group: &Group) -> bool {
+        let rule = txn.gangs[self.gang].subgroups()[group.at].rule;
+        !self.is_ready(txn, group.at) && rule.is_some_and(|rule| self.lacks_subgroup_of(txn, rule))
     }
 
     /// How many pods have a place that counts in this room.
@@ -381,28 +437,31 @@ impl Search<'_> {
     }
 
     /// The subgroups with pods that wait, in the order in which they are placed: those that don't run before those that
-    /// only grow, then by priority, number and name.
+    /// only grow, single pods last, then by priority, number and name.
     fn groups(&self, txn: &Txn, pods: &[PodId]) -> Vec<Group> {
         let gang = &txn.gangs[self.gang];
         let subgroups = gang.subgroups();
-        let mut groups: Vec<Group> =
-            (0..subgroups.len()).map(|at| Group { at, waiting: Vec::new(), pin: None }).collect();
+        let mut groups: Vec<Group> = (0..subgroups.len())
+            .map(|at| Group { at, waiting: Vec::new(), others: Others::default() })
+            .collect();
         let mut highest: Vec<i32> = vec![i32::MIN; subgroups.len()];
+        let mut places: Vec<Vec<NodeId>> = vec![Vec::new(); subgroups.len()];
         for &pod in pods.iter().filter(|&&pod| txn.pods.state[pod] == PodState::Pending) {
+            groups[txn.pods.subgroup[pod] as usize].waiting.push(pod);
+        }
+        for &pod in gang.pods.iter().filter(|&&pod| !txn.pods.state[pod].finished()) {
             let at = txn.pods.subgroup[pod] as usize;
             highest[at] = highest[at].max(txn.pods.order[pod]);
-            groups[at].waiting.push(pod);
+            places[at].extend(place_of(txn, pod));
         }
-        for &pod in &gang.pods {
-            if let Some(node) = place_of(txn, pod) {
-                let (home, pin) = (txn.domains.home(node), &mut groups[txn.pods.subgroup[pod] as usize].pin);
-                *pin = Some(pin.map_or(home, |pin| txn.domains.common(pin, home)));
-            }
+        for (group, places) in groups.iter_mut().zip(places) {
+            group.others = Others::on(&txn.domains, places.into_iter());
         }
         groups.retain(|group| !group.waiting.is_empty());
         let key = |group: &Group| {
             let subgroup = &subgroups[group.at];
-            (self.is_ready(txn, group.at), Reverse(highest[group.at]), subgroup.index, &subgroup.name)
+            let (ready, single) = (self.is_ready(txn, group.at), subgroup.rule.is_none());
+            (ready, single, Reverse(highest[group.at]), subgroup.index, &subgroup.name)
         };
         groups.sort_by(|a, b| key(a).cmp(&key(b)));
         groups
@@ -414,27 +473,11 @@ impl Search<'_> {
         self.taken(&group.counts) >= gang.size_of(group)
     }
 
-    /// The places in the list of those without which the gang can't start, in order.
-    fn required(&self, txn: &Txn, groups: &[Group]) -> Vec<usize> {
-        let gang = &txn.gangs[self.gang];
-        let subgroups = gang.subgroups();
-        let mut required = Vec::new();
-        for (rule, place) in gang.rules().iter().zip(0..).filter(|(rule, _)| rule.minimum > 0) {
-            let of_rule = |at: usize| subgroups[at].rule == Some(place);
-            let ready = (0..subgroups.len()).filter(|&at| of_rule(at) && self.is_ready(txn, at)).count();
-            let lacking = (rule.minimum as usize).saturating_sub(ready);
-            let open = |at: &usize| of_rule(groups[*at].at) && !self.is_ready(txn, groups[*at].at);
-            required.extend((0..groups.len()).filter(open).take(lacking));
-        }
-        required.sort_unstable();
-        required
-    }
-
     /// Places what a subgroup lacks to its size, all of it or nothing; one pod if it lacks nothing.
     fn seat_group(&mut self, txn: &mut Txn, group: &mut Group, domain: DomainId) -> Result<(), Vec<Reason>> {
+        let lacks = self.lacks(txn, group.at);
         let gang = &txn.gangs[self.gang];
         let subgroup = &gang.subgroups()[group.at];
-        let lacks = gang.size_of(subgroup).saturating_sub(self.taken(&subgroup.counts)).max(1);
         let have = group.waiting.len() as u32;
         if have < lacks {
             let subgroup = subgroup.name.clone();
@@ -442,21 +485,16 @@ impl Search<'_> {
         }
         let (rule, roles) = (subgroup.rule, gang.roles.len());
         let closeness = rule.and_then(|rule| gang.rules()[rule as usize].closeness.clone());
-        let steps = self.group_steps(txn, rule, closeness.as_ref(), group.pin, domain)?;
+        let steps = self.group_steps(txn, rule, closeness.as_ref(), group.others.pin, domain)?;
         let missing = Missing { total: lacks, roles: vec![0; roles] };
-        let set = Set { pods: &group.waiting, missing: &missing, pin: group.pin };
+        let set = Set { pods: &group.waiting, missing: &missing, others: &group.others };
         let mark = txn.mark();
         let result = self.seat_set(txn, &steps, &set, closeness.as_ref());
         if result.is_err() {
             txn.rewind(mark);
             return result;
         }
-        for step in txn.since(mark) {
-            if let Some(node) = step.to.node() {
-                let home = txn.domains.home(node);
-                group.pin = Some(group.pin.map_or(home, |pin| txn.domains.common(pin, home)));
-            }
-        }
+        group.others.join(&txn.domains, txn.since(mark).iter().filter_map(|step| step.to.node()));
         group.waiting.retain(|&pod| txn.pods.state[pod] == PodState::Pending);
         result
     }
@@ -594,11 +632,4 @@ fn shapes(cluster: &Cluster, pods: &[PodId]) -> Vec<(ShapeId, u32)> {
     let mut found: Vec<ShapeId> = pods.iter().map(|&pod| cluster.pods.shape[pod]).collect();
     found.sort_unstable();
     found.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).collect()
-}
-
-/// The shape of all of them, if it is one and no rule between pods concerns it.
-pub fn one_shape(cluster: &Cluster, pods: &[PodId]) -> Option<ShapeId> {
-    let shape = cluster.pods.shape[*pods.first()?];
-    let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape);
-    (same && !cluster.shapes[shape].uses_claims() && !cluster.far_reaching(shape)).then_some(shape)
 }

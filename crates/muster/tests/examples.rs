@@ -75,6 +75,7 @@ scenarios! {
     a_gang_without_its_launcher_waits: "roles";
     rules_between_pods_hold_for_gangs: "spread-and-affinity";
     gangs_stay_close_together: "topology";
+    gangs_that_break_stay_close_together: "topology-failure";
     every_reason_has_its_numbers: "why-pending";
 }
 

@@ -1,18 +1,67 @@
-//! The README shows what its first command prints.
+//! The README and the pages under docs/ show what their commands print, and manifests as they are in the examples.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[test]
-fn the_readme_shows_what_the_first_command_prints() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = std::fs::read_to_string(root.join("README.md")).expect("the README is there");
-    assert!(readme.contains("cargo run --release -- simulate -f examples/first-gang\n"));
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// What `muster …` prints at the root of the repository.
+fn printed(line: &str) -> String {
+    let timeless = line.starts_with("topology check");
+    let now: &[&str] = if timeless { &[] } else { &["--now", "2026-11-15T00:00:00Z"] };
     let output = Command::new(env!("CARGO_BIN_EXE_muster"))
-        .args(["simulate", "-f", "examples/first-gang", "--now", "2026-11-15T00:00:00Z"])
-        .current_dir(&root)
+        .args(line.split_whitespace())
+        .args(now)
+        .current_dir(root())
         .output()
         .expect("the command runs");
-    let printed = String::from_utf8(output.stdout).expect("text");
-    assert!(readme.contains(printed.trim_end()), "put this into the README:\n{printed}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_readme_shows_what_its_commands_print() {
+    let readme = read("README.md");
+    for line in ["simulate -f examples/first-gang", "topology show -f examples/topology --cycles 1"] {
+        assert!(readme.contains(&format!("cargo run --release -- {line}\n")), "{line} is not in the README");
+        let printed = printed(line);
+        assert!(readme.contains(printed.trim_end()), "put this into the README:\n{printed}");
+    }
+}
+
+#[test]
+fn the_readme_shows_the_picture_that_is_printed() {
+    assert!(read("README.md").contains("](docs/topology.svg)"));
+    let printed = printed("topology show -f examples/topology --cycles 1 -o svg");
+    let command = "muster topology show -f examples/topology --cycles 1 -o svg > docs/topology.svg";
+    assert!(read("docs/topology.svg") == printed, "write it anew, and look at it: {command}");
+}
+
+#[test]
+fn manifests_in_the_readme_are_those_of_the_examples() {
+    let (readme, gangs) = (read("README.md"), read("examples/topology/gangs.yaml"));
+    let blocks: Vec<&str> =
+        readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert_eq!(blocks.len(), 1, "a new one needs its example here");
+    assert!(gangs.contains(blocks[0]), "this is not in examples/topology:\n{}", blocks[0]);
+}
+
+/// A block with one command, and after it a block with what it prints.
+#[test]
+fn the_page_on_topology_shows_what_its_commands_print() {
+    let page = read("docs/topology.md");
+    let mut commands = 0;
+    for rest in page.split("```sh\nmuster ").skip(1) {
+        let (line, rest) = rest.split_once("\n```\n\n```text\n").expect("a command and what it prints");
+        let shown = rest.split("```").next().unwrap_or_default();
+        let printed = printed(line);
+        assert!(shown.trim_end() == printed.trim_end(), "muster {line} prints\n{printed}");
+        commands += 1;
+    }
+    assert!(commands >= 6, "only {commands} commands are on the page");
 }

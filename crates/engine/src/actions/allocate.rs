@@ -4,17 +4,18 @@
 use muster_api::DequeueStrategy;
 
 use crate::actions::{Action, Session};
-use crate::ids::{GangId, PodId, ShapeId, TermId};
+use crate::ids::{GangId, PodId, ShapeId};
 use crate::line::{Line, blocks, gate, overdue};
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations;
-use crate::placement::{Rankings, Wish, place};
+use crate::placement::Wish;
+use crate::placement::one_shape;
 use crate::plugins::Argument;
-use crate::policy::{Policy, Room};
+use crate::policy::Room;
 use crate::reason::Reason;
-use crate::search::{one_shape, seat};
-use crate::txn::{Mark, Txn};
+use crate::search::seat;
+use crate::txn::Txn;
 
 pub static ACTION: Action = Action {
     name: "allocate",
@@ -209,12 +210,7 @@ fn attempt(
     }
     let mut txn = Txn::begin(session.cluster);
     let wish = Wish { gang, pods, missing, room, avoid: &[], near: None };
-    let mut result = seat(&mut txn, session.policy, session.rankings, &wish);
-    if result.is_err() && single.is_none() && !choosy && missing.total > 1 {
-        let found = try_otherwise(&mut txn, session.policy, session.rankings, &wish);
-        result = if found { Ok(()) } else { result };
-    }
-    match result {
+    match seat(&mut txn, session.policy, session.rankings, &wish) {
         Ok(()) => {
             let moves = txn.commit();
             session.plan.record(&moves);
@@ -230,37 +226,6 @@ fn attempt(
     }
 }
 
-/// How many places a set that wants to be together is tried in.
-const TOGETHER_TRIES: usize = 16;
-
-/// A gang of several shapes, or with rules between its pods, may fit in another way than the first that was tried.
-fn try_otherwise(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish) -> bool {
-    let start = Mark::START;
-    // The best place for the first of a set that wants to be together may be too small for the rest.
-    let mut avoid: Vec<(TermId, u32)> = Vec::new();
-    while let Some(found) = first_together(txn, wish.pods).filter(|_| avoid.len() < TOGETHER_TRIES) {
-        avoid.push(found);
-        txn.rewind(start);
-        if place(txn, policy, rankings, &Wish { avoid: &avoid, ..*wish }).is_ok() {
-            return true;
-        }
-    }
-    // Small pods may have taken the room of large ones.
-    txn.rewind(start);
-    let large_first = by_size(txn, wish.pods);
-    place(txn, policy, rankings, &Wish { pods: &large_first, ..*wish }).is_ok()
-}
-
-/// Where the trial put the first of a set that wants to be together.
-fn first_together(txn: &Txn, pods: &[PodId]) -> Option<(TermId, u32)> {
-    pods.iter().find_map(|&pod| {
-        let bonds = &txn.shapes[txn.pods.shape[pod]].bonds;
-        let term = *bonds.affinity.first().filter(|_| bonds.affine_to_itself)?;
-        let value = txn.terms.value(term, txn.pods.state[pod].node()?);
-        (value != 0).then_some((term, value))
-    })
-}
-
 /// The gang's pending pods in the order in which they are placed.
 pub fn in_order(session: &Session, gang: GangId, serving: Serving) -> Vec<PodId> {
     let cluster = &*session.cluster;
@@ -271,15 +236,4 @@ pub fn in_order(session: &Session, gang: GangId, serving: Serving) -> Vec<PodId>
     }
     session.policy.order_pods(cluster, &mut pods);
     pods
-}
-
-fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {
-    let size = |pod: PodId| {
-        let mut amounts = crate::resources::Amounts::default();
-        amounts.add_all(&txn.shapes[txn.pods.shape[pod]].request, 1);
-        crate::resources::Share::dominant(&amounts, |resource| txn.total.get(resource))
-    };
-    let mut sorted = pods.to_vec();
-    sorted.sort_by_key(|&pod| std::cmp::Reverse(size(pod)));
-    sorted
 }

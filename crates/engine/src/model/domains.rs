@@ -22,6 +22,8 @@ pub const ROOT_NAME: &str = "<cluster-top-hypernode>";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Domains {
     rows: Table<DomainId, Domain>,
+    /// There are HyperNodes, in the tree or not.
+    planted: bool,
     by_name: BTreeMap<Arc<str>, DomainId>,
     /// The smallest domain that holds each node.
     home: Table<NodeId, DomainId>,
@@ -96,6 +98,7 @@ impl Default for Domains {
         });
         Domains {
             rows,
+            planted: false,
             by_name: BTreeMap::new(),
             home: Table::default(),
             tiers: BTreeMap::new(),
@@ -121,6 +124,11 @@ impl Domains {
     #[inline]
     pub fn are_real(&self) -> bool {
         self.rows.len() > 1
+    }
+
+    /// There are HyperNodes, in the tree or not.
+    pub fn are_planted(&self) -> bool {
+        self.planted
     }
 
     pub fn len(&self) -> usize {
@@ -214,6 +222,11 @@ impl Domains {
         })
     }
 
+    #[inline]
+    pub fn is_leaf(&self, domain: DomainId) -> bool {
+        self.rows[domain].end.0 == domain.0 + 1
+    }
+
     /// What the domain's nodes have free, and in all.
     pub fn room(&self, domain: DomainId, resource: ResourceId) -> (i64, i64) {
         let of = |columns: &Table<ResourceId, Table<DomainId, i64>>| {
@@ -278,7 +291,9 @@ impl Domains {
         self.rows = Table::default();
         self.by_name.clear();
         let stays = |at: &usize| grove.left[*at].is_none();
-        let highest = (0..grove.hypers.len()).filter(stays).map(|at| grove.hypers[at].tier).max();
+        // Those that have left count too: who may not go above their tier may still not have the whole cluster.
+        let highest = grove.hypers.iter().map(|hyper| hyper.tier).max();
+        self.planted = highest.is_some();
         let root = Domain {
             name: ROOT_NAME.into(),
             tier: highest.map_or(1, |tier| tier + 1),
@@ -403,13 +418,44 @@ impl<'h> Grove<'h> {
         grove.refuse_bad_members();
         grove.name_tiers();
         grove.cut_cycles();
-        grove.find_parents();
-        grove.compare_tiers();
-        grove.lead_out();
-        for at in 0..grove.hypers.len() {
-            grove.settle_nodes(at, nodes);
+        for _ in 0..grove.hypers.len() {
+            grove.find_parents();
+            grove.compare_tiers();
+            grove.lead_out();
+            for at in 0..grove.hypers.len() {
+                grove.settle_nodes(at, nodes);
+            }
+            if !grove.forgive() {
+                break;
+            }
         }
         grove
+    }
+
+    /// Whoever has left because of one that has left as well gets another chance, with all that is below it.
+    fn forgive(&mut self) -> bool {
+        let gone: Vec<&Arc<str>> = self
+            .hypers
+            .iter()
+            .zip(&self.left)
+            .filter(|(_, left)| left.is_some())
+            .map(|(h, _)| &h.name)
+            .collect();
+        let unjust = |left: &Option<Fault>| match left {
+            Some(Fault::SharedChild { with, .. } | Fault::SharedNode { with, .. }) => gone.contains(&with),
+            _ => false,
+        };
+        if !self.left.iter().any(unjust) {
+            return false;
+        }
+        for left in &mut self.left {
+            if unjust(left) || matches!(left, Some(Fault::Above { .. })) {
+                *left = None;
+            }
+        }
+        self.parent.fill(None);
+        self.owner.clear();
+        true
     }
 
     fn refuse_bad_members(&mut self) {
@@ -474,15 +520,14 @@ impl<'h> Grove<'h> {
             if self.left[at].is_some() {
                 continue;
             }
+            let taken = self.children[at].iter().find_map(|&child| Some((child, self.parent[child]?)));
+            if let Some((child, older)) = taken {
+                let (child, with) = (self.hypers[child].name.clone(), self.hypers[older].name.clone());
+                self.left[at] = Some(Fault::SharedChild { child, with });
+                continue;
+            }
             for &child in &self.children[at] {
-                match self.parent[child] {
-                    Some(older) => {
-                        let (child, with) = (&self.hypers[child].name, &self.hypers[older].name);
-                        let fault = Fault::SharedChild { child: child.clone(), with: with.clone() };
-                        self.left[at].get_or_insert(fault);
-                    }
-                    None => self.parent[child] = Some(at),
-                }
+                self.parent[child] = Some(at);
             }
         }
         // Those who left themselves still lead what is below them out of the tree.

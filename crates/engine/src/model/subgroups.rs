@@ -43,7 +43,8 @@ impl Closeness {
     /// Of a pod without a PodGroup, as its annotations say.
     pub fn of_pod(meta: &Meta) -> Option<Closeness> {
         let mode = meta.annotations.get(TOPOLOGY_MODE)?;
-        let tier = meta.annotations.get(TOPOLOGY_HIGHEST_TIER).and_then(|tier| tier.trim().parse().ok());
+        // What is no tier allows none.
+        let tier = meta.annotations.get(TOPOLOGY_HIGHEST_TIER).map(|tier| tier.trim().parse().unwrap_or(0));
         let hard = !mode.trim().eq_ignore_ascii_case("soft");
         Some(Closeness { hard, highest: tier.map_or(Highest::Any, Highest::Tier) })
     }
@@ -51,13 +52,13 @@ impl Closeness {
     /// The highest tier of a domain that may hold the pods. The error is the name of a tier that no HyperNode has.
     pub fn limit(&self, domains: &Domains) -> Result<u32, Arc<str>> {
         let root = domains[super::domains::ROOT].tier;
-        match &self.highest {
-            _ if !self.hard => Ok(root),
-            Highest::Tier(tier) => Ok(*tier),
-            Highest::Name(name) => domains.tier_called(name).ok_or_else(|| name.clone()),
-            Highest::Any if domains.are_real() => Ok(root - 1),
-            Highest::Any => Ok(root),
-        }
+        let tier = match &self.highest {
+            Highest::Tier(tier) => *tier,
+            Highest::Name(name) => domains.tier_called(name).ok_or_else(|| name.clone())?,
+            Highest::Any if domains.are_planted() => root - 1,
+            Highest::Any => root,
+        };
+        Ok(if self.hard { tier } else { root })
     }
 }
 

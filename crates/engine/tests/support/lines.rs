@@ -7,10 +7,11 @@
 //! pod p       cpu=1 on=a gang=ring role=lead terminating gated succeeded
 //! domain s0   tier=1 nodes=a,b pattern=^n label=rack:r1 domains=s1,s2 tiername=rack
 //! gang ring   x8 gpu=8 close=hard:2 groups=4:hard:1 mingroups=2
+//! gang ring   min=8 groups.lead=2:hard:1 mingroups.lead=1
 //! ```
 //!
 //! `close` is hard or soft, with or without the highest tier by number or name; `groups` puts so many pods after each
-//! other into one subgroup, with the closeness of each.
+//! other into one subgroup, with the closeness of each; `groups.ROLE` is about pods of that role, who say their `part`.
 
 use std::fmt::Write;
 
@@ -221,17 +222,10 @@ impl<'t> Line<'t> {
         if let Some(close) = self.get("close") {
             write!(spec, ", networkTopology: {}", closeness(close)).expect("a string");
         }
-        if let Some(groups) = self.get("groups") {
-            let (size, close) = groups.split_once(':').unwrap_or((groups, ""));
-            let close = if close.is_empty() {
-                String::new()
-            } else {
-                format!(", networkTopology: {}", closeness(close))
-            };
-            let minimum = self.get("mingroups").unwrap_or("0");
-            let rule = "name: part, matchLabelKeys: [volcano.sh/partition-id]";
-            let sizes = format!("subGroupSize: {size}, minSubGroups: {minimum}");
-            write!(spec, ", subGroupPolicy: [{{{rule}, {sizes}{close}}}]").expect("a string");
+        let rules: Vec<String> =
+            self.values.iter().filter_map(|(key, value)| self.rule(key, value)).collect();
+        if !rules.is_empty() {
+            write!(spec, ", subGroupPolicy: [{}]", rules.join(", ")).expect("a string");
         }
         if self.get("role").is_some() {
             write!(spec, ", minTaskMember: {{{}}}", self.pairs("role")).expect("a string");
@@ -265,6 +259,25 @@ impl<'t> Line<'t> {
                 out,
             );
         }
+    }
+
+    /// `groups=4:hard:1` is about all pods, `groups.lead=2` about those of a role.
+    fn rule(&self, key: &str, groups: &str) -> Option<String> {
+        let role = key.strip_prefix("groups")?;
+        let (size, close) = groups.split_once(':').unwrap_or((groups, ""));
+        let close =
+            if close.is_empty() { String::new() } else { format!(", networkTopology: {}", closeness(close)) };
+        let (name, selector) = match role.strip_prefix('.') {
+            Some(role) => {
+                (role, format!(", labelSelector: {{matchLabels: {{volcano.sh/task-spec: {role}}}}}"))
+            }
+            None => ("part", String::new()),
+        };
+        let minimum = self.get(&format!("mingroups{role}")).unwrap_or("0");
+        let keys = "matchLabelKeys: [volcano.sh/partition-id]";
+        Some(format!(
+            "{{name: {name}, {keys}, subGroupSize: {size}, minSubGroups: {minimum}{close}{selector}}}"
+        ))
     }
 
     fn domain(&self, name: &str, born: &str, out: &mut String) {

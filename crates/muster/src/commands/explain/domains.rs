@@ -3,7 +3,9 @@
 use muster_engine::explain::counted;
 use muster_engine::ids::{GangId, PodId, ResourceId};
 use muster_engine::model::Cluster;
+use muster_engine::model::domains::ROOT;
 use muster_engine::model::pods::PodState;
+use muster_engine::search::domain_of;
 use muster_engine::{Near, Reason};
 use serde::Serialize;
 
@@ -46,7 +48,10 @@ pub fn help(cluster: &Cluster, id: GangId, wanted: u32, near: &[Near]) -> String
             let lack = counted(u64::from(wanted.saturating_sub(near.holds)), "pod");
             format!("free room for {lack} in {}, or allow a higher tier", near.domain)
         }
-        None if near.is_empty() => "add HyperNodes with room for it, or allow a higher tier".to_owned(),
+        None if near.is_empty() => match domain_of(cluster, id).filter(|&domain| domain != ROOT) {
+            Some(domain) => format!("free room in {}, where others of it are", cluster.domains[domain].name),
+            None => "add HyperNodes with room for it, or allow a higher tier".to_owned(),
+        },
         None => "allow a higher tier: the domains that came closest are too small even if empty".to_owned(),
     }
 }

@@ -23,8 +23,12 @@ pub struct Frame {
     pub what: What,
     pub width: i32,
     pub height: i32,
+    /// Its height if no gang sat in it: boxes with the same nodes are laid out alike, whoever sits there.
+    bare: i32,
     /// Each with its corner inside this one.
     pub parts: Vec<(i32, i32, Frame)>,
+    /// How far its parts may move down, to be level with those of a neighbour that has marks of gangs above them.
+    slack: i32,
 }
 
 /// Lengths that depend on how much is drawn.
@@ -73,8 +77,9 @@ impl Layout<'_, '_> {
             (false, true) => parts.push(self.seats(own)),
             (false, false) => parts.push(self.loose(domain, own)),
         }
-        let marks = if self.chart.gangs(domain).is_empty() { 0 } else { self.scale.marks };
-        self.framed(What::Domain(domain), parts, self.head_width(domain), self.scale.head + marks)
+        let free = self.chart.gangs(domain).is_empty();
+        let (marks, slack) = if free { (0, self.scale.marks) } else { (self.scale.marks, 0) };
+        Frame { slack, ..self.framed(What::Domain(domain), parts, self.head_width(domain), marks) }
     }
 
     fn loose(&self, domain: DomainId, nodes: &[NodeId]) -> Frame {
@@ -82,15 +87,17 @@ impl Layout<'_, '_> {
             return small(What::Loose(domain));
         }
         let least = text_width("in no HyperNode", self.scale.font) + self.amount_width(nodes);
-        self.framed(What::Loose(domain), vec![self.seats(nodes)], least, self.scale.head)
+        self.framed(What::Loose(domain), vec![self.seats(nodes)], least, 0)
     }
 
-    fn framed(&self, what: What, parts: Vec<Frame>, least: i32, head: i32) -> Frame {
-        let pad = self.scale.pad;
-        let (width, height, mut parts) = pack(parts, pad, (2 * pad, head + pad));
-        parts.iter_mut().for_each(|(x, y, _)| (*x, *y) = (*x + pad, *y + head));
+    fn framed(&self, what: What, parts: Vec<Frame>, least: i32, marks: i32) -> Frame {
+        let Scale { pad, head, .. } = self.scale;
+        let Packed { width, height, bare, mut parts } = pack(parts, pad, (2 * pad, head + pad));
+        let top = head + marks;
+        parts.iter_mut().for_each(|(x, y, _)| (*x, *y) = (*x + pad, *y + top));
         let foot = if parts.is_empty() { 0 } else { pad };
-        Frame { what, width: width.max(least) + 2 * pad, height: head + height + foot, parts }
+        let (width, bare) = (width.max(least) + 2 * pad, head + bare + foot);
+        Frame { what, width, height: top + height + foot, bare, parts, slack: 0 }
     }
 
     fn seats(&self, nodes: &[NodeId]) -> Frame {
@@ -103,11 +110,11 @@ impl Layout<'_, '_> {
                 }
                 _ => SMALL_NODE,
             };
-            Frame { what: What::Node(node), width, height, parts: Vec::new() }
+            Frame { what: What::Node(node), width, height, bare: height, parts: Vec::new(), slack: 0 }
         });
         let frame = (2 * self.scale.pad, self.scale.head + self.scale.pad);
-        let (width, height, parts) = pack(boxes.collect(), self.scale.node_gap, frame);
-        Frame { what: What::Plain, width, height, parts }
+        let Packed { width, height, bare, parts } = pack(boxes.collect(), self.scale.node_gap, frame);
+        Frame { what: What::Plain, width, height, bare, parts, slack: 0 }
     }
 
     /// A domain is at least as wide as its title.
@@ -124,41 +131,57 @@ impl Layout<'_, '_> {
 
 fn small(what: What) -> Frame {
     let (width, height) = SMALL_DOMAIN;
-    Frame { what, width, height, parts: Vec::new() }
+    Frame { what, width, height, bare: height, parts: Vec::new(), slack: 0 }
+}
+
+/// Boxes in a grid: how large it is, how high it would be bare, and where each stands.
+struct Packed {
+    width: i32,
+    height: i32,
+    bare: i32,
+    parts: Vec<(i32, i32, Frame)>,
 }
 
 /// Puts boxes into a grid, with so many columns that the whole comes nearest to the shape of a slide when a frame of this
 /// size is around it. Each box fills its place in the grid.
-fn pack(frames: Vec<Frame>, gap: i32, around: (i32, i32)) -> (i32, i32, Vec<(i32, i32, Frame)>) {
-    let misfit = |&columns: &usize| {
-        let (widths, heights) = grid(&frames, columns);
-        let (width, height) = (length(&widths, gap) + around.0, length(&heights, gap) + around.1);
-        let (wide, high) = (i64::from(width) * ASPECT.1, i64::from(height) * ASPECT.0);
-        // Full rows first: gaps look as if something were missing.
-        let ragged = !frames.len().is_multiple_of(columns);
-        wide.max(high) * if ragged { 1_400 } else { 1_000 } / wide.min(high).max(1)
+fn pack(frames: Vec<Frame>, gap: i32, around: (i32, i32)) -> Packed {
+    let bare = |columns: usize| length(&rows(&frames, columns, |frame| frame.bare), gap);
+    let misfit = |&count: &usize| {
+        let width = length(&columns(&frames, count), gap) + around.0;
+        let (wide, high) = (i64::from(width) * ASPECT.1, i64::from(bare(count) + around.1) * ASPECT.0);
+        // Full rows first: gaps look as if something were missing. Eight nodes of a rack fill one row rather than seven.
+        let ragged = !frames.len().is_multiple_of(count);
+        wide.max(high) * if ragged { 1_600 } else { 1_000 } / wide.min(high).max(1)
     };
-    let Some(columns) = (1..=frames.len()).min_by_key(misfit) else { return (0, 0, Vec::new()) };
-    let (widths, heights) = grid(&frames, columns);
+    let Some(count) = (1..=frames.len()).min_by_key(misfit) else {
+        return Packed { width: 0, height: 0, bare: 0, parts: Vec::new() };
+    };
+    let bare = bare(count);
+    let (widths, heights) = (columns(&frames, count), rows(&frames, count, |frame| frame.height));
     let corner = |lengths: &[i32], at: usize| lengths[..at].iter().map(|length| length + gap).sum::<i32>();
-    let place = |(at, frame): (usize, Frame)| {
-        let (column, row) = (at % columns, at / columns);
+    let place = |(at, mut frame): (usize, Frame)| {
+        let (column, row) = (at % count, at / count);
+        let down = frame.slack.min(heights[row] - frame.height);
+        frame.parts.iter_mut().for_each(|(_, y, _)| *y += down);
         let frame = Frame { width: widths[column], height: heights[row], ..frame };
         (corner(&widths, column), corner(&heights, row), frame)
     };
-    let placed = frames.into_iter().enumerate().map(place).collect();
-    (length(&widths, gap), length(&heights, gap), placed)
+    let parts = frames.into_iter().enumerate().map(place).collect();
+    Packed { width: length(&widths, gap), height: length(&heights, gap), bare, parts }
 }
 
-/// The widths of the columns and the heights of the rows.
-fn grid(frames: &[Frame], columns: usize) -> (Vec<i32>, Vec<i32>) {
-    let mut widths = vec![0; columns];
-    let mut heights = Vec::new();
-    for row in frames.chunks(columns) {
-        heights.push(row.iter().map(|frame| frame.height).max().unwrap_or(0));
+/// The widths of so many columns.
+fn columns(frames: &[Frame], count: usize) -> Vec<i32> {
+    let mut widths = vec![0; count];
+    for row in frames.chunks(count) {
         widths.iter_mut().zip(row).for_each(|(width, frame)| *width = frame.width.max(*width));
     }
-    (widths, heights)
+    widths
+}
+
+/// The heights of the rows below so many columns.
+fn rows(frames: &[Frame], columns: usize, height: impl Fn(&Frame) -> i32) -> Vec<i32> {
+    frames.chunks(columns).map(|row| row.iter().map(&height).max().unwrap_or(0)).collect()
 }
 
 fn length(parts: &[i32], gap: i32) -> i32 {
@@ -173,9 +196,15 @@ mod tests {
     fn boxes_don_t_touch_and_stay_inside() {
         for count in 0..40 {
             let sizes = (0..count).map(|at| (30 + 7 * (at % 3), 20 + 5 * (at % 2)));
-            let frames =
-                sizes.map(|(width, height)| Frame { what: What::Plain, width, height, parts: Vec::new() });
-            let (width, height, placed) = pack(frames.collect(), 4, (20, 40));
+            let frame = |(width, height)| Frame {
+                what: What::Plain,
+                width,
+                height,
+                bare: height,
+                parts: Vec::new(),
+                slack: 0,
+            };
+            let Packed { width, height, parts: placed, .. } = pack(sizes.map(frame).collect(), 4, (20, 40));
             for (at, (x, y, frame)) in placed.iter().enumerate() {
                 assert!(x + frame.width <= width && y + frame.height <= height, "{count}: outside");
                 for (left, top, other) in &placed[..at] {
