@@ -214,7 +214,8 @@ fn kubectl_shows_what_people_look_for() -> Result<()> {
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&Gang::new("ring", 2).gpus(4)).await?;
         group(&cluster, "ring", |status| status["running"] == 2).await?;
-        cluster.create_gang(&Gang::new("rest", 2).gpus(4)).await?;
+        let policy = json!([{"name": "pair", "subGroupSize": 2}]);
+        cluster.create_gang(&Gang::new("rest", 2).gpus(4).spec("subGroupPolicy", policy)).await?;
         group(&cluster, "rest", is_unschedulable).await?;
         let kubectl = async |arguments: &[&str]| -> Result<String> {
             let mut command = Command::new(plane.kubectl());
@@ -231,10 +232,11 @@ fn kubectl_shows_what_people_look_for() -> Result<()> {
         let described = wait(PATIENCE, async || {
             let text =
                 kubectl(&["describe", "pg", "rest"]).await.map_err(|error: Failure| error.to_string())?;
-            if text.contains("FailedScheduling") { Ok(text) } else { Err(text) }
+            if text.contains("FailedScheduling") && text.contains("Remark") { Ok(text) } else { Err(text) }
         })
         .await?;
         assert!(described.contains("short of nvidia.com/gpu"), "{described}");
+        assert!(described.contains("subGroupPolicy pair has no matchLabelKeys"), "{described}");
         let pod = kubectl(&["describe", "pod", "rest-0"]).await?;
         assert!(pod.contains("PodScheduled") && pod.contains("False"), "{pod}");
         Ok(())

@@ -98,6 +98,27 @@ pub struct NetworkTopologySpec {
     pub highest_tier_name: Option<String>,
 }
 
+impl PodGroupSpec {
+    /// What is allowed but hardly meant.
+    pub fn remarks(&self) -> Vec<String> {
+        let roles: i32 = self.min_task_member.values().fold(0, |sum, minimum| sum.saturating_add(*minimum));
+        let minimum = self.min_member;
+        let roles = (minimum < roles).then(|| {
+            format!(
+                "minTaskMember adds up to {roles}, more than minMember {minimum}, so the roles' minimums don't hold"
+            )
+        });
+        let keyless = self.sub_group_policy.iter().filter(|policy| policy.match_label_keys.is_empty());
+        let keyless = keyless.map(|policy| {
+            format!(
+                "subGroupPolicy {} has no matchLabelKeys, so all pods that it selects are one subgroup",
+                policy.name
+            )
+        });
+        roles.into_iter().chain(keyless).collect()
+    }
+}
+
 fn tier_number(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "integer", "format": "int32", "minimum": 0 })
 }

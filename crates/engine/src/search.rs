@@ -143,7 +143,9 @@ impl Search<'_> {
         let steps =
             steps(&txn.domains, closeness.as_ref(), others.pin, ROOT).map_err(|reason| vec![reason])?;
         let set = Set { pods, missing, others: &others };
-        if ruled {
+        if ruled && closeness.is_none() {
+            self.seat_groups(txn, pods, ROOT)
+        } else if ruled {
             self.try_steps(txn, &steps, &set, closeness.as_ref(), &mut |search, txn, domain| {
                 search.seat_groups(txn, pods, domain)
             })
@@ -160,6 +162,9 @@ impl Search<'_> {
         set: &Set,
         closeness: Option<&Closeness>,
     ) -> Result<(), Vec<Reason>> {
+        if closeness.is_none() {
+            return self.place_in(txn, steps[0][0], set);
+        }
         let Some(shape) = one_shape(txn, set.pods) else {
             return self.try_steps(txn, steps, set, closeness, &mut |search, txn, domain| {
                 search.place_in(txn, domain, set)

@@ -56,6 +56,8 @@ struct Known {
     written: Option<Instant>,
     /// The condition that the last event told of: its type and reason.
     recorded: Option<(String, String)>,
+    /// What its owner should hear once.
+    remarks: Vec<String>,
 }
 
 impl Reporter {
@@ -103,7 +105,10 @@ impl Reporter {
             Some(known) => known.status = status,
             None => {
                 let recorded = word(&status).map(|(kind, reason)| (kind.to_owned(), reason.to_owned()));
-                self.groups.insert(meta.key(), Known { uid: meta.uid, status, written: None, recorded });
+                // One that has a condition has been told before.
+                let remarks = if recorded.is_none() { group.spec.remarks() } else { Vec::new() };
+                let (key, uid) = (meta.key(), meta.uid);
+                self.groups.insert(key, Known { uid, status, written: None, recorded, remarks });
             }
         }
     }
@@ -149,6 +154,10 @@ impl Reporter {
         let gang = &cluster.gangs[id];
         let mut status = status::of(cluster, id)?;
         let known = self.groups.get_mut(&*gang.key).filter(|known| *known.uid == *gang.uid)?;
+        for note in std::mem::take(&mut known.remarks) {
+            let record = record_of(gang, true, "Remark", note);
+            let _ = self.writes.send(Write::Record(record));
+        }
         if young.is_some() {
             status.conditions.clone_from(&known.status.conditions);
         } else if let Some((kind, reason)) = word(&status)
@@ -313,15 +322,20 @@ fn group_record(gang: &Gang, status: &PodGroupStatus) -> Option<Record> {
         true => format!("{placed} of {} pods are bound, at least {} needed", gang.counts.all(), gang.minimum),
         false => condition.message.clone(),
     };
-    Some(Record {
+    let reason = if scheduled { "Scheduled" } else { "FailedScheduling" };
+    Some(record_of(gang, !scheduled, reason, note))
+}
+
+fn record_of(gang: &Gang, warning: bool, reason: &'static str, note: String) -> Record {
+    Record {
         kind: "PodGroup",
         api_version: "scheduling.volcano.sh/v1beta1",
         key: gang.key.to_string(),
         uid: gang.uid.to_string(),
-        warning: !scheduled,
-        reason: if scheduled { "Scheduled" } else { "FailedScheduling" },
+        warning,
+        reason,
         note,
-    })
+    }
 }
 
 fn quantity(cluster: &Cluster, id: ResourceId, amount: i64) -> Quantity {

@@ -362,10 +362,16 @@ impl Domains {
         if self.are_real() {
             self.grow_columns(nodes.idle.len());
             for resource in nodes.idle.ids() {
-                for node in nodes.live() {
-                    self.widen(node, resource, nodes.allocatable[resource][node]);
-                    let used = nodes.allocatable[resource][node] - nodes.idle[resource][node];
-                    self.take(node, resource, used);
+                for (column, of) in [(&mut self.idle, &nodes.idle), (&mut self.allocatable, &nodes.allocatable)] {
+                    let (column, of) = (&mut column[resource], &of[resource]);
+                    nodes.live().for_each(|node| column[self.home[node]] += of[node]);
+                    // Children have higher numbers than their parents.
+                    for domain in self.rows.ids().rev() {
+                        let sum = column[domain];
+                        if let Some(parent) = self.rows[domain].parent {
+                            column[parent] += sum;
+                        }
+                    }
                 }
             }
         }

@@ -36,7 +36,7 @@ impl Collection {
                 "{here}: {kind} {key} is defined twice, first at {there}: delete one of them"
             ));
         }
-        self.remarks.extend(remark(&object).map(|remark| format!("{here}: {remark}")));
+        self.remarks.extend(remarks(&object).into_iter().map(|remark| format!("{here}: {remark}")));
         self.keep(object);
         Ok(())
     }
@@ -51,7 +51,7 @@ impl Collection {
                 replaced += 1;
                 continue;
             }
-            self.remarks.extend(remark(&object));
+            self.remarks.extend(remarks(&object));
             for problem in object.problems() {
                 let what = format!("{} {}", object.kind(), object.key());
                 self.remarks.push(format!("{what}: {}: {}", problem.path, problem.message));
@@ -121,14 +121,8 @@ impl Collection {
 }
 
 /// What is allowed but hardly meant.
-fn remark(object: &Object) -> Option<String> {
-    let Object::PodGroup(group) = object else { return None };
-    let roles: i32 = group.spec.min_task_member.values().fold(0, |sum, minimum| sum.saturating_add(*minimum));
-    let minimum = group.spec.min_member;
-    (minimum < roles).then(|| {
-        format!(
-            "PodGroup {}: minTaskMember adds up to {roles}, more than minMember {minimum}, so the roles' minimums don't hold",
-            object.key()
-        )
-    })
+fn remarks(object: &Object) -> Vec<String> {
+    let Object::PodGroup(group) = object else { return Vec::new() };
+    let told = |remark| format!("PodGroup {}: {remark}", object.key());
+    group.spec.remarks().into_iter().map(told).collect()
 }
