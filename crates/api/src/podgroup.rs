@@ -111,7 +111,7 @@ impl PodGroupSpec {
         let keyless = self.sub_group_policy.iter().filter(|policy| policy.match_label_keys.is_empty());
         let keyless = keyless.map(|policy| {
             format!(
-                "subGroupPolicy {} has no matchLabelKeys, so all pods that it selects are one subgroup",
+                "subGroupPolicy {} has no matchLabelKeys, so all pods that it is about are one subgroup: name the label that tells subgroups apart",
                 policy.name
             )
         });
@@ -217,4 +217,24 @@ pub struct PodGroupCondition {
     pub last_transition_time: Option<Time>,
     pub reason: String,
     pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hardly_meant_is_remarked() {
+        let keyed = SubGroupPolicy { match_label_keys: vec!["part".into()], ..SubGroupPolicy::default() };
+        let bare = SubGroupPolicy { name: "pair".into(), ..SubGroupPolicy::default() };
+        let mut spec =
+            PodGroupSpec { min_member: 2, sub_group_policy: vec![keyed], ..PodGroupSpec::default() };
+        spec.min_task_member.insert("worker".into(), 2);
+        assert!(spec.remarks().is_empty(), "{:?}", spec.remarks());
+        spec.min_member = 1;
+        spec.sub_group_policy.push(bare);
+        let remarks = spec.remarks();
+        assert!(remarks[0].starts_with("minTaskMember adds up to 2"), "{remarks:?}");
+        assert!(remarks[1].starts_with("subGroupPolicy pair has no matchLabelKeys"), "{remarks:?}");
+    }
 }

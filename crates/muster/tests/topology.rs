@@ -93,7 +93,7 @@ fn broken() -> String {
     text += &group("wish", "networkTopology: {mode: soft, highestTierName: hall}");
     text += &group(
         "parts",
-        "subGroupPolicy: [{name: p, subGroupSize: 2, networkTopology: {highestTierName: row}}]",
+        "subGroupPolicy: [{name: p, matchLabelKeys: [part], subGroupSize: 2, networkTopology: {highestTierName: row}}]",
     );
     text
 }

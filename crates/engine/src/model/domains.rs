@@ -362,7 +362,9 @@ impl Domains {
         if self.are_real() {
             self.grow_columns(nodes.idle.len());
             for resource in nodes.idle.ids() {
-                for (column, of) in [(&mut self.idle, &nodes.idle), (&mut self.allocatable, &nodes.allocatable)] {
+                for (column, of) in
+                    [(&mut self.idle, &nodes.idle), (&mut self.allocatable, &nodes.allocatable)]
+                {
                     let (column, of) = (&mut column[resource], &of[resource]);
                     nodes.live().for_each(|node| column[self.home[node]] += of[node]);
                     // Children have higher numbers than their parents.

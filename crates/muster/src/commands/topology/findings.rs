@@ -179,19 +179,15 @@ fn group_findings(cluster: &Cluster, group: &PodGroup) -> Vec<Finding> {
     };
     let own = group.spec.network_topology.iter().map(|spec| ("spec".to_owned(), spec));
     let policies = group.spec.sub_group_policy.iter().enumerate();
-    let subgroups = policies.clone().filter_map(|(at, policy)| {
+    let subgroups = policies.filter_map(|(at, policy)| {
         Some((format!("spec.subGroupPolicy[{at}]"), policy.network_topology.as_ref()?))
     });
     for (path, spec) in own.chain(subgroups) {
         if let Some((field, text)) = tier_problem(cluster, spec) {
-            // A soft limit is a wish: nothing waits for it.
-            let hard = spec.mode == NetworkTopologyMode::Hard;
-            add(format!("{path}.networkTopology.{field}"), &text, hard);
+            // A soft limit is a wish: nothing waits for it, unless nobody knows what it means.
+            let stops = spec.mode == NetworkTopologyMode::Hard || spec.highest_tier_name.is_some();
+            add(format!("{path}.networkTopology.{field}"), &text, stops);
         }
-    }
-    for (at, _) in policies.filter(|(_, policy)| policy.match_label_keys.is_empty()) {
-        let text = "without matchLabelKeys all pods that it is about are one subgroup: name the label that tells subgroups apart";
-        add(format!("spec.subGroupPolicy[{at}]"), text, false);
     }
     found
 }
