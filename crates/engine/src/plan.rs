@@ -3,6 +3,8 @@
 use muster_api::Time;
 
 use crate::ids::{GangId, NodeId, PodId};
+use crate::model::Cluster;
+use crate::model::devices::card_note;
 use crate::model::pods::PodState;
 use crate::txn::Move;
 
@@ -16,6 +18,8 @@ pub struct Plan {
     pub evictions: Vec<Eviction>,
     /// Gangs whose phase or condition changed.
     pub updates: Vec<GangId>,
+    /// What is to be written on bound pods that share cards, before their bind; in order of the pods' ids.
+    pub card_notes: Vec<CardNote>,
     /// Call again then, even if nothing happens.
     pub wake: Option<Time>,
 }
@@ -24,6 +28,13 @@ pub struct Plan {
 pub struct Bind {
     pub pod: PodId,
     pub node: NodeId,
+}
+
+/// The annotations that tell a node's device plugin which cards a pod has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CardNote {
+    pub pod: PodId,
+    pub annotations: Vec<(&'static str, String)>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -55,13 +66,29 @@ impl Plan {
         }
     }
 
+    /// Says which cards the bound pods have.
+    pub(crate) fn note_cards(&mut self, cluster: &Cluster, now: Time) {
+        if cluster.devices.sharing().is_some() {
+            let note = |bind: &Bind| CardNote { pod: bind.pod, annotations: card_note(cluster, bind.pod, now) };
+            self.card_notes =
+                self.binds.iter().map(note).filter(|note| !note.annotations.is_empty()).collect();
+            self.card_notes.sort_unstable_by_key(|note| note.pod);
+        }
+    }
+
+    /// What is to be written on a bound pod; for most pods nothing.
+    pub fn note_of(&self, pod: PodId) -> &[(&'static str, String)] {
+        let found = self.card_notes.binary_search_by_key(&pod, |note| note.pod);
+        found.map_or(&[], |place| &self.card_notes[place].annotations)
+    }
+
     pub(crate) fn wake_at(&mut self, time: Time) {
         self.wake = Some(self.wake.map_or(time, |known| known.min(time)));
     }
 
     /// Decides nothing.
     pub fn is_empty(&self) -> bool {
-        let Plan { binds, nominations, evictions, updates, wake: _ } = self;
+        let Plan { binds, nominations, evictions, updates, card_notes: _, wake: _ } = self;
         binds.is_empty() && nominations.is_empty() && evictions.is_empty() && updates.is_empty()
     }
 }

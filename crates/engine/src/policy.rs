@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 use crate::admission::Admission;
 use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
+use crate::model::devices::Sharing;
 use crate::reason::{Reason, Why};
 use crate::resources::{Amounts, EPHEMERAL, PODS, Share};
 
@@ -131,6 +132,11 @@ pub trait Plugin: Send {
     fn filter(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [Why]) {}
     /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
     fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
+
+    /// How pods share the cards of a node. The ranking sees to it that each finds one.
+    fn sharing(&self) -> Option<Sharing> {
+        None
+    }
 
     /// How much a resource counts in how full a domain is.
     fn domain_weight(&self, _: &Cluster, _: ResourceId) -> Option<i64> {
@@ -291,6 +297,10 @@ impl Policy {
         for plugin in self.asked(Question::Filter) {
             plugin.filter(reach, cluster, shape, nodes, why);
         }
+    }
+
+    pub fn sharing(&self) -> Option<Sharing> {
+        self.asked(Question::Filter).find_map(Plugin::sharing)
     }
 
     pub fn score(
