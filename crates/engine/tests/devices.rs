@@ -112,6 +112,22 @@ fn a_pod_that_comes_back_to_a_node_gets_its_card_again_while_it_is_free() {
 }
 
 #[test]
+fn a_promised_card_is_taken_only_if_no_other_does() {
+    let lines = "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=1 terminating\npod d gpumem=8000\npod e gpumem=2000 on=n \
+                 card=0\ngang c x2 gpumem=4000";
+    let mut cluster = engine(MEMORY, lines).cluster().clone();
+    let (d, n) = (pod(&cluster, "d"), node(&cluster, "n"));
+    let mut txn = Txn::begin(&mut cluster);
+    txn.nominate(d, n);
+    assert_eq!(cards(&txn, "d"), [1]);
+    for name in ["c-0", "c-1"] {
+        txn.allocate(pod(&txn, name), n);
+    }
+    // Packing alone would begin with the fuller card.
+    assert_eq!((cards(&txn, "c-0"), cards(&txn, "c-1")), (vec![0], vec![1]));
+}
+
+#[test]
 fn what_was_bound_keeps_its_card_until_its_object_says_otherwise() {
     let mut engine = engine(MEMORY, "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=1\npod c gpumem=6000");
     let plan = engine.cycle(NOW);
