@@ -114,7 +114,8 @@ mod tests {
     #[test]
     fn shares_are_read_as_they_are_written() {
         let share = |id: &str, memory, cores| Share { id: id.to_owned(), memory, cores };
-        let containers = [vec![share("GPU-1", 3000, 50), share("GPU-2", 3000, 50)], vec![share("GPU-1", 1, 0)]];
+        let containers =
+            [vec![share("GPU-1", 3000, 50), share("GPU-2", 3000, 50)], vec![share("GPU-1", 1, 0)]];
         let text = "GPU-1,NVIDIA,3000,50:GPU-2,NVIDIA,3000,50:;GPU-1,NVIDIA,1,0:";
         assert_eq!(write_shares(&containers), text);
         assert_eq!(shares(text), containers);

@@ -65,16 +65,8 @@ pub const USE_GPU_ID: &str = "volcano.sh/vgpu-use-gpuuuid";
 pub const NOUSE_GPU_ID: &str = "volcano.sh/vgpu-nouse-gpuuuid";
 
 /// Says what cards a bound pod has: written with the bind, and gone when the pod is made again.
-pub const CARD_NOTES: [&str; 8] = [
-    BIND_PHASE,
-    BIND_TIME,
-    GPU_INDEX,
-    PREDICATE_TIME,
-    VGPU_IDS,
-    VGPU_NODE,
-    VGPU_TIME,
-    VGPU_TO_ALLOCATE,
-];
+pub const CARD_NOTES: [&str; 8] =
+    [BIND_PHASE, BIND_TIME, GPU_INDEX, PREDICATE_TIME, VGPU_IDS, VGPU_NODE, VGPU_TIME, VGPU_TO_ALLOCATE];
 
 /// Says that an object was read from a cluster as it is there: what is wrong with it is told, not refused.
 pub const AS_FOUND: &str = "muster.sh/as-found";

@@ -295,6 +295,9 @@ impl Cluster {
         let (pods, shapes) = (&self.pods, &mut self.shapes);
         shapes.sweep(pods.live().map(|pod| pods.shape[pod]));
         self.forget_cards();
+        // Whoever is first gets the card.
+        let pods = &self.pods;
+        self.promises.sort_unstable_by(|&a, &b| pods.name(a).cmp(pods.name(b)));
         self.touched.trim();
         self.changed.trim();
     }

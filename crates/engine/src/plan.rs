@@ -4,7 +4,7 @@ use muster_api::Time;
 
 use crate::ids::{GangId, NodeId, PodId};
 use crate::model::Cluster;
-use crate::model::devices::card_note;
+use crate::model::devices::{note_of_bound, note_of_promised};
 use crate::model::pods::PodState;
 use crate::txn::Move;
 
@@ -18,7 +18,8 @@ pub struct Plan {
     pub evictions: Vec<Eviction>,
     /// Gangs whose phase or condition changed.
     pub updates: Vec<GangId>,
-    /// What is to be written on bound pods that share cards, before their bind; in order of the pods' ids.
+    /// What is to be written on pods that share cards, in order of their ids: on bound ones before the bind, on others with
+    /// their promise.
     pub card_notes: Vec<CardNote>,
     /// Call again then, even if nothing happens.
     pub wake: Option<Time>,
@@ -66,17 +67,25 @@ impl Plan {
         }
     }
 
-    /// Says which cards the bound pods have.
+    /// Says which cards pods have.
     pub(crate) fn note_cards(&mut self, cluster: &Cluster, now: Time) {
-        if cluster.devices.sharing().is_some() {
-            let note = |bind: &Bind| CardNote { pod: bind.pod, annotations: card_note(cluster, bind.pod, now) };
-            self.card_notes =
-                self.binds.iter().map(note).filter(|note| !note.annotations.is_empty()).collect();
-            self.card_notes.sort_unstable_by_key(|note| note.pod);
+        if cluster.devices.sharing().is_none() {
+            return;
         }
+        let note = |pod, annotations| CardNote { pod, annotations };
+        let mut notes: Vec<CardNote> =
+            self.binds.iter().map(|bind| note(bind.pod, note_of_bound(cluster, bind.pod, now))).collect();
+        if cluster.nominations > 0 {
+            let promised = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_));
+            let pods = cluster.devices.all_held().into_iter().map(|(pod, _)| pod).filter(promised);
+            notes.extend(pods.map(|pod| note(pod, note_of_promised(cluster, pod))));
+        }
+        notes.retain(|note| !note.annotations.is_empty());
+        notes.sort_unstable_by_key(|note| note.pod);
+        self.card_notes = notes;
     }
 
-    /// What is to be written on a bound pod; for most pods nothing.
+    /// What is to be written on a pod about its cards; for most pods nothing.
     pub fn note_of(&self, pod: PodId) -> &[(&'static str, String)] {
         let found = self.card_notes.binary_search_by_key(&pod, |note| note.pod);
         found.map_or(&[], |place| &self.card_notes[place].annotations)

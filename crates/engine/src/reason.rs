@@ -168,10 +168,19 @@ pub struct Bar {
 /// A [`Why`] as it is shown, with what is known of all nodes that share it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shown {
-    Short { resource: ResourceId, want: i64, best: i64 },
+    Short {
+        resource: ResourceId,
+        want: i64,
+        best: i64,
+    },
     /// Too few cards do for a container: how many at best, and how much memory one has free at most. `picky` if not every
     /// kind of card would do.
-    Card { ask: Ask, picky: bool, best: u32, free: i64 },
+    Card {
+        ask: Ask,
+        picky: bool,
+        best: u32,
+        free: i64,
+    },
     Tainted(String),
     Rule(Why, String),
     Plain(Why),

@@ -47,7 +47,15 @@ fn request(way: &'static str) -> BoxedStrategy<String> {
     let memory = (1..9).prop_map(|memory| format!("gpumem={memory}")).boxed();
     let number = (1..3).prop_map(|cards| format!("gpunum={cards}")).boxed();
     let cores = prop::sample::select(vec![0, 0, 30, 50, 100]);
-    let virtually = (1..3, prop_oneof![(1..7).prop_map(|memory| format!("vmem={memory}")), Just("vpercent=50".to_owned()), Just(String::new())], cores)
+    let virtually = (
+        1..3,
+        prop_oneof![
+            (1..7).prop_map(|memory| format!("vmem={memory}")),
+            Just("vpercent=50".to_owned()),
+            Just(String::new())
+        ],
+        cores,
+    )
         .prop_map(|(cards, memory, cores)| format!("vgpu={cards} {memory} vcores={cores}"))
         .boxed();
     match way {
@@ -73,7 +81,8 @@ fn setting() -> impl Strategy<Value = Setting> {
     let policy = prop::sample::select(vec!["binpack", "spread"]);
     (ways, policy).prop_flat_map(|(way, policy)| {
         let nodes = (1..4usize).prop_flat_map(|count| (0..count).map(node).collect::<Vec<_>>());
-        let seats = (0..5usize).prop_flat_map(move |count| (0..count).map(|at| seated(at, way)).collect::<Vec<_>>());
+        let seats =
+            (0..5usize).prop_flat_map(move |count| (0..count).map(|at| seated(at, way)).collect::<Vec<_>>());
         let waits = prop::collection::vec((request(way), 1..4usize), 1..4);
         (nodes, seats, waits).prop_map(move |(nodes, seats, waits)| {
             let gangs = waits.into_iter().enumerate();
@@ -88,7 +97,8 @@ fn setting() -> impl Strategy<Value = Setting> {
 
 impl Setting {
     fn events(&self) -> Vec<Event> {
-        let parsed = self.lines.iter().zip(0..).filter_map(|(text, serial)| Some((Line::parse(text)?, serial)));
+        let parsed =
+            self.lines.iter().zip(0..).filter_map(|(text, serial)| Some((Line::parse(text)?, serial)));
         let texts = parsed.map(|(line, serial)| {
             let born = START.plus_ms(serial as i64 * 1000 - 1_000_000);
             line.manifests(&born.to_string(), serial)
@@ -130,7 +140,9 @@ fn counted(cluster: &Cluster, node: NodeId) -> Vec<[Taken; 2]> {
 
 /// The slow version: is there any set of cards that would do?
 fn some_set_fits(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> bool {
-    let (Some(demand), Some(cards)) = (cluster.demand(shape), cluster.devices.cards(node)) else { return false };
+    let (Some(demand), Some(cards)) = (cluster.demand(shape), cluster.devices.cards(node)) else {
+        return false;
+    };
     let ask = demand.asks[0];
     let taken = counted(cluster, node);
     let does = |place: usize| {
@@ -143,7 +155,11 @@ fn some_set_fits(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) ->
         };
         fact.healthy
             && beside.iter().all(|taken| {
-                let shared = if ask.cores == 100 { taken.pods == 0 } else { taken.cores + ask.cores <= 100 && taken.cores < 100 };
+                let shared = if ask.cores == 100 {
+                    taken.pods == 0
+                } else {
+                    taken.cores + ask.cores <= 100 && taken.cores < 100
+                };
                 shared && taken.memory + ask.memory.of(fact.memory) <= fact.memory && taken.pods < fact.pods
             })
     };
@@ -167,7 +183,8 @@ fn shuffle<T>(things: &mut [T], mut seed: u64) {
 fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
     let cluster = engine.cluster();
     let name = |pod, node: NodeId| format!("{} on {}", cluster.pods.name(pod), cluster.nodes.name[node]);
-    let binds = plan.binds.iter().map(|bind| format!("{} {:?}", name(bind.pod, bind.node), plan.note_of(bind.pod)));
+    let binds =
+        plan.binds.iter().map(|bind| format!("{} {:?}", name(bind.pod, bind.node), plan.note_of(bind.pod)));
     let promises = plan.nominations.iter().map(|bind| name(bind.pod, bind.node));
     let mut waits: Vec<String> =
         cluster.gangs.iter().map(|(id, gang)| format!("{} {:?}", gang.key, engine.reasons(id))).collect();

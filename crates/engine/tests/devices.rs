@@ -34,7 +34,11 @@ fn engine(arguments: &str, lines: &str) -> Engine {
 }
 
 fn events(lines: &str) -> Vec<Event> {
-    let texts = lines.lines().filter_map(Line::parse).zip(1..).map(|(line, serial)| line.manifests(&NOW.to_string(), serial));
+    let texts = lines
+        .lines()
+        .filter_map(Line::parse)
+        .zip(1..)
+        .map(|(line, serial)| line.manifests(&NOW.to_string(), serial));
     texts.flat_map(|text| support::objects(&text)).map(Event::from).collect()
 }
 
@@ -129,7 +133,8 @@ fn a_promised_card_is_taken_only_if_no_other_does() {
 
 #[test]
 fn what_was_bound_keeps_its_card_until_its_object_says_otherwise() {
-    let mut engine = engine(MEMORY, "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=1\npod c gpumem=6000");
+    let mut engine =
+        engine(MEMORY, "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=1\npod c gpumem=6000");
     let plan = engine.cycle(NOW);
     let c = pod(engine.cluster(), "c");
     assert_eq!(plan.note_of(c)[0], ("volcano.sh/gpu-index", "0".to_owned()));

@@ -17,7 +17,7 @@ pub struct Sums {
     terms: Vec<(Vec<super::terms::Count>, u32)>,
     nominations: u32,
     departures: u32,
-    domains: Vec<Vec<i64>>,
+    domains: Vec<Vec<Vec<i64>>>,
     cards: (Vec<Option<Box<Cards>>>, Vec<(PodId, Held)>, usize),
 }
 
@@ -180,7 +180,8 @@ impl Cluster {
 
     /// Cards of pods are cards of the nodes that they are on, and what is used of each is what its pods take.
     fn audit_cards(&self) -> Result<(), String> {
-        let on_nodes = || self.devices.all_held().into_iter().filter(|(pod, _)| self.pods.state[*pod].node().is_some());
+        let on_nodes =
+            || self.devices.all_held().into_iter().filter(|(pod, _)| self.pods.state[*pod].node().is_some());
         for (pod, held) in on_nodes() {
             if self.pods.state[pod].node() != Some(held.node) {
                 return Err(format!("{} has cards of a node that it isn't on", self.pods.name(pod)));
@@ -189,7 +190,8 @@ impl Cluster {
         for node in self.nodes.fact.ids() {
             let cards = self.devices.cards(node).into_iter().flat_map(Cards::iter);
             for (card, place) in cards.zip(0..) {
-                let there = on_nodes().filter(|(pod, held)| held.node == node && self.pods.state[*pod].occupies());
+                let there =
+                    on_nodes().filter(|(pod, held)| held.node == node && self.pods.state[*pod].occupies());
                 let slots = there.flat_map(|(_, held)| held.slots.iter()).filter(|slot| slot.card == place);
                 let memory: i64 = slots.map(|slot| slot.takes.memory).sum();
                 if memory != card.used.memory {

@@ -17,7 +17,7 @@ use crate::policy::Room;
 use cards::{Cards, Taken};
 use demand::Demand;
 pub use demand::Likes;
-pub use notes::{Noted, card_note};
+pub use notes::{Noted, note_of_bound, note_of_promised};
 
 /// How cards are shared, as the plugin `deviceshare` says.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ impl Devices {
     }
 
     /// In the order of the pods.
-    pub(super) fn all_held(&self) -> Vec<(PodId, &Held)> {
+    pub fn all_held(&self) -> Vec<(PodId, &Held)> {
         let mut held: Vec<_> = self.held.iter().map(|(&pod, held)| (pod, held)).collect();
         held.sort_unstable_by_key(|(pod, _)| *pod);
         held
@@ -175,25 +175,36 @@ impl Cluster {
         let slots = match to {
             PodState::Nominated(_) => self.pick_cards(pod, node, demand, Room::Later),
             PodState::Allocated(_) => self.pick_cards(pod, node, demand, Room::Meanwhile),
-            _ => self.noted_cards(pod, to),
+            _ => self.stated_cards(pod, to),
         };
         self.devices.hold(pod, node, slots);
     }
 
-    /// The cards that the pod had before on this node, if they do; else those that the policy prefers.
+    /// The cards that the pod had before on this node, or was promised by an earlier run, if they do; else those that the
+    /// policy prefers.
     fn pick_cards(&self, pod: PodId, node: NodeId, demand: &Demand, room: Room) -> Vec<Slot> {
         let Some(cards) = self.devices.cards(node) else { return Vec::new() };
         let unpromised = if room == Room::Meanwhile { Room::Now } else { room };
         let before = self.devices.held(pod).filter(|held| held.node == node);
-        match before.filter(|held| cards.admit_on(demand, &held.slots, unpromised)) {
-            Some(held) => held.slots.to_vec(),
-            None => cards.choose(demand, room, self.devices.prefer()).unwrap_or_default(),
+        let known = before.map_or_else(|| self.noted_cards(pod, node), |held| held.slots.to_vec());
+        if demand.is_met_by(&known) && cards.admit_on(demand, &known, unpromised) {
+            return known;
+        }
+        cards.choose(demand, room, self.devices.prefer()).unwrap_or_default()
+    }
+
+    /// What the object of a pod on a node says of its cards. What waits, or is only assumed to be bound, may say what was never
+    /// done.
+    fn stated_cards(&self, pod: PodId, state: PodState) -> Vec<Slot> {
+        match state {
+            PodState::Running(node) | PodState::Releasing(node) => self.noted_cards(pod, node),
+            _ => Vec::new(),
         }
     }
 
     /// The object of a pod has changed, or its shape: what it says of its cards counts. It is in no sum meanwhile.
     pub(super) fn reread_cards(&mut self, pod: PodId, from: PodState, to: PodState) {
-        let noted = self.noted_cards(pod, to);
+        let noted = self.stated_cards(pod, to);
         match to.node() {
             _ if self.shapes[self.pods.shape[pod]].devices.is_none() => self.devices.forget(pod),
             Some(node) if !noted.is_empty() => self.devices.hold(pod, node, noted),
@@ -220,7 +231,7 @@ impl Cluster {
         let fresh = (!facts.is_empty()).then(|| Box::new(Cards::new(facts)));
         let old = std::mem::replace(&mut self.devices.cards[node], fresh).unwrap_or_default();
         for &pod in &seated {
-            let slots = self.noted_cards(pod, self.pods.state[pod]);
+            let slots = self.stated_cards(pod, self.pods.state[pod]);
             let slots = if slots.is_empty() { self.moved_cards(pod, node, &old) } else { slots };
             self.devices.hold(pod, node, slots);
             self.devices.seat(pod, self.pods.state[pod], lets_go, 1);

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 
 use super::Cluster;
-use super::devices::demand::{Demand, Likes};
 use super::devices::By;
+use super::devices::demand::{Demand, Likes};
 use super::selectors::{Selector, Tags, tag};
 use super::terms::{Bonds, Clause, Rule, Spread};
 use crate::ids::{QueueId, ResourceId, ShapeId, SpaceId, Symbol, Table, TermId};

@@ -98,7 +98,11 @@ impl DeviceShare {
         let ways = [(MEMORY, By::Memory), (NUMBER, By::Number), (VIRTUAL, By::Virtual)];
         let chosen: Vec<(&str, By)> = ways.into_iter().filter(|(key, _)| args.bool(key, false)).collect();
         if let [(first, _), (second, _), ..] = chosen[..] {
-            args.problem(second, format!("{first} is there too, and cards are shared in one way only"), String::new());
+            args.problem(
+                second,
+                format!("{first} is there too, and cards are shared in one way only"),
+                String::new(),
+            );
         }
         let sharing = chosen.first().map(|&(_, by)| Sharing { by, prefer });
         DeviceShare { sharing, weight: args.weight("deviceshare.ScheduleWeight", 0) }

@@ -135,9 +135,8 @@ impl<'t> Line<'t> {
         if let Some(text) = self.get("vcards") {
             let [count, memory, pods] = numbers(text)[..] else { panic!("vcards=2x8000x10") };
             let broken = |card: i64| self.get("broken").is_some_and(|broken| number(broken) == card);
-            let card = |card| {
-                format!("{node}-{card},{pods},{memory},NVIDIA-{memory},{},hami-core:", !broken(card))
-            };
+            let card =
+                |card| format!("{node}-{card},{pods},{memory},NVIDIA-{memory},{},hami-core:", !broken(card));
             let cards: String = (0..count).map(card).collect();
             notes.push(format!("volcano.sh/node-vgpu-register: \"{cards}\""));
         }

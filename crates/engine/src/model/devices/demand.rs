@@ -9,7 +9,7 @@ use muster_api::keys::{
 use muster_api::{ResourceList, container_requests, pod_requests};
 use serde::{Deserialize, Serialize};
 
-use super::By;
+use super::{By, Slot};
 
 /// All cores of a card, in percent. Who asks for them shares the card with nobody.
 pub const ALL_CORES: i64 = 100;
@@ -66,6 +66,12 @@ impl Demand {
         };
         let likes = likes.filter(|_| by == By::Virtual).cloned().map(Box::new);
         (!asks.is_empty()).then(|| Box::new(Demand { asks, likes }))
+    }
+
+    /// Whether a pod with these has all cards that it asks for.
+    pub(super) fn is_met_by(&self, slots: &[Slot]) -> bool {
+        let of = |container: u32| slots.iter().filter(|slot| slot.container == container).count();
+        (0..).zip(&self.asks).all(|(container, ask)| of(container) == ask.cards as usize)
     }
 
     pub fn accepts(&self, card: &Card) -> bool {

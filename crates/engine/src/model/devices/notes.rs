@@ -9,10 +9,9 @@ use muster_api::keys::{
 use serde::{Deserialize, Serialize};
 
 use super::{By, Held, Slot};
-use crate::ids::PodId;
+use crate::ids::{NodeId, PodId};
 use crate::model::Cluster;
 use crate::model::devices::cards::Taken;
-use crate::model::pods::PodState;
 
 /// What a pod says of its cards, for each way to share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,10 +30,9 @@ impl Noted {
 }
 
 impl Cluster {
-    /// The cards that a pod on a node says it has, as far as they are there. A pod that was bound without a word about its
-    /// cards is on none that anyone knows. What waits, or is only assumed to be bound, may say what was never done.
-    pub(super) fn noted_cards(&self, pod: PodId, state: PodState) -> Vec<Slot> {
-        let (PodState::Running(node) | PodState::Releasing(node)) = state else { return Vec::new() };
+    /// The cards that a pod says it has, as far as they are on the node. A pod that was bound without a word about its cards is
+    /// on none that anyone knows.
+    pub(super) fn noted_cards(&self, pod: PodId, node: NodeId) -> Vec<Slot> {
         let demand = self.demand(self.pods.shape[pod]);
         let (Some(noted), Some(demand)) = (&self.pods.fact[pod].noted, demand) else { return Vec::new() };
         let (Some(sharing), Some(cards)) = (self.devices.sharing, self.devices.cards(node)) else {
@@ -43,7 +41,8 @@ impl Cluster {
         if sharing.by == By::Virtual {
             let containers = noted.shares.as_deref().map(shares).unwrap_or_default();
             let containers = (0..).zip(containers);
-            let all = containers.flat_map(|(place, shares)| shares.into_iter().map(move |share| (place, share)));
+            let all =
+                containers.flat_map(|(place, shares)| shares.into_iter().map(move |share| (place, share)));
             let slot = |(container, share): (u32, Share)| {
                 let takes = Taken { memory: share.memory, cores: share.cores, pods: 1 };
                 Some(Slot { card: cards.find(&share.id)?, container, takes })
@@ -60,26 +59,46 @@ impl Cluster {
     }
 }
 
-/// What is to be written on a pod that is bound to its cards, before or with the bind: the device plugin on the node reads
-/// it. Nothing for a pod without cards.
-pub fn card_note(cluster: &Cluster, pod: PodId, now: Time) -> Vec<(&'static str, String)> {
-    let (Some(held), Some(sharing)) = (cluster.devices.held(pod), cluster.devices.sharing) else {
-        return Vec::new();
-    };
-    if sharing.by != By::Virtual {
-        let numbers: Vec<String> = held.slots.iter().map(|slot| slot.card.to_string()).collect();
+/// What is to be written on a pod, by key.
+type Note = Vec<(&'static str, String)>;
+
+/// What is to be written on a pod that is bound to its cards, before the bind: the device plugin on the node reads it. Nothing
+/// for a pod without cards.
+pub fn note_of_bound(cluster: &Cluster, pod: PodId, now: Time) -> Note {
+    let Some((held, key, text)) = place(cluster, pod) else { return Vec::new() };
+    if key == GPU_INDEX {
         let nanoseconds = i128::from(now.0) * 1_000_000;
-        return vec![(GPU_INDEX, numbers.join(",")), (PREDICATE_TIME, nanoseconds.to_string())];
+        return vec![(key, text), (PREDICATE_TIME, nanoseconds.to_string())];
     }
-    let (text, seconds) = (write_shares(&shares_of(cluster, held)), (now.0 / 1000).to_string());
+    let seconds = (now.0 / 1000).to_string();
     vec![
-        (VGPU_IDS, text.clone()),
+        (key, text.clone()),
         (VGPU_TO_ALLOCATE, text),
         (VGPU_NODE, cluster.nodes.name[held.node].to_string()),
         (VGPU_TIME, seconds.clone()),
         (BIND_TIME, seconds),
         (BIND_PHASE, "allocating".to_owned()),
     ]
+}
+
+/// What is to be written on a pod with a promise, so that another scheduler keeps the same card for it. Nothing if that is
+/// what it says already.
+pub fn note_of_promised(cluster: &Cluster, pod: PodId) -> Note {
+    let Some((_, key, text)) = place(cluster, pod) else { return Vec::new() };
+    let noted = cluster.pods.fact[pod].noted.as_deref();
+    let said =
+        noted.and_then(|noted| if key == GPU_INDEX { noted.index.as_ref() } else { noted.shares.as_ref() });
+    if said == Some(&text) { Vec::new() } else { vec![(key, text)] }
+}
+
+/// A pod's cards, and the annotation that names them.
+fn place(cluster: &Cluster, pod: PodId) -> Option<(&Held, &'static str, String)> {
+    let (held, sharing) = (cluster.devices.held(pod)?, cluster.devices.sharing?);
+    if sharing.by == By::Virtual {
+        return Some((held, VGPU_IDS, write_shares(&shares_of(cluster, held))));
+    }
+    let numbers: Vec<String> = held.slots.iter().map(|slot| slot.card.to_string()).collect();
+    Some((held, GPU_INDEX, numbers.join(",")))
 }
 
 fn shares_of(cluster: &Cluster, held: &Held) -> Vec<Vec<Share>> {
