@@ -247,32 +247,31 @@ fn configuration(lines: &[Line]) -> String {
         return format!("{BUILTIN}{settings}");
     };
     let actions = find("actions").map_or("enqueue, allocate, backfill".into(), |line| line.names.join(", "));
-    let plugins: String = plugins
-        .names
-        .iter()
-        .map(|word| {
-            let mut words = word.split('+');
-            let name = words.next().expect("a first word");
-            let mut text = format!("  - name: {name}\n");
-            let arguments: Vec<&str> = words
-                .filter_map(|word| match word {
-                    "hierarchy" => {
-                        text += "    enableHierarchy: true\n";
-                        None
-                    }
-                    "memory" => Some("deviceshare.GPUSharingEnable: true"),
-                    "number" => Some("deviceshare.GPUNumberEnable: true"),
-                    "virtual" => Some("deviceshare.VGPUEnable: true"),
-                    "spread" => Some("deviceshare.SchedulePolicy: spread"),
-                    "weight" => Some("deviceshare.ScheduleWeight: 10"),
-                    other => panic!("no switch {other}"),
-                })
-                .collect();
-            if !arguments.is_empty() {
-                write!(text, "    arguments: {{{}}}\n", arguments.join(", ")).expect("a string");
-            }
-            text
-        })
-        .collect();
+    let plugins: String = plugins.names.iter().map(|word| plugin(word)).collect();
     format!("actions: \"{actions}\"\ntiers:\n- plugins:\n{plugins}{settings}")
+}
+
+/// A plugin and its switches.
+fn plugin(word: &str) -> String {
+    let mut words = word.split('+');
+    let mut text = format!("  - name: {}\n", words.next().unwrap_or_default());
+    let mut arguments = Vec::new();
+    for word in words {
+        arguments.push(match word {
+            "hierarchy" => {
+                text += "    enableHierarchy: true\n";
+                continue;
+            }
+            "memory" => "deviceshare.GPUSharingEnable: true",
+            "number" => "deviceshare.GPUNumberEnable: true",
+            "virtual" => "deviceshare.VGPUEnable: true",
+            "spread" => "deviceshare.SchedulePolicy: spread",
+            "weight" => "deviceshare.ScheduleWeight: 10",
+            other => panic!("no switch {other}"),
+        });
+    }
+    if !arguments.is_empty() {
+        writeln!(text, "    arguments: {{{}}}", arguments.join(", ")).expect("a string");
+    }
+    text
 }

@@ -1,7 +1,7 @@
 //! A slow, obvious recount of every sum, to compare with the sums that moved. Always on in tests.
 
 use super::Cluster;
-use super::devices::Held;
+use super::devices::Devices;
 use super::devices::cards::Cards;
 use super::pods::{Counts, PodState};
 use crate::ids::{PodId, ResourceId};
@@ -18,7 +18,7 @@ pub struct Sums {
     nominations: u32,
     departures: u32,
     domains: Vec<Vec<Vec<i64>>>,
-    cards: (Vec<Option<Box<Cards>>>, Vec<(PodId, Held)>, usize),
+    devices: Devices,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +77,7 @@ impl Cluster {
             nominations: self.nominations,
             departures: self.departures,
             domains: if self.domains_stale { Vec::new() } else { self.domains.sums() },
-            cards: self.devices.sums(),
+            devices: self.devices.clone(),
         }
     }
 

@@ -49,7 +49,7 @@ const MOST_CARDS: i64 = 256;
 /// A card that pods share by memory alone takes as many as fit.
 const ANY_PODS: i64 = 1 << 40;
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Devices {
     sharing: Option<Sharing>,
     /// No longer than it must be: empty where no node has cards.
@@ -152,12 +152,6 @@ impl Devices {
         for cards in self.cards.rows_mut().iter_mut().flatten() {
             **cards = cards.emptied();
         }
-    }
-
-    /// Every sum, for comparing two moments.
-    pub(super) fn sums(&self) -> (Vec<Option<Box<Cards>>>, Vec<(PodId, Held)>, usize) {
-        let held = self.all_held().into_iter().map(|(pod, held)| (pod, held.clone()));
-        (self.cards.rows().to_vec(), held.collect(), self.seated)
     }
 }
 
