@@ -307,6 +307,30 @@ proptest! {
     }
 
     #[test]
+    fn moves_that_are_made_again_take_the_same_cards(
+        setting in setting(),
+        moves in prop::collection::vec((0..4u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..20),
+    ) {
+        let mut cluster = setting.engine(&setting.events()).cluster().clone();
+        let (pods, nodes): (Vec<PodId>, Vec<NodeId>) = (cluster.pods.live().collect(), cluster.nodes.live().collect());
+        let mut txn = Txn::begin(&mut cluster);
+        let start = txn.mark();
+        for (what, pod, node) in moves {
+            let (&pod, &node) = (pod.get(&pods), node.get(&nodes));
+            match what {
+                0 => txn.allocate(pod, node),
+                1 => txn.nominate(pod, node),
+                2 if txn.pods.state[pod].node().is_some() => txn.evict(pod),
+                _ => txn.release(pod),
+            }
+        }
+        let (made, done) = (txn.since(start), txn.sums());
+        txn.rewind(start);
+        txn.replay(&made);
+        prop_assert_eq!(&txn.sums(), &done);
+    }
+
+    #[test]
     fn no_card_that_a_plan_uses_is_over_and_the_order_of_arrival_does_not_matter(setting in setting(), order in any::<u64>()) {
         let listed = setting.events();
         let mut shuffled = listed.clone();
