@@ -33,17 +33,56 @@ pub const NODEGROUP_LIMITS: &str = "volcano.sh/nodegroup-resource-limits";
 pub const HIERARCHY: &str = "volcano.sh/hierarchy";
 pub const HIERARCHY_WEIGHTS: &str = "volcano.sh/hierarchy-weights";
 
+/// A node's shared GPUs: how much memory all cards have (MiB), and how many cards there are.
+pub const GPU_MEMORY: &str = "volcano.sh/gpu-memory";
+pub const GPU_NUMBER: &str = "volcano.sh/gpu-number";
+/// The cards of a pod that shares GPUs ("0" or "0,3"), and when they were chosen (nanoseconds since 1970).
+pub const GPU_INDEX: &str = "volcano.sh/gpu-index";
+pub const PREDICATE_TIME: &str = "volcano.sh/predicate-time";
+/// Cards of a node that are broken, by number (annotation on a Node).
+pub const GPU_UNHEALTHY: &str = "volcano.sh/gpu-unhealthy-ids";
+/// Virtual GPUs: how many cards, and of each of them how much memory (MiB or percent) and how many percent of the cores.
+pub const VGPU_NUMBER: &str = "volcano.sh/vgpu-number";
+pub const VGPU_MEMORY: &str = "volcano.sh/vgpu-memory";
+pub const VGPU_MEMORY_PERCENTAGE: &str = "volcano.sh/vgpu-memory-percentage";
+pub const VGPU_CORES: &str = "volcano.sh/vgpu-cores";
+/// The cards that a node offers as virtual GPUs, written by the device plugin:
+/// `GPU-1f6c,10,32768,NVIDIA-Tesla V100,true,hami-core:` for each card.
+pub const VGPU_REGISTER: &str = "volcano.sh/node-vgpu-register";
+/// The cards of a pod, `GPU-1f6c,NVIDIA,4096,30:` for each card, `;` between containers. The second is the device plugin's
+/// to empty.
+pub const VGPU_IDS: &str = "volcano.sh/vgpu-ids-new";
+pub const VGPU_TO_ALLOCATE: &str = "volcano.sh/devices-to-allocate";
+pub const VGPU_NODE: &str = "volcano.sh/vgpu-node";
+/// When cards were chosen and the pod was bound (seconds since 1970), and how far its start has come.
+pub const VGPU_TIME: &str = "volcano.sh/vgpu-time";
+pub const BIND_TIME: &str = "volcano.sh/bind-time";
+pub const BIND_PHASE: &str = "volcano.sh/bind-phase";
+/// Which cards a pod with virtual GPUs wants or refuses, by type or id, as lists.
+pub const USE_GPU_TYPE: &str = "nvidia.com/use-gputype";
+pub const NOUSE_GPU_TYPE: &str = "nvidia.com/nouse-gputype";
+pub const USE_GPU_ID: &str = "volcano.sh/vgpu-use-gpuuuid";
+pub const NOUSE_GPU_ID: &str = "volcano.sh/vgpu-nouse-gpuuuid";
+
+/// Says what cards a bound pod has: written with the bind, and gone when the pod is made again.
+pub const CARD_NOTES: [&str; 8] =
+    [BIND_PHASE, BIND_TIME, GPU_INDEX, PREDICATE_TIME, VGPU_IDS, VGPU_NODE, VGPU_TIME, VGPU_TO_ALLOCATE];
+
 /// Says that an object was read from a cluster as it is there: what is wrong with it is told, not refused.
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 19] = [
+pub const ANNOTATIONS: [&str; 27] = [
     AS_FOUND,
+    GPU_INDEX,
+    GPU_UNHEALTHY,
     GROUP_NAME[0],
     GROUP_NAME[1],
     HIERARCHY,
     HIERARCHY_WEIGHTS,
     NODEGROUP_LIMITS,
+    NOUSE_GPU_ID,
+    NOUSE_GPU_TYPE,
     PIPELINED_NODE,
     PIPELINED_STATUS,
     PREEMPTABLE,
@@ -57,6 +96,10 @@ pub const ANNOTATIONS: [&str; 19] = [
     TASK_SPEC,
     TOPOLOGY_HIGHEST_TIER,
     TOPOLOGY_MODE,
+    USE_GPU_ID,
+    USE_GPU_TYPE,
+    VGPU_IDS,
+    VGPU_REGISTER,
 ];
 
 /// The queue of work that names none.

@@ -1,6 +1,7 @@
 //! Kubernetes and Volcano objects as Muster reads them. No I/O, no scheduling.
 
 mod anonymise;
+pub mod cards;
 pub mod core;
 mod crds;
 mod goregex;
@@ -35,7 +36,7 @@ pub use queue::{
     DequeueStrategy, ExtendCluster, Guarantee, NodeGroupAffinity, Queue, QueueAffinity, QueueSpec,
     QueueState, QueueStatus, Reservation,
 };
-pub use requests::pod_requests;
+pub use requests::{container_requests, pod_requests};
 pub use time::{Time, parse_duration};
 pub use validate::{
     Problem, is_dns_subdomain, validate_hyper_node, validate_node, validate_pod, validate_pod_group,

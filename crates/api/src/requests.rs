@@ -38,6 +38,11 @@ fn is_sidecar(container: &Container) -> bool {
     container.restart_policy.as_deref() == Some("Always")
 }
 
+/// What one container asks for.
+pub fn container_requests(container: &Container) -> ResourceList {
+    with_limits(&container.resources)
+}
+
 /// The requests, with the limit for a resource that has only a limit.
 fn with_limits(resources: &Resources) -> ResourceList {
     let mut requests = resources.requests.clone();

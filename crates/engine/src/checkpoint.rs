@@ -28,7 +28,8 @@ impl Engine {
     }
 
     pub fn restore(config: Config, checkpoint: Checkpoint) -> Engine {
-        let Checkpoint { cluster, rests } = checkpoint;
+        let Checkpoint { mut cluster, rests } = checkpoint;
+        cluster.share_devices(config.policy.sharing());
         Engine { cluster, config, rankings: Rankings::default(), rests }
     }
 }

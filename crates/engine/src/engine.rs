@@ -27,7 +27,9 @@ pub struct Engine {
 impl Engine {
     /// Pods whose `schedulerName` is one of these are ours; others only use room.
     pub fn new(config: Config, scheduler_names: Vec<String>) -> Engine {
-        Engine { cluster: Cluster::new(scheduler_names), config, rankings: Rankings::default(), rests: None }
+        let mut cluster = Cluster::new(scheduler_names);
+        cluster.share_devices(config.policy.sharing());
+        Engine { cluster, config, rankings: Rankings::default(), rests: None }
     }
 
     /// Goes on under another configuration. What was decided stands.
@@ -35,6 +37,7 @@ impl Engine {
         self.config = config;
         self.rankings = Rankings::default();
         self.rests = None;
+        self.cluster.share_devices(self.config.policy.sharing());
         self.cluster.reconsider();
     }
 
@@ -84,6 +87,7 @@ impl Engine {
         }
         nominations::let_go(&mut self.cluster, &held);
         status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), now, &mut plan);
+        plan.note_cards(&self.cluster, now);
         self.set_alarm(now, &mut plan);
         self.rests = plan.is_empty().then_some((self.cluster.generation, plan.wake));
         plan

@@ -2,6 +2,7 @@
 
 use muster_api::QueueState;
 
+use crate::model::devices::demand::{ALL_CORES, Ask, Memory};
 use crate::model::domains::Fault;
 use crate::model::queues::BrokenLine;
 use crate::plan::Cause;
@@ -216,10 +217,46 @@ pub fn shown_text(shown: &Shown, dimensions: &Dimensions) -> String {
             dimensions.show(*resource, *want),
             dimensions.show(*resource, *best)
         ),
+        Shown::Card { ask, picky, best, free } => card_text(ask, *picky, *best, *free),
         Shown::Tainted(key) => format!("tainted ({key})"),
         Shown::Rule(why, key) => format!("{} (by {key})", why_text(*why)),
         Shown::Plain(why) => why_text(*why).to_owned(),
     }
+}
+
+/// "without a card that has 8,000 MiB free (most free 4,000)", "without 2 cards that nobody uses (best has 1)".
+fn card_text(ask: &Ask, picky: bool, best: u32, free: i64) -> String {
+    let its = if ask.cards == 1 { "its" } else { "their" };
+    let alone = ask.cores >= ALL_CORES;
+    let memory = match ask.memory {
+        Memory::Mib(0) | Memory::Percent(0) => None,
+        // Who gets the card alone need not be told that it has its memory.
+        Memory::Percent(_) if alone => None,
+        Memory::Mib(amount) => Some(format!("{} MiB", grouped(amount.unsigned_abs()))),
+        Memory::Percent(percent) => Some(format!("{percent}% of {its} memory")),
+    };
+    let cores = (ask.cores > 0 && !alone).then(|| format!("{}% of {its} cores", ask.cores));
+    let wants: Vec<String> = memory.into_iter().chain(cores).collect();
+    let (cards, verb) = match ask.cards {
+        1 => ("a card".to_owned(), "has"),
+        cards => (format!("{} cards", grouped(u64::from(cards))), "have"),
+    };
+    let wanted = if picky { " of the wanted kind" } else { "" };
+    let nobody = if alone { " that nobody uses" } else { "" };
+    let room = match wants.as_slice() {
+        [] if alone => String::new(),
+        [] => format!(" that {verb} room"),
+        wants if alone => format!(" and {verb} {}", wants.join(" and ")),
+        wants => format!(" that {verb} {} free", wants.join(" and ")),
+    };
+    let most = match ask.memory {
+        Memory::Mib(amount) if ask.cards == 1 && !alone && free < amount => {
+            format!(" (most free {})", grouped(free.max(0).unsigned_abs()))
+        }
+        _ if ask.cards > 1 => format!(" (best has {})", grouped(u64::from(best))),
+        _ => String::new(),
+    };
+    format!("without {cards}{wanted}{nobody}{room}{most}")
 }
 
 fn why_text(why: Why) -> &'static str {
@@ -235,6 +272,7 @@ fn why_text(why: Why) -> &'static str {
         Why::NodeGroup => "outside the queue's node groups",
         Why::Port => "with a host port in use",
         Why::Short(_) => "short of a resource",
+        Why::Card => "without a card that has room",
         Why::Together(_) => "without the pods it wants to be with",
         Why::Apart(_) => "with pods it keeps away from",
         Why::Avoided(_) => "with pods that keep away from it",

@@ -3,6 +3,7 @@
 
 pub mod apply;
 pub mod audit;
+pub mod devices;
 pub mod domains;
 pub mod gangs;
 pub mod hypernodes;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol, Table};
 use crate::names::Names;
 use crate::resources::{Amounts, Dimensions, Sparse};
+use devices::{Devices, Held};
 use domains::Domains;
 use gangs::Gangs;
 use hypernodes::HyperNodes;
@@ -46,6 +48,7 @@ pub struct Cluster {
     pub queues: Queues,
     pub shapes: Shapes,
     pub terms: Terms,
+    pub devices: Devices,
     pub spaces: Table<SpaceId, Space>,
     spaces_by_name: FxHashMap<Symbol, SpaceId>,
     pub priority_classes: FxHashMap<Symbol, PriorityClass>,
@@ -105,6 +108,13 @@ pub struct PriorityClass {
     pub global_default: bool,
 }
 
+/// Which cards a pod has where it goes.
+enum Cards {
+    /// To be found.
+    Chosen,
+    Known(Option<Held>),
+}
+
 /// What happened since a reader last looked. Old entries are cut; a reader that is behind the cut starts over.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
@@ -154,6 +164,16 @@ impl Cluster {
 
     /// Moves a pod to a new state and returns the old one. The only writer of state within a cycle.
     pub(crate) fn set(&mut self, pod: PodId, to: PodState) -> PodState {
+        self.shift(pod, to, Cards::Chosen)
+    }
+
+    /// Moves a pod back to a state in which it had these cards.
+    pub(crate) fn put_back(&mut self, pod: PodId, to: PodState, held: Option<Held>) {
+        self.shift(pod, to, Cards::Known(held));
+    }
+
+    #[inline]
+    fn shift(&mut self, pod: PodId, to: PodState, cards: Cards) -> PodState {
         let from = self.pods.state[pod];
         if let Some(gang) = self.pods.gang[pod] {
             let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
@@ -163,6 +183,11 @@ impl Cluster {
         }
         self.seat(pod, from, -1);
         self.pods.state[pod] = to;
+        match cards {
+            Cards::Chosen if self.demand(self.pods.shape[pod]).is_some() => self.choose_cards(pod, from, to),
+            Cards::Chosen => {}
+            Cards::Known(held) => self.devices.put_back(pod, held),
+        }
         self.seat(pod, to, 1);
         self.generation += 1;
         from
@@ -207,6 +232,9 @@ impl Cluster {
         }
         if !self.terms.is_empty() {
             self.terms.tally(&shape.bonds, node, state, sign);
+        }
+        if shape.devices.is_some() {
+            self.devices.seat(pod, state, self.nodes.fact[node].lets_go(), sign);
         }
         self.spaces[self.pods.space[pod]].held.add_all(request, sign);
         let columns = match state {
@@ -266,6 +294,10 @@ impl Cluster {
         }
         let (pods, shapes) = (&self.pods, &mut self.shapes);
         shapes.sweep(pods.live().map(|pod| pods.shape[pod]));
+        self.forget_cards();
+        // Whoever is first gets the card.
+        let pods = &self.pods;
+        self.promises.sort_unstable_by(|&a, &b| pods.name(a).cmp(pods.name(b)));
         self.touched.trim();
         self.changed.trim();
     }

@@ -3,6 +3,8 @@
 use muster_api::Time;
 
 use crate::ids::{GangId, NodeId, PodId};
+use crate::model::Cluster;
+use crate::model::devices::{note_of_bound, note_of_promised};
 use crate::model::pods::PodState;
 use crate::txn::Move;
 
@@ -16,6 +18,9 @@ pub struct Plan {
     pub evictions: Vec<Eviction>,
     /// Gangs whose phase or condition changed.
     pub updates: Vec<GangId>,
+    /// What is to be written on pods that share cards, in order of their ids: on bound ones before the bind, on others with
+    /// their promise.
+    pub card_notes: Vec<CardNote>,
     /// Call again then, even if nothing happens.
     pub wake: Option<Time>,
 }
@@ -24,6 +29,13 @@ pub struct Plan {
 pub struct Bind {
     pub pod: PodId,
     pub node: NodeId,
+}
+
+/// The annotations that tell a node's device plugin which cards a pod has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CardNote {
+    pub pod: PodId,
+    pub annotations: Vec<(&'static str, String)>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -55,13 +67,37 @@ impl Plan {
         }
     }
 
+    /// Says which cards pods have.
+    pub(crate) fn note_cards(&mut self, cluster: &Cluster, now: Time) {
+        if cluster.devices.sharing().is_none() {
+            return;
+        }
+        let note = |pod, annotations| CardNote { pod, annotations };
+        let mut notes: Vec<CardNote> =
+            self.binds.iter().map(|bind| note(bind.pod, note_of_bound(cluster, bind.pod, now))).collect();
+        if cluster.nominations > 0 {
+            let promised = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_));
+            let pods = cluster.devices.all_held().into_iter().map(|(pod, _)| pod).filter(promised);
+            notes.extend(pods.map(|pod| note(pod, note_of_promised(cluster, pod))));
+        }
+        notes.retain(|note| !note.annotations.is_empty());
+        notes.sort_unstable_by_key(|note| note.pod);
+        self.card_notes = notes;
+    }
+
+    /// What is to be written on a pod about its cards; for most pods nothing.
+    pub fn note_of(&self, pod: PodId) -> &[(&'static str, String)] {
+        let found = self.card_notes.binary_search_by_key(&pod, |note| note.pod);
+        found.map_or(&[], |place| &self.card_notes[place].annotations)
+    }
+
     pub(crate) fn wake_at(&mut self, time: Time) {
         self.wake = Some(self.wake.map_or(time, |known| known.min(time)));
     }
 
     /// Decides nothing.
     pub fn is_empty(&self) -> bool {
-        let Plan { binds, nominations, evictions, updates, wake: _ } = self;
+        let Plan { binds, nominations, evictions, updates, card_notes: _, wake: _ } = self;
         binds.is_empty() && nominations.is_empty() && evictions.is_empty() && updates.is_empty()
     }
 }

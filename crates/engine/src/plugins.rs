@@ -3,6 +3,7 @@
 mod binpack;
 mod capacity;
 mod conformance;
+mod deviceshare;
 mod drf;
 mod gang;
 mod network_topology_aware;
@@ -41,6 +42,7 @@ pub static PLUGINS: &[&Entry] = &[
     &binpack::ENTRY,
     &capacity::ENTRY,
     &conformance::ENTRY,
+    &deviceshare::ENTRY,
     &drf::ENTRY,
     &gang::ENTRY,
     &network_topology_aware::ENTRY,
@@ -58,7 +60,6 @@ pub static PLUGINS: &[&Entry] = &[
 /// Volcano's plugins that Muster doesn't have (yet): naming one is a warning, not an error.
 pub static VOLCANO_ONLY: &[&str] = &[
     "cdp",
-    "deviceshare",
     "extender",
     "fairshare",
     "numa-aware",

@@ -6,6 +6,7 @@ use std::cmp::{Ordering, Reverse};
 use crate::admission::Admission;
 use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
+use crate::model::devices::Sharing;
 use crate::model::domains::ROOT;
 use crate::reason::{Reason, Why};
 use crate::resources::{Amounts, EPHEMERAL, PODS, Share};
@@ -140,6 +141,11 @@ pub trait Plugin: Send {
     fn domain_score(&self, _: &Cluster, _: ShapeId, _: DomainId) -> Option<i64> {
         None
     }
+    /// How pods share the cards of a node. The ranking sees to it that each finds one.
+    fn sharing(&self) -> Option<Sharing> {
+        None
+    }
+
     /// How much a resource counts in how full a domain is.
     fn domain_weight(&self, _: &Cluster, _: ResourceId) -> Option<i64> {
         None
@@ -309,6 +315,10 @@ impl Policy {
         for plugin in self.asked(Question::Filter) {
             plugin.filter(reach, cluster, shape, nodes, why);
         }
+    }
+
+    pub fn sharing(&self) -> Option<Sharing> {
+        self.asked(Question::Filter).find_map(Plugin::sharing)
     }
 
     pub fn score(

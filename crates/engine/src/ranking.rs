@@ -5,6 +5,8 @@ use std::ops::{Not, Range};
 
 use crate::ids::{DomainId, NodeId, ResourceId, ShapeId, Table, TermId};
 use crate::model::Cluster;
+use crate::model::devices::cards::Cards;
+use crate::model::devices::demand::{Ask, Demand};
 use crate::model::domains::ROOT;
 use crate::model::shapes::Shape;
 use crate::policy::{Policy, Reach, Room};
@@ -218,6 +220,13 @@ impl Ranking {
                 nodes.zip(idle).for_each(|(pods, &idle)| *pods = at_most(*pods, idle, want));
             }
         }
+        if let Some(demand) = cluster.demand(shape) {
+            for (pods, node) in
+                holds.nodes.iter_mut().zip(cluster.nodes.name.ids()).filter(|(pods, _)| **pods > 0)
+            {
+                *pods = at_most(*pods, cluster.devices.holds(demand, node, self.room), 1);
+            }
+        }
         for (&pods, node) in holds.nodes.iter().zip(cluster.nodes.name.ids()).filter(|(pods, _)| **pods > 0) {
             holds.domains[cluster.domains.home(node)] += pods;
         }
@@ -283,9 +292,13 @@ impl Ranking {
         if self.tree.leaves()[cluster.nodes.rank[node] as usize] == 0 {
             return 0;
         }
+        let demand = cluster.demand(shape);
         let shape = &cluster.shapes[shape];
+        let most = most_of(shape);
+        let of_cards = |demand| at_most(most, cluster.devices.holds(demand, node, self.room), 1);
+        let most = demand.map_or(most, of_cards);
         let less = |pods, (resource, want)| at_most(pods, free(cluster, resource, node, self.room), want);
-        shape.request.iter().fold(most_of(shape), less)
+        shape.request.iter().fold(most, less)
     }
 
     /// How many pods of the shape fit in the domain.
@@ -315,10 +328,15 @@ impl Ranking {
                 }
             }
         }
+        if let Some(demand) = cluster.demand(shape) {
+            for (node, fits) in fits.iter_mut().enumerate().filter(|(_, fits)| **fits) {
+                *fits = cluster.devices.admit(demand, NodeId::from(node), self.room);
+            }
+        }
     }
 
     fn rank_one(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) {
-        let fits = self.open[usize::from(node)] && short_of(cluster, shape, node, self.room).is_none();
+        let fits = self.open[usize::from(node)] && lacks(cluster, shape, node, self.room).is_none();
         let place = if fits { self.place_of(cluster, policy, shape, node) } else { 0 };
         self.tree.set(cluster.nodes.rank[node] as usize, place);
         if self.holds.is_some() {
@@ -404,11 +422,15 @@ impl Ranking {
 
     /// Whether so many pods of the shape would fit if the cluster were empty.
     pub fn could_hold(&self, cluster: &Cluster, shape: ShapeId, pods: u32) -> bool {
-        let request = &cluster.shapes[shape].request;
+        let (request, demand) = (&cluster.shapes[shape].request, cluster.demand(shape));
         let holds = |node: usize| {
             let fits =
                 |(resource, want): (ResourceId, i64)| cluster.nodes.allocatable[resource].rows()[node] / want;
-            request.iter().map(fits).min().unwrap_or(0)
+            let on_cards = demand.map_or(i64::MAX, |demand| {
+                let cards = cluster.devices.cards(NodeId::from(node)).map(Cards::emptied).unwrap_or_default();
+                cards.holds(demand, self.room, cluster.devices.prefer())
+            });
+            request.iter().map(fits).min().unwrap_or(0).min(on_cards)
         };
         let mut left = i64::from(pods);
         for (node, _) in self.open.iter().enumerate().filter(|(_, open)| **open) {
@@ -428,7 +450,7 @@ impl Ranking {
         let mut why = Vec::new();
         facts(cluster, policy, shape, &nodes, &mut why);
         for (&node, why) in nodes.iter().zip(&mut why).filter(|(_, why)| **why == Why::Fits) {
-            *why = short_of(cluster, shape, node, self.room).map_or(Why::Fits, Why::Short);
+            *why = lacks(cluster, shape, node, self.room).unwrap_or(Why::Fits);
         }
         policy.filter(Reach::Node, cluster, shape, &nodes, &mut why);
         policy.filter(Reach::Cluster, cluster, shape, &nodes, &mut why);
@@ -458,6 +480,7 @@ impl Ranking {
                 want: cluster.request_of(shape, resource),
                 best: free(cluster, resource, node, self.room),
             },
+            Why::Card => shown_card(cluster, shape, node, self.room),
             Why::Tainted => {
                 let tolerations = &cluster.shapes[shape].spec.tolerations;
                 let taint = cluster.nodes.fact[node].taints.iter().find(|taint| {
@@ -523,6 +546,27 @@ fn counts_promises(cluster: &Cluster, room: Room) -> bool {
     room == Room::Later || room == Room::Now && cluster.nominations > 0
 }
 
+/// What the node lacks: a resource, or a card for those who share one.
+#[inline]
+fn lacks(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Option<Why> {
+    let short = short_of(cluster, shape, node, room).map(Why::Short);
+    let card = |demand: &Demand| (!cluster.devices.admit(demand, node, room)).then_some(Why::Card);
+    short.or_else(|| cluster.demand(shape).and_then(card))
+}
+
+/// The container that finds too few cards on the node; the last one if each would alone.
+fn shown_card(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Shown {
+    let Some(demand) = cluster.demand(shape) else { return Shown::Plain(Why::Card) };
+    let cards = cluster.devices.cards(node);
+    let best = |ask: &Ask| cards.map_or(0, |cards| cards.fitting(demand, ask, room) as u32);
+    let Some(&ask) = demand.asks.iter().find(|ask| best(ask) < ask.cards).or(demand.asks.last()) else {
+        return Shown::Plain(Why::Card);
+    };
+    let free = cards.into_iter().flat_map(Cards::iter).map(|card| card.free(demand, room)).max();
+    let picky = demand.likes.is_some();
+    Shown::Card { ask, picky, best: best(&ask), free: free.unwrap_or(0) }
+}
+
 /// The first resource that the node lacks, scarce ones first.
 #[inline]
 fn short_of(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Option<ResourceId> {
@@ -542,13 +586,19 @@ impl Shown {
     fn joins(&self, other: &Shown) -> bool {
         match (self, other) {
             (Shown::Short { resource: a, .. }, Shown::Short { resource: b, .. }) => a == b,
+            (Shown::Card { ask: a, .. }, Shown::Card { ask: b, .. }) => a == b,
             _ => self == other,
         }
     }
 
     fn widen(&mut self, other: &Shown) {
-        if let (Shown::Short { best, .. }, Shown::Short { best: another, .. }) = (self, other) {
-            *best = (*best).max(*another);
+        match (self, other) {
+            (Shown::Short { best, .. }, Shown::Short { best: another, .. }) => *best = (*best).max(*another),
+            (Shown::Card { best, free, .. }, Shown::Card { best: another, free: more, .. }) => {
+                *best = (*best).max(*another);
+                *free = (*free).max(*more);
+            }
+            _ => {}
         }
     }
 }

@@ -6,6 +6,7 @@ use muster_api::{QueueState, Time};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::ids::{ResourceId, TermId};
+use crate::model::devices::demand::Ask;
 use crate::model::queues::BrokenLine;
 use crate::plugins::PLUGINS;
 
@@ -167,7 +168,19 @@ pub struct Bar {
 /// A [`Why`] as it is shown, with what is known of all nodes that share it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shown {
-    Short { resource: ResourceId, want: i64, best: i64 },
+    Short {
+        resource: ResourceId,
+        want: i64,
+        best: i64,
+    },
+    /// Too few cards do for a container: how many at best, and how much memory one has free at most. `picky` if not every
+    /// kind of card would do.
+    Card {
+        ask: Ask,
+        picky: bool,
+        best: u32,
+        free: i64,
+    },
     Tainted(String),
     Rule(Why, String),
     Plain(Why),
@@ -188,6 +201,8 @@ pub enum Why {
     NodeGroup,
     Port,
     Short(ResourceId),
+    /// No card that pods share has room.
+    Card,
     /// Pods that it wants to be with are elsewhere.
     Together(TermId),
     /// Pods that it avoids are there.

@@ -5,6 +5,7 @@ use std::ops::Deref;
 
 use crate::ids::{NodeId, PodId};
 use crate::model::Cluster;
+use crate::model::devices::Held;
 use crate::model::pods::PodState;
 
 /// One change of a pod's state.
@@ -27,6 +28,8 @@ impl Mark {
 pub struct Txn<'c> {
     cluster: &'c mut Cluster,
     log: Vec<Move>,
+    /// The cards that a pod had before a move, by the move's place in the log; only for pods that share cards.
+    cards: Vec<(usize, Option<Held>)>,
 }
 
 /// Readers see trial state without knowing that it is a trial.
@@ -40,7 +43,7 @@ impl Deref for Txn<'_> {
 
 impl<'c> Txn<'c> {
     pub fn begin(cluster: &'c mut Cluster) -> Txn<'c> {
-        Txn { cluster, log: Vec::new() }
+        Txn { cluster, log: Vec::new(), cards: Vec::new() }
     }
 
     /// Binds the pod to the node, now.
@@ -65,6 +68,9 @@ impl<'c> Txn<'c> {
     }
 
     fn step(&mut self, pod: PodId, to: PodState) {
+        if self.cluster.demand(self.cluster.pods.shape[pod]).is_some() {
+            self.cards.push((self.log.len(), self.cluster.devices.held(pod).cloned()));
+        }
         let from = self.cluster.set(pod, to);
         self.log.push(Move { pod, from, to });
     }
@@ -76,7 +82,10 @@ impl<'c> Txn<'c> {
     pub fn rewind(&mut self, mark: Mark) {
         while self.log.len() > mark.0 {
             let Move { pod, from, .. } = self.log.pop().expect("longer than the mark");
-            self.cluster.set(pod, from);
+            match self.cards.pop_if(|(place, _)| *place == self.log.len()) {
+                Some((_, held)) => self.cluster.put_back(pod, from, held),
+                None => drop(self.cluster.set(pod, from)),
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see `support/lines.rs`) there are
 //! `plugins`, `with`, `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
 //! `done POD`, `undomain DOMAIN`, `refuse PODS` (their next bind or eviction). Without a `cycle` there is one at the end. `->` is bound, `~>` is
-//! promised.
+//! promised. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -167,10 +167,13 @@ impl Stage {
             (cluster.pods.name(bind.pod).to_string(), cluster.nodes.name[bind.node].to_string())
         };
         let binds: Vec<(String, String)> = plan.binds.iter().map(names).collect();
+        let notes: Vec<_> = plan.binds.iter().map(|bind| plan.note_of(bind.pod).to_vec()).collect();
         let promises: Vec<(String, String)> = plan.nominations.iter().map(names).collect();
         for (arrow, list) in [("->", &binds), ("~>", &promises)] {
-            for (pod, node) in list {
-                writeln!(self.told, "{} {arrow} {node}", short(pod)).expect("a string");
+            for (at, (pod, node)) in list.iter().enumerate() {
+                let note = notes.get(at).filter(|_| arrow == "->").and_then(|notes| notes.first());
+                let card = note.map_or(String::new(), |(_, cards)| format!(" card {cards}"));
+                writeln!(self.told, "{} {arrow} {node}{card}", short(pod)).expect("a string");
             }
         }
         let mut leaving = Vec::new();
@@ -190,7 +193,7 @@ impl Stage {
                 self.change(&pod, |pod| pod.metadata.deletion_timestamp = Some(now));
             }
         }
-        for (pod, node) in binds {
+        for ((pod, node), notes) in binds.into_iter().zip(notes) {
             let now = self.now;
             if self.refused.remove(&pod) {
                 let (uid, cause) = (self.pods[&pod].metadata.uid.clone(), "refused".to_owned());
@@ -201,6 +204,7 @@ impl Stage {
                 pod.spec.node_name = Some(node);
                 pod.status.phase = "Running".into();
                 pod.status.start_time = Some(now);
+                pod.metadata.annotations.extend(notes.into_iter().map(|(key, text)| (key.to_owned(), text)));
             });
         }
     }
@@ -240,20 +244,36 @@ fn configuration(lines: &[Line]) -> String {
         return format!("{BUILTIN}{settings}");
     };
     let actions = find("actions").map_or("enqueue, allocate, backfill".into(), |line| line.names.join(", "));
-    let plugins: String = plugins
-        .names
-        .iter()
-        .map(|name| match name.strip_suffix("+hierarchy") {
-            Some(name) => format!("  - name: {name}\n    enableHierarchy: true\n"),
-            None => format!("  - name: {name}\n{}", arguments(lines, name)),
-        })
-        .collect();
+    let plugins: String = plugins.names.iter().map(|word| plugin(word, lines)).collect();
     format!("actions: \"{actions}\"\ntiers:\n- plugins:\n{plugins}{settings}")
 }
 
-fn arguments(lines: &[Line], plugin: &str) -> String {
-    let line = lines.iter().find(|line| line.kind == "with" && line.names[0] == plugin);
-    line.map_or(String::new(), |line| format!("    arguments: {{{}}}\n", pairs(line)))
+/// A plugin and its switches.
+fn plugin(word: &str, lines: &[Line]) -> String {
+    let mut words = word.split('+');
+    let name = words.next().unwrap_or_default();
+    let mut text = format!("  - name: {name}\n");
+    let given = lines.iter().filter(|line| line.kind == "with" && line.names[0] == name);
+    let mut arguments: Vec<String> = given.map(pairs).collect();
+    for word in words {
+        let argument = match word {
+            "hierarchy" => {
+                text += "    enableHierarchy: true\n";
+                continue;
+            }
+            "memory" => "deviceshare.GPUSharingEnable: true",
+            "number" => "deviceshare.GPUNumberEnable: true",
+            "virtual" => "deviceshare.VGPUEnable: true",
+            "spread" => "deviceshare.SchedulePolicy: spread",
+            "weight" => "deviceshare.ScheduleWeight: 10",
+            other => panic!("no switch {other}"),
+        };
+        arguments.push(argument.to_owned());
+    }
+    if !arguments.is_empty() {
+        writeln!(text, "    arguments: {{{}}}", arguments.join(", ")).expect("a string");
+    }
+    text
 }
 
 fn pairs(line: &Line) -> String {

@@ -28,6 +28,9 @@ pub struct Place {
     pub pod: Arc<str>,
     pub uid: Arc<str>,
     pub node: Arc<str>,
+    /// Its cards there, as its annotation says, where pods share them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cards: Option<Arc<str>>,
 }
 
 /// A pod that is asked to leave.
@@ -52,11 +55,17 @@ impl NamedPlan {
     /// To be asked for before the engine hears of anything else: until then it knows what the plan's ids stand for.
     pub fn of(plan: &Plan, engine: &Engine) -> NamedPlan {
         // All fields by name, so that a new one can't be forgotten here.
-        let Plan { binds, nominations, evictions, updates, wake } = plan;
+        let Plan { binds, nominations, evictions, updates, card_notes: _, wake } = plan;
         let cluster = engine.cluster();
         let place = |&Bind { pod, node }: &Bind| {
+            let cards = plan.note_of(pod).first().map(|(_, cards)| cards.as_str().into());
             let pod = &cluster.pods.fact[pod];
-            Place { pod: pod.key.clone(), uid: pod.uid.clone(), node: cluster.nodes.name[node].clone() }
+            Place {
+                pod: pod.key.clone(),
+                uid: pod.uid.clone(),
+                node: cluster.nodes.name[node].clone(),
+                cards,
+            }
         };
         let departure = |&Eviction { pod, node, action, claimant, cause }: &Eviction| Departure {
             place: place(&Bind { pod, node }),
@@ -91,13 +100,14 @@ impl NamedPlan {
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (uid {}) to {}", self.pod, self.uid, self.node)
+        write!(f, "{} (uid {}) to {}", self.pod, self.uid, self.node)?;
+        self.cards.iter().try_for_each(|cards| write!(f, " card {cards}"))
     }
 }
 
 impl fmt::Display for Departure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Departure { place: Place { pod, uid, node }, action, claimant, cause } = self;
+        let Departure { place: Place { pod, uid, node, cards: _ }, action, claimant, cause } = self;
         write!(f, "{pod} (uid {uid}) from {node} by {action}")?;
         if let Some(claimant) = claimant {
             write!(f, " for {claimant}")?;

@@ -73,6 +73,7 @@ scenarios! {
     the_second_gang_starts_when_the_first_ends: "first-gang" "--until-stable";
     events_are_told_cycle_by_cycle: "first-gang" "--until-stable" "--events";
     a_gang_without_its_launcher_waits: "roles";
+    pods_that_share_gpus_need_a_card: "shared-gpus";
     rules_between_pods_hold_for_gangs: "spread-and-affinity";
     gangs_stay_close_together: "topology";
     gangs_that_break_stay_close_together: "topology-failure";
@@ -125,6 +126,15 @@ fn a_name_that_nothing_has_is_refused_with_the_nearest() {
 fn json(command: &[&str], example: &str, more: &[&str]) -> Value {
     let text = stdout(muster(command, example, &[more, &["-o", "json"]].concat()));
     serde_json::from_str(&text).expect("the output is JSON")
+}
+
+#[test]
+fn json_names_the_cards_of_pods_that_share_them() {
+    let report = json(&["simulate"], "shared-gpus", &[]);
+    let binds = report["binds"].as_array().expect("a list");
+    let cards: Vec<&str> = binds.iter().filter_map(|bind| bind["cards"].as_str()).collect();
+    assert_eq!(cards, ["0", "1"]);
+    assert_eq!(json(&["simulate"], "first-gang", &[])["binds"][0].get("cards"), None);
 }
 
 #[track_caller]

@@ -5,16 +5,18 @@ use std::collections::BTreeSet;
 use muster_api::QueueState;
 use muster_engine::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
+use muster_engine::model::devices::demand::ALL_CORES;
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
 use muster_engine::model::subgroups::Closeness;
-use muster_engine::{Cause, Engine, Plan, Reach, Why, search};
+use muster_engine::{Cause, Engine, Plan, Reach, Room, Why, search};
 
 /// Checks the model and the plan that was just made. The error names what does not hold.
 pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     engine.cluster().audit()?;
     the_plan_is_in_the_model(engine, plan)?;
     no_node_is_over(engine, plan)?;
+    no_card_is_over(engine, plan)?;
     no_node_gets_what_it_refuses(engine, plan)?;
     no_gang_is_half_placed(engine, plan)?;
     no_gang_is_too_far_apart(engine, plan)?;
@@ -71,6 +73,32 @@ fn no_node_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
             let wants = cluster.request_of(cluster.pods.shape[bind.pod], resource) > 0;
             if wants && cluster.nodes.future_idle(resource, bind.node) < 0 {
                 return Err(format!("{} is promised more than it will have", cluster.nodes.name[bind.node]));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Nor a card of a node, and whoever shares cards has all that he asks for.
+fn no_card_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
+    let cluster = engine.cluster();
+    for bind in plan.binds.iter().chain(&plan.nominations) {
+        let Some(demand) = cluster.demand(cluster.pods.shape[bind.pod]) else { continue };
+        let (pod, node) = (cluster.pods.name(bind.pod), &cluster.nodes.name[bind.node]);
+        let slots = cluster.devices.held(bind.pod).map(|held| &*held.slots).unwrap_or_default();
+        let asked: usize = demand.asks.iter().map(|ask| ask.cards as usize).sum();
+        if slots.len() != asked {
+            return Err(format!("{pod} has {} of {asked} cards of {node}", slots.len()));
+        }
+        let room = if cluster.pods.state[bind.pod].occupies() { Room::Meanwhile } else { Room::Later };
+        for slot in slots {
+            let card = cluster.devices.cards(bind.node).and_then(|cards| cards.get(slot.card));
+            let Some(card) = card else { return Err(format!("{pod} has a card that {node} hasn't")) };
+            let (fact, taken) = (&card.fact, card.taken(room));
+            let over = taken.memory > fact.memory || taken.cores > ALL_CORES || taken.pods > fact.pods;
+            let disturbed = slot.takes.cores >= ALL_CORES && taken.pods > 1;
+            if over || disturbed || !fact.healthy {
+                return Err(format!("{pod} gets card {} of {node}, of which {taken:?} is taken", fact.id));
             }
         }
     }

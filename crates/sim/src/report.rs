@@ -31,6 +31,9 @@ pub struct Report {
 pub struct Placement {
     pub pod: String,
     pub node: String,
+    /// Where pods share cards: which, as the pod's annotation says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cards: Option<String>,
     pub cycle: u64,
 }
 

@@ -155,18 +155,20 @@ impl Simulation {
         };
         for bind in &plan.nominations {
             let (pod, _, node) = name(&self.engine, bind);
-            self.report.nominations.push(Placement { pod, node, cycle: self.cycle });
+            let cards = cards(plan, bind);
+            self.report.nominations.push(Placement { pod, node, cards, cycle: self.cycle });
         }
         let mut answers = Vec::new();
         for bind in &plan.binds {
             let (pod, uid, node) = name(&self.engine, bind);
-            match self.world.bind(&pod, &uid, &node) {
+            match self.world.bind(&pod, &uid, &node, plan.note_of(bind.pod)) {
                 Ok(event) => answers.push(event),
                 Err(cause) => {
                     answers.push(Event::BindFailed { key: pod.clone(), uid, cause, at: self.world.now })
                 }
             }
-            self.report.binds.push(Placement { pod, node, cycle: self.cycle });
+            let cards = cards(plan, bind);
+            self.report.binds.push(Placement { pod, node, cards, cycle: self.cycle });
         }
         for eviction in &plan.evictions {
             let place = Bind { pod: eviction.pod, node: eviction.node };
@@ -253,6 +255,11 @@ impl Simulation {
             .values()
             .any(|pod| pod.status.phase == "Pending" && pod.spec.node_name.is_some())
     }
+}
+
+/// The cards that a pod gets, as its annotation says.
+fn cards(plan: &Plan, bind: &Bind) -> Option<String> {
+    plan.note_of(bind.pod).first().map(|(_, cards)| cards.clone())
 }
 
 fn arrival(event: &Event) -> Option<Time> {

@@ -6,10 +6,18 @@ use std::collections::BTreeMap;
 use muster_api::core::{
     Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PriorityClass, ResourceQuota,
 };
-use muster_api::keys::SIMULATED_DURATION;
+use muster_api::keys::{CARD_NOTES, PIPELINED_NODE, PIPELINED_STATUS, SIMULATED_DURATION};
 use muster_api::manifest::Object;
 use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time, parse_duration};
 use muster_engine::Event;
+
+/// Annotations that a plan wants on a pod.
+pub type Notes<'n> = &'n [(&'static str, String)];
+
+/// Writes annotations on a pod.
+pub fn note(pod: &mut Pod, notes: Notes) {
+    pod.metadata.annotations.extend(notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone())));
+}
 
 #[derive(Clone, Default)]
 pub struct World {
@@ -107,8 +115,8 @@ impl World {
         Some(Event::Pod(Box::new(pod.clone())))
     }
 
-    /// Binds a pod, if it is still the one that was meant and nobody was faster.
-    pub fn bind(&mut self, key: &str, uid: &str, node: &str) -> Result<Event, String> {
+    /// Binds a pod, if it is still the one that was meant and nobody was faster. What is noted of its cards is written with it.
+    pub fn bind(&mut self, key: &str, uid: &str, node: &str, notes: Notes) -> Result<Event, String> {
         let pod = self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or("the pod is gone")?;
         if pod.spec.node_name.is_some() {
             return Err("the pod is bound already".into());
@@ -119,7 +127,10 @@ impl World {
         if !self.nodes.contains_key(node) {
             return Err(format!("node {node} is gone"));
         }
-        let bound = self.change_pod(key, |pod| pod.spec.node_name = Some(node.to_owned()));
+        let bound = self.change_pod(key, |pod| {
+            pod.spec.node_name = Some(node.to_owned());
+            note(pod, notes);
+        });
         Ok(bound.expect("looked up above"))
     }
 
@@ -259,8 +270,8 @@ fn deadline(pod: &Pod) -> Option<Time> {
 fn reborn(mut pod: Pod, now: Time) -> Pod {
     pod.metadata.creation_timestamp = Some(now);
     pod.metadata.deletion_timestamp = None;
-    for key in [EVICTED, muster_api::keys::PIPELINED_STATUS, muster_api::keys::PIPELINED_NODE] {
-        pod.metadata.annotations.remove(key);
+    for key in [EVICTED, PIPELINED_STATUS, PIPELINED_NODE].iter().chain(&CARD_NOTES) {
+        pod.metadata.annotations.remove(*key);
     }
     pod.spec.node_name = None;
     pod.status = muster_api::core::PodStatus { phase: "Pending".into(), ..Default::default() };

@@ -50,6 +50,18 @@ tiers:
 }
 
 #[test]
+fn shared_cards_survive() {
+    for (way, policy) in [("GPUSharingEnable", "binpack"), ("VGPUEnable", "spread")] {
+        let text = format!(
+            "actions: \"enqueue, allocate, backfill, stalegangeviction\"\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n- \
+             plugins:\n  - name: predicates\n  - name: capacity\n  - name: network-topology-aware\n  - name: deviceshare\n    arguments: \
+             {{deviceshare.{way}: true, deviceshare.SchedulePolicy: {policy}, deviceshare.ScheduleWeight: 5}}\n"
+        );
+        survives(way, &text, 40);
+    }
+}
+
+#[test]
 fn a_tree_of_queues_survives() {
     let text = r#"
 actions: "enqueue, allocate, backfill"

@@ -16,7 +16,7 @@ use crate::manifest::Object;
 use crate::{
     HyperNode, HyperNodeCondition, HyperNodeSpec, MemberKind, NetworkTopologySpec, NodeGroupAffinity,
     PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueSpec, QueueStatus, ResourceList, SubGroupPolicy,
-    keys, parse_duration, yaml,
+    cards, keys, parse_duration, yaml,
 };
 
 /// Labels whose values say what a machine is, not whose.
@@ -132,6 +132,16 @@ impl Walk<'_> {
                 }
                 keys::HIERARCHY_WEIGHTS if value.bytes().all(|byte| b"0123456789./".contains(&byte)) => {}
                 keys::NODEGROUP_LIMITS => self.group_limits(value),
+                keys::GPU_INDEX | keys::GPU_UNHEALTHY if cards::numbers(value).is_some() => {}
+                keys::USE_GPU_TYPE | keys::NOUSE_GPU_TYPE => {}
+                keys::USE_GPU_ID | keys::NOUSE_GPU_ID => {
+                    let mut ids: Vec<String> = value.split(',').map(|id| id.trim().to_owned()).collect();
+                    self.names(Class::Value, &mut ids);
+                    *value = ids.join(",");
+                }
+                keys::VGPU_REGISTER | keys::VGPU_IDS => {
+                    *value = cards::rename(value, |id| self.name(Class::Value, id));
+                }
                 key if takes_duration(key) && parse_duration(value).is_ok() => {}
                 key => self.value(key, value),
             }

@@ -142,7 +142,7 @@ spec:
 const SECRETS: &str = r#"
 apiVersion: v1
 kind: Node
-metadata: {name: secret1, uid: secret, labels: {secret: secret, node-role.kubernetes.io/secret: "", kubernetes.io/hostname: secret2}, annotations: {secret: secret}}
+metadata: {name: secret1, uid: secret, labels: {secret: secret, node-role.kubernetes.io/secret: "", kubernetes.io/hostname: secret2}, annotations: {secret: secret, volcano.sh/gpu-unhealthy-ids: secret, volcano.sh/node-vgpu-register: "secret,1,2,V100,true:secret:secret"}}
 spec: {taints: [{key: secret, value: secret, effect: NoSchedule}]}
 status: {conditions: [{type: example.com/secret, status: "False", reason: "secret!", message: secret}], images: [{names: ["secret.com/secret:secret", "secret@sha256:secret"], sizeBytes: 1}]}
 ---
@@ -157,7 +157,10 @@ metadata:
     muster.sh/simulated-duration: secret
     scheduling.k8s.io/group-name: secret
     scheduling.volcano.sh/queue-name: secret
+    volcano.sh/gpu-index: secret
     volcano.sh/pipelined-node: secret
+    volcano.sh/vgpu-ids-new: "secret,NVIDIA,1,2:secret;secret"
+    volcano.sh/vgpu-use-gpuuuid: secret,secret2
     volcano.sh/preemptable: secret
     volcano.sh/task-priority: secret
 spec:

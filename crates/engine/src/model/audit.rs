@@ -1,8 +1,10 @@
 //! A slow, obvious recount of every sum, to compare with the sums that moved. Always on in tests.
 
 use super::Cluster;
+use super::devices::Devices;
+use super::devices::cards::Cards;
 use super::pods::{Counts, PodState};
-use crate::ids::ResourceId;
+use crate::ids::{PodId, ResourceId};
 use crate::resources::Amounts;
 
 /// Every sum of the model, for comparing two moments.
@@ -15,7 +17,8 @@ pub struct Sums {
     terms: Vec<(Vec<super::terms::Count>, u32)>,
     nominations: u32,
     departures: u32,
-    domains: Vec<Vec<i64>>,
+    domains: Vec<Vec<Vec<i64>>>,
+    devices: Devices,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +26,7 @@ struct NodeSums {
     idle: Vec<i64>,
     releasing: Vec<i64>,
     nominated: Vec<i64>,
-    seats: Vec<crate::ids::PodId>,
+    seats: Vec<PodId>,
     ports: Vec<(muster_api::core::Port, u32)>,
 }
 
@@ -74,6 +77,7 @@ impl Cluster {
             nominations: self.nominations,
             departures: self.departures,
             domains: if self.domains_stale { Vec::new() } else { self.domains.sums() },
+            devices: self.devices.clone(),
         }
     }
 
@@ -106,6 +110,7 @@ impl Cluster {
         fresh.spaces.rows_mut().iter_mut().for_each(|space| space.held = Amounts::default());
         fresh.nominations = 0;
         fresh.departures = 0;
+        fresh.devices.clear_sums();
         fresh.recount_terms();
         fresh.terms.clear_counts();
         let pods: Vec<_> = self.pods.live().collect();
@@ -168,6 +173,31 @@ impl Cluster {
                 && matches!(self.pods.state[pod], PodState::Nominated(_))
             {
                 return Err(format!("{} is promised a node that has left", self.pods.name(pod)));
+            }
+        }
+        self.audit_cards()
+    }
+
+    /// Cards of pods are cards of the nodes that they are on, and what is used of each is what its pods take.
+    fn audit_cards(&self) -> Result<(), String> {
+        let on_nodes =
+            || self.devices.all_held().into_iter().filter(|(pod, _)| self.pods.state[*pod].node().is_some());
+        for (pod, held) in on_nodes() {
+            if self.pods.state[pod].node() != Some(held.node) {
+                return Err(format!("{} has cards of a node that it isn't on", self.pods.name(pod)));
+            }
+        }
+        for node in self.nodes.fact.ids() {
+            let cards = self.devices.cards(node).into_iter().flat_map(Cards::iter);
+            for (card, place) in cards.zip(0..) {
+                let there =
+                    on_nodes().filter(|(pod, held)| held.node == node && self.pods.state[*pod].occupies());
+                let slots = there.flat_map(|(_, held)| held.slots.iter()).filter(|slot| slot.card == place);
+                let memory: i64 = slots.map(|slot| slot.takes.memory).sum();
+                if memory != card.used.memory {
+                    let (name, kept) = (&self.nodes.name[node], card.used.memory);
+                    return Err(format!("card {place} of {name} has {kept} MiB in use, recounted {memory}"));
+                }
             }
         }
         Ok(())

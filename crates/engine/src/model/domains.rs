@@ -379,10 +379,15 @@ impl Domains {
         }
     }
 
-    /// The sums, for comparing them with a recount.
-    pub(super) fn sums(&self) -> Vec<Vec<i64>> {
-        let columns = [&self.idle, &self.allocatable];
-        columns.iter().flat_map(|c| c.rows()).map(|column| column.rows().to_vec()).collect()
+    /// The sums, for comparing them with a recount. Columns without anything in them may not be there yet.
+    pub(super) fn sums(&self) -> Vec<Vec<Vec<i64>>> {
+        let filled = |columns: &Table<ResourceId, Table<DomainId, i64>>| {
+            let mut columns: Vec<Vec<i64>> =
+                columns.rows().iter().map(|column| column.rows().to_vec()).collect();
+            while columns.pop_if(|column| column.iter().all(|sum| *sum == 0)).is_some() {}
+            columns
+        };
+        [&self.idle, &self.allocatable].map(filled).into()
     }
 }
 

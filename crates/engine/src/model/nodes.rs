@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use muster_api::Time;
+use muster_api::cards::Card;
 use muster_api::core::{Labels, Port, Taint};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,10 @@ pub struct Node {
     /// Image name and size.
     pub images: Vec<(String, i64)>,
     pub created: Time,
+    /// Those that it offers as virtual GPUs.
+    pub cards: Box<[Card]>,
+    /// Cards by number that don't work.
+    pub broken_cards: Box<[u32]>,
 }
 
 /// What must be known of most nodes to know that there is nothing more to know.

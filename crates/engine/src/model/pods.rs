@@ -6,6 +6,7 @@ use muster_api::Time;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::devices::Noted;
 use crate::ids::{GangId, NodeId, PodId, ShapeId, SpaceId, Symbol, Table};
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +176,8 @@ pub struct Pod {
     pub protected: bool,
     /// The node that an earlier run promised.
     pub promised: Option<Arc<str>>,
+    /// What it says of its cards.
+    pub noted: Option<Box<Noted>>,
 }
 
 impl Pods {

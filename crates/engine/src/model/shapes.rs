@@ -8,6 +8,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 
 use super::Cluster;
+use super::devices::By;
+use super::devices::demand::{Demand, Likes};
 use super::selectors::{Selector, Tags, tag};
 use super::terms::{Bonds, Clause, Rule, Spread};
 use crate::ids::{QueueId, ResourceId, ShapeId, SpaceId, Symbol, Table, TermId};
@@ -32,6 +34,10 @@ pub struct Shape {
     /// Persistent volume claims as `namespace/name`.
     pub claims: Box<[String]>,
     pub bonds: Bonds,
+    /// Which cards it wants, if it says so.
+    likes: Option<Likes>,
+    /// What it wants of cards that pods share.
+    pub devices: Option<Box<Demand>>,
 }
 
 impl Shape {
@@ -43,7 +49,8 @@ impl Shape {
     /// Asks the same of a node, whatever its labels and rules about other pods.
     pub fn asks_like(&self, other: &Shape) -> bool {
         let (space, tags) = (other.space, &other.tags);
-        Identity { space, tags, queue: self.queue, spec: &self.spec, images: false }.is(other)
+        let likes = self.likes.as_ref();
+        Identity { space, tags, queue: self.queue, spec: &self.spec, likes, images: false }.is(other)
     }
 
     /// Makes the same of what nodes say of themselves. All that an answer with `Reach::Facts` looks at is compared here.
@@ -84,6 +91,13 @@ impl Shapes {
 
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Finds out again what pods want of cards, after the way to share them has changed.
+    pub(super) fn demand_anew(&mut self, by: Option<By>) {
+        for shape in self.rows.rows_mut() {
+            shape.devices = by.and_then(|by| Demand::of(by, &shape.spec, shape.likes.as_ref()));
+        }
     }
 
     fn find(&self, hash: u64, identity: &Identity) -> Option<ShapeId> {
@@ -145,6 +159,7 @@ struct Identity<'a> {
     tags: &'a Tags,
     queue: Option<QueueId>,
     spec: &'a PodSpec,
+    likes: Option<&'a Likes>,
     /// Nodes say which images they have, so that images make a difference.
     images: bool,
 }
@@ -153,7 +168,7 @@ impl Identity<'_> {
     fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         let spec = self.spec;
-        (self.space, self.tags, self.queue).hash(&mut hasher);
+        (self.space, self.tags, self.queue, self.likes).hash(&mut hasher);
         for container in spec.containers.iter().chain(&spec.init_containers) {
             (&container.resources, &container.ports, &container.restart_policy).hash(&mut hasher);
         }
@@ -176,6 +191,7 @@ impl Identity<'_> {
         self.space == shape.space
             && *self.tags == shape.tags
             && self.queue == shape.queue
+            && self.likes == shape.likes.as_ref()
             && all_same(&a.containers, &b.containers)
             && all_same(&a.init_containers, &b.init_containers)
             && a.overhead == b.overhead
@@ -197,16 +213,17 @@ impl Cluster {
         tags: &Tags,
         queue: Option<QueueId>,
         spec: &PodSpec,
+        likes: Option<&Likes>,
         likely: Option<ShapeId>,
     ) -> ShapeId {
         let watched = self.watched_tags(tags);
-        let identity = Identity { space, tags: &watched, queue, spec, images: self.images_known };
+        let identity = Identity { space, tags: &watched, queue, spec, likes, images: self.images_known };
         if let Some(id) = likely.filter(|&id| identity.is(&self.shapes.rows[id])) {
             return id;
         }
         self.shapes
             .find(identity.hash(), &identity)
-            .unwrap_or_else(|| self.new_shape(space, tags, queue, spec))
+            .unwrap_or_else(|| self.new_shape(space, tags, queue, spec, likes))
     }
 
     fn watched_tags(&self, tags: &Tags) -> Tags {
@@ -216,12 +233,19 @@ impl Cluster {
         tags.iter().copied().filter(|(key, _)| self.terms.watched.contains(key)).collect()
     }
 
-    fn new_shape(&mut self, space: SpaceId, tags: &Tags, queue: Option<QueueId>, spec: &PodSpec) -> ShapeId {
+    fn new_shape(
+        &mut self,
+        space: SpaceId,
+        tags: &Tags,
+        queue: Option<QueueId>,
+        spec: &PodSpec,
+        likes: Option<&Likes>,
+    ) -> ShapeId {
         // Terms first: a rule may name labels that were not worth a difference until now.
         let mut bonds = self.bonds_of(space, tags, spec);
         let watched = self.watched_tags(tags);
         bonds.matches = self.terms.matching(space, &self.spaces[space].tags, &watched);
-        let identity = Identity { space, tags: &watched, queue, spec, images: self.images_known };
+        let identity = Identity { space, tags: &watched, queue, spec, likes, images: self.images_known };
         let hash = identity.hash();
         // A pod like this one may have got its shape while labels came to matter just now.
         if let Some(id) = self.shapes.find(hash, &identity) {
@@ -266,6 +290,8 @@ impl Cluster {
             ports: ports.into(),
             claims: claims.map(|claim| format!("{namespace}/{}", claim.claim_name)).collect(),
             bonds,
+            likes: likes.cloned(),
+            devices: self.devices.sharing().and_then(|sharing| Demand::of(sharing.by, spec, likes)),
         };
         self.shapes.insert(hash, shape)
     }
@@ -421,13 +447,13 @@ impl Cluster {
         let pods: Vec<_> = self.pods.live().collect();
         for pod in pods {
             let old = self.pods.shape[pod];
-            let Shape { space, queue, spec, .. } = self.shapes.rows[old].clone();
+            let Shape { space, queue, spec, likes, .. } = self.shapes.rows[old].clone();
             let queue = match self.pods.gang[pod] {
                 Some(gang) => self.picky_queue(self.gangs[gang].queue),
                 None => queue,
             };
             let tags = self.pods.fact[pod].labels.clone();
-            self.pods.shape[pod] = self.shape_of(space, &tags, queue, &spec, Some(old));
+            self.pods.shape[pod] = self.shape_of(space, &tags, queue, &spec, likes.as_ref(), Some(old));
         }
     }
 

@@ -8,10 +8,15 @@
 //! domain s0   tier=1 nodes=a,b pattern=^n label=rack:r1 domains=s1,s2 tiername=rack
 //! gang ring   x8 gpu=8 close=hard:2 groups=4:hard:1 mingroups=2
 //! gang ring   min=8 groups.lead=2:hard:1 mingroups.lead=1
+//! node c      cards=2x8000 broken=1
+//! pod p       gpumem=4000 on=c card=0
+//! node v      vcards=2x8000x10
+//! pod p       vgpu=2 vmem=3000 vcores=50 on=v vcard=v-0,NVIDIA,3000,50:v-1,NVIDIA,3000,50:
 //! ```
 //!
 //! `close` is hard or soft, with or without the highest tier by number or name; `groups` puts so many pods after each
 //! other into one subgroup, with the closeness of each; `groups.ROLE` is about pods of that role, who say their `part`.
+//! `cards` are so many of so much memory, `vcards` are shared by so many pods each.
 
 use std::fmt::Write;
 
@@ -60,6 +65,12 @@ impl<'t> Line<'t> {
                 "cpu" | "pods" => short,
                 "mem" => "memory",
                 "gpu" => "nvidia.com/gpu",
+                "gpumem" => "volcano.sh/gpu-memory",
+                "gpunum" => "volcano.sh/gpu-number",
+                "vgpu" => "volcano.sh/vgpu-number",
+                "vmem" => "volcano.sh/vgpu-memory",
+                "vpercent" => "volcano.sh/vgpu-memory-percentage",
+                "vcores" => "volcano.sh/vgpu-cores",
                 _ => return None,
             };
             Some(format!("{name}: {value}"))
@@ -100,16 +111,38 @@ impl<'t> Line<'t> {
         let pods = self.get("pods").unwrap_or("110");
         let resources = self.resources("");
         let room = if self.get("pods").is_some() { resources } else { format!("{resources}, pods: {pods}") };
-        let room = room.trim_start_matches(", ");
+        let (cards, notes) = self.cards(name);
+        let room = format!("{}{cards}", room.trim_start_matches(", "));
         writeln!(
             out,
-            "apiVersion: v1\nkind: Node\nmetadata: {{name: {name}, labels: {{host: {name}, {}}}}}\nspec: {{unschedulable: \
-             {}, taints: [{}]}}\nstatus: {{allocatable: {{{room}}}, conditions: [{{type: Ready, status: \"{ready}\"}}]}}\n---",
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: {name}, labels: {{host: {name}, {}}}, \
+             annotations: {{{notes}}}}}\nspec: {{unschedulable: {}, taints: [{}]}}\nstatus: {{allocatable: {{{room}}}, conditions: [{{type: Ready, status: \"{ready}\"}}]}}\n---",
             self.pairs("label"),
             self.is("cordoned"),
             taints.join(", "),
         )
         .expect("a string");
+    }
+
+    /// The cards of a node: what is allocatable of them, and its annotations about them.
+    fn cards(&self, node: &str) -> (String, String) {
+        let number = |text: &str| text.parse::<i64>().expect("a number");
+        let numbers = |text: &str| text.split('x').map(number).collect::<Vec<_>>();
+        let mut notes = Vec::new();
+        let room = self.get("cards").map(|text| {
+            let [count, memory] = numbers(text)[..] else { panic!("cards=2x8000") };
+            format!(", volcano.sh/gpu-number: {count}, volcano.sh/gpu-memory: {}", count * memory)
+        });
+        if let Some(text) = self.get("vcards") {
+            let [count, memory, pods] = numbers(text)[..] else { panic!("vcards=2x8000x10") };
+            let broken = |card: i64| self.get("broken").is_some_and(|broken| number(broken) == card);
+            let card =
+                |card| format!("{node}-{card},{pods},{memory},NVIDIA-{memory},{},hami-core:", !broken(card));
+            let cards: String = (0..count).map(card).collect();
+            notes.push(format!("volcano.sh/node-vgpu-register: \"{cards}\""));
+        }
+        notes.extend(self.get("broken").map(|card| format!("volcano.sh/gpu-unhealthy-ids: \"{card}\"")));
+        (room.unwrap_or_default(), notes.join(", "))
     }
 
     fn queue(&self, name: &str, born: &str, out: &mut String) {
@@ -332,8 +365,13 @@ impl<'t> Line<'t> {
         if let Some(estimate) = self.get("estimate").filter(|_| gang.is_none()) {
             annotations.push(format!("volcano.sh/running-estimate: {estimate}"));
         }
-        for (key, name) in [("order", "volcano.sh/task-priority"), ("promised", "volcano.sh/pipelined-node")]
-        {
+        for (key, name) in [
+            ("order", "volcano.sh/task-priority"),
+            ("promised", "volcano.sh/pipelined-node"),
+            ("card", "volcano.sh/gpu-index"),
+            ("vcard", "volcano.sh/vgpu-ids-new"),
+            ("usetype", "nvidia.com/use-gputype"),
+        ] {
             annotations.extend(self.get(key).map(|value| format!("{name}: \"{value}\"")));
         }
         if self.get("promised").is_some() {

@@ -59,11 +59,16 @@ pub fn node(index: u64, dice: &mut Dice) -> Node {
     let zone = dice.pick(&[(1, "a"), (1, "b"), (1, "c")]);
     let gpus = dice.pick(&[(3, 0), (2, 4), (1, 8)]);
     let cpu = dice.pick(&[(1, 2), (2, 4), (2, 8)]);
+    let (cards, memory) = (dice.pick(&[(3, 0), (2, 1), (2, 3)]), dice.pick(&[(2, 8), (1, 12)]));
+    let card = |card| format!("n{index}-{card},3,{memory},NVIDIA-T4,{},hami-core:", card < 2);
+    let register: String = (0..cards).map(card).collect();
     let taint = if dice.chance(15) { "\nspec: {taints: [{key: infra, effect: NoSchedule}]}" } else { "" };
     let text = format!(
         "apiVersion: v1\nkind: Node\nmetadata: {{name: n{index}, labels: {{zone: {zone}, \
-         kubernetes.io/hostname: n{index}}}}}{taint}\nstatus: {{allocatable: {{cpu: {cpu}, memory: 16Gi, pods: 8, \
-         nvidia.com/gpu: {gpus}}}}}\n"
+         kubernetes.io/hostname: n{index}}}, annotations: {{volcano.sh/node-vgpu-register: '{register}'}}}}{taint}\nstatus: \
+         {{allocatable: {{cpu: {cpu}, memory: 16Gi, pods: 8, nvidia.com/gpu: {gpus}, volcano.sh/gpu-number: {cards}, \
+         volcano.sh/gpu-memory: {}}}}}\n",
+        cards * memory
     );
     match objects(&text).pop() {
         Some(Object::Node(node)) => node,
@@ -162,6 +167,14 @@ impl PodKind {
         let requests = match dice.below(10) {
             0 => String::new(),
             1..=3 => format!("nvidia.com/gpu: {}, cpu: {cpu}", 1 + dice.below(4)),
+            4 => format!("volcano.sh/gpu-memory: {}", 2 + dice.below(7)),
+            5 => {
+                let (cards, cores) = (1 + dice.below(2), dice.pick(&[(2, 0), (2, 40), (1, 100)]));
+                let memory = 2 + dice.below(6);
+                format!(
+                    "volcano.sh/vgpu-number: {cards}, volcano.sh/vgpu-memory: {memory}, volcano.sh/vgpu-cores: {cores}"
+                )
+            }
             _ => format!("cpu: {cpu}, memory: 1Gi"),
         };
         let rules = dice.pick(&[

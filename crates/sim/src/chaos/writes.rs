@@ -6,9 +6,10 @@ use muster_api::core::Pod;
 use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
 use muster_engine::ids::GangId;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Event, Plan, status};
+use muster_engine::{CardNote, Event, Plan, status};
 
 use super::Day;
+use crate::world;
 
 #[derive(Default)]
 pub struct Writes {
@@ -26,7 +27,7 @@ struct Write {
 }
 
 enum Wish {
-    Bind { node: String },
+    Bind { node: String, notes: Vec<(&'static str, String)> },
     Evict,
 }
 
@@ -90,8 +91,23 @@ impl Day<'_> {
             Some((cluster.gangs[gang].key.to_string(), cluster.gangs[gang].uid.to_string(), status))
         };
         let groups: Vec<(String, String, PodGroupStatus)> = plan.updates.iter().filter_map(said).collect();
-        for (key, uid, node, now) in names {
-            if now { self.bind(key, uid, node) } else { self.promise(&key, &uid, &node) }
+        let promised = |note: &&CardNote| matches!(cluster.pods.state[note.pod], PodState::Nominated(_));
+        let notes: Vec<(String, String, &CardNote)> = plan
+            .card_notes
+            .iter()
+            .filter(promised)
+            .map(|note| (&cluster.pods.fact[note.pod], note))
+            .map(|(pod, note)| (pod.key.to_string(), pod.uid.to_string(), note))
+            .collect();
+        for ((key, uid, node, now), bind) in names.into_iter().zip(plan.binds.iter().chain(&plan.nominations))
+        {
+            match now {
+                true => self.bind(key, uid, node, plan.note_of(bind.pod).to_vec()),
+                false => self.promise(&key, &uid, &node),
+            }
+        }
+        for (key, uid, note) in notes {
+            self.change_known(&key, &uid, |pod| world::note(pod, &note.annotations));
         }
         for (key, uid) in leaving {
             self.history.evictions += 1;
@@ -107,9 +123,9 @@ impl Day<'_> {
         }
     }
 
-    fn bind(&mut self, key: String, uid: String, node: String) {
+    fn bind(&mut self, key: String, uid: String, node: String, notes: Vec<(&'static str, String)>) {
         self.history.binds += 1;
-        self.send(key, uid, Wish::Bind { node });
+        self.send(key, uid, Wish::Bind { node, notes });
     }
 
     fn send(&mut self, key: String, uid: String, wish: Wish) {
@@ -122,14 +138,16 @@ impl Day<'_> {
     /// Promises are written on the pod, so that they outlive the scheduler.
     fn promise(&mut self, key: &str, uid: &str, node: &str) {
         self.history.nominations += 1;
-        let known = self.world.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid);
-        let event = known.then(|| {
-            self.world.change_pod(key, |pod| {
-                pod.metadata.annotations.insert(PIPELINED_STATUS.into(), "true".into());
-                pod.metadata.annotations.insert(PIPELINED_NODE.into(), node.into());
-            })
+        self.change_known(key, uid, |pod| {
+            pod.metadata.annotations.insert(PIPELINED_STATUS.into(), "true".into());
+            pod.metadata.annotations.insert(PIPELINED_NODE.into(), node.into());
         });
-        if let Some(event) = event.flatten() {
+    }
+
+    /// Changes a pod, if it is still the one that was meant, and tells of it.
+    fn change_known(&mut self, key: &str, uid: &str, change: impl FnOnce(&mut Pod)) {
+        let known = self.world.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid);
+        if let Some(event) = known.then(|| self.world.change_pod(key, change)).flatten() {
             self.tell(event);
         }
     }
@@ -173,7 +191,7 @@ impl Day<'_> {
                     self.history.half_known += u64::from(write.fate == Fate::HalfKnown);
                     self.tell(event);
                     // An eviction that was taken is told by the watch alone.
-                    if let Wish::Bind { node } = &write.wish
+                    if let Wish::Bind { node, .. } = &write.wish
                         && write.awaited
                         && write.fate == Fate::Arrives
                     {
@@ -219,7 +237,7 @@ impl Day<'_> {
 
     fn arrive(&mut self, write: &Write) -> Result<Event, String> {
         match &write.wish {
-            Wish::Bind { node } => self.world.bind(&write.key, &write.uid, node),
+            Wish::Bind { node, notes } => self.world.bind(&write.key, &write.uid, node, notes),
             Wish::Evict => self.world.evict(&write.key, &write.uid),
         }
     }

@@ -1,6 +1,11 @@
 //! Nodes into the model.
 
+use muster_api::cards::{Card, numbers, registered};
 use muster_api::core;
+use muster_api::keys::{
+    GPU_UNHEALTHY, VGPU_CORES, VGPU_MEMORY, VGPU_MEMORY_PERCENTAGE, VGPU_NUMBER, VGPU_REGISTER,
+};
+use muster_api::{Quantity, ResourceList};
 
 use super::{stale, version_of};
 use crate::ids::{NodeId, PodId, ResourceId};
@@ -19,6 +24,9 @@ impl Cluster {
         self.nodes.version[id] = version;
         let condition = |kind: &str| object.status.conditions.iter().find(|condition| condition.kind == kind);
         let images = &object.status.images;
+        let note = |key: &str| object.metadata.annotations.get(key);
+        let cards = note(VGPU_REGISTER).map(|text| registered(text)).unwrap_or_default();
+        let broken_cards = note(GPU_UNHEALTHY).and_then(|text| numbers(text)).unwrap_or_default();
         let fact = Node {
             live: true,
             // A node that says nothing of its readiness (a hand-written manifest) is taken at its word.
@@ -31,13 +39,18 @@ impl Cluster {
                 .flat_map(|image| image.names.iter().map(|n| (n.clone(), image.size_bytes)))
                 .collect(),
             created: object.metadata.creation_timestamp.unwrap_or_default(),
+            cards: cards.into(),
+            broken_cards: broken_cards.into(),
         };
         let list = if object.status.allocatable.is_empty() {
             &object.status.capacity
         } else {
             &object.status.allocatable
         };
-        let allocatable = self.dimensions.sparse(list, false);
+        let allocatable = match &*fact.cards {
+            [] => self.dimensions.sparse(list, false),
+            cards => self.dimensions.sparse(&with_cards(list, cards), false),
+        };
         self.nodes.widen(self.dimensions.len());
         let learns_images = !self.images_known && !fact.images.is_empty();
         self.change_node(id, fact, &allocatable);
@@ -101,6 +114,7 @@ impl Cluster {
                 self.freed += u64::from(amount > before);
             }
         }
+        self.deal_cards(id);
     }
 
     pub(in crate::model) fn count_total(&mut self, node: NodeId, counted: bool, sign: i64) {
@@ -121,4 +135,20 @@ impl Cluster {
             }
         }
     }
+}
+
+/// What a node has, with the sums of its cards where the kubelet doesn't list them.
+fn with_cards(list: &ResourceList, cards: &[Card]) -> ResourceList {
+    let mut list = list.clone();
+    let healthy = || cards.iter().filter(|card| card.healthy);
+    let percent = 100 * healthy().count() as i64;
+    for (name, sum) in [
+        (VGPU_NUMBER, healthy().map(|card| card.pods).sum()),
+        (VGPU_MEMORY, healthy().map(|card| card.memory).sum()),
+        (VGPU_MEMORY_PERCENTAGE, percent),
+        (VGPU_CORES, percent),
+    ] {
+        list.entry(name.to_owned()).or_insert_with(|| Quantity::from_milli(sum * 1000));
+    }
+    list
 }

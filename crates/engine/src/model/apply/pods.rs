@@ -9,6 +9,7 @@ use muster_api::{Time, core, parse_duration};
 use super::{says_false, stale, version_of};
 use crate::ids::{GangId, PodId, ShapeId};
 use crate::model::Cluster;
+use crate::model::devices::{Likes, Noted};
 use crate::model::pods::{Pod, PodState};
 use crate::model::selectors::{Tags, tags};
 
@@ -44,7 +45,8 @@ impl Cluster {
         let gang = self.gang_of(object, &key, space, known.and_then(|id| self.pods.gang[id]));
         let queue = gang.and_then(|gang| self.picky_queue(self.gangs[gang].queue));
         let shape = known.map(|id| self.pods.shape[id]);
-        let shape = self.shape_of(space, &labels, queue, &object.spec, shape);
+        let likes = Likes::of(&meta.annotations);
+        let shape = self.shape_of(space, &labels, queue, &object.spec, likes.as_ref(), shape);
         let mut fact = self.pod_fact(object, labels, version);
         match known {
             Some(id) => {
@@ -58,6 +60,7 @@ impl Cluster {
                 let state = self.state_of(object, PodState::Pending);
                 self.pods.state[id] = state;
                 self.join(id, gang);
+                self.reread_cards(id, PodState::Pending, state);
                 self.tally(id, state, 1);
             }
         }
@@ -79,12 +82,14 @@ impl Cluster {
         let moved_in_gang = (old.index, old.created, old.role, old.priority)
             != (new.index, new.created, new.role, new.priority)
             || (old.explicit_order, &old.labels) != (new.explicit_order, &new.labels);
-        if gang != self.pods.gang[id] || shape != self.pods.shape[id] || moved_in_gang {
+        let renoted = old.noted != new.noted;
+        if gang != self.pods.gang[id] || shape != self.pods.shape[id] || moved_in_gang || renoted {
             self.tally(id, before, -1);
             let left = self.leave(id);
             self.pods.shape[id] = shape;
             self.pods.state[id] = after;
             self.join(id, gang);
+            self.reread_cards(id, before, after);
             self.tally(id, after, 1);
             self.disband(left);
         } else if before != after {
@@ -129,6 +134,7 @@ impl Cluster {
         let left = self.leave(id);
         self.disband(left);
         self.spared.remove(&id);
+        self.devices.forget(id);
         self.pods.remove(id);
     }
 
@@ -163,6 +169,7 @@ impl Cluster {
             explicit_priority: spec.priority,
             explicit_order,
             protected: says_false(meta),
+            noted: Noted::of(&meta.annotations),
             promised: promised.filter(|name| !name.is_empty()).map(|name| name.as_str().into()),
         }
     }

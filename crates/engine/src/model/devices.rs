@@ -1,0 +1,289 @@
+//! Cards that pods share. For such pods "fits the node" means "fits a card". Which card is decided once, when a pod comes
+//! to a node; while it is there it keeps the card, and a transaction that is undone gives it back the same one.
+
+pub mod cards;
+pub mod demand;
+mod notes;
+
+use muster_api::cards::Card as Fact;
+use muster_api::keys::{GPU_MEMORY, GPU_NUMBER};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::Cluster;
+use super::pods::PodState;
+use crate::ids::{NodeId, PodId, ShapeId, Table};
+use crate::policy::Room;
+use cards::{Cards, Taken};
+use demand::Demand;
+pub use demand::Likes;
+pub use notes::{Noted, note_of_bound, note_of_promised};
+
+/// How cards are shared, as the plugin `deviceshare` says.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sharing {
+    pub by: By,
+    pub prefer: Prefer,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum By {
+    /// A pod takes memory of one card.
+    Memory,
+    /// A pod takes whole cards.
+    Number,
+    /// A container takes memory and cores of one card or several.
+    Virtual,
+}
+
+/// Which of the cards that do.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Prefer {
+    Fullest,
+    Emptiest,
+}
+
+/// More cards than these are no node's; the number is a mistake.
+const MOST_CARDS: i64 = 256;
+
+/// A card that pods share by memory alone takes as many as fit.
+const ANY_PODS: i64 = 1 << 40;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Devices {
+    sharing: Option<Sharing>,
+    /// No longer than it must be: empty where no node has cards.
+    cards: Table<NodeId, Option<Box<Cards>>>,
+    /// The cards of pods on nodes; and of those that left one in this cycle, who get them back if they return.
+    held: FxHashMap<PodId, Held>,
+    /// How many of them are on nodes.
+    seated: usize,
+}
+
+/// The cards of one pod.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub node: NodeId,
+    pub slots: Box<[Slot]>,
+}
+
+/// What a pod has of one card.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slot {
+    /// Its place in the node's list.
+    pub card: u32,
+    /// For which of the containers that ask.
+    pub container: u32,
+    pub takes: Taken,
+}
+
+impl Devices {
+    pub fn sharing(&self) -> Option<Sharing> {
+        self.sharing
+    }
+
+    pub fn prefer(&self) -> Prefer {
+        self.sharing.map_or(Prefer::Fullest, |sharing| sharing.prefer)
+    }
+
+    pub fn cards(&self, node: NodeId) -> Option<&Cards> {
+        self.cards.rows().get(usize::from(node))?.as_deref()
+    }
+
+    pub fn held(&self, pod: PodId) -> Option<&Held> {
+        self.held.get(&pod)
+    }
+
+    /// In the order of the pods.
+    pub fn all_held(&self) -> Vec<(PodId, &Held)> {
+        let mut held: Vec<_> = self.held.iter().map(|(&pod, held)| (pod, held)).collect();
+        held.sort_unstable_by_key(|(pod, _)| *pod);
+        held
+    }
+
+    /// Whether a node has cards for a pod.
+    pub fn admit(&self, demand: &Demand, node: NodeId, room: Room) -> bool {
+        self.cards(node).is_some_and(|cards| cards.admit(demand, room, self.prefer()))
+    }
+
+    /// How many such pods find cards on a node.
+    pub fn holds(&self, demand: &Demand, node: NodeId, room: Room) -> i64 {
+        self.cards(node).map_or(0, |cards| cards.holds(demand, room, self.prefer()))
+    }
+
+    /// Adds a pod on its node to the sums of its cards, or takes it out.
+    pub(super) fn seat(&mut self, pod: PodId, state: PodState, lets_go: bool, sign: i64) {
+        let Some(held) = self.held.get(&pod) else { return };
+        debug_assert_eq!(state.node(), Some(held.node), "a pod has cards of the node that it is on");
+        self.seated = self.seated.wrapping_add_signed(sign as isize);
+        let Some(Some(cards)) = self.cards.rows_mut().get_mut(usize::from(held.node)) else { return };
+        for slot in &held.slots {
+            let Some(card) = cards.get_mut(slot.card) else { continue };
+            match state {
+                PodState::Nominated(_) => card.nominated.add(slot.takes, sign),
+                PodState::Releasing(_) if lets_go => {
+                    card.used.add(slot.takes, sign);
+                    card.releasing.add(slot.takes, sign);
+                }
+                _ => card.used.add(slot.takes, sign),
+            }
+        }
+    }
+
+    pub(super) fn put_back(&mut self, pod: PodId, held: Option<Held>) {
+        match held {
+            Some(held) => drop(self.held.insert(pod, held)),
+            None => self.forget(pod),
+        }
+    }
+
+    pub(super) fn forget(&mut self, pod: PodId) {
+        self.held.remove(&pod);
+    }
+
+    fn hold(&mut self, pod: PodId, node: NodeId, slots: Vec<Slot>) {
+        let held = (!slots.is_empty()).then(|| Held { node, slots: slots.into() });
+        self.put_back(pod, held);
+    }
+
+    /// Nothing is on any card, for a recount.
+    pub(super) fn clear_sums(&mut self) {
+        self.seated = 0;
+        for cards in self.cards.rows_mut().iter_mut().flatten() {
+            **cards = cards.emptied();
+        }
+    }
+}
+
+impl Cluster {
+    /// What pods of the shape want of a node's cards, where cards are shared.
+    #[inline]
+    pub fn demand(&self, shape: ShapeId) -> Option<&Demand> {
+        self.shapes[shape].devices.as_deref()
+    }
+
+    /// Decides which cards a pod has on the node that it comes to. Who is there already keeps what he has.
+    pub(super) fn choose_cards(&mut self, pod: PodId, from: PodState, to: PodState) {
+        let Some(demand) = self.shapes[self.pods.shape[pod]].devices.as_deref() else { return };
+        let Some(node) = to.node().filter(|&node| from.node() != Some(node)) else { return };
+        let slots = match to {
+            PodState::Nominated(_) => self.pick_cards(pod, node, demand, Room::Later),
+            PodState::Allocated(_) => self.pick_cards(pod, node, demand, Room::Meanwhile),
+            _ => self.stated_cards(pod, to),
+        };
+        self.devices.hold(pod, node, slots);
+    }
+
+    /// The cards that the pod had before on this node, or was promised by an earlier run, if they do; else those that the
+    /// policy prefers.
+    fn pick_cards(&self, pod: PodId, node: NodeId, demand: &Demand, room: Room) -> Vec<Slot> {
+        let Some(cards) = self.devices.cards(node) else { return Vec::new() };
+        let unpromised = if room == Room::Meanwhile { Room::Now } else { room };
+        let before = self.devices.held(pod).filter(|held| held.node == node);
+        let known = before.map_or_else(|| self.noted_cards(pod, node), |held| held.slots.to_vec());
+        if demand.is_met_by(&known) && cards.admit_on(demand, &known, unpromised) {
+            return known;
+        }
+        cards.choose(demand, room, self.devices.prefer()).unwrap_or_default()
+    }
+
+    /// What the object of a pod on a node says of its cards. What waits, or is only assumed to be bound, may say what was never
+    /// done.
+    fn stated_cards(&self, pod: PodId, state: PodState) -> Vec<Slot> {
+        match state {
+            PodState::Running(node) | PodState::Releasing(node) => self.noted_cards(pod, node),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The object of a pod has changed, or its shape: what it says of its cards counts. It is in no sum meanwhile.
+    pub(super) fn reread_cards(&mut self, pod: PodId, from: PodState, to: PodState) {
+        let noted = self.stated_cards(pod, to);
+        match to.node() {
+            _ if self.shapes[self.pods.shape[pod]].devices.is_none() => self.devices.forget(pod),
+            Some(node) if !noted.is_empty() => self.devices.hold(pod, node, noted),
+            _ => self.choose_cards(pod, from, to),
+        }
+    }
+
+    /// Gives a node its cards anew after what it says of them changed. Pods keep theirs, where they are still there.
+    pub(super) fn deal_cards(&mut self, node: NodeId) {
+        let facts = self.card_facts(node);
+        let same = match self.devices.cards(node) {
+            Some(known) => known.iter().map(|card| &card.fact).eq(&facts),
+            None => facts.is_empty(),
+        };
+        if same {
+            return;
+        }
+        let lets_go = self.nodes.fact[node].lets_go();
+        let seated = self.nodes.seats[node].clone();
+        for &pod in &seated {
+            self.devices.seat(pod, self.pods.state[pod], lets_go, -1);
+        }
+        self.devices.cards.grow(usize::from(node) + 1, None);
+        let fresh = (!facts.is_empty()).then(|| Box::new(Cards::new(facts)));
+        let old = std::mem::replace(&mut self.devices.cards[node], fresh).unwrap_or_default();
+        for &pod in &seated {
+            let slots = self.stated_cards(pod, self.pods.state[pod]);
+            let slots = if slots.is_empty() { self.moved_cards(pod, node, &old) } else { slots };
+            self.devices.hold(pod, node, slots);
+            self.devices.seat(pod, self.pods.state[pod], lets_go, 1);
+        }
+        self.touched.push(node);
+        self.freed += 1;
+    }
+
+    /// A pod's cards by their places in the new list.
+    fn moved_cards(&self, pod: PodId, node: NodeId, old: &Cards) -> Vec<Slot> {
+        let (Some(held), Some(cards)) = (self.devices.held(pod), self.devices.cards(node)) else {
+            return Vec::new();
+        };
+        let moved = |slot: &Slot| Some(Slot { card: cards.find(&old.get(slot.card)?.fact.id)?, ..*slot });
+        held.slots.iter().filter_map(moved).collect()
+    }
+
+    fn card_facts(&self, node: NodeId) -> Vec<Fact> {
+        let fact = &self.nodes.fact[node];
+        let Some(Sharing { by, .. }) = self.devices.sharing.filter(|_| fact.live) else { return Vec::new() };
+        if by == By::Virtual {
+            return fact.cards.to_vec();
+        }
+        let has = |name: &str| {
+            let resource = self.dimensions.find(name);
+            resource.map_or(0, |resource| self.nodes.allocatable[resource][node])
+        };
+        let count = has(GPU_NUMBER).min(MOST_CARDS);
+        let memory = has(GPU_MEMORY).checked_div(count).unwrap_or(0);
+        let card = |number: u32| Fact {
+            id: number.to_string(),
+            kind: String::new(),
+            memory,
+            pods: ANY_PODS,
+            healthy: !fact.broken_cards.contains(&number),
+        };
+        (0..count as u32).map(card).collect()
+    }
+
+    /// Cards are shared in another way from now on, or no longer: all that is known of them is found anew.
+    pub(crate) fn share_devices(&mut self, sharing: Option<Sharing>) {
+        let before = self.devices.sharing;
+        if before.map(|sharing| sharing.by) == sharing.map(|sharing| sharing.by) {
+            self.devices.sharing = sharing;
+            return;
+        }
+        self.devices = Devices { sharing, ..Devices::default() };
+        self.shapes.demand_anew(sharing.map(|sharing| sharing.by));
+        for node in self.nodes.name.ids() {
+            self.deal_cards(node);
+        }
+    }
+
+    /// Pods that are on no node any more lose what they had there.
+    pub(super) fn forget_cards(&mut self) {
+        if self.devices.held.len() > self.devices.seated {
+            let state = &self.pods.state;
+            self.devices.held.retain(|&pod, _| state[pod].node().is_some());
+        }
+    }
+}
