@@ -108,13 +108,6 @@ pub struct PriorityClass {
     pub global_default: bool,
 }
 
-/// Which cards a pod has where it goes.
-enum Cards {
-    /// To be found.
-    Chosen,
-    Known(Option<Held>),
-}
-
 /// What happened since a reader last looked. Old entries are cut; a reader that is behind the cut starts over.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
@@ -164,16 +157,24 @@ impl Cluster {
 
     /// Moves a pod to a new state and returns the old one. The only writer of state within a cycle.
     pub(crate) fn set(&mut self, pod: PodId, to: PodState) -> PodState {
-        self.shift(pod, to, Cards::Chosen)
+        let from = self.get_up(pod, to);
+        if self.shares_cards(pod) {
+            self.choose_cards(pod, from, to);
+        }
+        self.sit_down(pod, to);
+        from
     }
 
     /// Moves a pod back to a state in which it had these cards.
     pub(crate) fn put_back(&mut self, pod: PodId, to: PodState, held: Option<Held>) {
-        self.shift(pod, to, Cards::Known(held));
+        self.get_up(pod, to);
+        self.devices.put_back(pod, held);
+        self.sit_down(pod, to);
     }
 
-    #[inline]
-    fn shift(&mut self, pod: PodId, to: PodState, cards: Cards) -> PodState {
+    /// The first half of a move: what counts for the old state counts no more.
+    #[inline(always)]
+    fn get_up(&mut self, pod: PodId, to: PodState) -> PodState {
         let from = self.pods.state[pod];
         if let Some(gang) = self.pods.gang[pod] {
             let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
@@ -183,14 +184,13 @@ impl Cluster {
         }
         self.seat(pod, from, -1);
         self.pods.state[pod] = to;
-        match cards {
-            Cards::Chosen if self.demand(self.pods.shape[pod]).is_some() => self.choose_cards(pod, from, to),
-            Cards::Chosen => {}
-            Cards::Known(held) => self.devices.put_back(pod, held),
-        }
+        from
+    }
+
+    #[inline(always)]
+    fn sit_down(&mut self, pod: PodId, to: PodState) {
         self.seat(pod, to, 1);
         self.generation += 1;
-        from
     }
 
     /// Adds a pod in a state to every sum, or takes it out.
@@ -233,7 +233,7 @@ impl Cluster {
         if !self.terms.is_empty() {
             self.terms.tally(&shape.bonds, node, state, sign);
         }
-        if shape.devices.is_some() {
+        if self.devices.are_shared() && shape.devices.is_some() {
             self.devices.seat(pod, state, self.nodes.fact[node].lets_go(), sign);
         }
         self.spaces[self.pods.space[pod]].held.add_all(request, sign);

@@ -68,7 +68,7 @@ impl<'c> Txn<'c> {
     }
 
     fn step(&mut self, pod: PodId, to: PodState) {
-        if self.cluster.demand(self.cluster.pods.shape[pod]).is_some() {
+        if self.cluster.shares_cards(pod) {
             self.cards.push((self.log.len(), self.cluster.devices.held(pod).cloned()));
         }
         let from = self.cluster.set(pod, to);

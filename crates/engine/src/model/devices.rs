@@ -82,6 +82,11 @@ impl Devices {
         self.sharing
     }
 
+    #[inline]
+    pub fn are_shared(&self) -> bool {
+        self.sharing.is_some()
+    }
+
     pub fn prefer(&self) -> Prefer {
         self.sharing.map_or(Prefer::Fullest, |sharing| sharing.prefer)
     }
@@ -160,6 +165,11 @@ impl Cluster {
     #[inline]
     pub fn demand(&self, shape: ShapeId) -> Option<&Demand> {
         self.shapes[shape].devices.as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn shares_cards(&self, pod: PodId) -> bool {
+        self.devices.are_shared() && self.demand(self.pods.shape[pod]).is_some()
     }
 
     /// Decides which cards a pod has on the node that it comes to. Who is there already keeps what he has.
@@ -247,7 +257,7 @@ impl Cluster {
         let fact = &self.nodes.fact[node];
         let Some(Sharing { by, .. }) = self.devices.sharing.filter(|_| fact.live) else { return Vec::new() };
         if by == By::Virtual {
-            return fact.cards.to_vec();
+            return fact.cards.as_ref().map_or(Vec::new(), |cards| cards.offered.clone());
         }
         let has = |name: &str| {
             let resource = self.dimensions.find(name);
@@ -260,7 +270,7 @@ impl Cluster {
             kind: String::new(),
             memory,
             pods: ANY_PODS,
-            healthy: !fact.broken_cards.contains(&number),
+            healthy: !fact.cards.as_ref().is_some_and(|cards| cards.broken.contains(&number)),
         };
         (0..count as u32).map(card).collect()
     }

@@ -52,10 +52,7 @@ pub struct Node {
     /// Image name and size.
     pub images: Vec<(String, i64)>,
     pub created: Time,
-    /// Those that it offers as virtual GPUs.
-    pub cards: Box<[Card]>,
-    /// Cards by number that don't work.
-    pub broken_cards: Box<[u32]>,
+    pub cards: Option<Box<CardFacts>>,
 }
 
 /// What must be known of most nodes to know that there is nothing more to know.
@@ -82,6 +79,15 @@ impl Node {
     pub fn lets_go(&self) -> bool {
         self.live && self.ready
     }
+}
+
+/// What a node says of its cards.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardFacts {
+    /// Those that it offers as virtual GPUs.
+    pub offered: Vec<Card>,
+    /// Cards by number that don't work.
+    pub broken: Vec<u32>,
 }
 
 impl Nodes {

@@ -170,7 +170,8 @@ pub struct Pod {
     pub labels: Box<[(Symbol, Symbol)]>,
     pub role: Option<Symbol>,
     pub priority_class: Option<Symbol>,
-    pub explicit_priority: Option<i32>,
+    /// The priority is its own, not its class's.
+    pub says_priority: bool,
     pub explicit_order: Option<i32>,
     /// Says "false" to eviction.
     pub protected: bool,

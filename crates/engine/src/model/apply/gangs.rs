@@ -342,7 +342,8 @@ impl Cluster {
         let pods: Vec<PodId> = self.pods.live().collect();
         for pod in pods {
             let fact = &self.pods.fact[pod];
-            let priority = fact.explicit_priority.unwrap_or_else(|| self.class_value(fact.priority_class));
+            let priority =
+                if fact.says_priority { fact.priority } else { self.class_value(fact.priority_class) };
             self.pods.order[pod] = fact.explicit_order.unwrap_or(priority);
             self.pods.fact[pod].priority = priority;
         }

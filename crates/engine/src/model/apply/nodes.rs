@@ -10,7 +10,7 @@ use muster_api::{Quantity, ResourceList};
 use super::{stale, version_of};
 use crate::ids::{NodeId, PodId, ResourceId};
 use crate::model::Cluster;
-use crate::model::nodes::Node;
+use crate::model::nodes::{CardFacts, Node};
 use crate::model::pods::PodState;
 use crate::resources::Sparse;
 
@@ -25,8 +25,10 @@ impl Cluster {
         let condition = |kind: &str| object.status.conditions.iter().find(|condition| condition.kind == kind);
         let images = &object.status.images;
         let note = |key: &str| object.metadata.annotations.get(key);
-        let cards = note(VGPU_REGISTER).map(|text| registered(text)).unwrap_or_default();
-        let broken_cards = note(GPU_UNHEALTHY).and_then(|text| numbers(text)).unwrap_or_default();
+        let cards = CardFacts {
+            offered: note(VGPU_REGISTER).map(|text| registered(text)).unwrap_or_default(),
+            broken: note(GPU_UNHEALTHY).and_then(|text| numbers(text)).unwrap_or_default(),
+        };
         let fact = Node {
             live: true,
             // A node that says nothing of its readiness (a hand-written manifest) is taken at its word.
@@ -39,17 +41,18 @@ impl Cluster {
                 .flat_map(|image| image.names.iter().map(|n| (n.clone(), image.size_bytes)))
                 .collect(),
             created: object.metadata.creation_timestamp.unwrap_or_default(),
-            cards: cards.into(),
-            broken_cards: broken_cards.into(),
+            cards: (cards != CardFacts::default()).then(|| Box::new(cards)),
         };
         let list = if object.status.allocatable.is_empty() {
             &object.status.capacity
         } else {
             &object.status.allocatable
         };
-        let allocatable = match &*fact.cards {
-            [] => self.dimensions.sparse(list, false),
-            cards => self.dimensions.sparse(&with_cards(list, cards), false),
+        let allocatable = match &fact.cards {
+            Some(cards) if !cards.offered.is_empty() => {
+                self.dimensions.sparse(&with_cards(list, &cards.offered), false)
+            }
+            _ => self.dimensions.sparse(list, false),
         };
         self.nodes.widen(self.dimensions.len());
         let learns_images = !self.images_known && !fact.images.is_empty();

@@ -166,7 +166,7 @@ impl Cluster {
             role: meta.annotation_or_label(TASK_SPEC).map(|role| self.names.intern(role)),
             labels,
             priority_class: class,
-            explicit_priority: spec.priority,
+            says_priority: spec.priority.is_some(),
             explicit_order,
             protected: says_false(meta),
             noted: Noted::of(&meta.annotations),
