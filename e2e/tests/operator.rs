@@ -122,11 +122,11 @@ fn rights_are_enough(definitions: Definitions) -> Result<()> {
         proxy.rule(Fault::Refuse(409), 20, Ask::is_bind);
         proxy.rule(Fault::Swallow, 20, Ask::is_bind);
         cluster.create_gang(&Gang::new("ring", 40).gpus(1)).await?;
-        cluster.create_gang(&Gang::new("large", 60).gpus(1)).await?;
         let mut lone = Gang::new("lone", 1).gpus(1).pod(0);
         lone["metadata"]["annotations"] = json!({});
         cluster.create(&pods("default"), &lone).await?;
         group(&cluster, "ring", is_scheduled).await?;
+        cluster.create_gang(&Gang::new("large", 60).gpus(1)).await?;
         group(&cluster, "large", is_unschedulable).await?;
         fs::write(&config, "actions: nothing")?;
         wait(PATIENCE, async || {
