@@ -21,6 +21,15 @@ tiers:
   - name: gang
   - name: predicates
 "#;
+const TAKING: &str = r#"
+actions: "enqueue, allocate, backfill, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: pdb
+  - name: predicates
+"#;
 const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
@@ -28,11 +37,11 @@ fn with_kwok() -> Options {
     Options { kwok: true, ..Options::default() }
 }
 
-/// Writes the configuration where the scheduler can read it, for as long as the folder lives.
-fn config() -> Result<(tempfile::TempDir, String)> {
+/// Writes a configuration where the scheduler can read it, for as long as the folder lives.
+fn config(text: &str) -> Result<(tempfile::TempDir, String)> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("scheduler.conf");
-    std::fs::write(&file, CONFIG)?;
+    std::fs::write(&file, text)?;
     let flag = format!("--config={}", file.display());
     Ok((folder, flag))
 }
@@ -49,7 +58,7 @@ async fn refusals(scheduler: &Scheduler, cause: &str, count: usize) -> Result<()
 
 #[test]
 fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
-    let (_folder, flag) = config()?;
+    let (_folder, flag) = config(CONFIG)?;
     behind_a_proxy(with_kwok(), &[&flag], async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
@@ -96,7 +105,7 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
 
 #[test]
 fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
-    let (_folder, flag) = config()?;
+    let (_folder, flag) = config(CONFIG)?;
     behind_a_proxy(with_kwok(), &[&flag], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(5).gpus(8)).await?;
@@ -118,6 +127,42 @@ fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
         // The same names once more: an eviction of old must not hit the new.
         cluster.create_pods(&Gang::new("ring", 20).gpus(1)).await?;
         group(&cluster, "ring", |status| is_scheduled(status) && status["running"] == 20).await?;
+        Ok(())
+    })
+}
+
+#[test]
+fn a_gang_that_matters_more_gets_the_room_of_those_that_matter_less_and_no_more() -> Result<()> {
+    let (_folder, flag) = config(TAKING)?;
+    behind_a_proxy(with_kwok(), &[&flag], async |plane, _, scheduler| {
+        let cluster = plane.cluster();
+        for (name, value) in [("low", 1), ("high", 10)] {
+            let class = json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name }, "value": value,
+            });
+            cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+        }
+        cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
+        let gang = |name: &str, pods: usize, class: &str| {
+            let class = json!(class);
+            Gang::new(name, pods)
+                .gpus(4)
+                .spec("priorityClassName", class.clone())
+                .pod_spec("priorityClassName", class)
+        };
+        cluster.create_gang(&gang("slack", 6, "low").min(2)).await?;
+        group(&cluster, "slack", |status| is_scheduled(status) && status["running"] == 6).await?;
+        cluster.create_gang(&gang("urgent", 3, "high")).await?;
+        group(&cluster, "urgent", |status| is_scheduled(status) && status["running"] == 3).await?;
+        group(&cluster, "slack", |status| status["phase"] == "Running" && status["running"] == 3).await?;
+        assert_eq!(scheduler.metric("muster_evictions_total", "action=\"preempt\"").await?, 3.0);
+        // Its minimum stays: nobody takes from it any more.
+        cluster.create_gang(&gang("more", 2, "high")).await?;
+        group(&cluster, "more", |status| {
+            status["conditions"][0]["message"].to_string().contains("gang at its minimum")
+        })
+        .await?;
+        assert_eq!(scheduler.metric("muster_evictions_total", "action=\"preempt\"").await?, 3.0);
         Ok(())
     })
 }

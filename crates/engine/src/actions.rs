@@ -3,6 +3,8 @@
 pub mod allocate;
 pub mod backfill;
 pub mod enqueue;
+pub mod preempt;
+pub mod reclaim;
 pub mod stalegangeviction;
 
 use muster_api::Time;
@@ -24,12 +26,17 @@ pub struct Action {
     pub run: fn(&mut Session),
 }
 
-pub static ACTIONS: &[&Action] =
-    &[&allocate::ACTION, &backfill::ACTION, &enqueue::ACTION, &stalegangeviction::ACTION];
+pub static ACTIONS: &[&Action] = &[
+    &allocate::ACTION,
+    &backfill::ACTION,
+    &enqueue::ACTION,
+    &preempt::ACTION,
+    &reclaim::ACTION,
+    &stalegangeviction::ACTION,
+];
 
 /// Actions of Volcano and of Muster's design that aren't built (yet): naming one is a warning, not an error.
-pub static NOT_BUILT: &[&str] =
-    &["consolidate", "gangpreempt", "gangreclaim", "preempt", "reclaim", "shuffle"];
+pub static NOT_BUILT: &[&str] = &["consolidate", "gangpreempt", "gangreclaim", "shuffle"];
 
 /// What an action works with.
 pub struct Session<'e> {

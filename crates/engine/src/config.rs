@@ -81,11 +81,29 @@ pub struct Settings {
     pub admission_timeout_ms: i64,
     /// A gang may hold places for less than its minimum this long, if `stalegangeviction` is among the actions.
     pub stale_after_ms: i64,
+    pub preempt: Mode,
+    pub reclaim: Mode,
+}
+
+/// How an action takes room from others.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Pod by pod.
+    #[default]
+    Task,
+    /// A mode that isn't built (yet): nothing is taken.
+    NotBuilt,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { traverse_head_wait_ms: 600_000, admission_timeout_ms: 300_000, stale_after_ms: 60_000 }
+        Settings {
+            traverse_head_wait_ms: 600_000,
+            admission_timeout_ms: 300_000,
+            stale_after_ms: 60_000,
+            preempt: Mode::Task,
+            reclaim: Mode::Task,
+        }
     }
 }
 

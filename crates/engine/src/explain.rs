@@ -2,10 +2,13 @@
 
 use muster_api::QueueState;
 
+use crate::ids::QueueId;
+use crate::model::Cluster;
 use crate::model::devices::demand::{ALL_CORES, Ask, Memory};
 use crate::model::domains::Fault;
 use crate::model::queues::BrokenLine;
-use crate::plan::Cause;
+use crate::plan::{Cause, Eviction};
+use crate::policy::Purpose;
 use crate::reason::{Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
 use crate::resources::Dimensions;
 
@@ -44,6 +47,8 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::OverLimit { .. } => "QueueQuotaReached",
         Reason::Behind { .. } => "BehindHeadOfQueue",
         Reason::Backoff { .. } => "BackingOff",
+        Reason::NeverPreempts { .. } => "PreemptionNotAllowed",
+        Reason::NothingToTake { .. } => "NothingToEvict",
         Reason::Promised { .. } => "WaitingForRoom",
         Reason::NoNodes { .. } => "NotEnoughResources",
     }
@@ -87,10 +92,25 @@ pub fn fault(fault: &Fault) -> String {
 }
 
 /// Why a pod has to leave, in a sentence.
-pub fn cause(cause: &Cause) -> String {
-    let Cause::Stale { lacks, minimum, for_ms } = cause;
-    let span = duration(*for_ms);
-    format!("for {span} its gang has lacked {lacks} of the {minimum} pods that it needs")
+pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
+    let name = |queue: QueueId| &cluster.queues[queue].name;
+    let claimant = eviction.claimant.map_or("", |gang| &cluster.gangs[gang].key);
+    match eviction.cause {
+        Cause::Stale { lacks, minimum, for_ms } => {
+            let span = duration(for_ms);
+            format!("for {span} its gang has lacked {lacks} of the {minimum} pods that it needs")
+        }
+        Cause::Outranked { priority, claimant: other } => {
+            format!("makes room for {claimant} of priority {other}, its own is {priority}")
+        }
+        Cause::OutrankedWithin { priority } => {
+            format!("makes room for a pod of its own gang that goes before it (its priority is {priority})")
+        }
+        Cause::Reclaimed { from, to } => {
+            let (from, to) = (name(from), name(to));
+            format!("makes room for {claimant}: queue {from} has more than it deserves, queue {to} less")
+        }
+    }
 }
 
 /// The reason in a sentence.
@@ -150,6 +170,8 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         Reason::Backoff { until, failures } => {
             format!("a bind failed ({failures} in a row), next try at {until}")
         }
+        Reason::NeverPreempts { pod } => format!("{pod} waits for free room only (preemptionPolicy Never)"),
+        Reason::NothingToTake { purpose, nodes, kept } => nothing_to_take(*purpose, *nodes, kept),
         Reason::Promised { places } => {
             format!("{} promised, waiting for pods there to leave", counted(u64::from(*places), "place"))
         }
@@ -162,6 +184,24 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             }
         }
     }
+}
+
+fn nothing_to_take(purpose: Purpose, nodes: u32, kept: &[(String, u32)]) -> String {
+    let whose = match purpose {
+        Purpose::Preempt => "preempt finds nobody of lower priority in its queue",
+        Purpose::Within => "preempt finds no pod of its own that matters less",
+        Purpose::Reclaim => "reclaim finds no queue with more than it deserves",
+    };
+    let nodes = match nodes {
+        0 => String::new(),
+        nodes => format!(" (tried {})", counted(u64::from(nodes), "node")),
+    };
+    let kept: Vec<String> = kept
+        .iter()
+        .map(|(rule, pods)| format!("{} kept by {rule}", counted(u64::from(*pods), "pod")))
+        .collect();
+    let kept = if kept.is_empty() { kept.join("") } else { format!(": {}", kept.join(", ")) };
+    format!("{whose} who could make room{nodes}{kept}")
 }
 
 fn no_domain(wanted: u32, domains: u32, limit: Option<u32>, near: &[Near]) -> String {

@@ -3,6 +3,7 @@
 mod actions;
 mod admission;
 mod checkpoint;
+mod claims;
 pub mod config;
 mod engine;
 mod event;
@@ -23,13 +24,14 @@ mod resources;
 pub mod search;
 pub mod status;
 mod txn;
+mod victims;
 
 pub use actions::{ACTIONS, Action, NOT_BUILT};
 pub use checkpoint::Checkpoint;
 pub use engine::Engine;
 pub use event::Event;
 pub use plan::{Bind, CardNote, Cause, Eviction, Plan};
-pub use policy::{Plugin, Policy, Question, Reach, Room, Switches, Vote};
+pub use policy::{Claim, Plugin, Policy, Purpose, Question, Reach, Room, Switches, Vote};
 pub use reason::{Bar, Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
 pub use resources::{Amounts, Dimensions, Share, Sparse};
 pub use txn::{Mark, Move, Txn};

@@ -3,6 +3,7 @@
 
 pub mod apply;
 pub mod audit;
+pub mod budgets;
 pub mod devices;
 pub mod domains;
 pub mod gangs;
@@ -25,6 +26,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol, Table};
 use crate::names::Names;
 use crate::resources::{Amounts, Dimensions, Sparse};
+use budgets::Budgets;
 use devices::{Devices, Held};
 use domains::Domains;
 use gangs::Gangs;
@@ -49,6 +51,7 @@ pub struct Cluster {
     pub shapes: Shapes,
     pub terms: Terms,
     pub devices: Devices,
+    pub budgets: Budgets,
     pub spaces: Table<SpaceId, Space>,
     spaces_by_name: FxHashMap<Symbol, SpaceId>,
     pub priority_classes: FxHashMap<Symbol, PriorityClass>,
@@ -106,6 +109,8 @@ pub struct Space {
 pub struct PriorityClass {
     pub value: i32,
     pub global_default: bool,
+    /// Its pods wait rather than make others leave.
+    pub never_preempts: bool,
 }
 
 /// What happened since a reader last looked. Old entries are cut; a reader that is behind the cut starts over.
@@ -184,6 +189,9 @@ impl Cluster {
         }
         self.seat(pod, from, -1);
         self.pods.state[pod] = to;
+        if matches!(from, PodState::Releasing(_)) || matches!(to, PodState::Releasing(_)) {
+            self.budgets.ask(pod, to);
+        }
         from
     }
 
@@ -228,7 +236,8 @@ impl Cluster {
         let request = &shape.request;
         self.nodes.sit(node, pod, sign);
         if !shape.ports.is_empty() {
-            self.nodes.use_ports(node, &shape.ports, sign);
+            let leaving = matches!(state, PodState::Releasing(_));
+            self.nodes.use_ports(node, &shape.ports, leaving, sign);
         }
         if !self.terms.is_empty() {
             self.terms.tally(&shape.bonds, node, state, sign);
@@ -321,6 +330,13 @@ impl Cluster {
 
     pub fn space_name(&self, space: SpaceId) -> &str {
         self.names.text(self.spaces[space].name)
+    }
+
+    /// Waits rather than makes others leave, as it or its priority class says.
+    pub fn never_preempts(&self, pod: PodId) -> bool {
+        let fact = &self.pods.fact[pod];
+        let class = || fact.priority_class.and_then(|class| self.priority_classes.get(&class));
+        fact.never_preempts.unwrap_or_else(|| class().is_some_and(|class| class.never_preempts))
     }
 
     /// The queue, if it restricts its pods to groups of nodes: then they are not like other queues' pods.

@@ -28,13 +28,13 @@ pub struct Rankings {
 }
 
 /// Where would one pod go?
-struct Ask<'a> {
-    cluster: &'a Cluster,
-    policy: &'a Policy,
-    shape: ShapeId,
-    room: Room,
+pub struct Ask<'a> {
+    pub cluster: &'a Cluster,
+    pub policy: &'a Policy,
+    pub shape: ShapeId,
+    pub room: Room,
     /// See [`Wish::avoid`].
-    avoid: &'a [(TermId, u32)],
+    pub avoid: &'a [(TermId, u32)],
 }
 
 struct Kept {
@@ -87,7 +87,7 @@ impl Rankings {
     }
 
     /// The best node of all, with what domains add to the scores of their nodes.
-    fn best(&mut self, ask: &Ask) -> Option<NodeId> {
+    pub fn best(&mut self, ask: &Ask) -> Option<NodeId> {
         let &Ask { cluster, policy, shape, room, avoid } = ask;
         if !policy.scores_domains(cluster, shape) {
             return self.best_in(ask, ROOT);
@@ -114,7 +114,7 @@ impl Rankings {
     }
 
     /// The best node of the smallest domain that has one. So many pods are to come, this one included.
-    fn nearest(&mut self, ask: &Ask, near: Vicinity, left: u32) -> Option<NodeId> {
+    pub fn nearest(&mut self, ask: &Ask, near: Vicinity, left: u32) -> Option<NodeId> {
         let (domains, within) = (&ask.cluster.domains, near.within);
         let closer = domains.chain(near.of).take_while(|&domain| domain != within);
         let closer = closer.filter(|&domain| domains.holds(within, domain));

@@ -2,7 +2,7 @@
 
 use muster_api::Time;
 
-use crate::ids::{GangId, NodeId, PodId};
+use crate::ids::{GangId, NodeId, PodId, QueueId};
 use crate::model::Cluster;
 use crate::model::devices::{note_of_bound, note_of_promised};
 use crate::model::pods::PodState;
@@ -54,6 +54,12 @@ pub struct Eviction {
 pub enum Cause {
     /// Its gang has lacked pods to its minimum for too long.
     Stale { lacks: u32, minimum: u32, for_ms: i64 },
+    /// A gang of its queue with a higher priority needs the room.
+    Outranked { priority: i32, claimant: i32 },
+    /// A pod of its own gang with a higher priority needs the room.
+    OutrankedWithin { priority: i32 },
+    /// Its queue has more than it deserves, and another less.
+    Reclaimed { from: QueueId, to: QueueId },
 }
 
 impl Plan {

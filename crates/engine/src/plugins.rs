@@ -10,6 +10,7 @@ mod network_topology_aware;
 mod nodegroup;
 mod nodeorder;
 mod overcommit;
+mod pdb;
 mod predicates;
 mod priority;
 mod proportion;
@@ -49,6 +50,7 @@ pub static PLUGINS: &[&Entry] = &[
     &nodegroup::ENTRY,
     &nodeorder::ENTRY,
     &overcommit::ENTRY,
+    &pdb::ENTRY,
     &predicates::ENTRY,
     &priority::ENTRY,
     &propose::ENTRY,
@@ -63,7 +65,6 @@ pub static VOLCANO_ONLY: &[&str] = &[
     "extender",
     "fairshare",
     "numa-aware",
-    "pdb",
     "rescheduling",
     "resource-strategy-fit",
     "task-topology",

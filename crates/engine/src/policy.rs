@@ -3,6 +3,9 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use muster_api::Time;
+use serde::{Deserialize, Serialize};
+
 use crate::admission::Admission;
 use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
@@ -41,6 +44,35 @@ pub enum Vote {
     Reject(Reason),
 }
 
+/// Who wants room that others have.
+#[derive(Copy, Clone, Debug)]
+pub struct Claim {
+    pub purpose: Purpose,
+    pub gang: GangId,
+    pub pod: PodId,
+    pub now: Time,
+}
+
+/// From whom room is taken.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// From gangs of the same queue that matter less.
+    Preempt,
+    /// From pods of the same gang that matter less.
+    Within,
+    /// From queues that have more than they deserve.
+    Reclaim,
+}
+
+impl Purpose {
+    fn question(self) -> Question {
+        match self {
+            Purpose::Preempt | Purpose::Within => Question::Preempt,
+            Purpose::Reclaim => Question::Reclaim,
+        }
+    }
+}
+
 /// What can be asked. A plugin lists the questions that it answers, and only those are put to it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Question {
@@ -56,10 +88,12 @@ pub enum Question {
     DomainScore,
     Domains,
     Protects,
+    Preempt,
+    Reclaim,
 }
 
 impl Question {
-    const ALL: [Question; 12] = [
+    const ALL: [Question; 14] = [
         Question::GangOrder,
         Question::QueueOrder,
         Question::PodOrder,
@@ -72,6 +106,8 @@ impl Question {
         Question::DomainScore,
         Question::Domains,
         Question::Protects,
+        Question::Preempt,
+        Question::Reclaim,
     ];
 
     /// Whether the configuration lets a plugin's answer count.
@@ -88,6 +124,8 @@ impl Question {
             Question::Score | Question::DomainScore => switches.score,
             Question::Domains => switches.domains,
             Question::Protects => switches.preemptable || switches.reclaimable,
+            Question::Preempt => switches.preemptable,
+            Question::Reclaim => switches.reclaimable,
         }
     }
 }
@@ -133,7 +171,7 @@ pub trait Plugin: Send {
 
     // Placement.
     /// Marks the nodes that won't do, among those that still fit.
-    fn filter(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [Why]) {}
+    fn filter(&self, _: Reach, _: &Cluster, _: (ShapeId, Room), _: &[NodeId], _: &mut [Why]) {}
     /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
     fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
 
@@ -159,6 +197,26 @@ pub trait Plugin: Send {
     /// Protects a pod from eviction, with a word for the rule.
     fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         None
+    }
+    /// The same for one claim, given all that has been taken for it already.
+    fn restrains(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<&'static str> {
+        None
+    }
+    /// Whether the claimant matters more than the victim.
+    fn outranks(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<bool> {
+        None
+    }
+    /// What it costs to take these pods from a node, if not what their priorities say.
+    fn price(&self, _: &Cluster, _: &Claim, _: NodeId, _victims: &[PodId]) -> Option<i64> {
+        None
+    }
+    /// Whether the claimant's queue may take from others for one more pod.
+    fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
+        None
+    }
+    /// Which of two queues gives first.
+    fn victim_order(&self, _: &Cluster, _: &Claim, _a: QueueId, _b: QueueId) -> Ordering {
+        Ordering::Equal
     }
 
     // Reports.
@@ -208,6 +266,7 @@ impl Default for Switches {
 
 pub struct Seat {
     pub name: &'static str,
+    pub tier: usize,
     pub answers: &'static [Question],
     pub plugin: Box<dyn Plugin>,
     pub switches: Switches,
@@ -311,9 +370,16 @@ impl Policy {
         self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_take(cluster, gang, shape, room))
     }
 
-    pub fn filter(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {
+    pub fn filter(
+        &self,
+        reach: Reach,
+        cluster: &Cluster,
+        placed: (ShapeId, Room),
+        nodes: &[NodeId],
+        why: &mut [Why],
+    ) {
         for plugin in self.asked(Question::Filter) {
-            plugin.filter(reach, cluster, shape, nodes, why);
+            plugin.filter(reach, cluster, placed, nodes, why);
         }
     }
 
@@ -362,6 +428,53 @@ impl Policy {
         let of_gang = || cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].protected);
         let marked = || (own || of_gang()).then_some("volcano.sh/preemptable: false");
         self.asked(Question::Protects).find_map(|plugin| plugin.protects(cluster, pod)).or_else(marked)
+    }
+
+    /// The rule that keeps a pod from being taken for this claim now, if any.
+    pub fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+        let mut asked = self.asked(claim.purpose.question());
+        asked.find_map(|plugin| plugin.restrains(cluster, claim, victim))
+    }
+
+    /// Whether the claimant matters more than the victim: the first tier with an opinion decides, and there all must agree.
+    pub fn outranks(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> bool {
+        let mut tier = None;
+        let mut verdict = false;
+        for &seat in &self.asked[claim.purpose.question() as usize] {
+            let seat = &self.seats[seat];
+            if tier.is_some_and(|tier| tier != seat.tier) {
+                break;
+            }
+            if let Some(opinion) = seat.plugin.outranks(cluster, claim, victim) {
+                verdict = opinion && (verdict || tier.is_none());
+                tier = Some(seat.tier);
+            }
+        }
+        verdict
+    }
+
+    /// What it costs to take these pods from a node: the first opinion.
+    pub fn price(&self, cluster: &Cluster, claim: &Claim, node: NodeId, victims: &[PodId]) -> Option<i64> {
+        let mut asked = self.asked(claim.purpose.question());
+        asked.find_map(|plugin| plugin.price(cluster, claim, node, victims))
+    }
+
+    /// Whether the claimant's queue may take from others for one more pod: somebody must be in charge, and all must agree.
+    pub fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Option<Reason>> {
+        let opinions = self.asked(Question::Reclaim).filter_map(|plugin| plugin.may_reclaim(cluster, claim));
+        let mut in_charge = false;
+        for opinion in opinions {
+            opinion.map_err(Some)?;
+            in_charge = true;
+        }
+        if in_charge { Ok(()) } else { Err(None) }
+    }
+
+    /// Which of two queues gives first to a claim: whom plugins name, else the one that would be served last.
+    pub fn victim_order(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {
+        let named = self.asked(Question::Reclaim).map(|plugin| plugin.victim_order(cluster, claim, a, b));
+        let served = self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, b, a));
+        first_difference(named.chain(served))
     }
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {

@@ -175,7 +175,7 @@ impl Ranking {
         let nodes = &scratch.nodes;
         scratch.why.clear();
         scratch.why.resize(if cluster.shapes[shape].ports.is_empty() { 0 } else { nodes.len() }, Why::Fits);
-        policy.filter(Reach::Node, cluster, shape, nodes, &mut scratch.why);
+        policy.filter(Reach::Node, cluster, (shape, self.room), nodes, &mut scratch.why);
         scratch.scores.clear();
         scratch.scores.extend(nodes.iter().map(|&node| i64::from(self.points[usize::from(node)])));
         policy.score(Reach::Node, cluster, shape, nodes, &mut scratch.scores);
@@ -350,7 +350,7 @@ impl Ranking {
     fn place_of(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> Place {
         if !cluster.shapes[shape].ports.is_empty() {
             let mut why = [Why::Fits];
-            policy.filter(Reach::Node, cluster, shape, &[node], &mut why);
+            policy.filter(Reach::Node, cluster, (shape, self.room), &[node], &mut why);
             if why[0] != Why::Fits {
                 return 0;
             }
@@ -397,7 +397,7 @@ impl Ranking {
         let nodes: Vec<NodeId> =
             fitting.map(|rank| cluster.nodes.by_rank[rank]).filter(|&node| !avoided(node)).collect();
         let mut why = vec![Why::Fits; nodes.len()];
-        policy.filter(Reach::Cluster, cluster, shape, &nodes, &mut why);
+        policy.filter(Reach::Cluster, cluster, (shape, self.room), &nodes, &mut why);
         let nodes: Vec<NodeId> =
             nodes.into_iter().zip(why).filter(|(_, why)| *why == Why::Fits).map(|(node, _)| node).collect();
         let mut scores = vec![0; nodes.len()];
@@ -410,18 +410,23 @@ impl Ranking {
         self.node_at(cluster, best.max().unwrap_or(0))
     }
 
+    /// Whether a node would do by what it says of itself.
+    pub fn is_open(&self, node: NodeId) -> bool {
+        self.open[usize::from(node)]
+    }
+
     /// Whether one particular node would do.
     pub fn admits(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> bool {
         let rank = cluster.nodes.rank[node] as usize;
         let mut why = [if self.tree.leaves()[rank] == 0 { Why::Gone } else { Why::Fits }];
         if why[0] == Why::Fits {
-            policy.filter(Reach::Cluster, cluster, shape, &[node], &mut why);
+            policy.filter(Reach::Cluster, cluster, (shape, self.room), &[node], &mut why);
         }
         why[0] == Why::Fits
     }
 
-    /// Whether so many pods of the shape would fit if the cluster were empty.
-    pub fn could_hold(&self, cluster: &Cluster, shape: ShapeId, pods: u32) -> bool {
+    /// Whether so many pods of the shape would fit on the nodes of these ranks if they were empty.
+    pub fn could_hold(&self, cluster: &Cluster, shape: ShapeId, pods: u32, ranks: Range<u32>) -> bool {
         let (request, demand) = (&cluster.shapes[shape].request, cluster.demand(shape));
         let holds = |node: usize| {
             let fits =
@@ -433,8 +438,9 @@ impl Ranking {
             request.iter().map(fits).min().unwrap_or(0).min(on_cards)
         };
         let mut left = i64::from(pods);
-        for (node, _) in self.open.iter().enumerate().filter(|(_, open)| **open) {
-            left -= holds(node);
+        let nodes = &cluster.nodes.by_rank[ranks.start as usize..ranks.end as usize];
+        for &node in nodes.iter().filter(|&&node| self.is_open(node)) {
+            left -= holds(usize::from(node));
             if left <= 0 {
                 return true;
             }
@@ -452,8 +458,8 @@ impl Ranking {
         for (&node, why) in nodes.iter().zip(&mut why).filter(|(_, why)| **why == Why::Fits) {
             *why = lacks(cluster, shape, node, self.room).unwrap_or(Why::Fits);
         }
-        policy.filter(Reach::Node, cluster, shape, &nodes, &mut why);
-        policy.filter(Reach::Cluster, cluster, shape, &nodes, &mut why);
+        policy.filter(Reach::Node, cluster, (shape, self.room), &nodes, &mut why);
+        policy.filter(Reach::Cluster, cluster, (shape, self.room), &nodes, &mut why);
         let mut histogram = Histogram { nodes: nodes.len() as u32, ..Histogram::default() };
         for (&node, why) in nodes.iter().zip(why) {
             if why == Why::Fits {
@@ -515,7 +521,7 @@ fn facts(cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId], w
         traits if !traits.ready => Why::NotReady,
         _ => Why::Fits,
     }));
-    policy.filter(Reach::Facts, cluster, shape, nodes, why);
+    policy.filter(Reach::Facts, cluster, (shape, Room::Now), nodes, why);
 }
 
 /// What a node has of a resource for a pod that is placed in this room.
@@ -544,6 +550,21 @@ fn at_most(pods: u32, free: i64, want: i64) -> u32 {
 /// Whether promised room is out of bounds (and there is any).
 fn counts_promises(cluster: &Cluster, room: Room) -> bool {
     room == Room::Later || room == Room::Now && cluster.nominations > 0
+}
+
+/// Whether a node that is open to a shape has room for one pod of it, asked without a ranking.
+pub fn has_room(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId, room: Room) -> bool {
+    if lacks(cluster, shape, node, room).is_some() {
+        return false;
+    }
+    let mut why = [Why::Fits];
+    if !cluster.shapes[shape].ports.is_empty() {
+        policy.filter(Reach::Node, cluster, (shape, room), &[node], &mut why);
+    }
+    if why[0] == Why::Fits && cluster.far_reaching(shape) {
+        policy.filter(Reach::Cluster, cluster, (shape, room), &[node], &mut why);
+    }
+    why[0] == Why::Fits
 }
 
 /// What the node lacks: a resource, or a card for those who share one.

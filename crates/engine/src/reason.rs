@@ -9,6 +9,7 @@ use crate::ids::{ResourceId, TermId};
 use crate::model::devices::demand::Ask;
 use crate::model::queues::BrokenLine;
 use crate::plugins::PLUGINS;
+use crate::policy::Purpose;
 
 /// The step that stopped a gang.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,6 +122,18 @@ pub enum Reason {
         failures: u32,
     },
     /// Its places are promised; what is there must leave first.
+    /// It waits for free room only.
+    NeverPreempts {
+        pod: Arc<str>,
+    },
+    /// Nobody could be asked to leave for it.
+    NothingToTake {
+        purpose: Purpose,
+        /// Where pods could leave, and that would not help.
+        nodes: u32,
+        /// Pods that a rule keeps.
+        kept: Vec<(String, u32)>,
+    },
     Promised {
         places: u32,
     },
@@ -244,6 +257,8 @@ impl Reason {
             Reason::NoNodes { .. }
             | Reason::NoDomain { .. }
             | Reason::TooFarApart { .. }
+            | Reason::NeverPreempts { .. }
+            | Reason::NothingToTake { .. }
             | Reason::Promised { .. } => Stage::Nodes,
         }
     }

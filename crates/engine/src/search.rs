@@ -14,7 +14,7 @@ use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::{Counts, PodState};
 use crate::model::subgroups::{Closeness, Subgroup};
 use crate::nominations::not_promised;
-use crate::placement::{Rankings, Vicinity, Wish, one_shape, place};
+use crate::placement::{Ask, Rankings, Vicinity, Wish, one_shape, place};
 use crate::policy::{Policy, Room};
 use crate::reason::{Near, Reason};
 use crate::resources::Amounts;
@@ -38,7 +38,8 @@ pub fn seat(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish
     let weights = weights.filter(|(_, weight)| *weight > 0).collect();
     let (gang, room, sparing) = (wish.gang, wish.room, policy.spares_whole_domains());
     let (open_steps, ladder, start) = (Vec::new(), None, txn.mark());
-    let mut search = Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder };
+    let mut search =
+        Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder, force: None };
     let result = search.seat_gang(txn, wish.pods, wish.missing);
     if result.is_ok() || !sparing {
         return result;
@@ -49,13 +50,33 @@ pub fn seat(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish
     search.seat_gang(txn, wish.pods, wish.missing)
 }
 
+/// Finds a place for one pod by other means than room that is there. So many are to come, this one included.
+pub type Force<'f> = dyn FnMut(&mut Txn, &mut Rankings, PodId, u32) -> Result<(), Reason> + 'f;
+
+/// Places what is missing of a gang, whole subgroups first, each pod by force. Leaves its moves in the transaction either way.
+pub fn seat_by_force(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    wish: &Wish,
+    force: &mut Force,
+) -> Result<(), Vec<Reason>> {
+    let (gang, room, sparing) = (wish.gang, wish.room, false);
+    let (weights, open_steps, ladder, force) = (Vec::new(), Vec::new(), None, Some(force));
+    let mut search = Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder, force };
+    match txn.gangs[gang].rules().is_empty() {
+        true => search.force_all(txn, wish.pods, wish.missing).map_err(|reason| vec![reason]),
+        false => search.seat_groups(txn, wish.pods, ROOT),
+    }
+}
+
 /// Domains to be tried, step by step.
 type Steps = Rc<[Vec<DomainId>]>;
 
 /// Places what is missing into a domain.
 type Seat<'a, S> = dyn FnMut(&mut S, &mut Txn, DomainId) -> Result<(), Vec<Reason>> + 'a;
 
-struct Search<'s> {
+struct Search<'s, 'f> {
     policy: &'s Policy,
     rankings: &'s mut Rankings,
     gang: GangId,
@@ -67,6 +88,7 @@ struct Search<'s> {
     /// The steps of subgroups that are nowhere yet, by rule and by the domain that they are searched in.
     open_steps: Vec<((u32, DomainId), Steps)>,
     ladder: Option<Ladder>,
+    force: Option<&'s mut Force<'f>>,
 }
 
 /// The domains of a step by how good they are for one kind of set, kept while nothing but such sets is placed: then only
@@ -135,7 +157,7 @@ struct Group {
     others: Others,
 }
 
-impl Search<'_> {
+impl Search<'_, '_> {
     fn seat_gang(&mut self, txn: &mut Txn, pods: &[PodId], missing: &Missing) -> Result<(), Vec<Reason>> {
         let gang = &txn.gangs[self.gang];
         let (closeness, ruled) = (gang.closeness().cloned(), !gang.rules().is_empty());
@@ -478,6 +500,22 @@ impl Search<'_> {
         self.taken(&group.counts) >= gang.size_of(group)
     }
 
+    /// Places as many of the pods as are missing, each by force.
+    fn force_all(&mut self, txn: &mut Txn, pods: &[PodId], missing: &Missing) -> Result<(), Reason> {
+        let mut missing = missing.clone();
+        for (at, &pod) in pods.iter().enumerate() {
+            let role = txn.pods.role[pod] as usize;
+            if missing.total > 0
+                && missing.wants(role)
+                && let Some(force) = &mut self.force
+            {
+                force(txn, self.rankings, pod, (pods.len() - at) as u32)?;
+                missing.take(role);
+            }
+        }
+        Ok(())
+    }
+
     /// Places what a subgroup lacks to its size, all of it or nothing; one pod if it lacks nothing.
     fn seat_group(&mut self, txn: &mut Txn, group: &mut Group, domain: DomainId) -> Result<(), Vec<Reason>> {
         let lacks = self.lacks(txn, group.at);
@@ -490,11 +528,15 @@ impl Search<'_> {
         }
         let (rule, roles) = (subgroup.rule, gang.roles.len());
         let closeness = rule.and_then(|rule| gang.rules()[rule as usize].closeness.clone());
-        let steps = self.group_steps(txn, rule, closeness.as_ref(), group.others.pin, domain)?;
         let missing = Missing { total: lacks, roles: vec![0; roles] };
-        let set = Set { pods: &group.waiting, missing: &missing, others: &group.others };
         let mark = txn.mark();
-        let result = self.seat_set(txn, &steps, &set, closeness.as_ref());
+        let result = if self.force.is_some() {
+            self.force_all(txn, &group.waiting, &missing).map_err(|reason| vec![reason])
+        } else {
+            let steps = self.group_steps(txn, rule, closeness.as_ref(), group.others.pin, domain)?;
+            let set = Set { pods: &group.waiting, missing: &missing, others: &group.others };
+            self.seat_set(txn, &steps, &set, closeness.as_ref())
+        };
         if result.is_err() {
             txn.rewind(mark);
             return result;
@@ -584,6 +626,67 @@ fn steps(
     keyed.sort_unstable();
     let steps = keyed.chunk_by(|a, b| a.0 == b.0);
     Ok(steps.map(|step| step.iter().map(|&(_, domain)| domain).collect()).collect())
+}
+
+/// The largest domains in which a pod of the gang may be, given where others of the gang and of its subgroup are. Who only
+/// wishes to be near may be anywhere.
+pub fn reach(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>, Reason> {
+    let (gang, domains) = (&cluster.gangs[id], &cluster.domains);
+    let place = cluster.pods.subgroup[pod];
+    let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
+    let rule = gang.subgroups().get(place as usize).and_then(|group| group.rule);
+    let of_rule = rule.and_then(|rule| gang.rules()[rule as usize].closeness.as_ref());
+    let of_gang = tops(domains, gang.closeness(), around(cluster, &gang.pods))?;
+    let of_group = tops(domains, of_rule, around(cluster, company))?;
+    let both = |&a: &DomainId| {
+        of_group.iter().copied().filter_map(move |b| match (domains.holds(a, b), domains.holds(b, a)) {
+            (true, _) => Some(b),
+            (_, true) => Some(a),
+            _ => None,
+        })
+    };
+    Ok(of_gang.iter().flat_map(both).collect())
+}
+
+fn tops(
+    domains: &Domains,
+    closeness: Option<&Closeness>,
+    pin: Option<DomainId>,
+) -> Result<Vec<DomainId>, Reason> {
+    let Some(closeness) = closeness.filter(|closeness| closeness.hard) else { return Ok(vec![ROOT]) };
+    let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
+    let allowed = |domain: DomainId| domains[domain].tier <= limit;
+    let is_top = |&domain: &DomainId| allowed(domain) && !domains[domain].parent.is_some_and(allowed);
+    match pin {
+        None => Ok(domains.ids().filter(is_top).collect()),
+        Some(pin) => domains.chain(pin).find(is_top).map(|top| vec![top]).ok_or_else(|| {
+            Reason::TooFarApart { domain: domains[pin].name.clone(), tier: domains[pin].tier, limit }
+        }),
+    }
+}
+
+/// A free place for one pod of a gang in these domains, near to the others if they want to be near.
+pub fn free_place(
+    cluster: &Cluster,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    (id, pod): (GangId, PodId),
+    tops: &[DomainId],
+    left: u32,
+) -> Option<NodeId> {
+    let gang = &cluster.gangs[id];
+    let ask = Ask { cluster, policy, shape: cluster.pods.shape[pod], room: Room::Later, avoid: &[] };
+    if gang.choosy.is_none() {
+        return rankings.best(&ask);
+    }
+    let place = cluster.pods.subgroup[pod];
+    let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
+    let others = Others::on(&cluster.domains, company.filter_map(|&other| place_of(cluster, other)));
+    tops.iter().find_map(|&within| {
+        let pin = others.pin.filter(|&pin| cluster.domains.holds(within, pin));
+        let near = Vicinity { of: pin.unwrap_or(within), within, others: &others.homes };
+        rankings.nearest(&ask, near, left)
+    })
 }
 
 /// The smallest domain that holds those of the pods that have places.

@@ -62,6 +62,11 @@ impl<'c> Txn<'c> {
         self.step(pod, PodState::Releasing(node));
     }
 
+    /// Lets a pod stay that was asked to leave in this transaction.
+    pub fn spare(&mut self, pod: PodId, state: PodState) {
+        self.step(pod, state);
+    }
+
     /// Takes a promise back.
     pub fn release(&mut self, pod: PodId) {
         self.step(pod, PodState::Pending);

@@ -13,7 +13,7 @@ use muster_engine::config::Config;
 use muster_engine::ids::{NodeId, PodId, ResourceId, ShapeId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Event, Plan, Policy, Reach, Txn, Why};
+use muster_engine::{Engine, Event, Plan, Policy, Reach, Room, Txn, Why};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -395,9 +395,9 @@ fn goodbye(event: &Event) -> Option<Event> {
 /// Whether a pod of the shape may go to the node now: facts, room, ports, rules between pods.
 fn admits(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> bool {
     let mut why = [Why::Fits];
-    policy.filter(Reach::Facts, cluster, shape, &[node], &mut why);
-    policy.filter(Reach::Node, cluster, shape, &[node], &mut why);
-    policy.filter(Reach::Cluster, cluster, shape, &[node], &mut why);
+    policy.filter(Reach::Facts, cluster, (shape, Room::Now), &[node], &mut why);
+    policy.filter(Reach::Node, cluster, (shape, Room::Now), &[node], &mut why);
+    policy.filter(Reach::Cluster, cluster, (shape, Room::Now), &[node], &mut why);
     let room = |(resource, want): (ResourceId, i64)| cluster.nodes.idle[resource][node] >= want;
     why[0] == Why::Fits
         && cluster.nodes.fact[node].lets_go()

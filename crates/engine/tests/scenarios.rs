@@ -179,8 +179,8 @@ impl Stage {
         let mut leaving = Vec::new();
         for eviction in &plan.evictions {
             let pod = self.engine.cluster().pods.name(eviction.pod).to_string();
-            writeln!(self.told, "{} leaves: {}", short(&pod), explain::cause(&eviction.cause))
-                .expect("a string");
+            let cause = explain::cause(self.engine.cluster(), eviction);
+            writeln!(self.told, "{} leaves: {}", short(&pod), short(&cause)).expect("a string");
             leaving.push(pod);
         }
         self.say_who_waits();

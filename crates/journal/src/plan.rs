@@ -67,11 +67,11 @@ impl NamedPlan {
                 cards,
             }
         };
-        let departure = |&Eviction { pod, node, action, claimant, cause }: &Eviction| Departure {
-            place: place(&Bind { pod, node }),
-            action: action.into(),
-            claimant: claimant.map(|gang| cluster.gangs[gang].key.clone()),
-            cause: explain::cause(&cause),
+        let departure = |eviction: &Eviction| Departure {
+            place: place(&Bind { pod: eviction.pod, node: eviction.node }),
+            action: eviction.action.into(),
+            claimant: eviction.claimant.map(|gang| cluster.gangs[gang].key.clone()),
+            cause: explain::cause(cluster, eviction),
         };
         let update = |id: &_| {
             let gang = &cluster.gangs[*id];

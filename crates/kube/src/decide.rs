@@ -235,7 +235,7 @@ impl Decider {
         }
         for eviction in &plan.evictions {
             let pod = &cluster.pods.fact[eviction.pod];
-            let cause = explain::cause(&eviction.cause);
+            let cause = explain::cause(cluster, eviction);
             info!(pod = %pod.key, action = eviction.action, %cause, "evicting");
             self.metrics.evicted(eviction.action);
             self.reporter.evicted(&pod.key, &pod.uid, cause);

@@ -109,31 +109,34 @@ fn no_card_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
 fn no_node_gets_what_it_refuses(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
     let filters = engine.policy().seats.iter().any(|seat| seat.name == "predicates" && seat.switches.filter);
-    for bind in plan.binds.iter().chain(&plan.nominations) {
+    let binds = plan.binds.iter().map(|bind| (bind, Room::Now));
+    // A promise is made for the time when those that leave are gone.
+    let nominations = plan.nominations.iter().map(|bind| (bind, Room::Later));
+    for (bind, room) in binds.chain(nominations) {
         let (pod, node) = (cluster.pods.name(bind.pod), &cluster.nodes.name[bind.node]);
         if !cluster.nodes.fact[bind.node].lets_go() {
             return Err(format!("{pod} goes to {node}, which is not ready"));
         }
         let shape = cluster.pods.shape[bind.pod];
         let mut why = [Why::Fits];
-        engine.policy().filter(Reach::Facts, cluster, shape, &[bind.node], &mut why);
+        engine.policy().filter(Reach::Facts, cluster, (shape, Room::Now), &[bind.node], &mut why);
         if why[0] != Why::Fits {
             return Err(format!("{pod} goes to {node}, which refuses it: {:?}", why[0]));
         }
         if filters {
-            no_one_minds(cluster, bind.pod, bind.node)?;
+            no_one_minds(cluster, bind.pod, bind.node, room)?;
         }
     }
     Ok(())
 }
 
 /// No other pod on the node uses the pod's host ports, and nobody within reach excludes it or is excluded by it.
-fn no_one_minds(cluster: &Cluster, pod: PodId, node: NodeId) -> Result<(), String> {
+fn no_one_minds(cluster: &Cluster, pod: PodId, node: NodeId, room: Room) -> Result<(), String> {
     let shape = &cluster.shapes[cluster.pods.shape[pod]];
     for &other in cluster.nodes.seats[node].iter().filter(|&&other| other != pod) {
         let ports = &cluster.shapes[cluster.pods.shape[other]].ports;
-        // A promise is made for the time when those that leave are gone.
-        let stays = cluster.pods.state[other].occupies();
+        let leaves = matches!(cluster.pods.state[other], PodState::Releasing(_));
+        let stays = cluster.pods.state[other].occupies() && !(room == Room::Later && leaves);
         if stays && shape.ports.iter().any(|port| ports.contains(port)) {
             return Err(format!(
                 "{} and {} use the same host port",
@@ -145,14 +148,14 @@ fn no_one_minds(cluster: &Cluster, pod: PodId, node: NodeId) -> Result<(), Strin
     for &term in &shape.bonds.anti_affinity {
         let value = cluster.terms.value(term, node);
         let own = u32::from(shape.bonds.matches.contains(&term));
-        if value != 0 && cluster.terms.count(term, value).present > own {
+        if value != 0 && cluster.terms.count(term, value).present_in(room) > own {
             return Err(format!("{} is with pods that it keeps away from", cluster.pods.name(pod)));
         }
     }
     for &term in &shape.bonds.matches {
         let value = cluster.terms.value(term, node);
         let own = u32::from(shape.bonds.anti_affinity.contains(&term));
-        if value != 0 && cluster.terms.count(term, value).excluding > own {
+        if value != 0 && cluster.terms.count(term, value).excluding_in(room) > own {
             return Err(format!("{} is with pods that keep away from it", cluster.pods.name(pod)));
         }
     }
@@ -272,7 +275,20 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         if let Some(rule) = engine.policy().protects(cluster, eviction.pod) {
             return Err(format!("{name} is evicted, but {rule} protects it"));
         }
-        let Cause::Stale { .. } = eviction.cause;
+        if let Some(claimant) = eviction.claimant {
+            let placed = plan
+                .binds
+                .iter()
+                .chain(&plan.nominations)
+                .any(|place| cluster.pods.gang[place.pod] == Some(claimant));
+            if !placed {
+                let claimant = &cluster.gangs[claimant].key;
+                return Err(format!("{name} is evicted for {claimant}, which gets no place"));
+            }
+        }
+        if !matches!(eviction.cause, Cause::Stale { .. }) {
+            continue;
+        }
         let Some(gang) = cluster.pods.gang[eviction.pod] else {
             return Err(format!("{name} is evicted, but it isn't ours"));
         };

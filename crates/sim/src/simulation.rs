@@ -184,7 +184,7 @@ impl Simulation {
                 cycle: self.cycle,
                 action: eviction.action.to_owned(),
                 claimant: eviction.claimant.map(|gang| gangs[gang].key.to_string()),
-                reason: explain::cause(&eviction.cause),
+                reason: explain::cause(self.engine.cluster(), eviction),
             });
         }
         for &id in &plan.updates {

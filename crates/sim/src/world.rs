@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use muster_api::core::{
-    Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PriorityClass, ResourceQuota,
+    Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
+    PodDisruptionBudgetStatus, PriorityClass, ResourceQuota,
 };
 use muster_api::keys::{CARD_NOTES, PIPELINED_NODE, PIPELINED_STATUS, SIMULATED_DURATION};
 use muster_api::manifest::Object;
@@ -32,6 +33,7 @@ pub struct World {
     quotas: BTreeMap<String, ResourceQuota>,
     volumes: BTreeMap<String, PersistentVolume>,
     claims: BTreeMap<String, PersistentVolumeClaim>,
+    budgets: BTreeMap<String, PodDisruptionBudget>,
     /// The version of the newest change, as an API server counts.
     version: u64,
     /// Pods that come back under another uid.
@@ -43,7 +45,7 @@ impl World {
         World { now, ..World::default() }
     }
 
-    /// Takes in an object. PodDisruptionBudgets, which nothing here acts on yet, are left out.
+    /// Takes in an object.
     pub fn insert(&mut self, object: Object) {
         self.version += 1;
         let version = self.version.to_string();
@@ -81,7 +83,13 @@ impl World {
                 domain.metadata.resource_version = Some(version);
                 self.domains.insert(key, domain);
             }
-            Object::PodDisruptionBudget(_) => {}
+            Object::PodDisruptionBudget(mut budget) => {
+                // Nobody here keeps a status up to date; without one it is counted.
+                if budget.spec.min_available.is_some() || budget.spec.max_unavailable.is_some() {
+                    budget.status = PodDisruptionBudgetStatus::default();
+                }
+                self.budgets.insert(key, budget);
+            }
         }
     }
 
@@ -93,6 +101,8 @@ impl World {
         events.extend(self.quotas.values().cloned().map(Event::ResourceQuota));
         events.extend(self.volumes.values().cloned().map(Event::PersistentVolume));
         events.extend(self.claims.values().cloned().map(Event::PersistentVolumeClaim));
+        events
+            .extend(self.budgets.values().map(|budget| Event::PodDisruptionBudget(Box::new(budget.clone()))));
         events.extend(self.queues.values().map(|queue| Event::Queue(Box::new(queue.clone()))));
         events.extend(self.domains.values().map(|domain| Event::HyperNode(Box::new(domain.clone()))));
         events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));

@@ -102,3 +102,23 @@ tiers:
 "#;
     survives("without enqueue", text, 60);
 }
+
+#[test]
+fn room_that_is_taken_from_others_survives() {
+    let text = r#"
+actions: "enqueue, allocate, backfill, reclaim, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+  - name: pdb
+- plugins:
+  - name: predicates
+  - name: capacity
+  - name: nodeorder
+  - name: binpack
+  - name: network-topology-aware
+"#;
+    survives("taking", text, 60);
+}

@@ -6,6 +6,7 @@ use muster_api::DequeueStrategy;
 use crate::actions::{Action, Session};
 use crate::ids::{GangId, PodId, ShapeId};
 use crate::line::{Line, blocks, gate, overdue};
+use crate::model::domains::ROOT;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations;
@@ -116,7 +117,7 @@ fn could_ever_fit(session: &mut Session, gang: GangId) -> bool {
     let need = if alike { missing } else { 1 };
     shapes.into_iter().all(|shape| {
         let ranking = session.rankings.of(session.cluster, session.policy, shape, Room::Now);
-        ranking.could_hold(session.cluster, shape, need)
+        ranking.could_hold(session.cluster, shape, need, session.cluster.domains.ranks(ROOT))
     })
 }
 

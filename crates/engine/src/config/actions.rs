@@ -4,7 +4,7 @@ use muster_api::yaml::{Value, Yaml};
 
 use super::args::Args;
 use super::diagnostic::{Place, Report, describe, quoted, suggest};
-use super::{Settings, arguments, field, items, name, scalar};
+use super::{Mode, Settings, arguments, field, items, name, scalar};
 use crate::actions::{ACTIONS, Action, NOT_BUILT};
 
 /// The actions as the configuration names them.
@@ -78,6 +78,15 @@ pub(super) fn configure(root: &Yaml, named: &mut Named, report: &mut Report) -> 
         (action.configure)(&mut args, &mut settings);
         let errors = args.finish(action.arguments);
         report.extend(errors);
+        let mode = match action.name {
+            "preempt" => settings.preempt,
+            "reclaim" => settings.reclaim,
+            _ => Mode::Task,
+        };
+        if mode == Mode::NotBuilt {
+            let message = format!("{name} takes nothing in this mode: not built yet");
+            report.warning(at, "name", message, "write mode: task");
+        }
         if !named.names.iter().any(|listed| listed == name) {
             let message = format!("{name} is not among the actions, so its arguments have no effect");
             report.warning(at, "name", message, format!("add {name} to actions, or remove this"));

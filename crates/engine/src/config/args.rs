@@ -7,7 +7,7 @@ use muster_api::parse_duration;
 use muster_api::yaml::{Key, Value, Yaml};
 
 use super::diagnostic::{Diagnostic, Place, describe, diagnostic, suggest};
-use super::scalar;
+use super::{Mode, scalar};
 use crate::plugins::Argument;
 
 /// The most a weight can be. Scores are sums of points times weights, and must stay far from overflow.
@@ -117,6 +117,19 @@ impl<'a> Args<'a> {
         }
         found.sort();
         found
+    }
+
+    /// How an action takes room from others. Modes that aren't built are accepted, and take nothing.
+    pub fn mode(&mut self) -> Mode {
+        let read = |value: &Value| match value {
+            Value::String(text) if text == "task" => Some(Mode::Task),
+            Value::String(text) if text == "gang" || text == "scenario" => Some(Mode::NotBuilt),
+            _ => None,
+        };
+        let named = self.take("mode", "task, gang or scenario", read);
+        let switch = ["gangAwareEnable", "preempt.gangAwareEnable", "reclaim.gangAwareEnable"];
+        let gang_aware = switch.map(|key| self.bool(key, false)).contains(&true);
+        if gang_aware { Mode::NotBuilt } else { named.unwrap_or_default() }
     }
 
     /// A plugin's own complaint about an argument.

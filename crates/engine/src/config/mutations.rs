@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{Config, Diagnostic};
 
 /// A configuration with something of everything.
-const RICH: &str = r#"actions: "enqueue, allocate, backfill, preempt"
+const RICH: &str = r#"actions: "enqueue, allocate, backfill, shuffle"
 configurations:
 - name: allocate
   arguments:
@@ -103,7 +103,7 @@ fn the_rich_configuration_is_sound() {
     let warnings: Vec<String> = config.warnings.iter().map(Diagnostic::to_string).collect();
     assert_eq!(
         warnings.join("\n"),
-        "f:1:10: actions: preempt is ignored: not built yet\n\
+        "f:1:10: actions: shuffle is ignored: not built yet\n\
          f:26:11: name: tdm is ignored: not built yet\n\
          f:27:1: metrics: ignored: no built plugin reads measured load\n  help: remove it, or keep it for Volcano"
     );

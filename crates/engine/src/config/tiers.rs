@@ -56,6 +56,7 @@ pub(super) fn read<'y>(root: &'y Yaml, report: &mut Report) -> (Vec<Chosen<'y>>,
             report.extend(errors);
             seats.push(Seat {
                 name: entry.name,
+                tier: place,
                 answers: entry.answers,
                 plugin,
                 switches: reader.switches.clone(),

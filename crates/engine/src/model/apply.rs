@@ -26,7 +26,11 @@ impl Cluster {
             Event::QueueGone(name) => self.queue_gone(name),
             Event::PriorityClass(class) => {
                 let name = self.names.intern(&class.metadata.name);
-                let class = super::PriorityClass { value: class.value, global_default: class.global_default };
+                let class = super::PriorityClass {
+                    value: class.value,
+                    global_default: class.global_default,
+                    never_preempts: class.preemption_policy.as_deref() == Some("Never"),
+                };
                 if self.priority_classes.insert(name, class.clone()).as_ref() != Some(&class) {
                     self.reprioritize();
                 }
@@ -67,8 +71,8 @@ impl Cluster {
             }
             Event::HyperNode(domain) => self.hyper_nodes.put(domain),
             Event::HyperNodeGone(name) => self.hyper_nodes.remove(name),
-            // Nothing acts on these yet.
-            Event::PodDisruptionBudget(_) | Event::PodDisruptionBudgetGone(_) => {}
+            Event::PodDisruptionBudget(budget) => self.budget(budget),
+            Event::PodDisruptionBudgetGone(key) => self.budget_gone(key),
             Event::Bound { key, uid, node } => self.bound(key, uid, node),
             Event::BindFailed { key, uid, at, .. } => self.bind_failed(key, uid, *at),
             Event::EvictionRefused { key, uid, at, .. } => self.eviction_refused(key, uid, *at),

@@ -27,7 +27,7 @@ struct NodeSums {
     releasing: Vec<i64>,
     nominated: Vec<i64>,
     seats: Vec<PodId>,
-    ports: Vec<(muster_api::core::Port, u32)>,
+    ports: Vec<(muster_api::core::Port, [u32; 2])>,
 }
 
 impl Cluster {

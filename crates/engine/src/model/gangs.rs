@@ -205,6 +205,15 @@ impl Gang {
             && (!whole || self.has_its_subgroups())
     }
 
+    /// Whether the gang has its minimum without a pod of this role and subgroup that holds a place.
+    pub fn can_spare(&self, (role, subgroup): (usize, usize)) -> bool {
+        let role = self.roles.get(role).filter(|_| self.enforces_roles());
+        let subgroup = self.subgroups().get(subgroup);
+        self.counts.ready() > self.minimum
+            && role.is_none_or(|role| role.counts.ready() > role.minimum)
+            && subgroup.is_none_or(|group| group.rule.is_none() || group.counts.ready() > self.size_of(group))
+    }
+
     /// Of each rule, as many subgroups as it needs are placed.
     fn has_its_subgroups(&self) -> bool {
         self.rules().iter().zip(0..).all(|(rule, at)| {

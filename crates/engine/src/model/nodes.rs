@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{DomainId, NodeId, PodId, ResourceId, Table};
+use crate::policy::Room;
 
 /// One column of nodes per resource.
 pub type Columns = Table<ResourceId, Table<NodeId, i64>>;
@@ -32,8 +33,8 @@ pub struct Nodes {
     pub reciprocal: Columns,
     /// The pods that are on a node or promised to it, in order of their id.
     pub seats: Table<NodeId, Vec<PodId>>,
-    /// Host ports in use, with how often.
-    pub ports: Table<NodeId, Vec<(Port, u32)>>,
+    /// Host ports in use, with how often, and how often by pods that are leaving.
+    pub ports: Table<NodeId, Vec<(Port, [u32; 2])>>,
     /// Breaks all ties: the place of the node among all nodes, whatever the order of arrival.
     pub rank: Table<NodeId, u32>,
     pub by_rank: Vec<NodeId>,
@@ -185,23 +186,28 @@ impl Nodes {
         }
     }
 
-    pub(super) fn use_ports(&mut self, node: NodeId, ports: &[Port], sign: i64) {
+    pub(super) fn use_ports(&mut self, node: NodeId, ports: &[Port], leaving: bool, sign: i64) {
         let used = &mut self.ports[node];
         for port in ports {
-            match used.binary_search_by(|(other, _)| other.cmp(port)) {
-                Ok(place) if sign > 0 => used[place].1 += 1,
-                Ok(place) if used[place].1 > 1 => used[place].1 -= 1,
-                Ok(place) => drop(used.remove(place)),
-                Err(place) => used.insert(place, (port.clone(), 1)),
+            let place = used.binary_search_by(|(other, _)| other.cmp(port)).unwrap_or_else(|place| {
+                used.insert(place, (port.clone(), [0, 0]));
+                place
+            });
+            let [all, going] = &mut used[place].1;
+            *all = (i64::from(*all) + sign) as u32;
+            *going = (i64::from(*going) + if leaving { sign } else { 0 }) as u32;
+            if *all == 0 {
+                used.remove(place);
             }
         }
     }
 
     /// Whether a host port is taken on the node: same protocol and port, and one of the addresses is any.
-    pub fn port_taken(&self, node: NodeId, want: &Port) -> bool {
+    pub fn port_taken(&self, node: NodeId, want: &Port, room: Room) -> bool {
         let any = |ip: &str| ip.is_empty() || ip == "0.0.0.0" || ip == "::";
-        self.ports[node].iter().any(|(used, _)| {
-            used.host_port == want.host_port
+        self.ports[node].iter().any(|(used, [all, going])| {
+            (room != Room::Later || all > going)
+                && used.host_port == want.host_port
                 && used.protocol == want.protocol
                 && (used.host_ip == want.host_ip || any(&used.host_ip) || any(&want.host_ip))
         })

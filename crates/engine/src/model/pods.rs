@@ -175,6 +175,8 @@ pub struct Pod {
     pub explicit_order: Option<i32>,
     /// Says "false" to eviction.
     pub protected: bool,
+    /// Whether it waits rather than makes others leave, if it says so itself.
+    pub never_preempts: Option<bool>,
     /// The node that an earlier run promised.
     pub promised: Option<Arc<str>>,
     /// What it says of its cards.
@@ -239,7 +241,7 @@ impl Pods {
 
     /// Where the pod counts in its gang: its role and its subgroup.
     #[inline]
-    pub(super) fn place(&self, pod: PodId) -> (usize, usize) {
+    pub(crate) fn place(&self, pod: PodId) -> (usize, usize) {
         (self.role[pod] as usize, self.subgroup[pod] as usize)
     }
 

@@ -30,6 +30,8 @@ pub struct Queue {
     pub weight: i32,
     pub priority: i32,
     pub state: QueueState,
+    /// Others may take from it what it has above what it deserves.
+    pub reclaimable: bool,
     pub strategy: DequeueStrategy,
     /// Unset dimensions are unlimited.
     pub capability: Sparse,
@@ -101,6 +103,7 @@ impl Queue {
             weight: 1,
             priority: 0,
             state: QueueState::Open,
+            reclaimable: true,
             strategy: DequeueStrategy::Traverse,
             capability: Sparse::default(),
             guarantee: Sparse::default(),

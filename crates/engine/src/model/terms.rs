@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::pods::PodState;
 use super::selectors::{Selector, Tags};
 use crate::ids::{KeyId, NodeId, SpaceId, Symbol, Table, TermId};
+use crate::policy::Room;
 
 /// Which pods a rule is about, and within which part of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -37,7 +38,16 @@ pub struct Term {
     pub attracts: bool,
     /// Per topology value.
     counts: Vec<Count>,
-    pub total: u32,
+    total: u32,
+    /// Of those, pods that are leaving.
+    leaving: u32,
+}
+
+impl Term {
+    /// Pods that match anywhere and still count for one that is placed in this room.
+    pub fn total_in(&self, room: Room) -> u32 {
+        self.total - if room == Room::Later { self.leaving } else { 0 }
+    }
 }
 
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,8 +58,22 @@ pub struct Count {
     pub leaving: u32,
     /// Pods that exclude what matches.
     pub excluding: u32,
+    /// Of those, pods that are leaving.
+    pub excluding_leaving: u32,
     /// Summed weights of pods that are drawn to what matches.
     pub drawn: i64,
+}
+
+impl Count {
+    /// Pods that match and still count for one that is placed in this room.
+    pub fn present_in(self, room: Room) -> u32 {
+        self.present - if room == Room::Later { self.leaving } else { 0 }
+    }
+
+    /// Pods that exclude, likewise.
+    pub fn excluding_in(self, room: Room) -> u32 {
+        self.excluding - if room == Room::Later { self.excluding_leaving } else { 0 }
+    }
 }
 
 /// A label key of nodes by which terms count, with each node's value.
@@ -112,8 +136,15 @@ impl Terms {
 
     pub(super) fn insert(&mut self, rule: Rule) -> TermId {
         let key = self.key(&rule.topology_key);
-        let term =
-            Term { rule: rule.clone(), key, excludes: false, attracts: false, counts: Vec::new(), total: 0 };
+        let term = Term {
+            rule: rule.clone(),
+            key,
+            excludes: false,
+            attracts: false,
+            counts: Vec::new(),
+            total: 0,
+            leaving: 0,
+        };
         let id = self.rows.push(term);
         self.by_rule.insert(rule, id);
         id
@@ -196,6 +227,7 @@ impl Terms {
             let value = self.value(term, node);
             let row = &mut self.rows[term];
             row.total = (i64::from(row.total) + sign) as u32;
+            row.leaving = (i64::from(row.leaving) + if leaving { sign } else { 0 }) as u32;
             let count = row.at(value);
             count.present = (i64::from(count.present) + sign) as u32;
             if leaving {
@@ -206,6 +238,9 @@ impl Terms {
             let value = self.value(term, node);
             let count = self.rows[term].at(value);
             count.excluding = (i64::from(count.excluding) + sign) as u32;
+            if leaving {
+                count.excluding_leaving = (i64::from(count.excluding_leaving) + sign) as u32;
+            }
         }
         // A pod that demands company draws it with weight 1, as in Kubernetes.
         let demanded = bonds.affinity.iter().map(|&term| (term, 1));
@@ -240,7 +275,7 @@ impl Terms {
     pub(super) fn clear_counts(&mut self) {
         for term in self.rows.rows_mut() {
             term.counts.clear();
-            term.total = 0;
+            (term.total, term.leaving) = (0, 0);
         }
     }
 }

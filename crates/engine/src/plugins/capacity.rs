@@ -3,13 +3,14 @@
 
 use std::cmp::Ordering;
 
-use super::proportion::{PerEvent, counted, real_capability, vote};
+use super::proportion::{PerEvent, counted, keeps, real_capability, vote};
 use super::{Argument, Entry};
 use crate::admission::Admission;
 use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
-use crate::policy::{Plugin, Question, Room, Vote};
+use crate::model::queues::ROOT;
+use crate::policy::{Claim, Plugin, Purpose, Question, Room, Vote};
 use crate::reason::{Lack, Limit, Reason};
 use crate::resources::{Amounts, PODS, Share};
 
@@ -20,7 +21,7 @@ pub static ENTRY: Entry = Entry {
         Argument {
             name: "ancestorReclaimLevel",
             default: "0",
-            meaning: "accepted; reclaim is not built yet",
+            meaning: "how many levels above a queue may speak for it: it may reclaim within what they deserve",
         },
         Argument {
             name: "nonPreemptibleWithinDeserved",
@@ -40,10 +41,11 @@ pub static ENTRY: Entry = Entry {
     ],
     differs: "A resource that `capability` doesn't name is unlimited, also in a hierarchy. A queue with a broken line \
               of parents, or work in a queue with children, stops only itself.",
-    answers: &[Question::QueueOrder, Question::Enqueue, Question::MayTake],
+    answers: &[Question::QueueOrder, Question::Enqueue, Question::MayTake, Question::Reclaim],
     build: |args, switches| {
         Box::new(Capacity {
             tree: switches.hierarchy,
+            reclaim_levels: args.int("ancestorReclaimLevel", 0).max(0) as usize,
             protected_within_deserved: args.bool("nonPreemptibleWithinDeserved", false),
             limits: PerEvent::default(),
         })
@@ -52,6 +54,8 @@ pub static ENTRY: Entry = Entry {
 
 struct Capacity {
     tree: bool,
+    /// How many levels above a queue may speak for it when it reclaims.
+    reclaim_levels: usize,
     protected_within_deserved: bool,
     /// The limits that hold for each queue.
     limits: PerEvent<Table<QueueId, Vec<Bound>>>,
@@ -172,6 +176,27 @@ impl Capacity {
         (over, share, size)
     }
 
+    /// A claimant that would have more than it deserves of something must still have less of it than the one that gives, or
+    /// the two would take from each other in turns.
+    fn turns_the_tables(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        to: QueueId,
+        from: QueueId,
+    ) -> Option<&'static str> {
+        let request = &cluster.shapes[cluster.pods.shape[claim.pod]].request;
+        let share = |queue: QueueId, more: bool| {
+            let row = &cluster.queues[queue];
+            let deserved = row.deserved.iter().filter(|&(resource, _)| resource != PODS);
+            let asked = deserved.filter_map(|(id, most)| Some((id, most, request.get(id)?)));
+            asked.map(|(id, most, want)| Share::of(row.taken(id) + if more { want } else { 0 }, most)).max()
+        };
+        let after = share(to, true).filter(|share| *share > Share::ONE)?;
+        let before = share(from, false)?;
+        (after >= before).then_some("its queue would have less than the claimant's")
+    }
+
     fn order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
         let priority = |queue: QueueId| cluster.queues[queue].priority;
         priority(b)
@@ -229,6 +254,52 @@ impl Plugin for Capacity {
             }
             Ok(())
         })
+    }
+
+    /// A queue takes back what it deserves: with one more pod it has no more than that of something that the pod asks for.
+    fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Option<Result<(), Reason>> {
+        let shape = cluster.pods.shape[claim.pod];
+        let lineage = &cluster.queues[cluster.gangs[claim.gang].queue].lineage;
+        let levels = if self.tree { 1 + self.reclaim_levels } else { 1 };
+        let asked = || cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS);
+        let within = |queue: &&QueueId| {
+            let row = &cluster.queues[**queue];
+            asked().any(|(id, want)| row.deserved.get(id).is_some_and(|most| row.taken(id) + want <= most))
+        };
+        if lineage.iter().take(levels).filter(|queue| **queue != ROOT).any(|queue| within(&queue)) {
+            return Some(Ok(()));
+        }
+        let row = &cluster.queues[lineage[0]];
+        let (resource, want) = asked().next()?;
+        let (used, limit) = (row.taken(resource), row.deserved.get(resource).unwrap_or(0));
+        let lack = Lack { resource, want, used, limit };
+        let limit = Limit::Deserved(row.name.clone());
+        Some(Err(Reason::OverLimit { plugin: "capacity", limit, lack }))
+    }
+
+    /// In a tree the queues above must have more than they deserve as well, up to where the claimant's way parts from theirs.
+    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+        let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
+        if claim.purpose != Purpose::Reclaim {
+            return None;
+        }
+        let to = cluster.gangs[claim.gang].queue;
+        let (top_to, top_from) = self.parting(cluster, to, from);
+        let end = cluster.queues[from].lineage.iter().position(|&queue| queue == top_from).unwrap_or(0);
+        let deserved = |queue: QueueId, resource| cluster.queues[queue].deserved.get(resource).unwrap_or(0);
+        let mut levels = cluster.queues[from].lineage[..=end].iter();
+        levels
+            .find_map(|&queue| keeps(cluster, claim, victim, queue, |resource| deserved(queue, resource)))
+            .or_else(|| self.turns_the_tables(cluster, claim, top_to, top_from))
+    }
+
+    fn victim_order(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {
+        let own = &cluster.queues[cluster.gangs[claim.gang].queue].lineage;
+        let common = |queue: QueueId| {
+            let up = &cluster.queues[queue].lineage;
+            own.iter().rev().zip(up.iter().rev()).take_while(|(own, other)| own == other).count()
+        };
+        if self.tree { common(b).cmp(&common(a)) } else { Ordering::Equal }
     }
 
     fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {

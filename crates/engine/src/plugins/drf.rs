@@ -7,18 +7,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Entry;
-use crate::ids::{GangId, QueueId};
+use crate::ids::{GangId, PodId, QueueId};
 use crate::model::Cluster;
 use crate::model::queues::ROOT;
-use crate::policy::{Plugin, Question};
-use crate::resources::{Amounts, PODS, Share};
+use crate::policy::{Claim, Plugin, Purpose, Question};
+use crate::reason::Reason;
+use crate::resources::{Amounts, PODS, Share, Sparse};
 
 pub static ENTRY: Entry = Entry {
     name: "drf",
     summary: "gangs with the smallest dominant share first; queues too, by path and weight, with enableHierarchy",
     arguments: &[],
     differs: "Promised places count. Shares are compared exactly, so equal shares are equal.",
-    answers: &[Question::GangOrder, Question::QueueOrder],
+    answers: &[Question::GangOrder, Question::QueueOrder, Question::Preempt, Question::Reclaim],
     build: |_, switches| Box::new(Drf { hierarchical: switches.hierarchy, tree: RefCell::default() }),
 };
 
@@ -93,9 +94,11 @@ fn scale(amount: i64, least: Share, own: Share) -> i64 {
     }
 }
 
-fn grow(cluster: &Cluster) -> Branch {
+/// The tree as it is, or would be if some queues had more or less.
+fn grow(cluster: &Cluster, changes: &[(QueueId, &Sparse, i64)]) -> Branch {
     let mut root = Branch { weight: 1000, ..Branch::default() };
-    for (_, queue) in cluster.queues.iter().filter(|(_, queue)| queue.exists && !queue.hierarchy.is_empty()) {
+    for (id, queue) in cluster.queues.iter().filter(|(_, queue)| queue.exists && !queue.hierarchy.is_empty())
+    {
         let mut at = &mut root;
         for (name, weight) in &queue.hierarchy {
             at = at.children.entry(name.clone()).or_default();
@@ -104,6 +107,9 @@ fn grow(cluster: &Cluster) -> Branch {
         at.used.add_amounts(&queue.held, 1);
         at.used.add_amounts(&queue.nominated, 1);
         at.used.add_amounts(&queue.awaited, 1);
+        for (_, request, sign) in changes.iter().filter(|(changed, ..)| *changed == id) {
+            at.used.add_all(request, *sign);
+        }
         // Served in full in some resource, or in want of one of which nothing is left.
         let spent = |resource| cluster.queues[ROOT].taken(resource) >= cluster.total.get(resource);
         let served = |resource, asked| queue.taken(resource) > 0 && queue.taken(resource) >= asked;
@@ -112,6 +118,28 @@ fn grow(cluster: &Cluster) -> Branch {
     }
     root.settle(cluster);
     root
+}
+
+/// A gang's dominant share with (or without) a pod.
+fn share_after(cluster: &Cluster, gang: GangId, pod: PodId, sign: i64) -> Share {
+    let row = &cluster.gangs[gang];
+    let mut taken = row.held.clone();
+    taken.add_amounts(&row.nominated, 1);
+    taken.add_all(&cluster.shapes[cluster.pods.shape[pod]].request, sign);
+    Share::dominant(&taken, |resource| cluster.total.get(resource))
+}
+
+/// Compares two queues where their paths part: who is served first.
+fn compare(cluster: &Cluster, root: &Branch, a: QueueId, b: QueueId) -> Ordering {
+    let (mut at_a, mut at_b) = (root, root);
+    for ((name_a, _), (name_b, _)) in cluster.queues[a].hierarchy.iter().zip(&cluster.queues[b].hierarchy) {
+        let (Some(a), Some(b)) = (at_a.children.get(name_a), at_b.children.get(name_b)) else { break };
+        if name_a != name_b {
+            return a.saturated.cmp(&b.saturated).then_with(|| a.weighted().cmp(&b.weighted()));
+        }
+        (at_a, at_b) = (a, b);
+    }
+    Ordering::Equal
 }
 
 impl Plugin for Drf {
@@ -125,18 +153,32 @@ impl Plugin for Drf {
         }
         let mut kept = self.tree.borrow_mut();
         if kept.as_ref().is_none_or(|(generation, _)| *generation != cluster.generation) {
-            *kept = Some((cluster.generation, grow(cluster)));
+            *kept = Some((cluster.generation, grow(cluster, &[])));
         }
         let (_, root) = kept.as_ref().expect("just grown");
-        let (mut at_a, mut at_b) = (root, root);
-        for ((name_a, _), (name_b, _)) in cluster.queues[a].hierarchy.iter().zip(&cluster.queues[b].hierarchy)
-        {
-            let (Some(a), Some(b)) = (at_a.children.get(name_a), at_b.children.get(name_b)) else { break };
-            if name_a != name_b {
-                return a.saturated.cmp(&b.saturated).then_with(|| a.weighted().cmp(&b.weighted()));
-            }
-            (at_a, at_b) = (a, b);
+        compare(cluster, root, a, b)
+    }
+
+    /// Preempt takes from gangs that have more than the claimant would have.
+    fn outranks(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<bool> {
+        let other = cluster.pods.gang[victim].filter(|_| claim.purpose == Purpose::Preempt)?;
+        let claimant = share_after(cluster, claim.gang, claim.pod, 1);
+        Some(claimant <= share_after(cluster, other, victim, -1))
+    }
+
+    fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
+        self.hierarchical.then_some(Ok(()))
+    }
+
+    /// Reclaim takes from a branch that would still be served after the claimant's, had it given the pod.
+    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+        let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
+        if !self.hierarchical || claim.purpose != Purpose::Reclaim {
+            return None;
         }
-        Ordering::Equal
+        let to = cluster.gangs[claim.gang].queue;
+        let request = |pod: PodId| &cluster.shapes[cluster.pods.shape[pod]].request;
+        let root = grow(cluster, &[(to, request(claim.pod), 1), (from, request(victim), -1)]);
+        compare(cluster, &root, to, from).is_ge().then_some("its queue's share in the hierarchy")
     }
 }

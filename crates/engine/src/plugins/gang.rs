@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use super::Entry;
-use crate::ids::GangId;
+use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
 use crate::model::gangs::Role;
 use crate::model::subgroups::Subgroup;
-use crate::policy::{Plugin, Question};
+use crate::policy::{Claim, Plugin, Question};
 use crate::reason::Reason;
 
 pub static ENTRY: Entry = Entry {
@@ -17,7 +17,7 @@ pub static ENTRY: Entry = Entry {
     differs: "Pods with scheduling gates never count for the minimum. As there, roles' minimums hold only while minMember \
               is at least their sum; `muster check` notes where it is not. A gang of which less than its minimum is \
               bound is finished before another starts. Of gangs that run, those with just their minimum grow first.",
-    answers: &[Question::GangOrder, Question::Ready],
+    answers: &[Question::GangOrder, Question::Ready, Question::Preempt, Question::Reclaim],
     build: |_, _| Box::new(Gang),
 };
 
@@ -33,6 +33,13 @@ impl Plugin for Gang {
             (gang.ready(true), !gang.is_broken(true), gang.counts.ready() > gang.minimum)
         };
         growth(a).cmp(&growth(b))
+    }
+
+    /// A gang gives what it has above its minimum, its roles' and its subgroups'; a gang of one gives itself.
+    fn restrains(&self, cluster: &Cluster, _: &Claim, victim: PodId) -> Option<&'static str> {
+        let gang = &cluster.gangs[cluster.pods.gang[victim]?];
+        let alone = gang.counts.all() == 1 && gang.minimum <= 1;
+        (!alone && !gang.can_spare(cluster.pods.place(victim))).then_some("gang at its minimum")
     }
 
     fn gangs_are_whole(&self) -> bool {

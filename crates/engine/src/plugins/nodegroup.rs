@@ -6,7 +6,7 @@ use super::{Argument, Entry};
 use crate::ids::{NodeId, QueueId, ShapeId};
 use crate::model::Cluster;
 use crate::model::queues::{GroupLimits, NodeGroups};
-use crate::policy::{Plugin, Question, Reach};
+use crate::policy::{Plugin, Question, Reach, Room};
 use crate::reason::Why;
 use crate::resources::{Amounts, Sparse};
 
@@ -120,7 +120,14 @@ fn keep_limits(cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [W
 }
 
 impl Plugin for NodeGroup {
-    fn filter(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {
+    fn filter(
+        &self,
+        reach: Reach,
+        cluster: &Cluster,
+        (shape, _): (ShapeId, Room),
+        nodes: &[NodeId],
+        why: &mut [Why],
+    ) {
         match reach {
             Reach::Facts => {}
             Reach::Node => return,

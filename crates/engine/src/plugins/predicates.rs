@@ -6,7 +6,7 @@ use crate::ids::{NodeId, ShapeId, TermId};
 use crate::model::Cluster;
 use crate::model::shapes::Shape;
 use crate::model::terms::Spread;
-use crate::policy::{Plugin, Question, Reach};
+use crate::policy::{Plugin, Question, Reach, Room};
 use crate::reason::Why;
 
 pub static ENTRY: Entry = Entry {
@@ -120,23 +120,26 @@ impl Predicates {
         Why::Fits
     }
 
-    fn rules(&self, cluster: &Cluster, shape: &Shape, node: NodeId, levels: &[Level]) -> Why {
+    fn rules(&self, cluster: &Cluster, (shape, room): (&Shape, Room), node: NodeId, levels: &[Level]) -> Why {
         let (terms, bonds) = (&cluster.terms, &shape.bonds);
         let count = |term: TermId| terms.count(term, terms.value(term, node));
         if self.pod_affinity {
             let labelled = |term: &TermId| terms.value(*term, node) != 0;
-            if let Some(&term) = bonds.anti_affinity.iter().find(|&&t| labelled(&t) && count(t).present > 0) {
+            if let Some(&term) =
+                bonds.anti_affinity.iter().find(|&&t| labelled(&t) && count(t).present_in(room) > 0)
+            {
                 return Why::Apart(term);
             }
-            let avoided =
-                |term: &&TermId| terms.get(**term).excludes && labelled(term) && count(**term).excluding > 0;
+            let avoided = |term: &&TermId| {
+                terms.get(**term).excludes && labelled(term) && count(**term).excluding_in(room) > 0
+            };
             if let Some(&term) = bonds.matches.iter().find(avoided) {
                 return Why::Avoided(term);
             }
             // The first of a set that wants to be together has nobody to join.
-            let first =
-                bonds.affine_to_itself && bonds.affinity.iter().all(|&term| terms.get(term).total == 0);
-            let lonely = |term: &&TermId| !labelled(term) || !first && count(**term).present == 0;
+            let first = bonds.affine_to_itself
+                && bonds.affinity.iter().all(|&term| terms.get(term).total_in(room) == 0);
+            let lonely = |term: &&TermId| !labelled(term) || !first && count(**term).present_in(room) == 0;
             if let Some(&term) = bonds.affinity.iter().find(lonely) {
                 return Why::Together(term);
             }
@@ -197,7 +200,14 @@ fn attracted(cluster: &Cluster, shape: &Shape, node: NodeId) -> bool {
 }
 
 impl Plugin for Predicates {
-    fn filter(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {
+    fn filter(
+        &self,
+        reach: Reach,
+        cluster: &Cluster,
+        (shape, room): (ShapeId, Room),
+        nodes: &[NodeId],
+        why: &mut [Why],
+    ) {
         let shape = &cluster.shapes[shape];
         let levels: Vec<Level> = match reach {
             Reach::Node if shape.ports.is_empty() || !self.ports => return,
@@ -213,11 +223,11 @@ impl Plugin for Predicates {
             *why = match reach {
                 Reach::Facts if any && !cluster.nodes.traits[node].refuses_some => Why::Fits,
                 Reach::Facts => self.facts(cluster, shape, node),
-                Reach::Node if shape.ports.iter().any(|port| cluster.nodes.port_taken(node, port)) => {
+                Reach::Node if shape.ports.iter().any(|port| cluster.nodes.port_taken(node, port, room)) => {
                     Why::Port
                 }
                 Reach::Node => Why::Fits,
-                Reach::Cluster => self.rules(cluster, shape, node, &levels),
+                Reach::Cluster => self.rules(cluster, (shape, room), node, &levels),
             };
         }
     }

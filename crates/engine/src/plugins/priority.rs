@@ -5,14 +5,14 @@ use std::cmp::Ordering;
 use super::Entry;
 use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
-use crate::policy::{Plugin, Question};
+use crate::policy::{Claim, Plugin, Purpose, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "priority",
-    summary: "higher priority first, for gangs and for pods within a gang",
+    summary: "higher priority first, for gangs and for pods within a gang; preempt takes from lower priority only",
     arguments: &[],
     differs: "A gang without a priority class has the cluster's default, else its highest pod priority.",
-    answers: &[Question::GangOrder, Question::PodOrder],
+    answers: &[Question::GangOrder, Question::PodOrder, Question::Preempt],
     build: |_, _| Box::new(Priority),
 };
 
@@ -21,6 +21,14 @@ struct Priority;
 impl Plugin for Priority {
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         cluster.gangs[b].priority.cmp(&cluster.gangs[a].priority)
+    }
+
+    fn outranks(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<bool> {
+        let other = cluster.pods.gang[victim]?;
+        Some(match claim.purpose {
+            Purpose::Within => cluster.pods.order[claim.pod] > cluster.pods.order[victim],
+            _ => cluster.gangs[claim.gang].priority > cluster.gangs[other].priority,
+        })
     }
 
     fn pod_urgency(&self, cluster: &Cluster, pod: PodId) -> i64 {

@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 use super::Entry;
 use crate::admission::Admission;
 use crate::fairshare::{Party, divide};
-use crate::ids::{GangId, QueueId, ResourceId, ShapeId, Table};
+use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
-use crate::policy::{Plugin, Question, Room, Vote};
+use crate::policy::{Claim, Plugin, Purpose, Question, Room, Vote};
 use crate::reason::{Lack, Limit, Reason};
 use crate::resources::{Amounts, PODS, Share};
 
@@ -19,7 +19,13 @@ pub static ENTRY: Entry = Entry {
     differs: "Shares are divided per resource in whole units, so that no GPU is left over by rounding. Unset \
               resources of `capability` are unlimited. As there, a gang that is larger than what its queue deserves \
               waits even if the cluster is empty: `capacity` lends room instead.",
-    answers: &[Question::QueueOrder, Question::Enqueue, Question::Overused, Question::MayTake],
+    answers: &[
+        Question::QueueOrder,
+        Question::Enqueue,
+        Question::Overused,
+        Question::MayTake,
+        Question::Reclaim,
+    ],
     build: |_, _| Box::new(Proportion::default()),
 };
 
@@ -154,6 +160,18 @@ impl Plugin for Proportion {
         Ok(())
     }
 
+    fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Option<Result<(), Reason>> {
+        Some(self.may_take(cluster, claim.gang, cluster.pods.shape[claim.pod], Room::Later))
+    }
+
+    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+        let queue = cluster.gangs[cluster.pods.gang[victim]?].queue;
+        if claim.purpose != Purpose::Reclaim {
+            return None;
+        }
+        keeps(cluster, claim, victim, queue, |resource| self.deserved(cluster, queue, resource))
+    }
+
     fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
         let mut deserved = Amounts::default();
         let mut share = Share::ZERO;
@@ -166,6 +184,28 @@ impl Plugin for Proportion {
         }
         Some((deserved, share))
     }
+}
+
+/// Why a queue keeps a pod that another queue wants: it has no more than it deserves of what the claimant asks for, or would
+/// have less than is guaranteed.
+pub fn keeps(
+    cluster: &Cluster,
+    claim: &Claim,
+    victim: PodId,
+    queue: QueueId,
+    deserved: impl Fn(ResourceId) -> i64,
+) -> Option<&'static str> {
+    let (row, request) =
+        (&cluster.queues[queue], |pod: PodId| &cluster.shapes[cluster.pods.shape[pod]].request);
+    let mut asked =
+        request(claim.pod).iter().map(|(resource, _)| resource).filter(|&resource| resource != PODS);
+    if !asked.any(|resource| row.taken(resource) > deserved(resource)) {
+        return Some("its queue's deserved share");
+    }
+    let short = |(resource, amount): (ResourceId, i64)| {
+        row.guarantee.get(resource).is_some_and(|least| row.taken(resource) - amount < least)
+    };
+    request(victim).iter().any(short).then_some("its queue's guarantee")
 }
 
 /// What counts against a queue's limit when a pod is placed in this room: what it has, and the larger of what is

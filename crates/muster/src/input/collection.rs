@@ -110,13 +110,10 @@ impl Collection {
             .skipped
             .iter()
             .map(|(kind, count)| format!("skipped {count} of kind {kind}: not needed here"));
-        let unused = self.counts.contains_key("PodDisruptionBudget").then(|| {
-            "PodDisruptionBudget objects are checked but have no effect yet: no action that respects them is built".to_owned()
-        });
         let more = self.remarks.len().saturating_sub(REMARKS);
         let more = (more > 0).then(|| format!("and {more} more like these"));
         let remarks = self.remarks.iter().take(REMARKS).cloned().chain(more);
-        remarks.chain(self.live.iter().cloned()).chain(skipped).chain(unused).collect()
+        remarks.chain(self.live.iter().cloned()).chain(skipped).collect()
     }
 }
 

@@ -134,6 +134,7 @@ impl Cluster {
         let left = self.leave(id);
         self.disband(left);
         self.spared.remove(&id);
+        self.budgets.forget(id);
         self.devices.forget(id);
         self.pods.remove(id);
     }
@@ -169,6 +170,7 @@ impl Cluster {
             says_priority: spec.priority.is_some(),
             explicit_order,
             protected: says_false(meta),
+            never_preempts: spec.preemption_policy.as_ref().map(|policy| policy == "Never"),
             noted: Noted::of(&meta.annotations),
             promised: promised.filter(|name| !name.is_empty()).map(|name| name.as_str().into()),
         }

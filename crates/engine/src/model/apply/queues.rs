@@ -52,6 +52,7 @@ impl Cluster {
         queue.priority = spec.priority;
         queue.state = object.status.as_ref().map(|status| status.state).unwrap_or_default();
         queue.strategy = spec.dequeue_strategy;
+        queue.reclaimable = spec.reclaimable.unwrap_or(true);
         queue.capability = capability;
         queue.guarantee = guarantee;
         queue.deserved = deserved;

@@ -259,6 +259,10 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::TooFarApart { tier, .. } => {
                 format!("allow tier {tier}, or let it start anew: delete the pods that are too far away")
             }
+            Reason::NeverPreempts { .. } => {
+                "wait for free room, or remove preemptionPolicy: Never".to_owned()
+            }
+            Reason::NothingToTake { .. } => "wait for room, or add nodes".to_owned(),
             Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
             Reason::Backoff { until, .. } => format!("wait until {until}"),
             Reason::Promised { .. } => "wait: its places are being freed".to_owned(),

@@ -9,7 +9,7 @@ use muster_engine::ids::{GangId, NodeId, PodId, ResourceId, ShapeId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Missing;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Reach, Why};
+use muster_engine::{Engine, Reach, Room, Why};
 
 /// So many of the closest nodes are named.
 const CLOSEST: usize = 3;
@@ -107,7 +107,7 @@ impl Rooms<'_> {
         let nodes: Vec<NodeId> = self.cluster.nodes.live().filter(|&node| fact[node].ready).collect();
         let mut why = vec![Why::Fits; nodes.len()];
         for reach in [Reach::Facts, Reach::Node, Reach::Cluster] {
-            self.engine.policy().filter(reach, self.cluster, shape, &nodes, &mut why);
+            self.engine.policy().filter(reach, self.cluster, (shape, Room::Now), &nodes, &mut why);
         }
         let welcome = nodes.into_iter().zip(why).filter(|(_, why)| *why == Why::Fits);
         let welcome: Vec<NodeId> = welcome.map(|(node, _)| node).collect();

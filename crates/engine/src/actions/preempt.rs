@@ -1,0 +1,82 @@
+//! Takes room from gangs of the same queue that matter less, and within a gang from pods that matter less.
+
+use crate::actions::{Action, Session};
+use crate::claims::{Fruitless, serve, serve_within, starves};
+use crate::config::Mode;
+use crate::ids::{GangId, PodId};
+use crate::line::{Line, gate};
+use crate::model::pods::PodState;
+use crate::plugins::Argument;
+use crate::policy::Purpose;
+
+pub static ACTION: Action = Action {
+    name: "preempt",
+    summary: "evict what matters less in the same queue, for gangs that lack room",
+    arguments: &[
+        Argument {
+            name: "mode",
+            default: "task",
+            meaning: "task: pod by pod, exactly as many as needed on the cheapest node (gang and scenario are not built yet)",
+        },
+        Argument { name: "enableTopologyAwarePreemption", default: "true", meaning: "accepted, always on" },
+        Argument {
+            name: "topologyAwarePreemptWorkerNum",
+            default: "16",
+            meaning: "accepted; one thread decides",
+        },
+        Argument {
+            name: "minCandidateNodesPercentage",
+            default: "10",
+            meaning: "accepted; the 100 most promising nodes are compared",
+        },
+        Argument { name: "minCandidateNodesAbsolute", default: "1", meaning: "accepted, likewise" },
+        Argument { name: "maxCandidateNodesAbsolute", default: "100", meaning: "accepted, likewise" },
+        Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
+        Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "the same" },
+        Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
+    ],
+    configure: |args, settings| settings.preempt = args.mode(),
+    run,
+};
+
+fn run(session: &mut Session) {
+    if session.settings.preempt != Mode::Task {
+        return;
+    }
+    let waiting = session.cluster.gangs.waiting().to_vec();
+    let starving = waiting.into_iter().filter(|&gang| starves(session, gang)).collect::<Vec<_>>();
+    let mut line = Line::new(session.cluster, session.policy, starving);
+    let mut fruitless = Fruitless::default();
+    while let Some((_, gang)) = line.next_of_all(session.cluster, session.policy) {
+        let served = serve(session, gang, Purpose::Preempt, ACTION.name, &mut fruitless);
+        if served && starves(session, gang) {
+            line.put_back(session.cluster, session.policy, gang);
+        }
+    }
+    let mut gangs: Vec<GangId> = session.cluster.gangs.waiting().to_vec();
+    gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
+    for gang in gangs {
+        while let Some(pod) = urgent(session, gang) {
+            if !serve_within(session, gang, pod, ACTION.name) {
+                break;
+            }
+        }
+    }
+}
+
+/// The first pod of a gang that waits while one that matters less has a place.
+fn urgent(session: &Session, id: GangId) -> Option<PodId> {
+    let (cluster, gang) = (&*session.cluster, &session.cluster.gangs[id]);
+    if !gang.admitted() || gang.counts.running == 0 || gang.counts.pending == 0 {
+        return None;
+    }
+    gate(cluster, session.policy, id, session.now).ok()?;
+    let of = |wanted: fn(PodState) -> bool| {
+        gang.pods.iter().copied().filter(move |&pod| wanted(cluster.pods.state[pod]))
+    };
+    let order = |pod: &PodId| cluster.pods.order[*pod];
+    let least = of(|state| matches!(state, PodState::Running(_))).map(|pod| order(&pod)).min()?;
+    let mut waiting: Vec<PodId> = of(|state| state == PodState::Pending).collect();
+    session.policy.order_pods(cluster, &mut waiting);
+    waiting.into_iter().next().filter(|pod| order(pod) > least)
+}

@@ -1,0 +1,219 @@
+//! A gang that lacks room and makes others leave, pod by pod, all or nothing: what `preempt` and `reclaim` have in common
+//! in their mode `task`.
+
+use std::ops::Range;
+
+use muster_api::Time;
+
+use crate::actions::Session;
+use crate::actions::allocate::{Serving, in_order};
+use crate::ids::{DomainId, GangId, PodId};
+use crate::line::gate;
+use crate::model::gangs::Missing;
+use crate::model::pods::PodState;
+use crate::nominations::not_promised;
+use crate::placement::{Rankings, Wish};
+use crate::plan::{Cause, Eviction};
+use crate::policy::{Claim, Policy, Purpose, Room};
+use crate::reason::Reason;
+use crate::search::{self, seat, seat_by_force};
+use crate::txn::{Mark, Move, Txn};
+use crate::victims::{Refusal, make_room};
+
+/// What an action has found out in this cycle: a gang of the same queue, shape and no lower priority found no room for its
+/// first pod, so another needn't look.
+#[derive(Default)]
+pub struct Fruitless(Vec<(GangId, PodId)>);
+
+/// Whether a gang lacks pods to its minimum that nobody has promised it a place for.
+pub fn starves(session: &Session, id: GangId) -> bool {
+    let gang = &session.cluster.gangs[id];
+    gang.admitted()
+        && gang.counts.pending > 0
+        && wanted(session, id).total > 0
+        && gate(session.cluster, session.policy, id, session.now).is_ok()
+}
+
+/// What it lacks; without the plugin `gang`, one pod after the other.
+fn wanted(session: &Session, id: GangId) -> Missing {
+    let gang = &session.cluster.gangs[id];
+    match session.policy.gangs_are_whole() {
+        true => not_promised(gang, true),
+        false => Missing::one(gang.roles.len()),
+    }
+}
+
+/// Makes room for what a gang lacks, all of it or nothing.
+pub fn serve(
+    session: &mut Session,
+    gang: GangId,
+    purpose: Purpose,
+    action: &'static str,
+    fruitless: &mut Fruitless,
+) -> bool {
+    let pods = in_order(session, gang, Serving::All);
+    let missing = wanted(session, gang);
+    if fruitless.covers(session, gang, &pods) {
+        return false;
+    }
+    let mut txn = Txn::begin(session.cluster);
+    // Nobody leaves where nobody has to.
+    let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
+    if seat(&mut txn, session.policy, session.rankings, &wish).is_err() {
+        txn.rewind(Mark::START);
+        let taker = Taker { policy: session.policy, gang, purpose, now: session.now };
+        if let Err(refused) = taker.place(&mut txn, session.rankings, &wish) {
+            if txn.mark() == Mark::START {
+                fruitless.0.push((gang, pods[0]));
+            }
+            drop(txn);
+            let mut reasons = session.cluster.gangs[gang].reasons.clone();
+            let kind = std::mem::discriminant::<Reason>;
+            reasons.retain(|known| refused.iter().all(|reason| kind(known) != kind(reason)));
+            reasons.extend(refused);
+            session.cluster.gangs.explain(gang, reasons);
+            return false;
+        }
+    }
+    let moves = txn.commit();
+    fruitless.0.clear();
+    carry_out(session, gang, purpose, action, &moves);
+    true
+}
+
+/// Makes room for one pod of a gang that runs, by pods of its own that matter less.
+pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, action: &'static str) -> bool {
+    let mut txn = Txn::begin(session.cluster);
+    let taker = Taker { policy: session.policy, gang, purpose: Purpose::Within, now: session.now };
+    if taker.one(&mut txn, session.rankings, pod, 1).is_err() {
+        return false;
+    }
+    let moves = txn.commit();
+    carry_out(session, gang, Purpose::Within, action, &moves);
+    true
+}
+
+fn carry_out(session: &mut Session, gang: GangId, purpose: Purpose, action: &'static str, moves: &[Move]) {
+    session.plan.record(moves);
+    session.cluster.freed += 1;
+    for step in moves {
+        let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else { continue };
+        let cause = cause(session, gang, purpose, step.pod);
+        let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause };
+        session.plan.evictions.push(eviction);
+    }
+    let places = session.cluster.gangs[gang].counts.nominated;
+    session.cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
+    // Who lost a promise waits again.
+    for step in moves.iter().filter(|step| step.to == PodState::Pending) {
+        if let Some(other) = session.cluster.pods.gang[step.pod] {
+            session.cluster.gangs[other].hopeless = None;
+        }
+    }
+}
+
+fn cause(session: &Session, claimant: GangId, purpose: Purpose, victim: PodId) -> Cause {
+    let cluster = &*session.cluster;
+    let priority = |gang: Option<GangId>| gang.map_or(0, |gang| cluster.gangs[gang].priority);
+    match purpose {
+        Purpose::Preempt => Cause::Outranked {
+            priority: priority(cluster.pods.gang[victim]),
+            claimant: priority(Some(claimant)),
+        },
+        Purpose::Within => Cause::OutrankedWithin { priority: cluster.pods.order[victim] },
+        Purpose::Reclaim => Cause::Reclaimed {
+            from: cluster.pods.gang[victim]
+                .map_or(cluster.gangs[claimant].queue, |gang| cluster.gangs[gang].queue),
+            to: cluster.gangs[claimant].queue,
+        },
+    }
+}
+
+struct Taker<'p> {
+    policy: &'p Policy,
+    gang: GangId,
+    purpose: Purpose,
+    now: Time,
+}
+
+impl Taker<'_> {
+    fn place(&self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
+        let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {
+            self.one(txn, rankings, pod, left)
+        };
+        seat_by_force(txn, self.policy, rankings, wish, force)
+    }
+
+    /// Promises a pod a place: a free one if there is any, else one that others leave.
+    fn one(&self, txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32) -> Result<(), Reason> {
+        let shape = txn.pods.shape[pod];
+        let tops = search::reach(txn, self.gang, pod)?;
+        let tops = self.large_enough(txn, rankings, tops, pod, left);
+        let claim = Claim { purpose: self.purpose, gang: self.gang, pod, now: self.now };
+        let mut refused = None;
+        match self.policy.may_take(txn, self.gang, shape, Room::Later) {
+            Ok(()) => {
+                if let Some(node) =
+                    search::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left)
+                {
+                    txn.nominate(pod, node);
+                    return Ok(());
+                }
+            }
+            Err(reason) => refused = Some(reason),
+        }
+        if txn.never_preempts(pod) {
+            return Err(refused.unwrap_or(Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }));
+        }
+        if self.purpose == Purpose::Reclaim {
+            self.policy.may_reclaim(txn, &claim).map_err(|reason| {
+                reason.unwrap_or(Reason::NothingToTake { purpose: self.purpose, nodes: 0, kept: Vec::new() })
+            })?;
+        }
+        let ranks: Vec<Range<u32>> = tops.iter().map(|&domain| txn.domains.ranks(domain)).collect();
+        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES)
+            .map_err(|refusal| refused.unwrap_or_else(|| self.reason(refusal)))
+    }
+
+    /// Of the domains that may hold the gang, those that could hold all that it lacks if they were empty.
+    fn large_enough(
+        &self,
+        txn: &Txn,
+        rankings: &mut Rankings,
+        tops: Vec<DomainId>,
+        pod: PodId,
+        left: u32,
+    ) -> Vec<DomainId> {
+        if tops.len() < 2 {
+            return tops;
+        }
+        let need = left.min(not_promised(&txn.gangs[self.gang], self.policy.gangs_are_whole()).total.max(1));
+        let shape = txn.pods.shape[pod];
+        let ranking = rankings.of(txn, self.policy, shape, Room::Later);
+        tops.into_iter().filter(|&top| ranking.could_hold(txn, shape, need, txn.domains.ranks(top))).collect()
+    }
+
+    fn reason(&self, refusal: Refusal) -> Reason {
+        let Refusal { nodes, kept } = refusal;
+        let kept = kept.into_iter().map(|(rule, pods)| (rule.to_owned(), pods)).collect();
+        Reason::NothingToTake { purpose: self.purpose, nodes, kept }
+    }
+}
+
+/// How many nodes are compared for one pod.
+const CANDIDATES: usize = 100;
+
+impl Fruitless {
+    fn covers(&self, session: &Session, gang: GangId, pods: &[PodId]) -> bool {
+        let cluster = &*session.cluster;
+        let Some(&pod) = pods.first() else { return false };
+        let (row, shape) = (&cluster.gangs[gang], cluster.pods.shape[pod]);
+        row.choosy.is_none()
+            && self.0.iter().any(|&(other, its)| {
+                let known = &cluster.gangs[other];
+                known.choosy.is_none()
+                    && (known.queue, cluster.pods.shape[its]) == (row.queue, shape)
+                    && known.priority >= row.priority
+            })
+    }
+}

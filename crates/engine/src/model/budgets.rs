@@ -1,0 +1,100 @@
+//! PodDisruptionBudgets: how many pods of a set may be asked to leave.
+
+use std::collections::BTreeMap;
+
+use muster_api::core::{IntOrString, PodDisruptionBudget};
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+
+use super::Cluster;
+use super::pods::PodState;
+use super::selectors::Selector;
+use crate::ids::{PodId, SpaceId};
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Budgets {
+    rows: BTreeMap<String, Budget>,
+    /// Pods that were asked to leave; the cluster may not know yet.
+    asked: FxHashSet<PodId>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Budget {
+    space: SpaceId,
+    selector: Selector,
+    /// How many more pods may leave, as its status says.
+    allowed: Option<i32>,
+    /// Without a status: how many must stay, or may leave.
+    least: Option<IntOrString>,
+    most: Option<IntOrString>,
+}
+
+impl Budgets {
+    pub(super) fn ask(&mut self, pod: PodId, state: PodState) {
+        match state {
+            PodState::Releasing(_) => self.asked.insert(pod),
+            _ => self.asked.remove(&pod),
+        };
+    }
+
+    pub(super) fn forget(&mut self, pod: PodId) {
+        self.asked.remove(&pod);
+    }
+
+    /// Whether every budget that a pod is part of lets it go.
+    pub fn allow(&self, cluster: &Cluster, pod: PodId) -> bool {
+        let concerned = self.rows.values().filter(|budget| budget.is_about(cluster, pod));
+        concerned.into_iter().all(|budget| match budget.allowed {
+            Some(allowed) => {
+                // Who leaves as the cluster knows has been counted.
+                let news = |pod: &&PodId| !cluster.pods.fact[**pod].leaves && budget.is_about(cluster, **pod);
+                i64::from(allowed) > self.asked.iter().filter(news).count() as i64
+            }
+            None => budget.allowance(cluster) > 0,
+        })
+    }
+}
+
+impl Budget {
+    fn is_about(&self, cluster: &Cluster, pod: PodId) -> bool {
+        cluster.pods.space[pod] == self.space && self.selector.matches(&cluster.pods.fact[pod].labels)
+    }
+
+    /// How many more may leave, counted from the pods.
+    fn allowance(&self, cluster: &Cluster) -> i64 {
+        let pods = cluster.pods.live().filter(|&pod| self.is_about(cluster, pod));
+        let of_all: Vec<PodId> = pods.filter(|&pod| !cluster.pods.state[pod].finished()).collect();
+        let all = of_all.len() as i64;
+        let stays = |state: PodState| state.occupies() && !matches!(state, PodState::Releasing(_));
+        let up = of_all.iter().filter(|&&pod| stays(cluster.pods.state[pod])).count() as i64;
+        let part = |amount: &IntOrString| match amount {
+            IntOrString::Int(count) => *count,
+            IntOrString::String(text) => {
+                let percent = text.trim().trim_end_matches('%').parse::<i64>().unwrap_or(100);
+                (all * percent + 99) / 100
+            }
+        };
+        let least = self.least.as_ref().map(part);
+        let most = self.most.as_ref().map(|most| all - part(most));
+        up - least.or(most).unwrap_or(0)
+    }
+}
+
+impl Cluster {
+    pub(super) fn budget(&mut self, object: &PodDisruptionBudget) {
+        let space = self.space(&object.metadata.namespace);
+        let selector = Selector::compile(&mut self.names, object.spec.selector.as_ref());
+        let budget = Budget {
+            space,
+            selector,
+            allowed: object.status.disruptions_allowed,
+            least: object.spec.min_available.clone(),
+            most: object.spec.max_unavailable.clone(),
+        };
+        self.budgets.rows.insert(object.metadata.key(), budget);
+    }
+
+    pub(super) fn budget_gone(&mut self, key: &str) {
+        self.budgets.rows.remove(key);
+    }
+}
