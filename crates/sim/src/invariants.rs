@@ -9,7 +9,7 @@ use muster_engine::model::devices::demand::ALL_CORES;
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
 use muster_engine::model::subgroups::Closeness;
-use muster_engine::{Cause, Engine, Plan, Reach, Room, Why, search};
+use muster_engine::{Cause, Engine, Eviction, Plan, Reach, Room, Why, search};
 
 /// Checks the model and the plan that was just made. The error names what does not hold.
 pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
@@ -276,6 +276,7 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
             return Err(format!("{name} is evicted, but {rule} protects it"));
         }
         if let Some(claimant) = eviction.claimant {
+            leaves_for_a_reason(cluster, eviction, claimant)?;
             let placed = plan
                 .binds
                 .iter()
@@ -301,6 +302,39 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         if let Some(&pod) = gang.pods.iter().find(stays) {
             return Err(format!("{name} is evicted, but {} of its gang stays", cluster.pods.name(pod)));
         }
+    }
+    Ok(())
+}
+
+/// Whoever leaves for others is needed: with him the node would have too little. Where more than room decides (rules between
+/// pods, ports, cards, the claimant's own queue) this can't be told from the sums.
+fn leaves_for_a_reason(cluster: &Cluster, eviction: &Eviction, claimant: GangId) -> Result<(), String> {
+    let shape = |pod: PodId| cluster.pods.shape[pod];
+    let gang = &cluster.gangs[claimant];
+    let simple = |&pod: &PodId| {
+        let shape = shape(pod);
+        !cluster.far_reaching(shape)
+            && cluster.shapes[shape].ports.is_empty()
+            && cluster.demand(shape).is_none()
+    };
+    let own_queue = cluster.pods.gang[eviction.pod]
+        .is_some_and(|gang| cluster.gangs[gang].queue == cluster.gangs[claimant].queue);
+    let limited = own_queue
+        && cluster.queues[gang.queue]
+            .lineage
+            .iter()
+            .any(|&queue| !cluster.queues[queue].capability.is_empty());
+    if limited || !gang.pods.iter().all(simple) {
+        return Ok(());
+    }
+    let mut request = cluster.shapes[shape(eviction.pod)].request.iter();
+    let room =
+        |(resource, amount): (ResourceId, i64)| cluster.nodes.future_idle(resource, eviction.node) >= amount;
+    if request.all(room) {
+        return Err(format!(
+            "{} leaves in vain: there is room for it as well",
+            cluster.pods.name(eviction.pod)
+        ));
     }
     Ok(())
 }

@@ -10,20 +10,26 @@ fn seeds(few: u64) -> u64 {
     std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }
 
-fn survives(name: &str, text: &str, few: u64) {
+/// Returns how many pods were evicted on all days.
+fn survives(name: &str, text: &str, few: u64) -> u64 {
     let config = || Config::parse(name, text).unwrap_or_else(|errors| panic!("{errors:?}"));
     let mut broken = Vec::new();
     let mut last = None;
+    let mut evictions = 0;
     for seed in 0..seeds(few) {
         match chaos::run(World::default(), &config, seed, STEPS, |_| {}) {
-            Ok(history) => last = Some(history),
+            Ok(history) => {
+                evictions += history.evictions;
+                last = Some(history);
+            }
             Err(found) => broken.push(format!("seed {seed}, step {}: {}", found.step, found.what)),
         }
     }
     let count = broken.len();
     broken.truncate(20);
     assert!(broken.is_empty(), "{name}: {count} seeds broken\n{}", broken.join("\n"));
-    println!("{name}: {}", last.expect("at least one seed"));
+    println!("{name}: {}; {evictions} evictions in all", last.expect("at least one seed"));
+    evictions
 }
 
 #[test]
@@ -120,5 +126,6 @@ tiers:
   - name: binpack
   - name: network-topology-aware
 "#;
-    survives("taking", text, 60);
+    let evictions = survives("taking", text, 60);
+    assert!(evictions > 0, "nobody was ever asked to leave");
 }
