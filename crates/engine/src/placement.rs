@@ -35,6 +35,22 @@ pub struct Ask<'a> {
     pub room: Room,
     /// See [`Wish::avoid`].
     pub avoid: &'a [(TermId, u32)],
+    pub kind: Kind,
+}
+
+/// How nodes are compared for a shape.
+#[derive(Copy, Clone)]
+pub struct Kind {
+    /// By what is on other nodes too.
+    far_reaching: bool,
+    /// By what is in their domains too.
+    by_domain: bool,
+}
+
+impl Kind {
+    pub fn of(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Kind {
+        Kind { far_reaching: cluster.far_reaching(shape), by_domain: policy.scores_domains(cluster, shape) }
+    }
 }
 
 struct Kept {
@@ -88,13 +104,13 @@ impl Rankings {
 
     /// The best node of all, with what domains add to the scores of their nodes.
     pub fn best(&mut self, ask: &Ask) -> Option<NodeId> {
-        let &Ask { cluster, policy, shape, room, avoid } = ask;
-        if !policy.scores_domains(cluster, shape) {
+        let &Ask { cluster, policy, shape, room, avoid, kind } = ask;
+        if !kind.by_domain {
             return self.best_in(ask, ROOT);
         }
         self.of(cluster, policy, shape, room);
         let ranking = self.kept_mut(shape, room);
-        if cluster.far_reaching(shape) {
+        if kind.far_reaching {
             let added = ranking::added_by_domains(cluster, policy, shape);
             return ranking.best_among(cluster, policy, shape, avoid, cluster.domains.ranks(ROOT), &added);
         }
@@ -103,10 +119,10 @@ impl Rankings {
     }
 
     fn best_in(&mut self, ask: &Ask, domain: DomainId) -> Option<NodeId> {
-        let &Ask { cluster, policy, shape, room, avoid } = ask;
+        let &Ask { cluster, policy, shape, room, avoid, kind } = ask;
         let ranking = self.of(cluster, policy, shape, room);
         let ranks = cluster.domains.ranks(domain);
-        match cluster.far_reaching(shape) {
+        match kind.far_reaching {
             true => ranking.best_among(cluster, policy, shape, avoid, ranks, &Table::default()),
             false if domain == ROOT => ranking.best(cluster),
             false => ranking.best_of(cluster, ranks),
@@ -244,6 +260,8 @@ fn place_in_order(
     let mut again: Vec<PodId> = Vec::new();
     let mut round: Vec<PodId> = Vec::new();
     let mut list = pods;
+    // Asked once for pods that are alike.
+    let mut known: Option<(ShapeId, Kind)> = None;
     loop {
         let before = missing.total;
         for (at, &pod) in list.iter().enumerate() {
@@ -265,7 +283,11 @@ fn place_in_order(
                 failed.push(shape);
                 continue;
             }
-            let ask = Ask { cluster: txn, policy, shape, room, avoid };
+            let kind = match known {
+                Some((alike, kind)) if alike == shape => kind,
+                _ => known.insert((shape, Kind::of(txn, policy, shape))).1,
+            };
+            let ask = Ask { cluster: txn, policy, shape, room, avoid, kind };
             let found = match near {
                 Some(near) => rankings.nearest(&ask, near, (list.len() - at) as u32),
                 None => rankings.best(&ask),

@@ -14,7 +14,7 @@ use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::{Counts, PodState};
 use crate::model::subgroups::{Closeness, Subgroup};
 use crate::nominations::not_promised;
-use crate::placement::{Ask, Rankings, Vicinity, Wish, one_shape, place};
+use crate::placement::{Ask, Kind, Rankings, Vicinity, Wish, one_shape, place};
 use crate::policy::{Policy, Room};
 use crate::reason::{Near, Reason};
 use crate::resources::Amounts;
@@ -675,7 +675,9 @@ pub fn free_place(
     left: u32,
 ) -> Option<NodeId> {
     let gang = &cluster.gangs[id];
-    let ask = Ask { cluster, policy, shape: cluster.pods.shape[pod], room: Room::Later, avoid: &[] };
+    let shape = cluster.pods.shape[pod];
+    let kind = Kind::of(cluster, policy, shape);
+    let ask = Ask { cluster, policy, shape, room: Room::Later, avoid: &[], kind };
     if gang.choosy.is_none() {
         return rankings.best(&ask);
     }
