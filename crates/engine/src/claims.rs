@@ -25,10 +25,12 @@ use crate::victims::{Refusal, make_room};
 #[derive(Default)]
 pub struct Fruitless(Vec<(GangId, PodId)>);
 
-/// Whether a gang lacks pods to its minimum that nobody has promised it a place for.
+/// Whether a gang lacks pods to its minimum that nobody has promised it a place for, and nobody must go before it.
 pub fn starves(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
-    gang.admitted()
+    let behind = session.heads.iter().any(|&(queue, head)| queue == gang.queue && head != id);
+    !behind
+        && gang.admitted()
         && gang.counts.pending > 0
         && wanted(session, id).total > 0
         && gate(session.cluster, session.policy, id, session.now).is_ok()

@@ -513,7 +513,8 @@ impl Search<'_, '_> {
                 missing.take(role);
             }
         }
-        Ok(())
+        let (have, need) = (pods.len() as u32, pods.len() as u32 + missing.total);
+        if missing.total == 0 { Ok(()) } else { Err(Reason::NotEnoughPods { have, need, gated: 0 }) }
     }
 
     /// Places what a subgroup lacks to its size, all of it or nothing; one pod if it lacks nothing.
