@@ -7,12 +7,12 @@ use muster_api::Time;
 
 use crate::actions::Session;
 use crate::actions::allocate::{Serving, in_order};
-use crate::ids::{DomainId, GangId, PodId};
-use crate::line::gate;
+use crate::ids::{DomainId, GangId, PodId, ShapeId};
+use crate::line::{Line, gate};
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
-use crate::placement::{Rankings, Wish};
+use crate::placement::{Rankings, Wish, one_shape};
 use crate::plan::{Cause, Eviction};
 use crate::policy::{Claim, Policy, Purpose, Room};
 use crate::reason::Reason;
@@ -20,13 +20,31 @@ use crate::search::{self, seat, seat_by_force};
 use crate::txn::{Mark, Move, Txn};
 use crate::victims::{Refusal, make_room};
 
-/// What an action has found out in this cycle: a gang of the same queue, shape and no lower priority found no room for its
-/// first pod, so another needn't look.
+/// What an action has found out in this cycle: for the first pod of a gang that has nothing yet nobody can leave. Another that
+/// has nothing either, of the same queue and shape and no higher priority, needn't look.
 #[derive(Default)]
-pub struct Fruitless(Vec<(GangId, PodId)>);
+struct Fruitless(Vec<(GangId, ShapeId)>);
+
+/// Makes room for all gangs that starve, in order.
+pub fn serve_all(session: &mut Session, purpose: Purpose, action: &'static str) {
+    let waiting = session.cluster.gangs.waiting().to_vec();
+    let starving: Vec<GangId> = waiting.into_iter().filter(|&gang| starves(session, gang)).collect();
+    let mut line = Line::new(session.cluster, session.policy, starving);
+    let mut fruitless = Fruitless::default();
+    // What a queue deserves matters between queues.
+    let next = |line: &mut Line, session: &mut Session| match purpose {
+        Purpose::Reclaim => line.next(session.cluster, session.policy),
+        _ => line.next_of_all(session.cluster, session.policy),
+    };
+    while let Some((_, gang)) = next(&mut line, session) {
+        if serve(session, gang, purpose, action, &mut fruitless) && starves(session, gang) {
+            line.put_back(session.cluster, session.policy, gang);
+        }
+    }
+}
 
 /// Whether a gang lacks pods to its minimum that nobody has promised it a place for, and nobody must go before it.
-pub fn starves(session: &Session, id: GangId) -> bool {
+fn starves(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
     let behind = session.heads.iter().any(|&(queue, head)| queue == gang.queue && head != id);
     !behind
@@ -46,7 +64,7 @@ fn wanted(session: &Session, id: GangId) -> Missing {
 }
 
 /// Makes room for what a gang lacks, all of it or nothing.
-pub fn serve(
+fn serve(
     session: &mut Session,
     gang: GangId,
     purpose: Purpose,
@@ -65,10 +83,10 @@ pub fn serve(
         txn.rewind(Mark::START);
         let taker = Taker { policy: session.policy, gang, purpose, now: session.now };
         if let Err(refused) = taker.place(&mut txn, session.rankings, &wish) {
-            if txn.mark() == Mark::START {
-                fruitless.0.push((gang, pods[0]));
-            }
+            let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
+            let first = txn.mark() == Mark::START && refused.iter().all(nobody);
             drop(txn);
+            fruitless.0.extend(telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape)));
             let mut reasons = session.cluster.gangs[gang].reasons.clone();
             let kind = std::mem::discriminant::<Reason>;
             reasons.retain(|known| refused.iter().all(|reason| kind(known) != kind(reason)));
@@ -205,17 +223,20 @@ impl Taker<'_> {
 /// How many nodes are compared for one pod.
 const CANDIDATES: usize = 100;
 
+/// The shape of a gang's pods, if what is found for it holds for others as well.
+fn telling(session: &Session, gang: GangId, pods: &[PodId]) -> Option<ShapeId> {
+    let row = &session.cluster.gangs[gang];
+    one_shape(session.cluster, pods).filter(|_| row.choosy.is_none() && row.idle())
+}
+
 impl Fruitless {
     fn covers(&self, session: &Session, gang: GangId, pods: &[PodId]) -> bool {
-        let cluster = &*session.cluster;
-        let Some(&pod) = pods.first() else { return false };
-        let (row, shape) = (&cluster.gangs[gang], cluster.pods.shape[pod]);
-        row.choosy.is_none()
-            && self.0.iter().any(|&(other, its)| {
-                let known = &cluster.gangs[other];
-                known.choosy.is_none()
-                    && (known.queue, cluster.pods.shape[its]) == (row.queue, shape)
-                    && known.priority >= row.priority
-            })
+        let gangs = &session.cluster.gangs;
+        let alike = |&(other, shape): &(GangId, ShapeId)| {
+            gangs[other].queue == gangs[gang].queue
+                && gangs[other].priority >= gangs[gang].priority
+                && telling(session, gang, pods) == Some(shape)
+        };
+        self.0.iter().any(alike)
     }
 }

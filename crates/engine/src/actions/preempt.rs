@@ -1,10 +1,10 @@
 //! Takes room from gangs of the same queue that matter less, and within a gang from pods that matter less.
 
 use crate::actions::{Action, Session};
-use crate::claims::{Fruitless, serve, serve_within, starves};
+use crate::claims::{serve_all, serve_within};
 use crate::config::Mode;
 use crate::ids::{GangId, PodId};
-use crate::line::{Line, gate};
+use crate::line::gate;
 use crate::model::pods::PodState;
 use crate::plugins::Argument;
 use crate::policy::Purpose;
@@ -43,16 +43,7 @@ fn run(session: &mut Session) {
     if session.settings.preempt != Mode::Task {
         return;
     }
-    let waiting = session.cluster.gangs.waiting().to_vec();
-    let starving = waiting.into_iter().filter(|&gang| starves(session, gang)).collect::<Vec<_>>();
-    let mut line = Line::new(session.cluster, session.policy, starving);
-    let mut fruitless = Fruitless::default();
-    while let Some((_, gang)) = line.next_of_all(session.cluster, session.policy) {
-        let served = serve(session, gang, Purpose::Preempt, ACTION.name, &mut fruitless);
-        if served && starves(session, gang) {
-            line.put_back(session.cluster, session.policy, gang);
-        }
-    }
+    serve_all(session, Purpose::Preempt, ACTION.name);
     let mut gangs: Vec<GangId> = session.cluster.gangs.waiting().to_vec();
     gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
     for gang in gangs {

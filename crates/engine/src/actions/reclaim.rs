@@ -1,9 +1,8 @@
 //! Takes back for a queue what it deserves, from queues that have more than they deserve.
 
 use crate::actions::{Action, Session};
-use crate::claims::{Fruitless, serve, starves};
+use crate::claims::serve_all;
 use crate::config::Mode;
-use crate::line::Line;
 use crate::plugins::Argument;
 use crate::policy::Purpose;
 
@@ -28,14 +27,5 @@ fn run(session: &mut Session) {
     if session.settings.reclaim != Mode::Task {
         return;
     }
-    let waiting = session.cluster.gangs.waiting().to_vec();
-    let starving = waiting.into_iter().filter(|&gang| starves(session, gang)).collect::<Vec<_>>();
-    let mut line = Line::new(session.cluster, session.policy, starving);
-    let mut fruitless = Fruitless::default();
-    while let Some((_, gang)) = line.next(session.cluster, session.policy) {
-        let served = serve(session, gang, Purpose::Reclaim, ACTION.name, &mut fruitless);
-        if served && starves(session, gang) {
-            line.put_back(session.cluster, session.policy, gang);
-        }
-    }
+    serve_all(session, Purpose::Reclaim, ACTION.name);
 }

@@ -4,7 +4,7 @@
 //! node a b    cpu=4 gpu=8 label=zone:x taint=infra cordoned notready
 //! queue red   weight=2 parent=p cap.cpu=4 deserved.cpu=2 guarantee.cpu=1 fifo closed
 //! gang ring   x3 min=3 gpu=8 queue=red class=high role=lead:1 minres.cpu=3 estimate=40s
-//! pod p       cpu=1 on=a gang=ring role=lead terminating gated succeeded
+//! pod p       cpu=1 on=a gang=ring role=lead terminating gated succeeded never
 //! domain s0   tier=1 nodes=a,b pattern=^n label=rack:r1 domains=s1,s2 tiername=rack
 //! gang ring   x8 gpu=8 close=hard:2 groups=4:hard:1 mingroups=2
 //! gang ring   min=8 groups.lead=2:hard:1 mingroups.lead=1
@@ -28,8 +28,8 @@ pub struct Line<'t> {
     pub flags: Vec<&'t str>,
 }
 
-const FLAGS: [&str; 8] =
-    ["cordoned", "notready", "fifo", "closed", "terminating", "gated", "succeeded", "default!"];
+const FLAGS: [&str; 9] =
+    ["cordoned", "notready", "fifo", "closed", "terminating", "gated", "succeeded", "never", "default!"];
 
 impl<'t> Line<'t> {
     pub fn parse(text: &'t str) -> Option<Line<'t>> {
@@ -413,6 +413,9 @@ impl<'t> Line<'t> {
         spec.extend(optional("prio", "priority"));
         if gang.is_none() || self.kind == "pod" {
             spec.extend(optional("class", "priorityClassName"));
+        }
+        if self.is("never") {
+            spec += ", preemptionPolicy: Never";
         }
         if self.is("gated") {
             spec += ", schedulingGates: [{name: hold}]";
