@@ -25,6 +25,8 @@ pub const SLA_WAITING_TIME: [&str; 2] = ["volcano.sh/sla-waiting-time", "sla-wai
 /// Room that was promised to a waiting pod, written by an earlier run.
 pub const PIPELINED_STATUS: &str = "volcano.sh/pipelined-status";
 pub const PIPELINED_NODE: &str = "volcano.sh/pipelined-node";
+/// Others were asked to leave for that room.
+pub const EVICTION_OCCURRED: &str = "volcano.sh/eviction-occurred";
 /// The node group of a node (label, plugin `nodegroup`).
 pub const NODEGROUP_NAME: &str = "volcano.sh/nodegroup-name";
 /// Caps of a queue per node group (annotation on a Queue, JSON).

@@ -7,7 +7,7 @@ use muster_api::Time;
 
 use crate::actions::Session;
 use crate::actions::allocate::{Serving, in_order};
-use crate::ids::{DomainId, GangId, PodId, ShapeId};
+use crate::ids::{DomainId, GangId, NodeId, PodId, ShapeId};
 use crate::line::{Line, gate};
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
@@ -122,6 +122,9 @@ fn carry_out(session: &mut Session, gang: GangId, purpose: Purpose, action: &'st
         let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause };
         session.plan.evictions.push(eviction);
     }
+    let left = |at: NodeId| moves.iter().any(|step| step.to == PodState::Releasing(at));
+    let forced = moves.iter().filter(|step| matches!(step.to, PodState::Nominated(node) if left(node)));
+    session.forced.extend(forced.map(|step| step.pod));
     let places = session.cluster.gangs[gang].counts.nominated;
     session.cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
     // Who lost a promise waits again.

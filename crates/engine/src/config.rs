@@ -81,6 +81,8 @@ pub struct Settings {
     pub admission_timeout_ms: i64,
     /// A gang may hold places for less than its minimum this long, if `stalegangeviction` is among the actions.
     pub stale_after_ms: i64,
+    /// A promised place is kept this long; 0 is for ever.
+    pub nomination_limit_ms: i64,
     pub preempt: Mode,
     pub reclaim: Mode,
 }
@@ -101,6 +103,7 @@ impl Default for Settings {
             traverse_head_wait_ms: 600_000,
             admission_timeout_ms: 300_000,
             stale_after_ms: 60_000,
+            nomination_limit_ms: 1_800_000,
             preempt: Mode::Task,
             reclaim: Mode::Task,
         }

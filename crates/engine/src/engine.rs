@@ -1,6 +1,7 @@
 //! The two calls: `apply` an event, run a `cycle`.
 
 use std::borrow::Borrow;
+use std::collections::BTreeSet;
 
 use muster_api::{PodGroupPhase, Time};
 
@@ -76,6 +77,7 @@ impl Engine {
             plan: &mut plan,
             now,
             heads: Vec::new(),
+            forced: BTreeSet::new(),
         };
         // Before anything is decided, so that admission counts the promises that stand, and no others.
         nominations::restore(&mut session);
@@ -85,7 +87,8 @@ impl Engine {
             (action.run)(&mut session);
             through(action.name);
         }
-        nominations::let_go(&mut self.cluster, &held);
+        nominations::let_go(&mut session, &held);
+        nominations::announce(&mut session);
         status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), now, &mut plan);
         plan.note_cards(&self.cluster, now);
         self.set_alarm(now, &mut plan);
@@ -115,6 +118,9 @@ impl Engine {
                 plan.wake_at(time);
             }
         }
+        nominations::expiry(&self.cluster, &self.config.settings)
+            .into_iter()
+            .for_each(|time| plan.wake_at(time));
         if self.acts(stalegangeviction::ACTION.name) {
             let due = stalegangeviction::due(&self.cluster, &self.config.policy, &self.config.settings);
             due.filter(|&time| time > now).for_each(|time| plan.wake_at(time));

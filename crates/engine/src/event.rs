@@ -46,6 +46,13 @@ pub enum Event {
         uid: String,
         node: String,
     },
+    /// The cluster refused to write down a promise of ours.
+    NominationRefused {
+        key: String,
+        uid: String,
+        cause: String,
+        at: Time,
+    },
     /// The cluster refused an eviction of ours, for now.
     EvictionRefused {
         key: String,

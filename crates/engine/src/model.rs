@@ -16,6 +16,7 @@ pub mod shapes;
 pub mod subgroups;
 pub mod terms;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_api::Time;
@@ -80,8 +81,12 @@ pub struct Cluster {
     pub freed: u64,
     /// Pods whose eviction the cluster refused, and until when they are not asked again.
     pub spared: FxHashMap<PodId, Time>,
-    /// Pods that an earlier run promised a place, not looked at yet.
+    /// Pods whose objects say that they were promised a place, not looked at yet.
     pub(crate) promises: Vec<PodId>,
+    /// A cycle has run: from now on, what objects say of promises is what we have written.
+    pub(crate) began: bool,
+    /// The promises that the cluster was told of and that have come to no end yet, kept or not.
+    pub promised: BTreeMap<PodId, Promise>,
     /// How many pods hold a promise.
     pub nominations: u32,
     /// How many pods are on their way out of nodes that let them go.
@@ -90,6 +95,18 @@ pub struct Cluster {
     /// The sums of domains are to be added up anew before the next cycle, and not kept until then.
     domains_stale: bool,
     lines_stale: bool,
+}
+
+/// What is known of a promised place.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promise {
+    pub node: NodeId,
+    /// When this process first saw it.
+    pub since: Time,
+    /// Its place among those of the same cycle.
+    pub turn: u32,
+    /// Others were asked to leave the node for it.
+    pub evicted: bool,
 }
 
 /// A namespace.

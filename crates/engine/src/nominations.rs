@@ -1,18 +1,21 @@
 //! Promised places. A nomination takes room like a bound pod does, counts for its queue, and becomes a bind when
 //! what was in its way has left.
 
+use muster_api::Time;
+
 use crate::actions::Session;
 use crate::actions::allocate::{Serving, in_order};
+use crate::config::Settings;
 use crate::ids::{GangId, NodeId, PodId, ShapeId};
 use crate::line::{gate, named};
-use crate::model::Cluster;
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
+use crate::model::{Cluster, Promise};
 use crate::placement::{Rankings, Wish};
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
 use crate::search::{has_whole_subgroups, is_near_enough, seat};
-use crate::txn::Txn;
+use crate::txn::{Move, Txn};
 
 /// What is missing to the gang's minimum beyond the places that it was promised.
 pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
@@ -30,14 +33,18 @@ pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
 /// Takes up promises that an earlier run wrote on the pods. [`withdraw`] follows and sees which of them stand.
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
-    for pod in std::mem::take(&mut cluster.promises) {
-        let (PodState::Pending, Some(promised)) = (cluster.pods.state[pod], &cluster.pods.fact[pod].promised)
+    cluster.began = true;
+    for (pod, turn) in std::mem::take(&mut cluster.promises).into_iter().zip(0..) {
+        let (PodState::Pending, Some((promised, evicted)), Some(gang)) =
+            (cluster.pods.state[pod], cluster.pods.fact[pod].promised.clone(), cluster.pods.gang[pod])
         else {
             continue;
         };
-        let (Some(node), Some(gang)) = (cluster.nodes.find(promised), cluster.pods.gang[pod]) else {
+        let Some(node) = cluster.nodes.find(&promised) else {
+            session.plan.withdrawn.push(pod);
             continue;
         };
+        cluster.promised.insert(pod, Promise { node, since: session.now, turn, evicted });
         let mut txn = Txn::begin(cluster);
         txn.nominate(pod, node);
         let _ = txn.commit();
@@ -46,21 +53,23 @@ pub fn restore(session: &mut Session) {
     }
 }
 
-/// Ends promises that can't be kept: the gang may not run any more, its queue may not take it, or the node is unfit
-/// or was filled by others. All are taken back and given again one by one in order, so that it doesn't matter when
-/// they were made.
+/// Ends promises that can't be kept: they are too old, the gang may not run any more, its queue may not take it, or the node
+/// is unfit or was filled by others. All are taken back and given again one by one, gang by gang in order and within a gang as
+/// they were given: where pods mind each other, another order could lose what nothing has happened to. A gang that loses a part keeps the rest for now: in this cycle it may find other places near them.
 pub fn withdraw(session: &mut Session) {
     let gangs = promised(session);
+    let old = expired(session, &gangs);
     let mut txn = Txn::begin(session.cluster);
     let mut held: Vec<(GangId, PodId, NodeId)> = Vec::new();
     for &gang in &gangs {
-        for pod in txn.gangs[gang].pods.clone() {
-            if let PodState::Nominated(node) = txn.pods.state[pod] {
-                txn.release(pod);
-                held.push((gang, pod, node));
-            }
+        let mut places = places(&txn, gang);
+        places.sort_by_key(|(pod, _)| txn.promised.get(pod).map(|promise| (promise.since, promise.turn)));
+        for (pod, node) in places {
+            txn.release(pod);
+            held.push((gang, pod, node));
         }
     }
+    held.retain(|(gang, ..)| !old.contains(gang));
     // A pod that wants company stands once its company does, so those that fail get another round.
     loop {
         let before = held.len();
@@ -78,24 +87,61 @@ pub fn withdraw(session: &mut Session) {
             break;
         }
     }
-    // Places that are too far apart, because the network has changed, or of which some are lost, are of no use to a gang
-    // whose pods belong together.
+    // Places that are too far apart, because the network has changed, are of no use to a gang whose pods belong together.
     for &gang in &gangs {
-        let lost = held.iter().any(|(of, ..)| *of == gang);
-        if txn.gangs[gang].choosy.is_some() && (lost || !is_near_enough(&txn, gang)) {
-            for pod in txn.gangs[gang].pods.clone() {
-                if matches!(txn.pods.state[pod], PodState::Nominated(_)) {
-                    txn.release(pod);
-                }
+        if txn.gangs[gang].choosy.is_some() && !is_near_enough(&txn, gang) {
+            places(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
+        }
+    }
+    let lost = txn.commit();
+    give_up(session.cluster, &lost);
+}
+
+/// The gangs that hold a promise which is too old; it begins anew if they get it again.
+fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
+    let limit = session.settings.nomination_limit_ms;
+    if limit == 0 {
+        return Vec::new();
+    }
+    let cluster = &mut *session.cluster;
+    let mut old = Vec::new();
+    for &gang in gangs {
+        let pods: Vec<PodId> = places(cluster, gang).into_iter().map(|(pod, _)| pod).collect();
+        let since = pods.iter().filter_map(|pod| cluster.promised.get(pod)).map(|promise| promise.since);
+        if since.min().is_some_and(|since| since.plus_ms(limit) <= session.now) {
+            for pod in &pods {
+                cluster.promised.entry(*pod).and_modify(|promise| promise.since = session.now);
             }
+            session.plan.fast_path.expired += pods.len() as u32;
+            old.push(gang);
         }
     }
-    for lost in txn.commit() {
-        session.cluster.freed += 1;
-        if let Some(gang) = session.cluster.pods.gang[lost.pod] {
-            session.cluster.gangs[gang].hopeless = None;
+    old
+}
+
+/// When the next promise is too old.
+pub fn expiry(cluster: &Cluster, settings: &Settings) -> Option<Time> {
+    let limit = Some(settings.nomination_limit_ms).filter(|&limit| limit > 0)?;
+    cluster.promised.values().map(|promise| promise.since.plus_ms(limit)).min()
+}
+
+/// Promises have ended: there is more room than before.
+fn give_up(cluster: &mut Cluster, lost: &[Move]) {
+    for step in lost {
+        cluster.freed += 1;
+        if let Some(gang) = cluster.pods.gang[step.pod] {
+            cluster.gangs[gang].hopeless = None;
         }
     }
+}
+
+/// The places that a gang is promised.
+fn places(cluster: &Cluster, gang: GangId) -> Vec<(PodId, NodeId)> {
+    let place = |&pod: &PodId| match cluster.pods.state[pod] {
+        PodState::Nominated(node) => Some((pod, node)),
+        _ => None,
+    };
+    cluster.gangs[gang].pods.iter().filter_map(place).collect()
 }
 
 /// Keeps room for gangs of which some binds succeeded and some were refused, while they back off. If others took it, what
@@ -120,14 +166,64 @@ pub fn hold(session: &mut Session) -> Vec<PodId> {
 }
 
 /// Ends what [`hold`] began. Whoever was refused because of it may try again.
-pub fn let_go(cluster: &mut Cluster, held: &[PodId]) {
+pub fn let_go(session: &mut Session, held: &[PodId]) {
     if held.is_empty() {
         return;
     }
-    let mut txn = Txn::begin(cluster);
+    let mut txn = Txn::begin(session.cluster);
     held.iter().for_each(|&pod| txn.release(pod));
     let _ = txn.commit();
-    cluster.freed += 1;
+    session.cluster.freed += 1;
+}
+
+/// Ends a cycle: promises that don't make their gangs whole are given up, for they only keep others waiting; and the plan says
+/// what the cluster doesn't know yet.
+pub fn announce(session: &mut Session) {
+    let whole = session.policy.gangs_are_whole();
+    let gangs = promised(session);
+    let mut txn = Txn::begin(session.cluster);
+    for gang in gangs {
+        if !suffice(&mut txn, gang, whole) {
+            places(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
+        }
+    }
+    let lost = txn.commit();
+    give_up(session.cluster, &lost);
+
+    let (cluster, plan) = (&mut *session.cluster, &mut *session.plan);
+    let state = &cluster.pods.state;
+    let waits = |pod: &PodId| matches!(state[*pod], PodState::Pending | PodState::Gated);
+    plan.withdrawn.extend(cluster.promised.keys().filter(|pod| waits(pod)));
+    plan.withdrawn.sort_by(|&a, &b| cluster.pods.name(a).cmp(cluster.pods.name(b)));
+    let voided = plan.withdrawn.len() as u32;
+    plan.fast_path.voided = voided.saturating_sub(plan.fast_path.expired);
+    cluster.promised.retain(|pod, promise| {
+        matches!(state[*pod], PodState::Nominated(node) | PodState::Allocated(node) if node == promise.node)
+    });
+    let mut turn = 0;
+    plan.nominations.retain(|place| {
+        turn += 1;
+        if state[place.pod] != PodState::Nominated(place.node) {
+            return false;
+        }
+        let known = cluster.promised.get(&place.pod);
+        let evicted = session.forced.contains(&place.pod) || known.is_some_and(|promise| promise.evicted);
+        let promise = Promise { node: place.node, since: session.now, turn, evicted };
+        cluster.promised.insert(place.pod, promise).is_none()
+    });
+}
+
+/// Whether a gang that is promised places could run with them.
+fn suffice(txn: &mut Txn, gang: GangId, whole: bool) -> bool {
+    if txn.gangs[gang].choosy.is_none() {
+        return not_promised(&txn.gangs[gang], whole).total == 0;
+    }
+    let mark = txn.mark();
+    places(txn, gang).into_iter().for_each(|(pod, node)| txn.allocate(pod, node));
+    let row = &txn.gangs[gang];
+    let ready = row.ready(whole) && has_whole_subgroups(row);
+    txn.rewind(mark);
+    ready
 }
 
 /// Whether a pod of the gang can have this place: its queue may take it and the node does.
@@ -168,8 +264,8 @@ pub fn fulfil(session: &mut Session) {
             continue;
         }
         let mut txn = Txn::begin(session.cluster);
-        for pod in txn.gangs[gang].pods.clone() {
-            let PodState::Nominated(node) = txn.pods.state[pod] else { continue };
+        let promised = places(&txn, gang);
+        for &(pod, node) in &promised {
             let mark = txn.mark();
             txn.release(pod);
             let shape = txn.pods.shape[pod];
@@ -183,6 +279,10 @@ pub fn fulfil(session: &mut Session) {
         if row.ready(session.policy.gangs_are_whole()) && has_whole_subgroups(row) {
             let moves = txn.commit();
             session.plan.record(&moves);
+            session.plan.fast_path.hits += moves.len() as u32;
+            session.plan.fast_path.misses += (promised.len() - moves.len()) as u32;
+        } else {
+            session.plan.fast_path.misses += promised.len() as u32;
         }
     }
 }

@@ -12,8 +12,11 @@ use crate::txn::Move;
 pub struct Plan {
     /// In the order of the decisions.
     pub binds: Vec<Bind>,
-    /// Places that were promised in this cycle, with or without an eviction.
+    /// Places that were promised in this cycle and are new to the cluster, in the order of the decisions. The model
+    /// knows the rest of them ([`Cluster::promised`]).
     pub nominations: Vec<Bind>,
+    /// Pods that wait again although they were promised a place, by name.
+    pub withdrawn: Vec<PodId>,
     /// Pods that are asked to leave, in the order of the decisions.
     pub evictions: Vec<Eviction>,
     /// Gangs whose phase or condition changed.
@@ -21,8 +24,23 @@ pub struct Plan {
     /// What is to be written on pods that share cards, in order of their ids: on bound ones before the bind, on others with
     /// their promise.
     pub card_notes: Vec<CardNote>,
+    /// What became of promises, for those who count.
+    pub fast_path: FastPath,
     /// Call again then, even if nothing happens.
     pub wake: Option<Time>,
+}
+
+/// What became of promised places in a cycle, in pods.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct FastPath {
+    /// Bound to the place that was promised.
+    pub hits: u32,
+    /// Still waiting for it to become free.
+    pub misses: u32,
+    /// Taken back: the place was lost, or someone who matters more took it.
+    pub voided: u32,
+    /// Taken back because they have waited too long.
+    pub expired: u32,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -103,7 +121,8 @@ impl Plan {
 
     /// Decides nothing.
     pub fn is_empty(&self) -> bool {
-        let Plan { binds, nominations, evictions, updates, card_notes: _, wake: _ } = self;
-        binds.is_empty() && nominations.is_empty() && evictions.is_empty() && updates.is_empty()
+        let Plan { binds, nominations, withdrawn, evictions, updates, .. } = self;
+        let decisions = [binds.len(), nominations.len(), withdrawn.len(), evictions.len(), updates.len()];
+        decisions == [0; 5]
     }
 }

@@ -15,6 +15,9 @@ pub struct NamedPlan {
     pub binds: Vec<Place>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nominations: Vec<Place>,
+    /// Pods whose promise was taken back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withdrawn: Vec<Arc<str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evictions: Vec<Departure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,7 +58,8 @@ impl NamedPlan {
     /// To be asked for before the engine hears of anything else: until then it knows what the plan's ids stand for.
     pub fn of(plan: &Plan, engine: &Engine) -> NamedPlan {
         // All fields by name, so that a new one can't be forgotten here.
-        let Plan { binds, nominations, evictions, updates, card_notes: _, wake } = plan;
+        let Plan { binds, nominations, withdrawn, evictions, updates, card_notes: _, fast_path: _, wake } =
+            plan;
         let cluster = engine.cluster();
         let place = |&Bind { pod, node }: &Bind| {
             let cards = plan.note_of(pod).first().map(|(_, cards)| cards.as_str().into());
@@ -81,6 +85,7 @@ impl NamedPlan {
         NamedPlan {
             binds: binds.iter().map(place).collect(),
             nominations: nominations.iter().map(place).collect(),
+            withdrawn: withdrawn.iter().map(|&pod| cluster.pods.name(pod).clone()).collect(),
             evictions: evictions.iter().map(departure).collect(),
             updates: updates.iter().map(update).collect(),
             wake: *wake,
@@ -91,10 +96,11 @@ impl NamedPlan {
     pub fn lines(&self) -> Vec<String> {
         let binds = self.binds.iter().map(|place| format!("bind {place}"));
         let nominations = self.nominations.iter().map(|place| format!("promise {place}"));
+        let withdrawn = self.withdrawn.iter().map(|pod| format!("take back the promise to {pod}"));
         let evictions = self.evictions.iter().map(|departure| format!("evict {departure}"));
         let updates = self.updates.iter().map(|update| format!("report {update}"));
         let wake = self.wake.iter().map(|time| format!("wake at {time}"));
-        binds.chain(nominations).chain(evictions).chain(updates).chain(wake).collect()
+        binds.chain(nominations).chain(withdrawn).chain(evictions).chain(updates).chain(wake).collect()
     }
 }
 

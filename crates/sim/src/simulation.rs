@@ -153,12 +153,19 @@ impl Simulation {
             let pod = &cluster.pods.fact[bind.pod];
             (pod.key.to_string(), pod.uid.to_string(), cluster.nodes.name[bind.node].to_string())
         };
+        let mut answers = Vec::new();
         for bind in &plan.nominations {
-            let (pod, _, node) = name(&self.engine, bind);
+            let (pod, uid, node) = name(&self.engine, bind);
+            let promise = self.engine.cluster().promised.get(&bind.pod);
+            let evicted = promise.is_some_and(|promise| promise.evicted);
+            answers.extend(self.world.promise(&pod, &uid, &node, evicted));
             let cards = cards(plan, bind);
             self.report.nominations.push(Placement { pod, node, cards, cycle: self.cycle });
         }
-        let mut answers = Vec::new();
+        for &pod in &plan.withdrawn {
+            let fact = &self.engine.cluster().pods.fact[pod];
+            answers.extend(self.world.take_back(&fact.key, &fact.uid));
+        }
         for bind in &plan.binds {
             let (pod, uid, node) = name(&self.engine, bind);
             match self.world.bind(&pod, &uid, &node, plan.note_of(bind.pod)) {

@@ -7,7 +7,7 @@ use muster_api::core::{
     Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
     PodDisruptionBudgetStatus, PriorityClass, ResourceQuota,
 };
-use muster_api::keys::{CARD_NOTES, PIPELINED_NODE, PIPELINED_STATUS, SIMULATED_DURATION};
+use muster_api::keys::{CARD_NOTES, EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, SIMULATED_DURATION};
 use muster_api::manifest::Object;
 use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time, parse_duration};
 use muster_engine::Event;
@@ -139,9 +139,35 @@ impl World {
         }
         let bound = self.change_pod(key, |pod| {
             pod.spec.node_name = Some(node.to_owned());
+            clear_promise(pod);
             note(pod, notes);
         });
         Ok(bound.expect("looked up above"))
+    }
+
+    /// Writes on a pod, if it is still the one that was meant, that it was promised a place, and whether others leave for it.
+    pub fn promise(&mut self, key: &str, uid: &str, node: &str, evicted: bool) -> Option<Event> {
+        self.change_known(key, uid, |pod| {
+            clear_promise(pod);
+            let mut note = |key: &str, text: &str| pod.metadata.annotations.insert(key.into(), text.into());
+            note(PIPELINED_STATUS, "true");
+            note(PIPELINED_NODE, node);
+            if evicted {
+                note(EVICTION_OCCURRED, "true");
+            }
+            pod.status.nominated_node_name = evicted.then(|| node.to_owned());
+        })
+    }
+
+    /// Takes a promise off a pod.
+    pub fn take_back(&mut self, key: &str, uid: &str) -> Option<Event> {
+        self.change_known(key, uid, clear_promise)
+    }
+
+    /// Changes a pod, if it is still the one that was meant, and tells of it.
+    pub fn change_known(&mut self, key: &str, uid: &str, change: impl FnOnce(&mut Pod)) -> Option<Event> {
+        self.pods.get(key).filter(|pod| pod.metadata.uid == uid)?;
+        self.change_pod(key, change)
     }
 
     /// Asks a pod to leave, if it is still the one that was meant: it goes with the next tick, and comes back pending if
@@ -267,6 +293,13 @@ impl World {
 /// Marks a pod that the scheduler asked to leave, so that it is recreated.
 const EVICTED: &str = "muster.sh/evicted";
 
+fn clear_promise(pod: &mut Pod) {
+    for key in [PIPELINED_STATUS, PIPELINED_NODE, EVICTION_OCCURRED] {
+        pod.metadata.annotations.remove(key);
+    }
+    pod.status.nominated_node_name = None;
+}
+
 fn finish(pod: &Pod) -> Option<Time> {
     let run = parse_duration(pod.metadata.annotations.get(SIMULATED_DURATION)?).ok()?;
     Some(pod.status.start_time?.plus_ms(run))
@@ -280,7 +313,8 @@ fn deadline(pod: &Pod) -> Option<Time> {
 fn reborn(mut pod: Pod, now: Time) -> Pod {
     pod.metadata.creation_timestamp = Some(now);
     pod.metadata.deletion_timestamp = None;
-    for key in [EVICTED, PIPELINED_STATUS, PIPELINED_NODE].iter().chain(&CARD_NOTES) {
+    clear_promise(&mut pod);
+    for key in [EVICTED].iter().chain(&CARD_NOTES) {
         pod.metadata.annotations.remove(*key);
     }
     pod.spec.node_name = None;

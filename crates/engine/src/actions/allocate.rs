@@ -27,11 +27,18 @@ pub static ACTION: Action = Action {
             default: "10m",
             meaning: "in a traverse queue nobody passes a gang that has waited this long (0s: never)",
         },
+        Argument {
+            name: "nominationLimit",
+            default: "30m",
+            meaning: "a promised place that is not free after this time is given up and planned anew (0s: never)",
+        },
         Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
     ],
     configure: |args, settings| {
         let wait = args.duration_ms("traverseHeadWait", Some(settings.traverse_head_wait_ms));
         settings.traverse_head_wait_ms = wait.unwrap_or(0);
+        let limit = args.duration_ms("nominationLimit", Some(settings.nomination_limit_ms));
+        settings.nomination_limit_ms = limit.unwrap_or(0);
     },
     run,
 };

@@ -75,6 +75,7 @@ impl Cluster {
             Event::PodDisruptionBudgetGone(key) => self.budget_gone(key),
             Event::Bound { key, uid, node } => self.bound(key, uid, node),
             Event::BindFailed { key, uid, at, .. } => self.bind_failed(key, uid, *at),
+            Event::NominationRefused { key, uid, at, .. } => self.nomination_refused(key, uid, *at),
             Event::EvictionRefused { key, uid, at, .. } => self.eviction_refused(key, uid, *at),
         }
     }

@@ -177,8 +177,8 @@ pub struct Pod {
     pub protected: bool,
     /// Whether it waits rather than makes others leave, if it says so itself.
     pub never_preempts: Option<bool>,
-    /// The node that an earlier run promised.
-    pub promised: Option<Arc<str>>,
+    /// The node that an earlier run promised, and whether others were asked to leave it.
+    pub promised: Option<(Arc<str>, bool)>,
     /// What it says of its cards.
     pub noted: Option<Box<Noted>>,
 }

@@ -104,6 +104,7 @@ fn lane_of(event: &Event) -> String {
         Event::QueueGone(name) => format!("queue {name}"),
         Event::Bound { key, uid, .. }
         | Event::BindFailed { key, uid, .. }
+        | Event::NominationRefused { key, uid, .. }
         | Event::EvictionRefused { key, uid, .. } => format!("write {key} {uid}"),
         Event::HyperNode(domain) => format!("domain {}", Meta::from(&domain.metadata).name),
         Event::HyperNodeGone(name) => format!("domain {name}"),

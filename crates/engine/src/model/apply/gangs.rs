@@ -94,9 +94,6 @@ impl Cluster {
         };
         self.gangs[id].pods.insert(place, pod);
         self.want(pod, 1);
-        if self.pods.fact[pod].promised.is_some() {
-            self.promises.push(pod);
-        }
         self.stir(gang);
         let fact = &self.pods.fact[pod];
         let gang = &mut self.gangs[id];

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS, RUNNING_ESTIMATE, TASK_PRIORITY, TASK_SPEC};
+use muster_api::keys::{
+    EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, RUNNING_ESTIMATE, TASK_PRIORITY, TASK_SPEC,
+};
 use muster_api::{Time, core, parse_duration};
 
 use super::{says_false, stale, version_of};
@@ -60,6 +62,7 @@ impl Cluster {
                 let state = self.state_of(object, PodState::Pending);
                 self.pods.state[id] = state;
                 self.join(id, gang);
+                self.promises.extend(self.pods.fact[id].promised.is_some().then_some(id));
                 self.reread_cards(id, PodState::Pending, state);
                 self.tally(id, state, 1);
             }
@@ -113,9 +116,9 @@ impl Cluster {
         if let Some(gang) = gang.filter(|_| old.runs != self.pods.fact[id].runs) {
             self.gangs.review(gang);
         }
-        if self.pods.fact[id].promised.is_some() && old.promised != self.pods.fact[id].promised {
+        // Later it is only the echo of what we wrote, and may be of the past.
+        if !self.began && self.pods.fact[id].promised.is_some() {
             self.promises.push(id);
-            self.stir(gang);
         }
     }
 
@@ -134,6 +137,7 @@ impl Cluster {
         let left = self.leave(id);
         self.disband(left);
         self.spared.remove(&id);
+        self.promised.remove(&id);
         self.budgets.forget(id);
         self.devices.forget(id);
         self.pods.remove(id);
@@ -147,10 +151,11 @@ impl Cluster {
         let class = class.map(|name| self.names.intern(name));
         let priority = spec.priority.unwrap_or_else(|| self.class_value(class));
         let explicit_order = number(TASK_PRIORITY);
-        let promised = (meta.annotations.get(PIPELINED_STATUS).map(String::as_str) == Some("true"))
-            .then(|| meta.annotations.get(PIPELINED_NODE))
-            .flatten()
-            .or(object.status.nominated_node_name.as_ref());
+        let says = |key: &str| meta.annotations.get(key).map(String::as_str) == Some("true");
+        let nominated = object.status.nominated_node_name.as_ref().filter(|name| !name.is_empty());
+        let promised = says(PIPELINED_STATUS).then(|| meta.annotations.get(PIPELINED_NODE)).flatten();
+        let promised = promised.filter(|name| !name.is_empty()).or(nominated);
+        let evicted = says(EVICTION_OCCURRED) || nominated.is_some();
         Pod {
             key: Arc::default(),
             uid: Arc::default(),
@@ -172,7 +177,7 @@ impl Cluster {
             protected: says_false(meta),
             never_preempts: spec.preemption_policy.as_ref().map(|policy| policy == "Never"),
             noted: Noted::of(&meta.annotations),
-            promised: promised.filter(|name| !name.is_empty()).map(|name| name.as_str().into()),
+            promised: promised.map(|name| (name.as_str().into(), evicted)),
         }
     }
 
@@ -225,6 +230,7 @@ impl Cluster {
         let PodState::Allocated(assumed) = self.pods.state[id] else { return };
         if *self.pods.fact[id].uid == *uid && *self.nodes.name[assumed] == *node {
             self.set(id, PodState::Running(assumed));
+            self.promised.remove(&id);
         }
     }
 
@@ -239,24 +245,45 @@ impl Cluster {
         }
     }
 
+    /// The pod waits again; if its place was promised, with the promise.
     pub(in crate::model) fn bind_failed(&mut self, key: &str, uid: &str, at: Time) {
         let Some(id) = self.pods.find(key) else { return };
-        let PodState::Allocated(_) = self.pods.state[id] else { return };
+        let PodState::Allocated(node) = self.pods.state[id] else { return };
         if !uid.is_empty() && *self.pods.fact[id].uid != *uid {
             return;
         }
+        if self.promised.get(&id).is_some_and(|promise| promise.node == node) {
+            self.set(id, PodState::Nominated(node));
+        } else {
+            self.set(id, PodState::Pending);
+            self.freed += 1;
+        }
+        self.back_off(id, at);
+    }
+
+    /// A promise that nobody can be told of is none.
+    pub(in crate::model) fn nomination_refused(&mut self, key: &str, uid: &str, at: Time) {
+        let Some(id) = self.pods.find(key) else { return };
+        let PodState::Nominated(_) = self.pods.state[id] else { return };
+        if *self.pods.fact[id].uid != *uid {
+            return;
+        }
         self.set(id, PodState::Pending);
+        self.promised.remove(&id);
         self.freed += 1;
-        if let Some(gang) = self.pods.gang[id] {
-            self.stir(Some(gang));
-            let gang = &mut self.gangs[gang];
-            let wait = BACKOFF_MS.saturating_mul(1 << gang.failures.min(16)).min(BACKOFF_LIMIT_MS);
-            let until = at.plus_ms(wait);
-            // Pods of one gang fail together; that is one failure.
-            if gang.backoff_until.is_none_or(|known| known <= at) {
-                gang.failures += 1;
-                gang.backoff_until = Some(until);
-            }
+        self.back_off(id, at);
+    }
+
+    /// A write for the pod failed: its gang is not tried again for a while.
+    fn back_off(&mut self, pod: PodId, at: Time) {
+        let Some(gang) = self.pods.gang[pod] else { return };
+        self.stir(Some(gang));
+        let gang = &mut self.gangs[gang];
+        let wait = BACKOFF_MS.saturating_mul(1 << gang.failures.min(16)).min(BACKOFF_LIMIT_MS);
+        // Pods of one gang fail together; that is one failure.
+        if gang.backoff_until.is_none_or(|known| known <= at) {
+            gang.failures += 1;
+            gang.backoff_until = Some(at.plus_ms(wait));
         }
     }
 }
