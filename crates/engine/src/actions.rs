@@ -7,12 +7,10 @@ pub mod preempt;
 pub mod reclaim;
 pub mod stalegangeviction;
 
-use std::collections::BTreeSet;
-
 use muster_api::Time;
 
 use crate::config::{Args, Settings};
-use crate::ids::{GangId, PodId, QueueId};
+use crate::ids::{GangId, QueueId};
 use crate::model::Cluster;
 use crate::placement::Rankings;
 use crate::plan::Plan;
@@ -50,6 +48,4 @@ pub struct Session<'e> {
     pub now: Time,
     /// Gangs that keep everyone behind them in their queue waiting, found by `allocate` for `backfill`.
     pub heads: Vec<(QueueId, GangId)>,
-    /// Pods that were promised a place which others leave for them.
-    pub forced: BTreeSet<PodId>,
 }

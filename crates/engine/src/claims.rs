@@ -9,6 +9,7 @@ use crate::actions::Session;
 use crate::actions::allocate::{Serving, in_order};
 use crate::ids::{DomainId, GangId, NodeId, PodId, ShapeId};
 use crate::line::{Line, gate};
+use crate::model::Promise;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
@@ -123,8 +124,14 @@ fn carry_out(session: &mut Session, gang: GangId, purpose: Purpose, action: &'st
         session.plan.evictions.push(eviction);
     }
     let left = |at: NodeId| moves.iter().any(|step| step.to == PodState::Releasing(at));
-    let forced = moves.iter().filter(|step| matches!(step.to, PodState::Nominated(node) if left(node)));
-    session.forced.extend(forced.map(|step| step.pod));
+    for step in moves {
+        if let PodState::Nominated(node) = step.to
+            && left(node)
+        {
+            let promise = Promise { node, since: session.now, turn: 0, evicted: true, told: false };
+            session.cluster.promised.insert(step.pod, promise);
+        }
+    }
     let places = session.cluster.gangs[gang].counts.nominated;
     session.cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
     // Who lost a promise waits again.

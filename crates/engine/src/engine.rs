@@ -1,7 +1,6 @@
 //! The two calls: `apply` an event, run a `cycle`.
 
 use std::borrow::Borrow;
-use std::collections::BTreeSet;
 
 use muster_api::{PodGroupPhase, Time};
 
@@ -77,7 +76,6 @@ impl Engine {
             plan: &mut plan,
             now,
             heads: Vec::new(),
-            forced: BTreeSet::new(),
         };
         // Before anything is decided, so that admission counts the promises that stand, and no others.
         nominations::restore(&mut session);

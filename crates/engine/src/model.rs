@@ -85,7 +85,7 @@ pub struct Cluster {
     pub(crate) promises: Vec<PodId>,
     /// A cycle has run: from now on, what objects say of promises is what we have written.
     pub(crate) began: bool,
-    /// The promises that the cluster was told of and that have come to no end yet, kept or not.
+    /// The promises that have come to no end yet, kept or not.
     pub promised: BTreeMap<PodId, Promise>,
     /// How many pods hold a promise.
     pub nominations: u32,
@@ -107,6 +107,8 @@ pub struct Promise {
     pub turn: u32,
     /// Others were asked to leave the node for it.
     pub evicted: bool,
+    /// The cluster knows of it.
+    pub told: bool,
 }
 
 /// A namespace.

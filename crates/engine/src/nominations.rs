@@ -12,6 +12,7 @@ use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
 use crate::model::{Cluster, Promise};
 use crate::placement::{Rankings, Wish};
+use crate::plan::Bind;
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
 use crate::search::{has_whole_subgroups, is_near_enough, seat};
@@ -30,21 +31,25 @@ pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
     Missing { total, roles }
 }
 
-/// Takes up promises that an earlier run wrote on the pods. [`withdraw`] follows and sees which of them stand.
+/// Takes up promises that an earlier run wrote on the pods. [`withdraw`] follows and sees which of them stand. Once we decide
+/// ourselves, what objects say is an echo, or was written too late by one who is gone: that is taken back.
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
-    cluster.began = true;
+    let began = std::mem::replace(&mut cluster.began, true);
     for (pod, turn) in std::mem::take(&mut cluster.promises).into_iter().zip(0..) {
-        let (PodState::Pending, Some((promised, evicted)), Some(gang)) =
-            (cluster.pods.state[pod], cluster.pods.fact[pod].promised.clone(), cluster.pods.gang[pod])
+        let (PodState::Pending, Some(promised), Some(gang)) =
+            (cluster.pods.state[pod], &cluster.pods.fact[pod].promised, cluster.pods.gang[pod])
         else {
             continue;
         };
-        let Some(node) = cluster.nodes.find(&promised) else {
-            session.plan.withdrawn.push(pod);
+        let node = cluster.nodes.find(&promised.node).filter(|_| !began);
+        let Some(node) = node else {
+            let void = promised.annotated || !began;
+            session.plan.withdrawn.extend(void.then_some(pod));
             continue;
         };
-        cluster.promised.insert(pod, Promise { node, since: session.now, turn, evicted });
+        let evicted = promised.evicted;
+        cluster.promised.insert(pod, Promise { node, since: session.now, turn, evicted, told: true });
         let mut txn = Txn::begin(cluster);
         txn.nominate(pod, node);
         let _ = txn.commit();
@@ -193,24 +198,40 @@ pub fn announce(session: &mut Session) {
     let (cluster, plan) = (&mut *session.cluster, &mut *session.plan);
     let state = &cluster.pods.state;
     let waits = |pod: &PodId| matches!(state[*pod], PodState::Pending | PodState::Gated);
+    plan.withdrawn.retain(waits);
     plan.withdrawn.extend(cluster.promised.keys().filter(|pod| waits(pod)));
     plan.withdrawn.sort_by(|&a, &b| cluster.pods.name(a).cmp(cluster.pods.name(b)));
-    let voided = plan.withdrawn.len() as u32;
-    plan.fast_path.voided = voided.saturating_sub(plan.fast_path.expired);
-    cluster.promised.retain(|pod, promise| {
-        matches!(state[*pod], PodState::Nominated(node) | PodState::Allocated(node) if node == promise.node)
+    plan.withdrawn.dedup();
+    plan.fast_path.voided = (plan.withdrawn.len() as u32).saturating_sub(plan.fast_path.expired);
+    cluster.promised.retain(|pod, promise| match state[*pod] {
+        PodState::Nominated(node) => node == promise.node,
+        // Until that is confirmed, the pod says what it was promised.
+        PodState::Allocated(_) => true,
+        _ => false,
     });
-    let mut turn = 0;
-    plan.nominations.retain(|place| {
-        turn += 1;
-        if state[place.pod] != PodState::Nominated(place.node) {
-            return false;
+    for (place, turn) in plan.nominations.iter().zip(0..) {
+        if state[place.pod] == PodState::Nominated(place.node) {
+            let known = cluster.promised.get(&place.pod);
+            let evicted = known.is_some_and(|promise| promise.evicted);
+            let told = known.is_some_and(|promise| promise.told);
+            let promise = Promise { node: place.node, since: session.now, turn, evicted, told };
+            cluster.promised.insert(place.pod, promise);
         }
-        let known = cluster.promised.get(&place.pod);
-        let evicted = session.forced.contains(&place.pod) || known.is_some_and(|promise| promise.evicted);
-        let promise = Promise { node: place.node, since: session.now, turn, evicted };
-        cluster.promised.insert(place.pod, promise).is_none()
+    }
+    let news = cluster
+        .promised
+        .iter_mut()
+        .filter(|(pod, promise)| !promise.told && state[**pod] == PodState::Nominated(promise.node));
+    let mut news: Vec<(u32, Bind)> = news
+        .map(|(&pod, promise)| {
+            promise.told = true;
+            (promise.turn, Bind { pod, node: promise.node })
+        })
+        .collect();
+    news.sort_by(|(a, left), (b, right)| {
+        a.cmp(b).then_with(|| cluster.pods.name(left.pod).cmp(cluster.pods.name(right.pod)))
     });
+    plan.nominations = news.into_iter().map(|(_, place)| place).collect();
 }
 
 /// Whether a gang that is promised places could run with them.

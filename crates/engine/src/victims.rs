@@ -147,7 +147,8 @@ fn eligible(
     pods.filter(|&pod| concerns(pod) && outranked(pod) && !keeps(pod)).collect()
 }
 
-/// Gangs that hold promises on a node which the claimant may take back: of its queue, with lower priority.
+/// Gangs that hold promises on a node which the claimant may take back: of its queue, with lower priority. Not if others were
+/// asked to leave for them just now: they would go for nobody.
 fn weaker(cluster: &Cluster, claim: &Claim, node: NodeId) -> Vec<GangId> {
     let own = &cluster.gangs[claim.gang];
     let promised = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_));
@@ -155,7 +156,12 @@ fn weaker(cluster: &Cluster, claim: &Claim, node: NodeId) -> Vec<GangId> {
     let mut gangs: Vec<GangId> = pods.filter_map(|&pod| cluster.pods.gang[pod]).collect();
     gangs.retain(|&gang| {
         let other = &cluster.gangs[gang];
-        gang != claim.gang && other.queue == own.queue && other.priority < own.priority
+        let just_now =
+            |pod: &PodId| cluster.promised.get(pod).is_some_and(|promise| promise.evicted && !promise.told);
+        gang != claim.gang
+            && other.queue == own.queue
+            && other.priority < own.priority
+            && !other.pods.iter().any(just_now)
     });
     gangs.sort_unstable();
     gangs.dedup();

@@ -131,6 +131,8 @@ struct Day<'c> {
     writes: Writes,
     history: History,
     step: u64,
+    /// A day on which work stays, matters more or less, and can do with less: room has to be taken from others.
+    crowded: bool,
     witness: &'c mut Witness<'c>,
 }
 
@@ -154,6 +156,7 @@ impl<'c> Day<'c> {
             writes: Writes::default(),
             history: History { seed, ..History::default() },
             step: 0,
+            crowded: seed % 2 == 1,
             witness,
         };
         day.list();

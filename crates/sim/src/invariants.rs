@@ -29,7 +29,7 @@ fn dimensions(cluster: &Cluster) -> impl Iterator<Item = ResourceId> + use<> {
     (0..cluster.dimensions.len()).map(ResourceId::from)
 }
 
-/// Each pod is placed once, and the model says the same as the plan. A promise may be kept in the same cycle.
+/// Each pod is placed once, and the model says the same as the plan. Every promise is known to the cluster or in the plan.
 fn the_plan_is_in_the_model(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
     let bound: BTreeSet<PodId> = plan.binds.iter().map(|bind| bind.pod).collect();
@@ -41,12 +41,25 @@ fn the_plan_is_in_the_model(engine: &Engine, plan: &Plan) -> Result<(), String> 
             return Err(format!("{} is bound but not allocated", cluster.pods.name(bind.pod)));
         }
     }
-    for bind in plan.nominations.iter().filter(|bind| !bound.contains(&bind.pod)) {
+    for bind in &plan.nominations {
         if cluster.pods.state[bind.pod] != PodState::Nominated(bind.node) {
             return Err(format!(
                 "{} is promised a place that the model doesn't keep",
                 cluster.pods.name(bind.pod)
             ));
+        }
+    }
+    for pod in cluster.pods.live() {
+        let (state, promise) = (cluster.pods.state[pod], cluster.promised.get(&pod));
+        let known = promise.filter(|promise| promise.told).map(|promise| promise.node);
+        match state {
+            PodState::Nominated(node) if known != Some(node) => {
+                return Err(format!("nobody knows what {} is promised", cluster.pods.name(pod)));
+            }
+            PodState::Pending if promise.is_some() => {
+                return Err(format!("{} waits with a promise that nobody keeps", cluster.pods.name(pod)));
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -277,12 +290,10 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         }
         if let Some(claimant) = eviction.claimant {
             leaves_for_a_reason(cluster, eviction, claimant)?;
-            let placed = plan
-                .binds
-                .iter()
-                .chain(&plan.nominations)
-                .any(|place| cluster.pods.gang[place.pod] == Some(claimant));
-            if !placed {
+            let has_place = |pod: &PodId| {
+                matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_))
+            };
+            if !cluster.gangs[claimant].pods.iter().any(has_place) {
                 let claimant = &cluster.gangs[claimant].key;
                 return Err(format!("{name} is evicted for {claimant}, which gets no place"));
             }

@@ -1,13 +1,18 @@
 //! Bad days, in a few configurations. A failure names its seed and step: the same seed is the same day.
 
+use std::ops::Range;
+
 use muster_engine::config::{BUILTIN, Config};
 use muster_sim::{World, chaos};
 
 const STEPS: u64 = 150;
 
-/// `MUSTER_SEEDS=5000 cargo test -p muster-sim --test chaos` looks longer.
-fn seeds(few: u64) -> u64 {
-    std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
+/// `MUSTER_SEEDS=5000 cargo test -p muster-sim --test chaos` looks longer, `MUSTER_SEEDS=52..53` at one day.
+fn seeds(few: u64) -> Range<u64> {
+    let Ok(text) = std::env::var("MUSTER_SEEDS") else { return 0..few };
+    let (from, to) = text.split_once("..").unwrap_or(("0", &text));
+    let number = |text: &str| text.parse().expect("MUSTER_SEEDS is a number or a range");
+    number(from)..number(to)
 }
 
 /// Returns how many pods were evicted on all days.
@@ -16,7 +21,7 @@ fn survives(name: &str, text: &str, few: u64) -> u64 {
     let mut broken = Vec::new();
     let mut last = None;
     let mut evictions = 0;
-    for seed in 0..seeds(few) {
+    for seed in seeds(few) {
         match chaos::run(World::default(), &config, seed, STEPS, |_| {}) {
             Ok(history) => {
                 evictions += history.evictions;

@@ -177,10 +177,19 @@ pub struct Pod {
     pub protected: bool,
     /// Whether it waits rather than makes others leave, if it says so itself.
     pub never_preempts: Option<bool>,
-    /// The node that an earlier run promised, and whether others were asked to leave it.
-    pub promised: Option<(Arc<str>, bool)>,
+    pub promised: Option<Promised>,
     /// What it says of its cards.
     pub noted: Option<Box<Noted>>,
+}
+
+/// The place that a pod was promised, as its object says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promised {
+    pub node: Arc<str>,
+    /// Others were asked to leave for it.
+    pub evicted: bool,
+    /// By annotations, which nobody else writes.
+    pub annotated: bool,
 }
 
 impl Pods {

@@ -60,7 +60,7 @@ impl<'c> Day<'c> {
 
     fn gang_arrives(&mut self) {
         let index = self.dice.below(NAMES);
-        let arrival = work::gang(index, self.world.now, &mut self.dice);
+        let arrival = work::gang(index, self.world.now, self.crowded, &mut self.dice);
         let free = arrival.pods.iter().all(|pod| !self.world.pods.contains_key(&pod.metadata.key()))
             && arrival.group.as_ref().is_none_or(|group| {
                 let key = muster_api::core::Meta::from(&group.metadata).key();
@@ -71,7 +71,7 @@ impl<'c> Day<'c> {
         }
         self.history.arrivals += 1;
         // Sometimes a controller makes the PodGroup only after the pods.
-        let late = self.dice.chance(20);
+        let late = self.dice.chance(if self.crowded { 3 } else { 20 });
         let group = arrival.group.filter(|_| !late);
         if let Some(group) = group {
             let event = self.world.put_group(group);
@@ -85,7 +85,11 @@ impl<'c> Day<'c> {
 
     fn group_follows_its_pods(&mut self) {
         let index = self.dice.below(NAMES);
-        if let Some(group) = work::gang(index, self.world.now, &mut self.dice).group {
+        // A PodGroup without pods only keeps a name.
+        if self.crowded {
+            return;
+        }
+        if let Some(group) = work::gang(index, self.world.now, self.crowded, &mut self.dice).group {
             let key = muster_api::core::Meta::from(&group.metadata).key();
             if !self.world.groups.contains_key(&key) {
                 let event = self.world.put_group(group);

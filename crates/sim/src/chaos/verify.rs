@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::Time;
+use muster_api::keys::PIPELINED_NODE;
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Amounts, Engine};
@@ -29,20 +30,32 @@ impl Day<'_> {
             self.history.not_compared += 1;
         }
         nothing_is_forgotten(&self.engine)?;
-        self.the_server_knows()
+        self.the_server_knows()?;
+        self.come_to_an_end()?;
+        self.promises_are_written()
     }
 
-    /// Lets every write arrive and every event be told, and waits until no backoff is left.
+    /// Everything that was decided arrives, and what follows from that, until there is nothing left to decide or to write.
+    fn come_to_an_end(&mut self) -> Result<(), String> {
+        for _ in 0..REST_AFTER {
+            self.settle();
+            if self.cycle()?.is_empty() && self.writes.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(format!("still planning after {REST_AFTER} cycles in which everything arrived"))
+    }
+
+    /// Lets every write arrive and every event be told, and waits until no backoff is left, and nobody is spared because he was asked in vain.
     fn settle(&mut self) {
         while !self.writes.is_empty() {
             self.step = self.writes.last_due().map_or(self.step, |due| due.max(self.step));
             self.write_due();
         }
         self.hear(u64::MAX);
-        self.take_promises_back();
-        self.hear(u64::MAX);
         let backoffs = self.engine.cluster().gangs.iter().filter_map(|(_, gang)| gang.backoff_until);
-        if let Some(last) = backoffs.max() {
+        let spared = self.engine.cluster().spared.values().copied();
+        if let Some(last) = backoffs.chain(spared).max() {
             self.world.now = self.world.now.max(last);
         }
     }
@@ -94,6 +107,27 @@ impl Day<'_> {
             true => Ok(()),
             false => Err(format!("{} PodGroups exist, but {groups} are known", self.world.groups.len())),
         }
+    }
+}
+
+impl Day<'_> {
+    /// What pods are promised stands on them, and nothing else does.
+    fn promises_are_written(&self) -> Result<(), String> {
+        let cluster = self.engine.cluster();
+        for pod in cluster.pods.live() {
+            let name = cluster.pods.name(pod);
+            let promised = match cluster.pods.state[pod] {
+                PodState::Nominated(node) => Some(&*cluster.nodes.name[node]),
+                PodState::Pending => None,
+                _ => continue,
+            };
+            let object = &self.world.pods[&**name];
+            let written = object.metadata.annotations.get(PIPELINED_NODE).map(String::as_str);
+            if written != promised {
+                return Err(format!("{name} is promised {promised:?}, but its object says {written:?}"));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -105,29 +105,37 @@ pub struct Arrival {
 
 /// A gang of one of many kinds: whole or elastic, with roles, parts, a wish to be close, gates, estimates or rules
 /// between its pods, or one pod alone, ours or another scheduler's.
-pub fn gang(index: u64, now: Time, dice: &mut Dice) -> Arrival {
+pub fn gang(index: u64, now: Time, crowded: bool, dice: &mut Dice) -> Arrival {
     let namespace = *dice.one_of(&NAMESPACES).expect("two");
     let name = format!("g{index}");
     let alone = dice.chance(15);
     let size = if alone { 1 } else { 1 + dice.below(5) };
-    let minimum = dice.pick(&[(5, size), (2, size.div_ceil(2)), (1, 0), (1, size + 1)]);
+    let minimum = match crowded {
+        true => dice.pick(&[(3, size), (4, 1), (2, size.div_ceil(2))]),
+        false => dice.pick(&[(5, size), (2, size.div_ceil(2)), (1, 0), (1, size + 1)]),
+    };
     let mut text = String::new();
     if !alone {
-        let queue =
-            dice.pick(&[(4, QUEUES[0]), (3, QUEUES[1]), (3, QUEUES[2]), (2, QUEUES[3]), (1, QUEUES[4])]);
+        let [default, red, blue, small, nowhere] = QUEUES;
+        let queue = match crowded {
+            true => dice.pick(&[(4, default), (2, red), (2, blue)]),
+            false => dice.pick(&[(4, default), (3, red), (3, blue), (2, small), (1, nowhere)]),
+        };
         let mut spec = format!("minMember: {minimum}, queue: {queue}");
-        if dice.chance(30) {
+        if dice.chance(if crowded { 80 } else { 30 }) {
             spec += ", priorityClassName: ";
             spec += dice.pick(&[(3, "high"), (3, "low"), (1, "missing")]);
         }
         if dice.chance(50) {
             write!(spec, ", minResources: {{cpu: {}}}", minimum.max(1)).expect("a string");
         }
-        if size > 1 && dice.chance(30) {
+        if size > 1 && dice.chance(if crowded { 10 } else { 30 }) {
             write!(spec, ", minTaskMember: {{lead: 1, work: {}}}", minimum.saturating_sub(1))
                 .expect("a string");
         }
-        spec += &network::closeness(dice);
+        if !crowded || dice.chance(25) {
+            spec += &network::closeness(dice);
+        }
         let annotations =
             if dice.chance(30) { ", annotations: {volcano.sh/running-estimate: 40s}" } else { "" };
         writeln!(
@@ -137,8 +145,12 @@ pub fn gang(index: u64, now: Time, dice: &mut Dice) -> Arrival {
         )
         .expect("a string");
     }
-    let kind = PodKind::any(dice);
-    let other = PodKind::any(dice);
+    let mut kind = PodKind::any(dice);
+    let mut other = PodKind::any(dice);
+    if crowded {
+        // Nobody leaves of his own accord.
+        (kind.duration, other.duration) = (None, None);
+    }
     for member in 0..size {
         let kind = if member > 0 && dice.chance(15) { &other } else { &kind };
         text += &pod(&name, namespace, member, alone, now, kind, dice);

@@ -1,25 +1,36 @@
-//! Plans on their way to the server: binds and evictions that arrive late, are refused, get lost, or succeed without
-//! anyone hearing of it.
+//! Plans on their way to the server: binds, promises and evictions that arrive late, are refused, get lost, or succeed without
+//! anyone hearing of it. Nobody is asked to leave before the server has all promises of the gang that he leaves for.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::PodGroupStatus;
 use muster_api::core::Pod;
-use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
-use muster_engine::ids::GangId;
+use muster_api::keys::PIPELINED_NODE;
+use muster_engine::ids::{GangId, PodId};
 use muster_engine::model::pods::PodState;
 use muster_engine::{CardNote, Event, Plan, status};
 
 use super::Day;
 use crate::world;
 
+/// The key and uid of a pod.
+type Name = (String, String);
+
 #[derive(Default)]
 pub struct Writes {
     under_way: Vec<Write>,
+    held: Vec<Held>,
+}
+
+/// Evictions that wait until the server has these promises.
+struct Held {
+    promises: BTreeSet<Name>,
+    victims: Vec<Name>,
 }
 
 struct Write {
     due: u64,
-    key: String,
-    uid: String,
+    pod: Name,
     wish: Wish,
     fate: Fate,
     /// The scheduler that wrote it still waits for the answer.
@@ -28,6 +39,8 @@ struct Write {
 
 enum Wish {
     Bind { node: String, notes: Vec<(&'static str, String)> },
+    Promise { node: String, evicted: bool },
+    TakeBack,
     Evict,
 }
 
@@ -44,15 +57,24 @@ enum Fate {
 
 impl Wish {
     fn has_come_true(&self, pod: &Pod) -> bool {
+        let promised = pod.metadata.annotations.get(PIPELINED_NODE);
         match self {
             Wish::Bind { .. } => pod.spec.node_name.is_some(),
+            Wish::Promise { node, .. } => promised == Some(node),
+            Wish::TakeBack => promised.is_none(),
             Wish::Evict => pod.metadata.deletion_timestamp.is_some(),
         }
+    }
+
+    /// Of what is written on a waiting pod, the newest counts.
+    fn is_note(&self) -> bool {
+        matches!(self, Wish::Promise { .. } | Wish::TakeBack)
     }
 }
 
 impl Writes {
     pub fn orphan(&mut self) {
+        self.held.clear();
         self.under_way.retain(|write| matches!(write.fate, Fate::Arrives | Fate::HalfKnown));
         self.under_way.iter_mut().for_each(|write| write.awaited = false);
     }
@@ -70,50 +92,49 @@ impl Writes {
 impl Day<'_> {
     pub(super) fn carry_out(&mut self, plan: &Plan) {
         let cluster = self.engine.cluster();
-        let names: Vec<(String, String, String, bool)> = plan
-            .binds
-            .iter()
-            .map(|bind| (bind, true))
-            .chain(plan.nominations.iter().map(|bind| (bind, false)))
-            .map(|(bind, now)| {
-                let pod = &cluster.pods.fact[bind.pod];
-                (pod.key.to_string(), pod.uid.to_string(), cluster.nodes.name[bind.node].to_string(), now)
-            })
-            .collect();
-        let leaving: Vec<(String, String)> = plan
-            .evictions
-            .iter()
-            .map(|eviction| &cluster.pods.fact[eviction.pod])
-            .map(|pod| (pod.key.to_string(), pod.uid.to_string()))
-            .collect();
+        let name = |pod: PodId| {
+            let fact = &cluster.pods.fact[pod];
+            (fact.key.to_string(), fact.uid.to_string())
+        };
+        let node = |at| cluster.nodes.name[at].to_string();
+        let mut wishes: Vec<(Name, Wish)> = Vec::new();
+        for bind in &plan.binds {
+            let notes = plan.note_of(bind.pod).to_vec();
+            wishes.push((name(bind.pod), Wish::Bind { node: node(bind.node), notes }));
+        }
+        for place in &plan.nominations {
+            let evicted = cluster.promised[&place.pod].evicted;
+            wishes.push((name(place.pod), Wish::Promise { node: node(place.node), evicted }));
+        }
+        wishes.extend(plan.withdrawn.iter().map(|&pod| (name(pod), Wish::TakeBack)));
+        let mut held: BTreeMap<Option<GangId>, Held> = BTreeMap::new();
+        for eviction in &plan.evictions {
+            let of_claimant = |pod: &PodId| cluster.pods.gang[*pod] == eviction.claimant;
+            let promises = || plan.nominations.iter().map(|place| place.pod).filter(of_claimant).map(name);
+            let group = held
+                .entry(eviction.claimant)
+                .or_insert_with(|| Held { promises: promises().collect(), victims: Vec::new() });
+            group.victims.push(name(eviction.pod));
+        }
         let said = |&gang: &GangId| {
             let status = status::of(cluster, gang)?;
             Some((cluster.gangs[gang].key.to_string(), cluster.gangs[gang].uid.to_string(), status))
         };
         let groups: Vec<(String, String, PodGroupStatus)> = plan.updates.iter().filter_map(said).collect();
         let promised = |note: &&CardNote| matches!(cluster.pods.state[note.pod], PodState::Nominated(_));
-        let notes: Vec<(String, String, &CardNote)> = plan
-            .card_notes
-            .iter()
-            .filter(promised)
-            .map(|note| (&cluster.pods.fact[note.pod], note))
-            .map(|(pod, note)| (pod.key.to_string(), pod.uid.to_string(), note))
-            .collect();
-        for ((key, uid, node, now), bind) in names.into_iter().zip(plan.binds.iter().chain(&plan.nominations))
-        {
-            match now {
-                true => self.bind(key, uid, node, plan.note_of(bind.pod).to_vec()),
-                false => self.promise(&key, &uid, &node),
-            }
+        let notes: Vec<(Name, &CardNote)> =
+            plan.card_notes.iter().filter(promised).map(|note| (name(note.pod), note)).collect();
+
+        for (pod, wish) in wishes {
+            self.replace_notes(&pod, &wish);
+            self.send(pod, wish);
         }
-        for (key, uid, note) in notes {
-            self.change_known(&key, &uid, |pod| world::note(pod, &note.annotations));
+        for ((key, uid), note) in notes {
+            let event = self.world.change_known(&key, &uid, |pod| world::note(pod, &note.annotations));
+            event.into_iter().for_each(|event| self.tell(event));
         }
-        for (key, uid) in leaving {
-            self.history.evictions += 1;
-            self.send(key, uid, Wish::Evict);
-        }
-        self.take_promises_back();
+        self.writes.held.extend(held.into_values());
+        self.release_evictions();
         for (key, uid, status) in groups {
             let current =
                 self.world.groups.get(&key).is_some_and(|group| group.metadata.uid.as_deref() == Some(&uid));
@@ -123,53 +144,60 @@ impl Day<'_> {
         }
     }
 
-    fn bind(&mut self, key: String, uid: String, node: String, notes: Vec<(&'static str, String)>) {
-        self.history.binds += 1;
-        self.send(key, uid, Wish::Bind { node, notes });
-    }
-
-    fn send(&mut self, key: String, uid: String, wish: Wish) {
+    fn send(&mut self, pod: Name, wish: Wish) {
         let fate =
             self.dice.pick(&[(82, Fate::Arrives), (7, Fate::HalfKnown), (6, Fate::Refused), (5, Fate::Lost)]);
+        let fate = match (&wish, fate) {
+            (Wish::TakeBack, Fate::Refused) => Fate::Lost,
+            _ => fate,
+        };
+        match wish {
+            Wish::Bind { .. } => self.history.binds += 1,
+            Wish::Promise { .. } => self.history.nominations += 1,
+            Wish::Evict => self.history.evictions += 1,
+            Wish::TakeBack => {}
+        }
         let due = self.step + self.dice.pick(&[(70, 0), (20, 1), (10, 4)]);
-        self.writes.under_way.push(Write { due, key, uid, wish, fate, awaited: true });
+        self.writes.under_way.push(Write { due, pod, wish, fate, awaited: true });
     }
 
-    /// Promises are written on the pod, so that they outlive the scheduler.
-    fn promise(&mut self, key: &str, uid: &str, node: &str) {
-        self.history.nominations += 1;
-        self.change_known(key, uid, |pod| {
-            pod.metadata.annotations.insert(PIPELINED_STATUS.into(), "true".into());
-            pod.metadata.annotations.insert(PIPELINED_NODE.into(), node.into());
-        });
-    }
-
-    /// Changes a pod, if it is still the one that was meant, and tells of it.
-    fn change_known(&mut self, key: &str, uid: &str, change: impl FnOnce(&mut Pod)) {
-        let known = self.world.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid);
-        if let Some(event) = known.then(|| self.world.change_pod(key, change)).flatten() {
-            self.tell(event);
+    /// What is still to be written on a pod is of the past. Who was to leave for a promise that is none any more stays.
+    fn replace_notes(&mut self, pod: &Name, wish: &Wish) {
+        self.writes.under_way.retain(|write| !(write.pod == *pod && write.wish.is_note() && write.awaited));
+        if !matches!(wish, Wish::Promise { .. }) {
+            self.stay(pod, "the promise was taken back");
         }
     }
 
-    /// A promise that the scheduler no longer holds is taken off the pod.
-    pub(super) fn take_promises_back(&mut self) {
-        let cluster = self.engine.cluster();
-        let ended = |pod: &Pod| {
-            let known = cluster
-                .pods
-                .find(&pod.metadata.key())
-                .filter(|&id| *cluster.pods.fact[id].uid == *pod.metadata.uid);
-            let waits = known.is_some_and(|id| cluster.pods.state[id] == PodState::Pending);
-            waits && pod.metadata.annotations.contains_key(PIPELINED_NODE)
-        };
-        let ended = self.world.pods.iter().filter(|(_, pod)| ended(pod)).map(|(key, _)| key.clone());
-        for key in ended.collect::<Vec<String>>() {
-            let event = self.world.change_pod(&key, |pod| {
-                pod.metadata.annotations.remove(PIPELINED_STATUS);
-                pod.metadata.annotations.remove(PIPELINED_NODE);
-            });
-            self.tell(event.expect("just found"));
+    /// Who was to leave for this pod's promise is not asked to.
+    fn stay(&mut self, promise: &Name, cause: &str) {
+        let (gone, held) = std::mem::take(&mut self.writes.held)
+            .into_iter()
+            .partition(|held: &Held| held.promises.contains(promise));
+        self.writes.held = held;
+        let gone: Vec<Held> = gone;
+        for (key, uid) in gone.into_iter().flat_map(|held| held.victims) {
+            let at = self.world.now;
+            self.tell(Event::EvictionRefused { key, uid, cause: cause.to_owned(), at });
+        }
+    }
+
+    /// The server has a promise.
+    fn acknowledge(&mut self, promise: &Name) {
+        for held in &mut self.writes.held {
+            held.promises.remove(promise);
+        }
+        self.release_evictions();
+    }
+
+    fn release_evictions(&mut self) {
+        let (free, held) = std::mem::take(&mut self.writes.held)
+            .into_iter()
+            .partition(|held: &Held| held.promises.is_empty());
+        self.writes.held = held;
+        let free: Vec<Held> = free;
+        for victim in free.into_iter().flat_map(|held| held.victims) {
+            self.send(victim, Wish::Evict);
         }
     }
 
@@ -190,13 +218,9 @@ impl Day<'_> {
                 Ok(event) => {
                     self.history.half_known += u64::from(write.fate == Fate::HalfKnown);
                     self.tell(event);
-                    // An eviction that was taken is told by the watch alone.
-                    if let Wish::Bind { node, .. } = &write.wish
-                        && write.awaited
-                        && write.fate == Fate::Arrives
-                    {
-                        let (key, uid) = (write.key.clone(), write.uid.clone());
-                        self.tell(Event::Bound { key, uid, node: node.clone() });
+                    if write.awaited && write.fate == Fate::Arrives {
+                        self.confirm(&write);
+                        return;
                     }
                     None
                 }
@@ -207,38 +231,79 @@ impl Day<'_> {
                 self.history.lost += 1;
                 Some("no answer".to_owned())
             }
-            Fate::Look => match self.world.pods.get(&write.key).filter(|pod| pod.metadata.uid == write.uid) {
-                Some(pod) if !write.wish.has_come_true(pod) => Some("it never arrived".to_owned()),
-                Some(pod) => {
-                    self.tell(Event::Pod(Box::new(pod.clone())));
-                    None
+            Fate::Look => {
+                match self.world.pods.get(&write.pod.0).filter(|pod| pod.metadata.uid == write.pod.1) {
+                    Some(pod) if !write.wish.has_come_true(pod) => Some("it never arrived".to_owned()),
+                    Some(pod) => {
+                        self.tell(Event::Pod(Box::new(pod.clone())));
+                        self.confirm(&write);
+                        return;
+                    }
+                    None => {
+                        let (key, uid) = write.pod.clone();
+                        self.stay(&write.pod, "the pod is gone");
+                        self.tell(Event::PodGone { key, uid });
+                        return;
+                    }
                 }
-                None => {
-                    self.tell(Event::PodGone { key: write.key.clone(), uid: write.uid.clone() });
-                    None
-                }
-            },
+            }
         };
-        let Some(cause) = failure.filter(|_| write.awaited) else { return };
-        if matches!(write.fate, Fate::HalfKnown | Fate::Lost) {
+        if !write.awaited {
+            return;
+        }
+        let unknown = matches!(write.fate, Fate::HalfKnown | Fate::Lost);
+        if unknown {
             write.due = self.step + 1 + self.dice.below(6);
             write.fate = Fate::Look;
             self.writes.under_way.push(write);
-            return;
+        } else if let Some(cause) = failure {
+            self.refuse(write, cause);
         }
-        self.history.refused += 1;
-        let Write { key, uid, wish, .. } = write;
-        let at = self.world.now;
-        self.tell(match wish {
+    }
+
+    /// The scheduler knows that a write arrived.
+    fn confirm(&mut self, write: &Write) {
+        let (key, uid) = write.pod.clone();
+        match &write.wish {
+            Wish::Bind { node, .. } if write.fate == Fate::Arrives => {
+                self.tell(Event::Bound { key, uid, node: node.clone() });
+            }
+            Wish::Promise { .. } => self.acknowledge(&write.pod),
+            // An eviction that was taken is told by the watch alone.
+            _ => {}
+        }
+    }
+
+    fn refuse(&mut self, write: Write, cause: String) {
+        let gone = !self.world.pods.get(&write.pod.0).is_some_and(|pod| pod.metadata.uid == write.pod.1);
+        let ((key, uid), at) = (write.pod.clone(), self.world.now);
+        let event = match write.wish {
             Wish::Bind { .. } => Event::BindFailed { key, uid, cause, at },
             Wish::Evict => Event::EvictionRefused { key, uid, cause, at },
-        });
+            Wish::Promise { .. } => {
+                self.stay(&write.pod, &cause);
+                Event::NominationRefused { key, uid, cause, at }
+            }
+            // Nobody refuses this for good.
+            Wish::TakeBack => {
+                if !gone {
+                    self.send(write.pod, Wish::TakeBack);
+                }
+                return;
+            }
+        };
+        self.history.refused += 1;
+        self.tell(event);
     }
 
     fn arrive(&mut self, write: &Write) -> Result<Event, String> {
+        let (key, uid) = (&write.pod.0, &write.pod.1);
+        let gone = || "the pod is gone".to_owned();
         match &write.wish {
-            Wish::Bind { node, notes } => self.world.bind(&write.key, &write.uid, node, notes),
-            Wish::Evict => self.world.evict(&write.key, &write.uid),
+            Wish::Bind { node, notes } => self.world.bind(key, uid, node, notes),
+            Wish::Promise { node, evicted } => self.world.promise(key, uid, node, *evicted).ok_or_else(gone),
+            Wish::TakeBack => self.world.take_back(key, uid).ok_or_else(gone),
+            Wish::Evict => self.world.evict(key, uid),
         }
     }
 }

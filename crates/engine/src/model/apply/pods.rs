@@ -12,7 +12,7 @@ use super::{says_false, stale, version_of};
 use crate::ids::{GangId, PodId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::{Likes, Noted};
-use crate::model::pods::{Pod, PodState};
+use crate::model::pods::{Pod, PodState, Promised};
 use crate::model::selectors::{Tags, tags};
 
 /// The first wait after a failed bind; it doubles with each failure in a row up to [`BACKOFF_LIMIT_MS`].
@@ -116,8 +116,7 @@ impl Cluster {
         if let Some(gang) = gang.filter(|_| old.runs != self.pods.fact[id].runs) {
             self.gangs.review(gang);
         }
-        // Later it is only the echo of what we wrote, and may be of the past.
-        if !self.began && self.pods.fact[id].promised.is_some() {
+        if self.pods.fact[id].promised.is_some() && old.promised != self.pods.fact[id].promised {
             self.promises.push(id);
         }
     }
@@ -153,9 +152,13 @@ impl Cluster {
         let explicit_order = number(TASK_PRIORITY);
         let says = |key: &str| meta.annotations.get(key).map(String::as_str) == Some("true");
         let nominated = object.status.nominated_node_name.as_ref().filter(|name| !name.is_empty());
-        let promised = says(PIPELINED_STATUS).then(|| meta.annotations.get(PIPELINED_NODE)).flatten();
-        let promised = promised.filter(|name| !name.is_empty()).or(nominated);
-        let evicted = says(EVICTION_OCCURRED) || nominated.is_some();
+        let annotated = says(PIPELINED_STATUS).then(|| meta.annotations.get(PIPELINED_NODE)).flatten();
+        let annotated = annotated.filter(|name| !name.is_empty());
+        let promised = annotated.or(nominated).map(|name| Promised {
+            node: name.as_str().into(),
+            evicted: says(EVICTION_OCCURRED) || nominated.is_some(),
+            annotated: annotated.is_some(),
+        });
         Pod {
             key: Arc::default(),
             uid: Arc::default(),
@@ -177,7 +180,7 @@ impl Cluster {
             protected: says_false(meta),
             never_preempts: spec.preemption_policy.as_ref().map(|policy| policy == "Never"),
             noted: Noted::of(&meta.annotations),
-            promised: promised.map(|name| (name.as_str().into(), evicted)),
+            promised,
         }
     }
 
@@ -252,7 +255,11 @@ impl Cluster {
         if !uid.is_empty() && *self.pods.fact[id].uid != *uid {
             return;
         }
-        if self.promised.get(&id).is_some_and(|promise| promise.node == node) {
+        let lives = self.nodes.traits[node].live;
+        let promise = self.promised.get_mut(&id).filter(|promise| promise.node == node && lives);
+        if let Some(promise) = promise {
+            // Whoever binds a pod needn't write of its promise any more.
+            promise.told = false;
             self.set(id, PodState::Nominated(node));
         } else {
             self.set(id, PodState::Pending);
@@ -269,7 +276,7 @@ impl Cluster {
             return;
         }
         self.set(id, PodState::Pending);
-        self.promised.remove(&id);
+        self.promised.entry(id).and_modify(|promise| promise.told = false);
         self.freed += 1;
         self.back_off(id, at);
     }
