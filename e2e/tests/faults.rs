@@ -85,7 +85,7 @@ fn a_gang_whose_binds_are_refused_backs_off_says_so_and_keeps_nothing() -> Resul
         struck(&refusal, 3 * unlucky.pods).await?;
         wait(PATIENCE, async || {
             let facts = scheduler.explain("default", "unlucky").await.map_err(|error| error.to_string())?;
-            let said = facts.to_string().contains("a bind failed");
+            let said = facts.to_string().contains("a write for it failed");
             if said { Ok(()) } else { Err(facts.to_string()) }
         })
         .await?;

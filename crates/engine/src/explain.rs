@@ -168,7 +168,7 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             format!("{head} has waited since {since} and goes first")
         }
         Reason::Backoff { until, failures } => {
-            format!("a bind failed ({failures} in a row), next try at {until}")
+            format!("a write for it failed ({failures} in a row), next try at {until}")
         }
         Reason::NeverPreempts { pod } => format!("{pod} waits for free room only (preemptionPolicy Never)"),
         Reason::NothingToTake { purpose, nodes, kept } => nothing_to_take(*purpose, *nodes, kept),

@@ -91,10 +91,22 @@ pub struct Cluster {
     pub nominations: u32,
     /// How many pods are on their way out of nodes that let them go.
     pub departures: u32,
+    pub guards: Guards,
     ranks_stale: bool,
     /// The sums of domains are to be added up anew before the next cycle, and not kept until then.
     domains_stale: bool,
     lines_stale: bool,
+}
+
+/// How often a sum would have gone below zero and was held there. That is a bug: a test stops, in production it is counted.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guards {
+    /// What gangs have, as `drf` compares it.
+    pub gangs: u64,
+    /// What queues have, as `capacity` and `proportion` limit it.
+    pub queues: u64,
+    /// The same for the queues above them.
+    pub ancestors: u64,
 }
 
 /// What is known of a promised place.
@@ -236,16 +248,21 @@ impl Cluster {
         let Some(sum) = Sum::of(state) else { return };
         let request = &self.shapes[self.pods.shape[pod]].request;
         let gang = &mut self.gangs[gang];
-        gang.sum_mut(sum).add_all(request, sign);
+        let mut sound = gang.sum_mut(sum).shift(request, sign);
+        self.guards.gangs += u64::from(!sound);
         let own = gang.queue;
         let protected = gang.protected && sum != Sum::Leaving;
         for at in 0..self.queues[own].lineage.len() {
             let queue = self.queues[own].lineage[at];
-            self.queues[queue].sum_mut(sum).add_all(request, sign);
+            let mut counted = self.queues[queue].sum_mut(sum).shift(request, sign);
             if protected {
-                self.queues[queue].protected.add_all(request, sign);
+                counted &= self.queues[queue].protected.shift(request, sign);
             }
+            let guard = if at == 0 { &mut self.guards.queues } else { &mut self.guards.ancestors };
+            *guard += u64::from(!counted);
+            sound &= counted;
         }
+        debug_assert!(sound, "a sum of requests went below zero");
     }
 
     /// The sums of its node, of what is on the node, and of its namespace.

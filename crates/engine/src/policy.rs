@@ -294,8 +294,12 @@ impl Policy {
         self.asked[question as usize].iter().map(|&seat| self.seats[seat].plugin.as_ref())
     }
 
-    /// Which gang goes first. Always total.
+    /// Which gang goes first. Always total. One that ran and lost pods gets its place back before new work takes it.
     pub fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        let halves = self.halves(cluster, a, b);
+        if halves.is_ne() {
+            return halves;
+        }
         let opinions = self.asked(Question::GangOrder);
         first_difference(opinions.map(|plugin| plugin.gang_order(cluster, a, b))).then_with(|| {
             let (a, b) = (&cluster.gangs[a], &cluster.gangs[b]);
@@ -306,9 +310,7 @@ impl Policy {
     /// Which queue is served first, given the gang that is next in each. What is bound by halves is finished first,
     /// whosever it is: until then it only wastes room.
     pub fn queue_order(&self, cluster: &Cluster, a: (QueueId, GangId), b: (QueueId, GangId)) -> Ordering {
-        let whole = self.gangs_are_whole();
-        let is_broken = |gang: GangId| cluster.gangs[gang].is_broken(whole);
-        let halves = is_broken(b.1).cmp(&is_broken(a.1));
+        let halves = self.halves(cluster, a.1, b.1);
         if halves.is_ne() {
             return halves;
         }
@@ -318,6 +320,13 @@ impl Policy {
             let (a, b) = (&cluster.queues[a.0], &cluster.queues[b.0]);
             a.created.cmp(&b.created).then_with(|| a.name.cmp(&b.name))
         })
+    }
+
+    /// What holds places for less than its minimum is finished first.
+    fn halves(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        let whole = self.gangs_are_whole();
+        let is_broken = |gang: GangId| cluster.gangs[gang].is_broken(whole);
+        is_broken(b).cmp(&is_broken(a))
     }
 
     /// Puts the pods of a gang in order where a plugin has an opinion; its list is in order otherwise.

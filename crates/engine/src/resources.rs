@@ -188,6 +188,21 @@ impl Amounts {
         }
     }
 
+    /// The same for a sum that can't be negative. False if it would have been: then it is held at zero.
+    #[inline]
+    #[must_use]
+    pub fn shift(&mut self, amounts: &Sparse, sign: i64) -> bool {
+        let mut sound = true;
+        for (resource, amount) in amounts.iter() {
+            self.add(resource, amount * sign);
+            if self.get(resource) < 0 {
+                self.0[usize::from(resource)] = 0;
+                sound = false;
+            }
+        }
+        sound
+    }
+
     pub fn add_amounts(&mut self, other: &Amounts, sign: i64) {
         for (resource, amount) in other.iter() {
             self.add(resource, amount * sign);
@@ -275,6 +290,16 @@ mod tests {
         let shown: Vec<String> =
             [512, 1024, 1536, 16 << 30, (1 << 40) - 1, 1_500_000_000_000].map(show_bytes).into();
         assert_eq!(shown, ["512", "1Ki", "1.5Ki", "16Gi", "1024Gi", "1.4Ti"]);
+    }
+
+    #[test]
+    fn a_sum_that_would_go_below_zero_is_held_there_and_says_so() {
+        let request = Sparse([(PODS, 1), (CPU, 3)].into());
+        let mut sum = Amounts::default();
+        assert!(sum.shift(&request, 1));
+        assert!(sum.shift(&request, -1));
+        assert!(!sum.shift(&request, -1));
+        assert!(sum.is_zero());
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //!
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see `support/lines.rs`) there are
 //! `plugins`, `with`, `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
-//! `done POD`, `undomain DOMAIN`, `refuse PODS` (their next bind or eviction). Without a `cycle` there is one at the end. `->` is bound, `~>` is
-//! promised. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`.
+//! `done POD`, `undomain DOMAIN`, `refuse PODS` (their next bind, promise or eviction). Without a `cycle` there is one at the end. `->` is bound, `~>` is
+//! promised, and `~> nowhere` no longer. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -176,6 +176,10 @@ impl Stage {
                 writeln!(self.told, "{} {arrow} {node}{card}", short(pod)).expect("a string");
             }
         }
+        for &pod in &plan.withdrawn {
+            let pod = self.engine.cluster().pods.name(pod);
+            writeln!(self.told, "{} ~> nowhere", short(pod)).expect("a string");
+        }
         let mut leaving = Vec::new();
         for eviction in &plan.evictions {
             let pod = self.engine.cluster().pods.name(eviction.pod).to_string();
@@ -184,8 +188,12 @@ impl Stage {
             leaving.push(pod);
         }
         self.say_who_waits();
+        let now = self.now;
+        for (pod, _) in promises.iter().filter(|(pod, _)| self.refused.remove(pod)) {
+            let (uid, cause) = (self.pods[pod].metadata.uid.clone(), "refused".to_owned());
+            self.engine.apply(Event::NominationRefused { key: pod.clone(), uid, cause, at: now });
+        }
         for pod in leaving {
-            let now = self.now;
             if self.refused.remove(&pod) {
                 let (uid, cause) = (self.pods[&pod].metadata.uid.clone(), "refused".to_owned());
                 self.engine.apply(Event::EvictionRefused { key: pod, uid, cause, at: now });
@@ -194,7 +202,6 @@ impl Stage {
             }
         }
         for ((pod, node), notes) in binds.into_iter().zip(notes) {
-            let now = self.now;
             if self.refused.remove(&pod) {
                 let (uid, cause) = (self.pods[&pod].metadata.uid.clone(), "refused".to_owned());
                 self.engine.apply(Event::BindFailed { key: pod, uid, cause, at: now });

@@ -2,6 +2,7 @@
 //! of the cluster, a *move* one change of a pod's state with all its sums. Both sides of a ratio are run in turn in
 //! one process, and the best of several rounds counts.
 
+mod evictions;
 mod topology;
 
 use std::collections::BTreeMap;
@@ -113,6 +114,9 @@ pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Fig
 
     told("network topology");
     topology::run(rounds, &mut add);
+
+    told("room that is taken from others");
+    evictions::run(rounds, &mut add);
 
     told("memory");
     if let Some(before) = allocated() {

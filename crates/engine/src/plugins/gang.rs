@@ -25,12 +25,11 @@ struct Gang;
 
 impl Plugin for Gang {
     /// Gangs that don't run yet go before those that only grow, and those that have just their minimum before those
-    /// that have more. First of all are those of which too few pods hold places, for example because the scheduler was
-    /// killed between two binds: `drf` alone would prefer one that has nothing, and leave both by halves.
+    /// that have more.
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         let growth = |gang: GangId| {
             let gang = &cluster.gangs[gang];
-            (gang.ready(true), !gang.is_broken(true), gang.counts.ready() > gang.minimum)
+            (gang.ready(true), gang.counts.ready() > gang.minimum)
         };
         growth(a).cmp(&growth(b))
     }

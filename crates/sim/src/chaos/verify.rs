@@ -20,7 +20,9 @@ impl Day<'_> {
     pub(super) fn calm(&mut self) -> Result<(), String> {
         self.settle();
         let mut fresh = self.fresh();
-        let comparable = may_be_compared(&self.engine, &fresh, self.world.now);
+        // What is still to be written of promises a fresh scheduler can't know.
+        let comparable =
+            self.promises_are_written().is_ok() && may_be_compared(&self.engine, &fresh, self.world.now);
         self.rest()?;
         rest(&mut fresh, self.world.now)?;
         if comparable && !gave_back(&self.engine, self.world.now) {

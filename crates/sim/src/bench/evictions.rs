@@ -1,0 +1,113 @@
+//! Room that is taken from others, and promises that are read back.
+
+use muster_api::Time;
+use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
+use muster_engine::config::Config;
+use muster_engine::ids::PodId;
+use muster_engine::model::pods::PodState;
+use muster_engine::{Engine, Event, Txn};
+
+use super::{Add, NOW, node, pod, timed};
+
+const TAKING: &str = r#"
+actions: "enqueue, allocate, backfill, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+  - name: pdb
+- plugins:
+  - name: predicates
+  - name: capacity
+  - name: nodeorder
+  - name: binpack
+"#;
+
+const NODES: usize = 5_000;
+const PODS: usize = 40_000;
+const PROMISES: usize = 10_000;
+
+pub fn run(rounds: u32, add: &mut Add) {
+    let (mut taking, mut moving, mut reading) = (f64::MAX, f64::MAX, f64::MAX);
+    for _ in 0..rounds {
+        let mut engine = full();
+        moving = moving.min(evict_and_undo(&mut engine));
+        let mut urgent = pod("urgent", 8, 1_000, None);
+        urgent.spec.priority = Some(100);
+        engine.apply(Event::Pod(Box::new(urgent)));
+        let mut evicted = 0;
+        taking = taking.min(timed(|| evicted = engine.cycle(NOW).evictions.len()));
+        assert_eq!(evicted, 8, "one node is cleared for it");
+        let mut engine = promised();
+        reading = reading.min(timed(|| engine.cycle(NOW)));
+        assert_eq!(engine.cluster().nominations as usize, PROMISES, "every promise stands");
+    }
+    let name = "one preemptor, 5,000 nodes and 40,000 pods, against evicting all and undoing it";
+    add(name, taking / moving, "times", Some(2.0), Some(taking));
+    add("the same, time", taking / 1e6, "ms", None, Some(taking));
+    add("10,000 promises read back, first cycle", reading / 1e6, "ms", Some(20.0), Some(reading));
+}
+
+fn engine() -> Engine {
+    let config = Config::parse("bench", TAKING).expect("a right configuration");
+    let mut engine = Engine::new(config, vec!["volcano".into()]);
+    for index in 0..NODES {
+        engine.apply(Event::Node(Box::new(node(&name(index)))));
+    }
+    engine
+}
+
+fn name(node: usize) -> String {
+    format!("n{node:05}")
+}
+
+/// All GPUs are taken by pods of lower priority, of different ages.
+fn full() -> Engine {
+    let mut engine = engine();
+    for index in 0..PODS {
+        let mut running = pod(&format!("r{index:06}"), 1, 1_000, None);
+        running.spec.node_name = Some(name(index / 8));
+        running.spec.priority = Some((index * 7 % 13) as i32);
+        running.status.phase = "Running".into();
+        running.status.start_time = Some(Time(NOW.0 - 1_000 * (index as i64 * 31 % 9_973)));
+        engine.apply(Event::Pod(Box::new(running)));
+    }
+    for _ in 0..3 {
+        engine.cycle(NOW);
+    }
+    engine
+}
+
+fn evict_and_undo(engine: &mut Engine) -> f64 {
+    let mut cluster = engine.cluster().clone();
+    let runs = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Running(_));
+    let pods: Vec<PodId> = cluster.pods.live().filter(runs).collect();
+    let mut txn = Txn::begin(&mut cluster);
+    timed(|| {
+        for &pod in &pods {
+            let mark = txn.mark();
+            txn.evict(pod);
+            txn.rewind(mark);
+        }
+    })
+}
+
+/// Everything leaves, and two pods a node wait for it, as an earlier run has written.
+fn promised() -> Engine {
+    let mut engine = engine();
+    for index in 0..NODES {
+        let mut leaving = pod(&format!("l{index:05}"), 8, 1_000, None);
+        leaving.spec.node_name = Some(name(index));
+        leaving.status.phase = "Running".into();
+        leaving.metadata.deletion_timestamp = Some(NOW);
+        engine.apply(Event::Pod(Box::new(leaving)));
+    }
+    for index in 0..PROMISES {
+        let mut waiting = pod(&format!("p{index:05}"), 4, 1_000, None);
+        waiting.metadata.annotations.insert(PIPELINED_STATUS.into(), "true".into());
+        waiting.metadata.annotations.insert(PIPELINED_NODE.into(), name(index / 2));
+        engine.apply(Event::Pod(Box::new(waiting)));
+    }
+    engine
+}
