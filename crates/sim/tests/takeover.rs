@@ -1,0 +1,174 @@
+//! Room that is taken from others, on random small clusters without news: whoever is evicted comes back and waits, and every
+//! cluster comes to rest. Nobody gives what he has just taken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use muster_api::keys::SCHEDULER_NAMES;
+use muster_api::manifest::{Found, read};
+use muster_api::Time;
+use muster_engine::Engine;
+use muster_engine::config::Config;
+use muster_sim::{Options, Simulation, Until, World};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const CYCLES: u64 = 50;
+/// By then everything that had to move has moved.
+const REST_AFTER: u64 = 25;
+const START: Time = Time(1_767_571_200_000);
+
+fn config(quota: &str, hierarchy: bool) -> String {
+    format!(
+        "actions: \"enqueue, allocate, backfill, reclaim, preempt\"\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n  - name: \
+         conformance\n- plugins:\n  - name: predicates\n  - name: {quota}\n    enableHierarchy: {hierarchy}\n  - name: nodeorder\n  - name: \
+         binpack\n  - name: network-topology-aware\n"
+    )
+}
+
+/// Gangs run, others wait; priorities, shares and sizes are drawn.
+fn cluster(seed: u64, tree: bool) -> String {
+    let mut dice = ChaCha8Rng::seed_from_u64(seed);
+    let mut text = String::from(
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 100\n---\napiVersion: \
+         scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: mid}\nvalue: 10\n---\n",
+    );
+    let nodes = dice.random_range(1..5);
+    for node in 0..nodes {
+        let cpu = dice.random_range(2..9);
+        write!(
+            text,
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: n{node}}}\nstatus: {{allocatable: {{cpu: {cpu}, memory: 64Gi, pods: 40}}}}\n---\n"
+        )
+        .expect("a string");
+    }
+    let queues = ["red", "blue", "green"];
+    for queue in queues {
+        let mut spec = format!("weight: {}", dice.random_range(1..4));
+        if dice.random_bool(0.8) {
+            let deserved = dice.random_range(0..9);
+            write!(spec, ", deserved: {{cpu: {deserved}}}").expect("a string");
+            if dice.random_bool(0.3) {
+                write!(spec, ", guarantee: {{resource: {{cpu: {}}}}}", deserved / 2).expect("a string");
+            }
+            if dice.random_bool(0.2) {
+                write!(spec, ", capability: {{cpu: {}}}", deserved + 2).expect("a string");
+            }
+        }
+        if tree && queue == "green" && dice.random_bool(0.7) {
+            spec += ", parent: middle";
+        }
+        write!(text, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {{name: {queue}}}\nspec: {{{spec}}}\n---\n")
+            .expect("a string");
+    }
+    if tree {
+        text += "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: middle}\nspec: {deserved: {cpu: 4}}\n---\n";
+    }
+    let mut free: Vec<i64> = Vec::new();
+    for node in 0..nodes {
+        let cpu = text.split(&format!("name: n{node}}}")).nth(1).and_then(|rest| rest.split("cpu: ").nth(1));
+        free.push(cpu.and_then(|rest| rest.split(',').next()).and_then(|cpu| cpu.parse().ok()).expect("a number"));
+    }
+    for gang in 0..dice.random_range(3..12) {
+        let queue = queues[dice.random_range(0..3)];
+        let size = dice.random_range(1..5);
+        let minimum = dice.random_range(1..=size);
+        let cpu = dice.random_range(1..4);
+        let class = ["", ", priorityClassName: mid", ", priorityClassName: high"][dice.random_range(0..3)];
+        let never = if dice.random_bool(0.1) { ", volcano.sh/preemptable: \"false\"" } else { "" };
+        write!(
+            text,
+            "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {{name: g{gang}, namespace: default, creationTimestamp: \
+             \"{START}\"}}\nspec: {{minMember: {minimum}, queue: {queue}{class}}}\n---\n"
+        )
+        .expect("a string");
+        let runs = dice.random_bool(0.6);
+        for pod in 0..size {
+            let place = free.iter().position(|&free| runs && free >= cpu);
+            let (place, phase) = match place {
+                Some(node) => {
+                    free[node] -= cpu;
+                    (format!(", nodeName: n{node}"), "Running")
+                }
+                None => (String::new(), "Pending"),
+            };
+            write!(
+                text,
+                "apiVersion: v1\nkind: Pod\nmetadata: {{name: g{gang}-{pod}, namespace: default, creationTimestamp: \"{START}\", annotations: \
+                 {{scheduling.k8s.io/group-name: g{gang}{never}}}}}\nspec: {{schedulerName: volcano{place}, containers: [{{name: main, image: \
+                 busybox, resources: {{requests: {{cpu: {cpu}}}}}}}]}}\nstatus: {{phase: {phase}}}\n---\n"
+            )
+            .expect("a string");
+        }
+    }
+    text
+}
+
+/// Plays a cluster; the number of evictions, or what is wrong.
+fn play(text: &str, config: &str) -> Result<usize, String> {
+    let mut world = World::at(START);
+    let mut queue_of: BTreeMap<String, String> = BTreeMap::new();
+    read("takeover", text.as_bytes(), &mut |found| match found {
+        Found::Object { object, problems, .. } => {
+            assert!(problems.is_empty(), "{problems:?}");
+            if let muster_api::manifest::Object::PodGroup(group) = &object {
+                queue_of.insert(object.key(), group.spec.queue.clone());
+            }
+            world.insert(object);
+        }
+        Found::Error(error) => panic!("{error} in\n{text}"),
+        Found::Skipped { kind, .. } => panic!("{kind}"),
+    });
+    let config = Config::parse("takeover", config).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let names = SCHEDULER_NAMES.iter().map(ToString::to_string).collect();
+    let options =
+        Options { until: Until::Cycles(CYCLES), recreate: true, events: false, arrivals: false, check: true };
+    let mut simulation = Simulation::new(world, Engine::new(config, names), options);
+    simulation.run(|_| {})?;
+    let evictions = &simulation.report.evictions;
+    if let Some(late) = evictions.iter().find(|eviction| eviction.cycle > REST_AFTER) {
+        return Err(format!("in cycle {} {} still leaves: {}", late.cycle, late.pod, late.reason));
+    }
+    let gang = |pod: &str| pod.rsplit_once('-').map_or(pod, |(gang, _)| gang).to_owned();
+    let takes: BTreeSet<(&String, &String)> = evictions
+        .iter()
+        .filter(|eviction| eviction.action == "reclaim")
+        .filter_map(|eviction| Some((&queue_of[eviction.claimant.as_ref()?], &queue_of[&gang(&eviction.pod)])))
+        .collect();
+    match takes.iter().find(|(taker, giver)| takes.contains(&(giver, taker))) {
+        Some((one, other)) => Err(format!("{one} and {other} take from each other")),
+        None => Ok(evictions.len()),
+    }
+}
+
+fn comes_to_rest(quota: &str, tree: bool) {
+    let config = config(quota, tree);
+    let seeds = std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
+    let mut evictions = 0;
+    let mut wrong = Vec::new();
+    for seed in 0..seeds {
+        let text = cluster(seed, tree);
+        match play(&text, &config) {
+            Ok(count) => evictions += count,
+            Err(what) => wrong.push(format!("seed {seed}: {what}")),
+        }
+    }
+    println!("{quota}: {evictions} evictions");
+    assert!(wrong.is_empty(), "{} of {seeds}\n{}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
+    assert!(evictions > seeds as usize / 4, "only {evictions} evictions: nothing is tried here");
+}
+
+#[test]
+fn taking_back_what_queues_deserve_comes_to_rest() {
+    comes_to_rest("capacity", false);
+}
+
+#[test]
+fn taking_back_in_a_tree_comes_to_rest() {
+    comes_to_rest("capacity", true);
+}
+
+#[test]
+fn taking_back_by_weight_comes_to_rest() {
+    comes_to_rest("proportion", false);
+}
