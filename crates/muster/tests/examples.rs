@@ -78,6 +78,7 @@ scenarios! {
     gangs_stay_close_together: "topology";
     gangs_that_break_stay_close_together: "topology-failure";
     every_reason_has_its_numbers: "why-pending";
+    what_comes_together_is_decided_together: "what-if";
 }
 
 #[test]
