@@ -197,7 +197,7 @@ fn what_would_be_tried_is_data_too() {
         (&"preempt".into(), &0.into(), &3.into())
     );
     let pod = &claim["pods"][0];
-    has_keys(pod, &["pod", "node", "reason", "nodes", "moreNodes", "closedNodes"]);
+    has_keys(pod, &["pod", "node", "reason", "nodes", "moreNodes", "nobodyNodes", "closedNodes"]);
     let node = &pod["nodes"][0];
     has_keys(node, &["node", "works", "chosen", "leave", "unpromised", "cost", "kept", "why"]);
     assert_eq!((&node["node"], &node["works"]), (&"node-b".into(), &false.into()));

@@ -211,8 +211,8 @@ impl Page {
             let name = short(&pod.pod, space);
             let text = match (&pod.node, &pod.reason) {
                 (Some(node), _) => format!("for {name}, {node} is cheapest:"),
-                (None, Some(reason)) if pod.nodes.is_empty() => format!("for {name} no node: {reason}"),
-                (None, _) => format!("for {name} no node would do:"),
+                (None, Some(reason)) if pod.nodes.is_empty() => format!("for {name}, no node: {reason}"),
+                (None, _) => format!("for {name}, no node would do:"),
             };
             self.entry("", &text);
             let longest = pod.nodes.iter().map(|trial| width(&trial.node)).max().unwrap_or(0).min(30);
@@ -227,10 +227,13 @@ impl Page {
                     }
                 }
             }
-            let rest =
-                [(pod.more_nodes, "more, use --all"), (pod.closed_nodes, "closed to it, whoever leaves")];
+            let rest = [
+                (pod.more_nodes, "more, use --all"),
+                (pod.nobody_nodes, "with nobody who may be asked to leave"),
+                (pod.closed_nodes, "closed to it, whoever leaves"),
+            ];
             for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
-                self.line(&styled(DIM, format!("    … {} {what}", counted(count as u64, "node"))));
+                self.line(&styled(DIM, format!("    {} {what}", counted(count as u64, "node"))));
             }
         }
     }

@@ -36,6 +36,8 @@ pub struct PodClaim {
     pub nodes: Vec<NodeTrial>,
     /// How many more there are.
     pub more_nodes: usize,
+    /// How many nodes have nobody who may be asked, nor anyone whom a rule keeps.
+    pub nobody_nodes: usize,
     /// How many nodes don't take it, whoever leaves.
     pub closed_nodes: usize,
 }
@@ -109,13 +111,10 @@ fn is_telling(attempt: &Attempt) -> bool {
 }
 
 fn pod(cluster: &Cluster, attempt: &Attempt, most: usize) -> PodClaim {
-    let is_closed = |trial: &Trial| matches!(trial.outcome, Outcome::Closed);
-    let mut open: Vec<(NodeId, &Trial)> = attempt
-        .trials
-        .iter()
-        .filter(|(_, trial)| !is_closed(trial))
-        .map(|(&node, trial)| (node, trial))
-        .collect();
+    let count = |wanted: fn(&Trial) -> bool| attempt.trials.values().filter(|trial| wanted(trial)).count();
+    let trials = attempt.trials.iter().map(|(&node, trial)| (node, trial));
+    let mut open: Vec<(NodeId, &Trial)> =
+        trials.filter(|(_, trial)| !is_closed(trial) && !has_nobody(trial)).collect();
     open.sort_by(|a, b| {
         let chosen = |node: NodeId| attempt.place != Some(node);
         let rank = |node: NodeId| cluster.nodes.rank[node];
@@ -129,20 +128,28 @@ fn pod(cluster: &Cluster, attempt: &Attempt, most: usize) -> PodClaim {
         reason: attempt.refused.as_ref().map(|reason| message(reason, &cluster.dimensions)),
         nodes: shown.map(|&(node, trial)| told(cluster, node, trial, attempt.place == Some(node))).collect(),
         more_nodes: open.len().saturating_sub(most),
-        closed_nodes: attempt.trials.len() - open.len(),
+        nobody_nodes: count(has_nobody),
+        closed_nodes: count(is_closed),
     }
+}
+
+fn is_closed(trial: &Trial) -> bool {
+    matches!(trial.outcome, Outcome::Closed)
+}
+
+fn has_nobody(trial: &Trial) -> bool {
+    matches!(trial.outcome, Outcome::Nobody) && trial.kept.is_empty()
 }
 
 /// The more promising first.
 fn promise(a: &Trial, b: &Trial) -> Ordering {
-    let step = |trial: &Trial| match (&trial.outcome, trial.kept.is_empty()) {
-        (Outcome::Works { .. }, _) => 0,
-        (Outcome::NotTried, _) => 1,
-        (Outcome::Fails { .. }, _) => 2,
-        (Outcome::TooLittle { .. }, _) => 3,
-        (Outcome::Nobody, false) => 4,
-        (Outcome::Nobody, true) => 5,
-        (Outcome::Closed, _) => 6,
+    let step = |trial: &Trial| match &trial.outcome {
+        Outcome::Works { .. } => 0,
+        Outcome::NotTried => 1,
+        Outcome::Fails { .. } => 2,
+        Outcome::TooLittle { .. } => 3,
+        Outcome::Nobody => 4,
+        Outcome::Closed => 5,
     };
     let bill = |trial: &Trial| match &trial.outcome {
         Outcome::Works { bill, .. } => Some(bill.clone()),
