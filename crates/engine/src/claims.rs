@@ -18,6 +18,7 @@ use crate::plan::{Cause, Eviction};
 use crate::policy::{Claim, Policy, Purpose, Room};
 use crate::reason::Reason;
 use crate::search::{self, seat, seat_by_force};
+use crate::trace::Trace;
 use crate::txn::{Mark, Move, Txn};
 use crate::victims::{Refusal, make_room};
 
@@ -78,23 +79,19 @@ fn serve(
         return false;
     }
     let mut txn = Txn::begin(session.cluster);
-    // Nobody leaves where nobody has to.
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
-    if seat(&mut txn, session.policy, session.rankings, &wish).is_err() {
-        txn.rewind(Mark::START);
-        let taker = Taker { policy: session.policy, gang, purpose, now: session.now };
-        if let Err(refused) = taker.place(&mut txn, session.rankings, &wish) {
-            let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
-            let first = txn.mark() == Mark::START && refused.iter().all(nobody);
-            drop(txn);
-            fruitless.0.extend(telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape)));
-            let mut reasons = session.cluster.gangs[gang].reasons.clone();
-            let kind = std::mem::discriminant::<Reason>;
-            reasons.retain(|known| refused.iter().all(|reason| kind(known) != kind(reason)));
-            reasons.extend(refused);
-            session.cluster.gangs.explain(gang, reasons);
-            return false;
-        }
+    let mut taker = Taker { policy: session.policy, gang, purpose, now: session.now, trace: None };
+    if let Err(refused) = taker.claim(&mut txn, session.rankings, &wish) {
+        let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
+        let first = txn.mark() == Mark::START && refused.iter().all(nobody);
+        drop(txn);
+        fruitless.0.extend(telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape)));
+        let mut reasons = session.cluster.gangs[gang].reasons.clone();
+        let kind = std::mem::discriminant::<Reason>;
+        reasons.retain(|known| refused.iter().all(|reason| kind(known) != kind(reason)));
+        reasons.extend(refused);
+        session.cluster.gangs.explain(gang, reasons);
+        return false;
     }
     let moves = txn.commit();
     fruitless.0.clear();
@@ -102,10 +99,32 @@ fn serve(
     true
 }
 
+/// What is tried to make room for a gang, if it starves; nothing comes of it.
+pub fn trace(session: &mut Session, gang: GangId, purpose: Purpose) -> Option<Trace> {
+    let gangs = &session.cluster.gangs;
+    let behind = gangs[gang].reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
+    let overused = || session.policy.overused(session.cluster, gangs[gang].queue).is_some();
+    if behind || !starves(session, gang) || purpose == Purpose::Reclaim && overused() {
+        return None;
+    }
+    let pods = in_order(session, gang, Serving::All);
+    let missing = wanted(session, gang);
+    let mut trace = Trace::default();
+    let mut txn = Txn::begin(session.cluster);
+    let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
+    let now = session.now;
+    let mut taker = Taker { policy: session.policy, gang, purpose, now, trace: Some(&mut trace) };
+    // Why it failed, if it did, is in the last attempt.
+    let _ = taker.claim(&mut txn, session.rankings, &wish);
+    drop(txn);
+    Some(trace)
+}
+
 /// Makes room for one pod of a gang that runs, by pods of its own that matter less.
 pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, action: &'static str) -> bool {
     let mut txn = Txn::begin(session.cluster);
-    let taker = Taker { policy: session.policy, gang, purpose: Purpose::Within, now: session.now };
+    let (purpose, now) = (Purpose::Within, session.now);
+    let mut taker = Taker { policy: session.policy, gang, purpose, now, trace: None };
     if taker.one(&mut txn, session.rankings, pod, 1).is_err() {
         return false;
     }
@@ -159,23 +178,48 @@ fn cause(session: &Session, claimant: GangId, purpose: Purpose, victim: PodId) -
     }
 }
 
-struct Taker<'p> {
-    policy: &'p Policy,
+struct Taker<'t> {
+    policy: &'t Policy,
     gang: GangId,
     purpose: Purpose,
     now: Time,
+    /// For someone who wants to know what is tried.
+    trace: Option<&'t mut Trace>,
 }
 
 impl Taker<'_> {
-    fn place(&self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
+    fn claim(&mut self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
+        // Nobody leaves where nobody has to.
+        if seat(txn, self.policy, rankings, wish).is_ok() {
+            return Ok(());
+        }
+        txn.rewind(Mark::START);
+        let policy = self.policy;
         let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {
             self.one(txn, rankings, pod, left)
         };
-        seat_by_force(txn, self.policy, rankings, wish, force)
+        seat_by_force(txn, policy, rankings, wish, force)
+    }
+
+    fn one(&mut self, txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32) -> Result<(), Reason> {
+        if let Some(trace) = &mut self.trace {
+            trace.begin(pod);
+        }
+        let result = self.find_place(txn, rankings, pod, left);
+        if let Some(trace) = &mut self.trace {
+            trace.end(txn.pods.state[pod].node(), result.as_ref().err());
+        }
+        result
     }
 
     /// Promises a pod a place: a free one if there is any, else one that others leave.
-    fn one(&self, txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32) -> Result<(), Reason> {
+    fn find_place(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        pod: PodId,
+        left: u32,
+    ) -> Result<(), Reason> {
         let shape = txn.pods.shape[pod];
         let tops = search::reach(txn, self.gang, pod)?;
         let tops = self.large_enough(txn, rankings, tops, pod, left);
@@ -201,7 +245,8 @@ impl Taker<'_> {
             })?;
         }
         let ranks: Vec<Range<u32>> = tops.iter().map(|&domain| txn.domains.ranks(domain)).collect();
-        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES)
+        let trace = self.trace.as_deref_mut();
+        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, trace)
             .map_err(|refusal| refused.unwrap_or_else(|| self.reason(refusal)))
     }
 

@@ -23,6 +23,7 @@ mod reason;
 mod resources;
 pub mod search;
 pub mod status;
+pub mod trace;
 mod txn;
 mod victims;
 

@@ -466,7 +466,7 @@ impl Ranking {
                 histogram.fit += 1;
                 continue;
             }
-            let shown = self.shown(cluster, shape, node, why);
+            let shown = shown(cluster, shape, node, self.room, why);
             match histogram.bars.iter_mut().find(|bar| bar.why.joins(&shown)) {
                 Some(bar) => {
                     bar.nodes += 1;
@@ -477,28 +477,6 @@ impl Ranking {
         }
         histogram.bars.sort_by_key(|bar| std::cmp::Reverse(bar.nodes));
         histogram
-    }
-
-    fn shown(&self, cluster: &Cluster, shape: ShapeId, node: NodeId, why: Why) -> Shown {
-        match why {
-            Why::Short(resource) => Shown::Short {
-                resource,
-                want: cluster.request_of(shape, resource),
-                best: free(cluster, resource, node, self.room),
-            },
-            Why::Card => shown_card(cluster, shape, node, self.room),
-            Why::Tainted => {
-                let tolerations = &cluster.shapes[shape].spec.tolerations;
-                let taint = cluster.nodes.fact[node].taints.iter().find(|taint| {
-                    taint.effect != "PreferNoSchedule" && !tolerations.iter().any(|t| t.tolerates(taint))
-                });
-                Shown::Tainted(taint.map(|taint| taint.key.clone()).unwrap_or_default())
-            }
-            Why::Together(term) | Why::Apart(term) | Why::Avoided(term) | Why::Spread(term) => {
-                Shown::Rule(why, cluster.terms.key_name(term).to_owned())
-            }
-            _ => Shown::Plain(why),
-        }
     }
 }
 
@@ -554,8 +532,13 @@ fn counts_promises(cluster: &Cluster, room: Room) -> bool {
 
 /// Whether a node that is open to a shape has room for one pod of it, asked without a ranking.
 pub fn has_room(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId, room: Room) -> bool {
-    if lacks(cluster, shape, node, room).is_some() {
-        return false;
+    why_not(cluster, policy, shape, node, room) == Why::Fits
+}
+
+/// Why it has none.
+fn why_not(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId, room: Room) -> Why {
+    if let Some(lack) = lacks(cluster, shape, node, room) {
+        return lack;
     }
     let mut why = [Why::Fits];
     if !cluster.shapes[shape].ports.is_empty() {
@@ -564,7 +547,21 @@ pub fn has_room(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId
     if why[0] == Why::Fits && cluster.far_reaching(shape) {
         policy.filter(Reach::Cluster, cluster, (shape, room), &[node], &mut why);
     }
-    why[0] == Why::Fits
+    why[0]
+}
+
+/// What a node that is open to a shape lacks for one pod of it, with the numbers.
+pub fn shortcoming(
+    cluster: &Cluster,
+    policy: &Policy,
+    shape: ShapeId,
+    node: NodeId,
+    room: Room,
+) -> Option<Shown> {
+    match why_not(cluster, policy, shape, node, room) {
+        Why::Fits => None,
+        why => Some(shown(cluster, shape, node, room, why)),
+    }
 }
 
 /// What the node lacks: a resource, or a card for those who share one.
@@ -573,6 +570,29 @@ fn lacks(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Option<
     let short = short_of(cluster, shape, node, room).map(Why::Short);
     let card = |demand: &Demand| (!cluster.devices.admit(demand, node, room)).then_some(Why::Card);
     short.or_else(|| cluster.demand(shape).and_then(card))
+}
+
+/// Why a node does not do, with its numbers.
+fn shown(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room, why: Why) -> Shown {
+    match why {
+        Why::Short(resource) => Shown::Short {
+            resource,
+            want: cluster.request_of(shape, resource),
+            best: free(cluster, resource, node, room),
+        },
+        Why::Card => shown_card(cluster, shape, node, room),
+        Why::Tainted => {
+            let tolerations = &cluster.shapes[shape].spec.tolerations;
+            let taint = cluster.nodes.fact[node].taints.iter().find(|taint| {
+                taint.effect != "PreferNoSchedule" && !tolerations.iter().any(|t| t.tolerates(taint))
+            });
+            Shown::Tainted(taint.map(|taint| taint.key.clone()).unwrap_or_default())
+        }
+        Why::Together(term) | Why::Apart(term) | Why::Avoided(term) | Why::Spread(term) => {
+            Shown::Rule(why, cluster.terms.key_name(term).to_owned())
+        }
+        _ => Shown::Plain(why),
+    }
 }
 
 /// The container that finds too few cards on the node; the last one if each would alone.

@@ -11,8 +11,9 @@ use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::placement::Rankings;
 use crate::policy::{Claim, Policy, Purpose, Room};
-use crate::ranking::has_room;
-use crate::txn::{Move, Txn};
+use crate::ranking::{has_room, shortcoming};
+use crate::trace::{Bill, Obstacle, Outcome, Trace};
+use crate::txn::{Mark, Move, Txn};
 
 /// How many nodes without a solution are tried for each that may have one.
 const PATIENCE: usize = 8;
@@ -48,6 +49,27 @@ struct Candidate {
     guess: Cost,
 }
 
+/// What comes to light while nodes are tried: why nobody can make room, and all of it for someone who looks.
+struct Findings<'t> {
+    refusal: Refusal,
+    trace: Option<&'t mut Trace>,
+}
+
+impl Findings<'_> {
+    fn keep(&mut self, node: NodeId, pod: PodId, rule: &'static str) {
+        *self.refusal.kept.entry(rule).or_default() += 1;
+        if let Some(trace) = &mut self.trace {
+            trace.keep(node, pod, rule);
+        }
+    }
+
+    fn conclude(&mut self, node: NodeId, outcome: impl FnOnce() -> Outcome) {
+        if let Some(trace) = &mut self.trace {
+            trace.conclude(node, outcome());
+        }
+    }
+}
+
 /// Finds the cheapest place for the claimant's pod among nodes of these ranks, and makes it in the transaction: pods leave,
 /// weaker promises are taken back, and the pod is promised the place. At most so many nodes are tried.
 pub fn make_room(
@@ -57,29 +79,34 @@ pub fn make_room(
     claim: &Claim,
     ranks: &[Range<u32>],
     most: usize,
+    trace: Option<&mut Trace>,
 ) -> Result<(), Refusal> {
-    let mut refusal = Refusal::default();
-    let candidates = candidates(txn, policy, rankings, claim, ranks, &mut refusal);
+    let mut findings = Findings { refusal: Refusal::default(), trace };
+    let candidates = candidates(txn, policy, rankings, claim, ranks, &mut findings);
     let mut best: Option<(Cost, Vec<Move>)> = None;
     let mut solved = 0;
     for candidate in candidates.iter().take(most.saturating_mul(PATIENCE)) {
         let mark = txn.mark();
-        match attempt(txn, policy, claim, candidate, &mut refusal.kept) {
+        match attempt(txn, policy, claim, candidate, &mut findings) {
             Some(gone) => {
                 let cost = cost(txn, policy, claim, candidate.node, &gone);
+                findings.conclude(candidate.node, || worked(txn, mark, &gone, &cost));
                 if best.as_ref().is_none_or(|(known, _)| cost < *known) {
                     best = Some((cost, txn.since(mark)));
                 }
                 solved += 1;
             }
-            None => refusal.nodes += 1,
+            None => {
+                findings.refusal.nodes += 1;
+                findings.conclude(candidate.node, || failed(txn, policy, claim, mark, candidate.node));
+            }
         }
         txn.rewind(mark);
         if solved == most {
             break;
         }
     }
-    let (_, moves) = best.ok_or(refusal)?;
+    let (_, moves) = best.ok_or(findings.refusal)?;
     txn.replay(&moves);
     Ok(())
 }
@@ -91,7 +118,7 @@ fn candidates(
     rankings: &mut Rankings,
     claim: &Claim,
     ranks: &[Range<u32>],
-    refusal: &mut Refusal,
+    findings: &mut Findings,
 ) -> Vec<Candidate> {
     let shape = cluster.pods.shape[claim.pod];
     let ranking = rankings.of(cluster, policy, shape, Room::Later);
@@ -99,19 +126,25 @@ fn candidates(
     for rank in ranks.iter().cloned().flatten() {
         let node = cluster.nodes.by_rank[rank as usize];
         if !ranking.is_open(node) {
+            findings.conclude(node, || Outcome::Closed);
             continue;
         }
-        let mut victims = eligible(cluster, policy, claim, node, &mut refusal.kept);
+        let mut victims = eligible(cluster, policy, claim, node, findings);
         if victims.is_empty() && weaker(cluster, claim, node).is_empty() {
+            findings.conclude(node, || Outcome::Nobody);
             continue;
         }
         victims.sort_by(|&a, &b| victim_order(cluster, policy, claim, a, b));
-        if let Some(needed) = enough(cluster, claim, shape, node, &victims) {
-            let guess = cost(cluster, policy, claim, node, &victims[..needed]);
-            found.push(Candidate { node, victims, guess });
+        match enough(cluster, claim, shape, node, &victims) {
+            Ok(needed) => {
+                let guess = cost(cluster, policy, claim, node, &victims[..needed]);
+                found.push(Candidate { node, victims, guess });
+            }
+            Err(lacks) => findings.conclude(node, || Outcome::TooLittle { victims, lacks }),
         }
     }
     found.sort_by(|a, b| a.guess.cmp(&b.guess));
+    found.iter().for_each(|candidate| findings.conclude(candidate.node, || Outcome::NotTried));
     found
 }
 
@@ -121,7 +154,7 @@ fn eligible(
     policy: &Policy,
     claim: &Claim,
     node: NodeId,
-    kept: &mut BTreeMap<&'static str, u32>,
+    findings: &mut Findings,
 ) -> Vec<PodId> {
     let own = &cluster.gangs[claim.gang];
     let modest = cluster.shapes[cluster.pods.shape[claim.pod]].best_effort;
@@ -140,7 +173,7 @@ fn eligible(
     let mut keeps = |pod: PodId| {
         let refused = cluster.spared.get(&pod).is_some_and(|until| *until > claim.now);
         let rule = refused.then_some("an eviction was refused").or_else(|| policy.protects(cluster, pod));
-        rule.map(|rule| *kept.entry(rule).or_default() += 1).is_some()
+        rule.map(|rule| findings.keep(node, pod, rule)).is_some()
     };
     let outranked = |pod: PodId| claim.purpose == Purpose::Reclaim || policy.outranks(cluster, claim, pod);
     let pods = cluster.nodes.seats[node].iter().copied();
@@ -192,14 +225,15 @@ fn priority(cluster: &Cluster, pod: PodId) -> i32 {
     cluster.pods.gang[pod].map_or(cluster.pods.fact[pod].priority, |gang| cluster.gangs[gang].priority)
 }
 
-/// How many of the pods must leave, in order, until the node has enough of everything, as numbers go.
+/// How many of the pods must leave, in order, until the node has enough of everything, as numbers go; or what it lacks even
+/// without them.
 fn enough(
     cluster: &Cluster,
     claim: &Claim,
     shape: ShapeId,
     node: NodeId,
     victims: &[PodId],
-) -> Option<usize> {
+) -> Result<usize, Vec<(ResourceId, i64)>> {
     let promised = |resource: ResourceId| -> i64 {
         let pods = weaker(cluster, claim, node).into_iter().flat_map(|gang| &cluster.gangs[gang].pods);
         let here = pods.filter(|&&pod| cluster.pods.state[pod] == PodState::Nominated(node));
@@ -215,14 +249,14 @@ fn enough(
     lacks.retain(|&(_, lack)| lack > 0);
     for (count, &pod) in victims.iter().enumerate() {
         if lacks.is_empty() {
-            return Some(count);
+            return Ok(count);
         }
         for (resource, lack) in &mut lacks {
             *lack -= cluster.request_of(cluster.pods.shape[pod], *resource);
         }
         lacks.retain(|&(_, lack)| lack > 0);
     }
-    lacks.is_empty().then_some(victims.len())
+    if lacks.is_empty() { Ok(victims.len()) } else { Err(lacks) }
 }
 
 fn cost(cluster: &Cluster, policy: &Policy, claim: &Claim, node: NodeId, gone: &[PodId]) -> Cost {
@@ -237,13 +271,47 @@ fn cost(cluster: &Cluster, policy: &Policy, claim: &Claim, node: NodeId, gone: &
     }
 }
 
+/// The node does, with these gone.
+fn worked(txn: &Txn, mark: Mark, gone: &[PodId], cost: &Cost) -> Outcome {
+    let lost = |step: &Move| {
+        matches!(step.from, PodState::Nominated(_)) && txn.pods.state[step.pod] == PodState::Pending
+    };
+    let taken_back = txn.since(mark).iter().filter(|step| lost(step)).map(|step| step.pod).collect();
+    let bill = Bill {
+        price: cost.price,
+        highest_priority: Some(cost.highest).filter(|_| cost.pods > 0),
+        // The cost adds to each, so that one more pod is dearer even if its priority is below zero.
+        sum_of_priorities: cost.sum - ((cost.pods as i64) << 31),
+        pods: cost.pods,
+    };
+    Outcome::Works { gone: gone.to_vec(), taken_back, bill }
+}
+
+/// The node doesn't do, with all gone who could be taken.
+fn failed(txn: &Txn, policy: &Policy, claim: &Claim, mark: Mark, node: NodeId) -> Outcome {
+    let shape = txn.pods.shape[claim.pod];
+    let left = |step: &Move| {
+        matches!(step.from, PodState::Running(_)) && txn.pods.state[step.pod] == PodState::Releasing(node)
+    };
+    let mut gone: Vec<PodId> = Vec::new();
+    for step in txn.since(mark) {
+        // Who was given back and taken again is there twice.
+        if left(&step) && !gone.contains(&step.pod) {
+            gone.push(step.pod);
+        }
+    }
+    let limit = policy.may_take(txn, claim.gang, shape, Room::Later).err().map(Obstacle::Limit);
+    let lack = || shortcoming(txn, policy, shape, node, Room::Later).map(Obstacle::Node);
+    Outcome::Fails { gone, obstacle: limit.or_else(lack).unwrap_or(Obstacle::Company) }
+}
+
 /// Makes room on one node, with as few gone as possible. Leaves its moves in the transaction either way.
 fn attempt(
     txn: &mut Txn,
     policy: &Policy,
     claim: &Claim,
     candidate: &Candidate,
-    kept: &mut BTreeMap<&'static str, u32>,
+    findings: &mut Findings,
 ) -> Option<Vec<PodId>> {
     let node = candidate.node;
     let shape = txn.pods.shape[claim.pod];
@@ -259,7 +327,7 @@ fn attempt(
             break;
         }
         if let Some(rule) = policy.restrains(txn, claim, pod) {
-            *kept.entry(rule).or_default() += 1;
+            findings.keep(node, pod, rule);
             continue;
         }
         gone.push((pod, txn.pods.state[pod]));

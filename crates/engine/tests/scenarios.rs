@@ -157,6 +157,14 @@ impl Stage {
         self.engine.apply(Event::Pod(Box::new(pod.clone())));
     }
 
+    /// Whoever asks what would be tried changes nothing: what follows comes out as written all the same.
+    fn ask_what_is_tried(&mut self) {
+        for gang in self.engine.cluster().gangs.waiting().to_vec() {
+            self.engine.trace(gang, self.now);
+        }
+        self.engine.cluster().audit().expect("a trial leaves no trace in the sums");
+    }
+
     fn cycle(&mut self) {
         if self.dated {
             writeln!(self.told, "[{}s]", (self.now.0 - START.0) / 1000).expect("a string");
@@ -188,6 +196,7 @@ impl Stage {
             leaving.push(pod);
         }
         self.say_who_waits();
+        self.ask_what_is_tried();
         let now = self.now;
         for (pod, _) in promises.iter().filter(|(pod, _)| self.refused.remove(pod)) {
             let (uid, cause) = (self.pods[pod].metadata.uid.clone(), "refused".to_owned());

@@ -26,7 +26,7 @@ const BATCH: usize = 4_096;
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// The answer to `/debug/gangs/NS/NAME`.
-pub type Explain = Box<dyn Fn(&Engine, Time, &str) -> Option<Value> + Send>;
+pub type Explain = Box<dyn Fn(&mut Engine, Time, &str) -> Option<Value> + Send>;
 
 pub struct Decider {
     pub engine: Engine,
@@ -160,7 +160,7 @@ impl Decider {
                 self.stirred = true;
             }
             News::Ask { gang, answer } => {
-                let _ = answer.send((self.explain)(&self.engine, self.now, &gang));
+                let _ = answer.send((self.explain)(&mut self.engine, self.now, &gang));
             }
             News::Stop => {
                 // Behind the last decision, so that no gang is cut in two.

@@ -134,6 +134,25 @@ impl InputArgs {
         Ok(loaded(collection, config))
     }
 
+    /// The same, and apart from it manifests that come on top. The problems of all of them are reported at once.
+    pub fn load_with(&self, more: &[String]) -> Result<(Loaded, Collection), Failure> {
+        let mut extra = Collection::default();
+        let mut problems = files::read(more, &mut extra);
+        let streams = self.source.files.files.iter().chain(more).filter(|name| *name == "-").count();
+        if streams > 1 {
+            problems.insert(0, "standard input can be read once only: give - to one of them".to_owned());
+        }
+        match self.source.files.read(&self.config) {
+            Ok((mut collection, config)) if problems.is_empty() => {
+                self.source.add_cluster(&mut collection)?;
+                Ok((loaded(collection, config), extra))
+            }
+            Ok(_) => Err(Failure::Input(problems)),
+            Err(Failure::Input(found)) => Err(Failure::Input([found, problems].concat())),
+            Err(other) => Err(other),
+        }
+    }
+
     /// The same where no objects at all are fine too.
     pub fn load_any(&self) -> Result<Loaded, Failure> {
         match self.source.files.files.is_empty() && !self.source.cluster.is_named() {
@@ -142,7 +161,7 @@ impl InputArgs {
         }
     }
 
-    /// The configuration once more, for a scheduler that starts again. It was read without errors before.
+    /// The configuration once more, for another scheduler or one that starts again. It was read without errors before.
     pub fn reload_config(&self) -> Config {
         self.config.load().unwrap_or_else(|_| Config::builtin())
     }

@@ -1,5 +1,6 @@
 //! What people look at: tables, the story of a run, a map of the cluster.
 
+pub mod difference;
 pub mod explanation;
 mod gangs;
 mod legend;

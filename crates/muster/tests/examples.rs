@@ -78,6 +78,7 @@ scenarios! {
     gangs_stay_close_together: "topology";
     gangs_that_break_stay_close_together: "topology-failure";
     every_reason_has_its_numbers: "why-pending";
+    what_comes_together_is_decided_together: "what-if";
 }
 
 #[test]
@@ -106,6 +107,8 @@ explanations! {
     a_running_pod_is_explained: "early-0" "backfill";
     a_gang_that_no_domain_holds_is_explained: "large" "topology";
     a_queue_is_explained: "queue/vision" "capacity-tree";
+    a_gang_that_starves_is_explained: "giant" "what-if";
+    a_promised_place_is_explained: "urgent" "what-if";
 }
 
 #[track_caller]
@@ -183,6 +186,32 @@ fn the_json_of_a_run_keeps_its_contract() {
 fn events_are_in_the_json_when_asked_for() {
     let report = json(&["simulate"], "first-gang", &["--events"]);
     has_keys(&report["events"][0], &["cycle", "object", "event"]);
+}
+
+#[test]
+fn what_would_be_tried_is_data_too() {
+    let gang = json(&["explain", "giant"], "what-if", &[]);
+    let claim = &gang["claims"][0];
+    assert_eq!(
+        (&claim["action"], &claim["placed"], &claim["wanted"]),
+        (&"preempt".into(), &0.into(), &3.into())
+    );
+    let pod = &claim["pods"][0];
+    has_keys(pod, &["pod", "node", "reason", "nodes", "moreNodes", "nobodyNodes", "closedNodes"]);
+    let node = &pod["nodes"][0];
+    has_keys(node, &["node", "works", "chosen", "leave", "unpromised", "cost", "kept", "why"]);
+    assert_eq!((&node["node"], &node["works"]), (&"node-b".into(), &false.into()));
+    assert_eq!(node["kept"][0]["rule"], "gang at its minimum");
+}
+
+#[test]
+fn promises_are_data_too() {
+    let gang = json(&["explain", "urgent"], "what-if", &[]);
+    let promise = &gang["promises"][0];
+    assert_eq!((&promise["node"], &promise["evicted"]), (&"node-a".into(), &true.into()));
+    let leaving = &promise["leaving"][1];
+    has_keys(leaving, &["pod", "gang", "deleted", "until", "graceSeconds"]);
+    assert_eq!((&leaving["pod"], &leaving["until"]), (&"default/search-1".into(), &NOW.into()));
 }
 
 #[test]

@@ -1,9 +1,10 @@
-//! What would help a gang that waits, where the answer is a sum over nodes. Runs the built binary.
+//! What would help a gang that waits, where the answer is a sum over nodes; and who could make room for one that starves. Runs
+//! the built binary.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What `muster explain ring` advises in a cluster of so many nodes with 8 GPUs, of which others use `used`.
 fn help(nodes: usize, used: u32, pods: usize, gpus: u32) -> Vec<String> {
@@ -22,13 +23,17 @@ fn help(nodes: usize, used: u32, pods: usize, gpus: u32) -> Vec<String> {
         text += &pod(&format!("other-{node}"), "other", &format!(", nodeName: n{node}"), used);
     }
     (0..pods).for_each(|index| text += &pod(&format!("ring-{index}"), "muster", "", gpus));
+    serde_json::from_value(explained(&text, &[])["help"].clone()).expect("a list of texts")
+}
+
+/// What `muster explain ring` says of a cluster.
+fn explained(text: &str, more: &[&str]) -> Value {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
-    process.env_clear().args(["explain", "gang/ring", "-f", "-", "-o", "json"]);
+    process.env_clear().args(["explain", "gang/ring", "-f", "-", "-o", "json"]).args(more);
     let mut process = process.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it was built");
     process.stdin.take().expect("piped").write_all(text.as_bytes()).expect("it reads");
     let output = process.wait_with_output().expect("it ends");
-    let explanation: Value = serde_json::from_slice(&output.stdout).expect("the output is JSON");
-    serde_json::from_value(explanation["help"].clone()).expect("a list of texts")
+    serde_json::from_slice(&output.stdout).expect("the output is JSON")
 }
 
 #[test]
@@ -45,4 +50,56 @@ fn a_gang_that_is_larger_than_the_cluster_needs_more_of_it() {
     let more = "add room for 2 more pods of 4 nvidia.com/gpu: all nodes together are too small";
     assert_eq!(help(1, 6, 4, 4), [freed, more]);
     assert_eq!(help(1, 8, 2, 9), ["add 2 nodes with room for 9 nvidia.com/gpu: no node is large enough"]);
+}
+
+/// Two machines that a queue fills with more than it deserves, one that is closed, and a gang that wants two of them.
+const STARVING: &str = r#"
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: &size {allocatable: {nvidia.com/gpu: 8, pods: 10}}}
+- {apiVersion: v1, kind: Node, metadata: {name: n2}, status: *size}
+- {apiVersion: v1, kind: Node, metadata: {name: n3}, spec: {unschedulable: true}, status: *size}
+- {apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: rich}, spec: {reclaimable: true, deserved: {nvidia.com/gpu: 4}}}
+- {apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: poor}, spec: {deserved: {nvidia.com/gpu: 12}}}
+- {apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: crowd}, spec: {minMember: 1, queue: rich}}
+- {apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: ring}, spec: {minMember: 2, queue: poor}}
+- {apiVersion: v1, kind: Pod, metadata: {name: crowd-0, annotations: &of-crowd {scheduling.k8s.io/group-name: crowd}}, spec: {schedulerName: muster, nodeName: n1, containers: &half [{name: c, resources: {requests: {nvidia.com/gpu: 4}}}]}, status: &runs {phase: Running, startTime: "2026-11-14T00:00:00Z"}}
+- {apiVersion: v1, kind: Pod, metadata: {name: crowd-1, annotations: *of-crowd}, spec: {schedulerName: muster, nodeName: n1, containers: *half}, status: *runs}
+- {apiVersion: v1, kind: Pod, metadata: {name: crowd-2, annotations: *of-crowd}, spec: {schedulerName: muster, nodeName: n2, containers: *half}, status: *runs}
+- {apiVersion: v1, kind: Pod, metadata: {name: crowd-3, annotations: {scheduling.k8s.io/group-name: crowd, volcano.sh/preemptable: "false"}}, spec: {schedulerName: muster, nodeName: n2, containers: *half}, status: *runs}
+- {apiVersion: v1, kind: Pod, metadata: {name: ring-0, annotations: &of-ring {scheduling.k8s.io/group-name: ring}}, spec: {schedulerName: muster, containers: &all [{name: c, resources: {requests: {nvidia.com/gpu: 8}}}]}}
+- {apiVersion: v1, kind: Pod, metadata: {name: ring-1, annotations: *of-ring}, spec: {schedulerName: muster, containers: *all}}
+"#;
+
+#[test]
+fn who_could_make_room_is_told_with_what_it_costs_and_what_forbids_it() {
+    let path = std::env::temp_dir().join(format!("muster-explain-{}.conf", std::process::id()));
+    let plugins =
+        "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}]\n";
+    std::fs::write(&path, format!("actions: enqueue, allocate, reclaim\n{plugins}"))
+        .expect("it can be written");
+    let config = path.display().to_string();
+    let found = explained(STARVING, &["--config", &config]);
+    let _ = std::fs::remove_file(&path);
+    let claim = &found["claims"][0];
+    assert_eq!(
+        (&claim["action"], &claim["placed"], &claim["wanted"]),
+        (&json!("reclaim"), &json!(1), &json!(2))
+    );
+    let first = &claim["pods"][0];
+    let (best, other) = (&first["nodes"][0], &first["nodes"][1]);
+    assert_eq!(
+        (&first["pod"], &first["node"], &first["closedNodes"]),
+        (&json!("default/ring-0"), &json!("n1"), &json!(1))
+    );
+    assert_eq!(
+        (&best["node"], &best["chosen"], &best["leave"][1]["pod"]),
+        (&json!("n1"), &json!(true), &json!("default/crowd-0"))
+    );
+    assert_eq!(best["cost"], json!({ "price": null, "highestPriority": 0, "sumOfPriorities": 0, "pods": 2 }));
+    assert_eq!((&other["works"], &other["why"]), (&json!(false), &json!("lacks 4 nvidia.com/gpu")));
+    assert_eq!(other["kept"][0]["rule"], "volcano.sh/preemptable: false");
+    let last = &claim["pods"][1];
+    assert_eq!(last["reason"], "queue poor deserves 12 nvidia.com/gpu, uses 8, want 8");
 }

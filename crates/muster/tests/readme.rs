@@ -52,16 +52,23 @@ fn manifests_in_the_readme_are_those_of_the_examples() {
 }
 
 /// A block with one command, and after it a block with what it prints.
-#[test]
-fn the_page_on_topology_shows_what_its_commands_print() {
-    let page = read("docs/topology.md");
+#[track_caller]
+fn shows_what_is_printed(page: &str, least: usize) {
+    let text = read(page);
     let mut commands = 0;
-    for rest in page.split("```sh\nmuster ").skip(1) {
+    for rest in text.split("```sh\nmuster ").skip(1) {
         let (line, rest) = rest.split_once("\n```\n\n```text\n").expect("a command and what it prints");
         let shown = rest.split("```").next().unwrap_or_default();
         let printed = printed(line);
-        assert!(shown.trim_end() == printed.trim_end(), "muster {line} prints\n{printed}");
+        assert!(shown.trim_end() == printed.trim_end(), "{page}: muster {line} prints\n{printed}");
         commands += 1;
     }
-    assert!(commands >= 6, "only {commands} commands are on the page");
+    assert!(commands >= least, "only {commands} commands are on {page}");
+}
+
+#[test]
+fn pages_show_what_their_commands_print() {
+    shows_what_is_printed("docs/topology.md", 6);
+    shows_what_is_printed("docs/what-if.md", 1);
+    shows_what_is_printed("docs/evictions.md", 1);
 }

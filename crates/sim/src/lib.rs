@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod chaos;
+pub mod difference;
 pub mod generate;
 pub mod invariants;
 pub mod report;

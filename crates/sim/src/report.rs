@@ -40,6 +40,7 @@ pub struct Placement {
 #[derive(Clone, Debug, Serialize)]
 pub struct Eviction {
     pub pod: String,
+    pub gang: String,
     pub node: String,
     pub cycle: u64,
     pub action: String,
@@ -95,7 +96,7 @@ pub struct BarLine {
     pub best: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueLine {
     pub name: String,

@@ -132,6 +132,13 @@ impl Simulation {
         Ok(plan)
     }
 
+    /// The gang of a pod; a pod that is gone by now stands for itself.
+    pub fn gang_of<'p>(&'p self, pod: &'p str) -> &'p str {
+        let cluster = self.engine.cluster();
+        let gang = cluster.pods.find(pod).and_then(|pod| cluster.pods.gang[pod]);
+        gang.map_or(pod, |gang| &cluster.gangs[gang].key)
+    }
+
     fn tell_waits(&mut self) {
         let gangs = &self.engine.cluster().gangs;
         let begin = self.report.waits.len();
@@ -180,6 +187,7 @@ impl Simulation {
         for eviction in &plan.evictions {
             let place = Bind { pod: eviction.pod, node: eviction.node };
             let (pod, uid, node) = name(&self.engine, &place);
+            let gang = self.gang_of(&pod).to_owned();
             let gangs = &self.engine.cluster().gangs;
             match self.world.evict(&pod, &uid) {
                 Ok(event) => answers.push(event),
@@ -187,6 +195,7 @@ impl Simulation {
             }
             self.report.evictions.push(Eviction {
                 pod,
+                gang,
                 node,
                 cycle: self.cycle,
                 action: eviction.action.to_owned(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use muster_api::core::{
-    Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
+    Meta, Namespace, Node, NodeStatus, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
     PodDisruptionBudgetStatus, PriorityClass, ResourceQuota,
 };
 use muster_api::keys::{CARD_NOTES, EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, SIMULATED_DURATION};
@@ -91,6 +91,43 @@ impl World {
                 self.budgets.insert(key, budget);
             }
         }
+    }
+
+    /// Takes in an object that comes now, and says whether it takes the place of another of its kind and name. That one leaves
+    /// it its age, and its status where the new one says nothing of it. A pod in the place of another is a new pod.
+    pub fn replace(&mut self, mut object: Object) -> bool {
+        let key = object.key();
+        let age = |metadata| Meta::from(metadata).creation_timestamp;
+        let replaced = match &mut object {
+            Object::Node(new) => self.nodes.get(&key).map(|old| {
+                if new.status == NodeStatus::default() {
+                    new.status = old.status.clone();
+                }
+                old.metadata.creation_timestamp
+            }),
+            Object::PodGroup(new) => self.groups.get(&key).map(|old| {
+                new.status = new.status.take().or_else(|| old.status.clone());
+                age(&old.metadata)
+            }),
+            Object::Queue(new) => self.queues.get(&key).map(|old| {
+                new.status = new.status.take().or_else(|| old.status.clone());
+                age(&old.metadata)
+            }),
+            Object::HyperNode(_) => self.domains.get(&key).map(|old| age(&old.metadata)),
+            Object::Pod(_) => self.pods.get(&key).map(|_| Some(self.now)),
+            Object::PriorityClass(_) => self.classes.get(&key).map(|_| None),
+            Object::Namespace(_) => self.namespaces.get(&key).map(|_| None),
+            Object::ResourceQuota(_) => self.quotas.get(&key).map(|_| None),
+            Object::PersistentVolume(_) => self.volumes.get(&key).map(|_| None),
+            Object::PersistentVolumeClaim(_) => self.claims.get(&key).map(|_| None),
+            Object::PodDisruptionBudget(_) => self.budgets.get(&key).map(|_| None),
+        };
+        // One that was there without an age is older than all that have one.
+        if let Some(created) = replaced.unwrap_or(Some(self.now)) {
+            object.date(created);
+        }
+        self.insert(object);
+        replaced.is_some()
     }
 
     /// Everything there is, as a list call at start-up would tell it.

@@ -1,5 +1,6 @@
 //! The kinds of objects that scheduling needs, each with its apiVersion, decoder and validation.
 
+use k8s_openapi::apimachinery::pkg::apis::meta;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
@@ -9,7 +10,7 @@ use crate::core::{
 };
 use crate::validate::{self, Problem};
 use crate::yaml::{Yaml, YamlError};
-use crate::{HyperNode, PodGroup, Queue};
+use crate::{HyperNode, PodGroup, Queue, Time};
 
 /// An object that scheduling needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -229,6 +230,17 @@ impl Object {
             Object::ResourceQuota(quota) => AnyMeta::Core(&mut quota.metadata),
             Object::PersistentVolume(volume) => AnyMeta::Core(&mut volume.metadata),
             Object::PersistentVolumeClaim(claim) => AnyMeta::Core(&mut claim.metadata),
+        }
+    }
+
+    /// Gives it an age where it has none.
+    pub fn date(&mut self, created: Time) {
+        match self.meta() {
+            AnyMeta::Core(meta) => drop(meta.creation_timestamp.get_or_insert(created)),
+            AnyMeta::Custom(meta) => {
+                let time = jiff::Timestamp::from_millisecond(created.0).ok();
+                meta.creation_timestamp = meta.creation_timestamp.take().or(time.map(meta::v1::Time));
+            }
         }
     }
 

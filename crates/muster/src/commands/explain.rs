@@ -1,7 +1,9 @@
 //! `muster explain`: why a pod, gang or queue is as it is, after some cycles on the embedded cluster.
 
+mod claims;
 mod domains;
 mod facts;
+mod promises;
 mod room;
 mod target;
 
@@ -15,8 +17,10 @@ use crate::failure::Failure;
 use crate::input::{InputArgs, wall_clock};
 use crate::render;
 
+pub use claims::{ClaimFacts, NodeTrial};
 pub use domains::ClosestDomain;
-pub use facts::{Explanation, GangFacts, PodFacts, QueueFacts, Subject, explain};
+pub use facts::{Explanation, GangFacts, Look, PodFacts, QueueFacts, Subject, explain};
+pub use promises::{Objects, PromiseFacts};
 pub use target::find;
 
 #[derive(Args)]
@@ -40,9 +44,15 @@ pub struct ExplainArgs {
     /// How many cycles to run before, one second apart
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     cycles: u64,
+    /// Show every node on which others could be asked to leave, not only the most promising
+    #[arg(long)]
+    all: bool,
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
 }
+
+/// So many nodes are shown for each pod that others could make room for.
+pub const NODES: usize = 10;
 
 #[derive(Copy, Clone, ValueEnum)]
 enum Format {
@@ -68,7 +78,10 @@ pub fn run(args: ExplainArgs) -> Result<(), Failure> {
     simulation.run(|_| {}).map_err(Failure::Work)?;
     let target =
         find(simulation.engine.cluster(), &args.name).map_err(|problem| Failure::Input(vec![problem]))?;
-    let explanation = explain(&simulation.engine, simulation.world.now, target);
+    let nodes = if args.all { usize::MAX } else { NODES };
+    let (world, evictions) = (&simulation.world, &simulation.report.evictions[..]);
+    let look = Look { now: world.now, nodes, objects: Some(Objects { world, evictions }) };
+    let explanation = explain(&mut simulation.engine, target, &look);
     match args.output {
         Format::Json => print_json(&explanation),
         Format::Text => render::explanation::print(&explanation),

@@ -12,6 +12,7 @@ use muster_journal::Limits;
 use muster_kube::logging::{self, LogFormat};
 use muster_kube::{Address, LeaseOptions, Options, RunError};
 
+use super::explain::Look;
 use crate::failure::Failure;
 
 #[derive(Args)]
@@ -144,9 +145,10 @@ fn lease(args: &SchedulerArgs) -> Result<LeaseOptions, Failure> {
 }
 
 /// A gang of that name, else the pod that is one by itself.
-fn explain(engine: &Engine, now: Time, name: &str) -> Option<serde_json::Value> {
+fn explain(engine: &mut Engine, now: Time, name: &str) -> Option<serde_json::Value> {
     let target = ["gang", "pod"]
         .iter()
         .find_map(|kind| super::explain::find(engine.cluster(), &format!("{kind}/{name}")).ok())?;
-    serde_json::to_value(super::explain::explain(engine, now, target)).ok()
+    let look = Look { now, nodes: super::explain::NODES, objects: None };
+    serde_json::to_value(super::explain::explain(engine, target, &look)).ok()
 }

@@ -1,5 +1,7 @@
 //! `muster simulate`
 
+mod what_if;
+
 use std::io::{IsTerminal, Write};
 
 use clap::{Args, ValueEnum};
@@ -17,16 +19,20 @@ use crate::render;
   muster simulate -f examples/first-gang
   muster simulate -f cluster.yaml -f jobs.yaml --until-stable
   muster simulate                                     (the cluster of the default kubeconfig)
-  muster simulate --context production -f new-job.yaml   (would it fit there now?)
+  muster simulate --what-if new-job.yaml              (who would start, wait or be evicted there?)
+  muster simulate -f cluster.yaml --what-if larger-queue.yaml --until-stable
   kubectl get nodes,pods,podgroups,queues -A -o yaml | muster simulate -f - -o json
   muster generate cluster --nodes 100 > c.yaml; muster generate workload --gangs 200 > w.yaml
   muster simulate -f c.yaml -f w.yaml --arrivals --now 2026-01-05T00:00:00Z --until-stable")]
 pub struct SimulateArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// How many cycles to run, one second apart
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "until_stable")]
-    cycles: u64,
+    /// Show what would be otherwise if these manifests came now, a file, a folder or -; may be given several times
+    #[arg(long, value_name = "FILE|DIR|-", conflicts_with_all = ["chaos", "events"])]
+    what_if: Vec<String>,
+    /// How many cycles to run, one second apart [default: 1, with --what-if 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "until_stable")]
+    cycles: Option<u64>,
     /// Run until nothing is planned any more and no pod will end
     #[arg(long)]
     until_stable: bool,
@@ -71,6 +77,9 @@ pub fn scheduler_names() -> Vec<String> {
 }
 
 pub fn run(args: SimulateArgs) -> Result<(), Failure> {
+    if !args.what_if.is_empty() {
+        return what_if::run(&args);
+    }
     let loaded = if args.chaos { args.input.load_any()? } else { args.input.load()? };
     for note in &loaded.notes {
         anstream::eprintln!("note: {note}");
@@ -79,13 +88,7 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     if args.chaos {
         return run_chaos(&args, world);
     }
-    let options = Options {
-        until: if args.until_stable { Until::Stable } else { Until::Cycles(args.cycles) },
-        recreate: !args.no_recreate,
-        events: args.events,
-        arrivals: args.arrivals,
-        check: false,
-    };
+    let options = args.options(1);
     let engine = Engine::new(config, scheduler_names());
     let mut simulation = Simulation::new(world, engine, options);
     let bar = render::progress::Bar::new(args.output != Format::Json && args.output != Format::Yaml);
@@ -97,6 +100,22 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
         Format::Yaml => print_yaml(&simulation.report),
         Format::Table => render::story::print(&simulation, false),
         Format::Wide => render::story::print(&simulation, true),
+    }
+}
+
+impl SimulateArgs {
+    /// How to run, for so many cycles unless something else was said.
+    fn options(&self, cycles: u64) -> Options {
+        Options {
+            until: match self.until_stable {
+                true => Until::Stable,
+                false => Until::Cycles(self.cycles.unwrap_or(cycles)),
+            },
+            recreate: !self.no_recreate,
+            events: self.events,
+            arrivals: self.arrivals,
+            check: false,
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! An explanation in a few lines.
 
+mod claims;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -119,6 +121,22 @@ impl Page {
         if let (Some(since), Some(waited)) = (&gang.waiting_since, gang.waiting_ms) {
             self.entry("waits since", &format!("{since} ({})", duration(waited)));
         }
+        self.why_it_waits(gang);
+        self.promises(gang);
+        self.claims(gang);
+        if !gang.help.is_empty() {
+            self.line("");
+            self.line(&styled(BOLD, "what would help"));
+            for help in &gang.help {
+                for (at, line) in wrap(help, COLUMNS - 4).iter().enumerate() {
+                    self.line(&format!("  {} {line}", if at == 0 { "•" } else { " " }));
+                }
+            }
+        }
+    }
+
+    fn why_it_waits(&mut self, gang: &GangFacts) {
+        let line = &gang.line;
         if !line.reasons.is_empty() {
             self.line("");
             self.line(&styled(WAITS, "why it waits"));
@@ -142,15 +160,6 @@ impl Page {
             self.line("");
             self.line(&styled(BOLD, "the domains that came closest"));
             gang.closest_domains.iter().for_each(|domain| self.domain(domain));
-        }
-        if !gang.help.is_empty() {
-            self.line("");
-            self.line(&styled(BOLD, "what would help"));
-            for help in &gang.help {
-                for (at, line) in wrap(help, COLUMNS - 4).iter().enumerate() {
-                    self.line(&format!("  {} {line}", if at == 0 { "•" } else { " " }));
-                }
-            }
         }
     }
 

@@ -79,7 +79,8 @@ pub fn phase_style(phase: &str) -> Style {
     }
 }
 
-fn reason_lines(gang: &GangLine, height: usize, most: usize) -> Vec<String> {
+/// What a gang waits for, each reason in so many lines at most.
+pub fn reason_lines(gang: &GangLine, height: usize, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for reason in &gang.reasons {
         let text = wrap(&format!("{}: {}", reason.stage, reason.message), most - 4);

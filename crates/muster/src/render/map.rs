@@ -30,6 +30,9 @@ pub enum Holder {
     /// By place in the legend, so that a gang looks the same on every node.
     Gang(usize, GangId),
     Foreign,
+    /// On its way out, and promised to nobody.
+    Leaving,
+    /// Kept for a pod that waits for it.
     Promised,
     Free,
     Closed,
@@ -101,6 +104,7 @@ impl Map<'_> {
             let amount = cluster.shapes[cluster.pods.shape[pod]].request.get(resource).unwrap_or(0);
             let holder = match (cluster.pods.state[pod], cluster.pods.gang[pod]) {
                 (PodState::Nominated(_), _) => Holder::Promised,
+                (PodState::Releasing(_), _) => Holder::Leaving,
                 (_, Some(gang)) => {
                     let place = self.legend.gangs.iter().position(|(known, _)| *known == gang);
                     Holder::Gang(place.unwrap_or(usize::MAX), gang)
@@ -110,6 +114,11 @@ impl Map<'_> {
             if amount > 0 {
                 *holders.entry(holder).or_default() += amount;
             }
+        }
+        // What is promised is the room of those who leave, as far as it goes.
+        let promised = holders.get(&Holder::Promised).copied().unwrap_or(0);
+        if let Some(leaving) = holders.remove(&Holder::Leaving).filter(|leaving| *leaving > promised) {
+            holders.insert(Holder::Leaving, leaving - promised);
         }
         let left = cluster.nodes.allocatable[resource][node] - holders.values().sum::<i64>();
         let fact = &cluster.nodes.fact[node];
@@ -146,6 +155,7 @@ impl Map<'_> {
         match holder {
             Holder::Gang(_, gang) => self.legend.of(gang),
             Holder::Foreign => ('#', DIM),
+            Holder::Leaving => ('-', DIM),
             Holder::Promised => ('+', BOLD),
             Holder::Free => ('.', DIM),
             Holder::Closed => ('x', DIM),
@@ -303,6 +313,7 @@ impl Map<'_> {
         let seen: Vec<Holder> = self.nodes.iter().flat_map(|&node| self.cells(node)).collect();
         let others = [
             (Holder::Foreign, "other schedulers"),
+            (Holder::Leaving, "leaving"),
             (Holder::Promised, "promised"),
             (Holder::Free, "free"),
             (Holder::Closed, "closed"),

@@ -43,7 +43,7 @@ fn row(depth: usize, queue: &QueueLine, resources: &[&str]) -> Row {
 }
 
 /// "8 gpu, 64 cpu", with the short name where it says enough.
-fn amounts_text(amounts: &BTreeMap<String, String>, resources: &[&str]) -> String {
+pub fn amounts_text(amounts: &BTreeMap<String, String>, resources: &[&str]) -> String {
     let named = resources.iter().filter_map(|name| Some((name, amounts.get(*name)?)));
     let parts: Vec<String> = named.map(|(name, amount)| shown(name, amount)).collect();
     match (parts.is_empty(), amounts.is_empty()) {

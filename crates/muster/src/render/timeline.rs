@@ -197,7 +197,7 @@ impl Teller<'_> {
         for same in placements.chunk_by(|a, b| a.cycle == b.cycle) {
             let mut at: HashMap<&str, usize> = HashMap::new();
             for placement in same {
-                let gang = self.gang_of(&placement.pod);
+                let gang = self.simulation.gang_of(&placement.pod);
                 let index = *at.entry(gang).or_insert_with(|| {
                     grouped.push((placement.cycle, gang, Vec::new()));
                     grouped.len() - 1
@@ -213,12 +213,6 @@ impl Teller<'_> {
             places.sort_unstable();
         }
         grouped
-    }
-
-    /// The gang of a pod; a pod that is gone by now stands for itself.
-    fn gang_of<'p>(&'p self, pod: &'p str) -> &'p str {
-        let found = self.cluster.pods.find(pod).and_then(|id| self.cluster.pods.gang[id]);
-        found.map_or(pod, |gang| &self.cluster.gangs[gang].key)
     }
 
     fn size_of(&self, gang: &str) -> Option<u32> {
@@ -242,7 +236,7 @@ impl Teller<'_> {
                 continue;
             };
             if let Some(cycle) = self.clock.cycle_at(end).filter(|_| end > self.clock.start) {
-                let counts = ended.entry((cycle, self.gang_of(key))).or_default();
+                let counts = ended.entry((cycle, self.simulation.gang_of(key))).or_default();
                 *(if failed { &mut counts.1 } else { &mut counts.0 }) += 1;
             }
         }
@@ -296,7 +290,7 @@ impl Teller<'_> {
 }
 
 /// As many of the places as fit, and how many more there are.
-fn fitting(places: &[(&str, u32)], room: usize) -> String {
+pub fn fitting(places: &[(&str, u32)], room: usize) -> String {
     if let [(node, count)] = places {
         let times = if *count == 1 { String::new() } else { format!(" ×{count}") };
         return cut_middle(node, room.saturating_sub(width(&times))) + &times;
@@ -319,7 +313,7 @@ fn fitting(places: &[(&str, u32)], room: usize) -> String {
 }
 
 /// "NotEnoughResources" → "not enough resources".
-fn words(word: &str) -> String {
+pub fn words(word: &str) -> String {
     let mut text = String::new();
     for letter in word.chars() {
         if letter.is_ascii_uppercase() && !text.is_empty() {

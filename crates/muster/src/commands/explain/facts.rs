@@ -11,7 +11,9 @@ use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
 use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
 use serde::Serialize;
 
+use super::claims::{self, ClaimFacts};
 use super::domains::{self, ClosestDomain};
+use super::promises::{self, Objects, PromiseFacts};
 use super::room::{self, Shortage};
 use super::target::Target;
 
@@ -68,6 +70,10 @@ pub struct GangFacts {
     pub closest: Vec<ClosestNode>,
     /// Where its pods came closest to being together.
     pub closest_domains: Vec<ClosestDomain>,
+    /// The places that it was promised.
+    pub promises: Vec<PromiseFacts>,
+    /// Where others could make room for it, by action; only for one that starves.
+    pub claims: Vec<ClaimFacts>,
     pub help: Vec<String>,
 }
 
@@ -119,17 +125,31 @@ pub struct Waiting {
     pub message: String,
 }
 
-/// What the engine knows of something after its last cycle, which was at `now`.
-pub fn explain(engine: &Engine, now: Time, target: Target) -> Explanation {
-    let subject = match target {
-        Target::Pod(pod) => Subject::Pod(Box::new(pod_facts(engine, now, pod))),
-        Target::Gang(gang) => Subject::Gang(Box::new(gang_facts(engine, now, gang))),
-        Target::Queue(queue) => Subject::Queue(Box::new(queue_facts(engine, queue))),
-    };
-    Explanation { now: now.to_string(), subject }
+/// How to look at something.
+pub struct Look<'o> {
+    /// The time of the last cycle.
+    pub now: Time,
+    /// So many of the nodes on which others could be asked to leave are told.
+    pub nodes: usize,
+    /// Nothing if there is only the engine.
+    pub objects: Option<Objects<'o>>,
 }
 
-fn pod_facts(engine: &Engine, now: Time, id: PodId) -> PodFacts {
+/// What the engine knows of something after its last cycle. It is as before afterwards.
+pub fn explain(engine: &mut Engine, target: Target, look: &Look) -> Explanation {
+    let subject = match target {
+        Target::Pod(pod) => {
+            let gang = engine.cluster().pods.gang[pod];
+            let gang = gang.map(|gang| gang_facts(engine, gang, look));
+            Subject::Pod(Box::new(pod_facts(engine, look.now, pod, gang)))
+        }
+        Target::Gang(gang) => Subject::Gang(Box::new(gang_facts(engine, gang, look))),
+        Target::Queue(queue) => Subject::Queue(Box::new(queue_facts(engine, queue))),
+    };
+    Explanation { now: look.now.to_string(), subject }
+}
+
+fn pod_facts(engine: &Engine, now: Time, id: PodId, of: Option<GangFacts>) -> PodFacts {
     let cluster = engine.cluster();
     let fact = &cluster.pods.fact[id];
     let state = cluster.pods.state[id];
@@ -156,11 +176,13 @@ fn pod_facts(engine: &Engine, now: Time, id: PodId) -> PodFacts {
         running_ms: fact.started.filter(|_| on_node).map(|time| now.0 - time.0),
         ends: ends.filter(|_| on_node).map(|time| time.to_string()),
         protected_by: engine.policy().protects(cluster, id).filter(|_| on_node),
-        gang: gang.map(|gang| gang_facts(engine, now, gang)),
+        gang: of,
     }
 }
 
-fn gang_facts(engine: &Engine, now: Time, id: GangId) -> GangFacts {
+fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
+    let claims = claims::facts(engine, id, look.now, look.nodes);
+    let (engine, now) = (&*engine, look.now);
     let cluster = engine.cluster();
     let gang = &cluster.gangs[id];
     let line = gang_line(cluster, id);
@@ -187,6 +209,8 @@ fn gang_facts(engine: &Engine, now: Time, id: GangId) -> GangFacts {
         places,
         closest: closest(cluster, &shortage),
         closest_domains: if waits { domains::closest(cluster, id) } else { Vec::new() },
+        promises: promises::facts(cluster, id, look.objects),
+        claims,
         help: match gang.counts.gated {
             _ if waits => help(cluster, id, &shortage),
             0 => Vec::new(),
@@ -406,7 +430,7 @@ fn amounts(cluster: &Cluster, pairs: impl Iterator<Item = (ResourceId, i64)>) ->
     pairs.map(|(id, amount)| (dimensions.name(id).to_owned(), dimensions.show(id, amount))).collect()
 }
 
-fn listed(cluster: &Cluster, pairs: impl Iterator<Item = (ResourceId, i64)>) -> String {
+pub fn listed(cluster: &Cluster, pairs: impl Iterator<Item = (ResourceId, i64)>) -> String {
     let dimensions = &cluster.dimensions;
     let parts: Vec<String> = pairs
         .map(|(id, amount)| format!("{} {}", dimensions.show(id, amount), dimensions.name(id)))

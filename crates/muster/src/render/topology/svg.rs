@@ -134,6 +134,7 @@ impl Picture<'_, '_> {
         }
         let others = [
             (Holder::Foreign, "other schedulers"),
+            (Holder::Leaving, "leaving"),
             (Holder::Promised, "promised"),
             (Holder::Closed, "closed"),
         ];

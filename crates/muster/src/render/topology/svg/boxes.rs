@@ -210,7 +210,9 @@ impl Picture<'_, '_> {
         match holder {
             Holder::Gang(_, gang) => self.map.legend.hex(gang).unwrap_or_else(|| OTHERS.to_owned()),
             Holder::Foreign => OTHERS.to_owned(),
-            Holder::Promised | Holder::Free => "#ffffff".to_owned(),
+            Holder::Leaving => "#fee2e2".to_owned(),
+            Holder::Promised => "#fef3c7".to_owned(),
+            Holder::Free => "#ffffff".to_owned(),
             Holder::Closed => "#e2e8f0".to_owned(),
         }
     }

@@ -1,0 +1,146 @@
+//! What is tried to make room for a gang, node by node. It is written by the code that decides (`claims.rs`, `victims.rs`)
+//! while someone looks, so that what is told can't disagree with what is done. When nobody looks it costs nothing.
+
+use std::collections::BTreeMap;
+
+use muster_api::Time;
+
+use crate::actions::{Session, preempt, reclaim};
+use crate::claims;
+use crate::config::Mode;
+use crate::engine::Engine;
+use crate::ids::{GangId, NodeId, PodId, ResourceId};
+use crate::placement::Rankings;
+use crate::plan::Plan;
+use crate::policy::Purpose;
+use crate::reason::{Reason, Shown};
+
+/// What an action tries for a gang.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Pod by pod, until one gets no place.
+    pub attempts: Vec<Attempt>,
+}
+
+/// The search for a place for one pod.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub pod: PodId,
+    /// The place that it would get.
+    pub place: Option<NodeId>,
+    /// Why it would get none.
+    pub refused: Option<Reason>,
+    /// What came of each node, if others have to leave; kept of the first such pod and of the last.
+    pub trials: BTreeMap<NodeId, Trial>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Trial {
+    pub outcome: Outcome,
+    /// Pods there that the claimant might have, but for a rule.
+    pub kept: Vec<(PodId, &'static str)>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// It doesn't take the pod, whoever leaves.
+    Closed,
+    /// Nobody there may be asked to leave.
+    Nobody,
+    /// It would lack these even if all left who may be asked.
+    TooLittle { victims: Vec<PodId>, lacks: Vec<(ResourceId, i64)> },
+    /// Enough others were more promising.
+    NotTried,
+    /// It would not do with these gone.
+    Fails { gone: Vec<PodId>, obstacle: Obstacle },
+    /// It would do with these gone, and the promises of these taken back.
+    Works { gone: Vec<PodId>, taken_back: Vec<PodId>, bill: Bill },
+}
+
+/// Why a node doesn't do although pods have left.
+#[derive(Clone, Debug)]
+pub enum Obstacle {
+    /// The claimant's queue or namespace may not take it.
+    Limit(Reason),
+    Node(Shown),
+    /// It would do only beside pods that have been promised a place there and may never come.
+    Company,
+}
+
+/// What it costs to make room on a node, in the order in which it counts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bill {
+    /// As a plugin prices it, if one does.
+    pub price: Option<i64>,
+    pub highest_priority: Option<i32>,
+    pub sum_of_priorities: i64,
+    pub pods: usize,
+}
+
+impl Trace {
+    pub(crate) fn begin(&mut self, pod: PodId) {
+        if let [before @ .., last] = self.attempts.as_mut_slice()
+            && before.iter().any(|attempt| !attempt.trials.is_empty())
+        {
+            last.trials.clear();
+        }
+        self.attempts.push(Attempt { pod, place: None, refused: None, trials: BTreeMap::new() });
+    }
+
+    pub(crate) fn end(&mut self, place: Option<NodeId>, refused: Option<&Reason>) {
+        if let Some(attempt) = self.attempts.last_mut() {
+            attempt.place = place;
+            attempt.refused = refused.cloned();
+        }
+    }
+
+    pub(crate) fn keep(&mut self, node: NodeId, pod: PodId, rule: &'static str) {
+        self.trial(node, |trial| trial.kept.push((pod, rule)));
+    }
+
+    pub(crate) fn conclude(&mut self, node: NodeId, outcome: Outcome) {
+        self.trial(node, |trial| trial.outcome = outcome);
+    }
+
+    fn trial(&mut self, node: NodeId, change: impl FnOnce(&mut Trial)) {
+        if let Some(attempt) = self.attempts.last_mut() {
+            let untried = Trial { outcome: Outcome::NotTried, kept: Vec::new() };
+            change(attempt.trials.entry(node).or_insert(untried));
+        }
+    }
+}
+
+impl Engine {
+    /// What `preempt` and `reclaim` would try for a gang that starves, by the name of the action. Nothing comes of it.
+    pub fn trace(&mut self, gang: GangId, now: Time) -> Vec<(&'static str, Trace)> {
+        self.cluster.settle();
+        let before = self.cluster.generation;
+        let settings = &self.config.settings;
+        let mut traces = Vec::new();
+        for action in &self.config.actions {
+            let (purpose, mode) = match action.name {
+                name if name == preempt::ACTION.name => (Purpose::Preempt, settings.preempt),
+                name if name == reclaim::ACTION.name => (Purpose::Reclaim, settings.reclaim),
+                _ => continue,
+            };
+            let mut session = Session {
+                cluster: &mut self.cluster,
+                policy: &self.config.policy,
+                // Those of the cycles stay as they are.
+                rankings: &mut Rankings::default(),
+                settings,
+                plan: &mut Plan::default(),
+                now,
+                heads: Vec::new(),
+            };
+            if mode == Mode::Task {
+                traces.extend(claims::trace(&mut session, gang, purpose).map(|trace| (action.name, trace)));
+            }
+        }
+        // Everything is as it was, so who was at rest is so still.
+        if let Some((generation, _)) = self.rests.as_mut().filter(|(generation, _)| *generation == before) {
+            *generation = self.cluster.generation;
+        }
+        traces
+    }
+}

@@ -1,0 +1,224 @@
+//! Where others could make room for a gang that starves: what each node would cost, and what stands in the way. The engine
+//! tries it once more and tells what it tries; nothing is looked for here.
+
+use std::cmp::Ordering;
+
+use muster_api::Time;
+use muster_engine::explain::{message, shown_text};
+use muster_engine::ids::{GangId, NodeId, PodId};
+use muster_engine::model::Cluster;
+use muster_engine::trace::{Attempt, Bill, Obstacle, Outcome, Trace, Trial};
+use muster_engine::{Engine, Shown};
+use serde::Serialize;
+
+use super::facts::listed;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClaimFacts {
+    pub action: &'static str,
+    /// How many of its pods would get a place, and how many need one.
+    pub placed: usize,
+    pub wanted: usize,
+    /// The first for which others would have to leave, and the one that gets no place.
+    pub pods: Vec<PodClaim>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodClaim {
+    pub pod: String,
+    /// The place that it would get beside the pods before it.
+    pub node: Option<String>,
+    /// Why it would get none.
+    pub reason: Option<String>,
+    /// The nodes on which others could be asked to leave, the most promising first.
+    pub nodes: Vec<NodeTrial>,
+    /// How many more there are.
+    pub more_nodes: usize,
+    /// How many nodes have nobody who may be asked, nor anyone whom a rule keeps.
+    pub nobody_nodes: usize,
+    /// How many nodes don't take it, whoever leaves.
+    pub closed_nodes: usize,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeTrial {
+    pub node: String,
+    /// It would do.
+    pub works: bool,
+    /// And it is the best of those that do.
+    pub chosen: bool,
+    /// Who would leave. If it doesn't do, who was asked in vain.
+    pub leave: Vec<Victim>,
+    /// Pods that would lose a promised place.
+    pub unpromised: Vec<String>,
+    pub cost: Option<CostFacts>,
+    /// Pods there that a rule keeps.
+    pub kept: Vec<Kept>,
+    /// Why it would not do.
+    pub why: Option<String>,
+}
+
+#[derive(Serialize)]
+pub struct Victim {
+    pub pod: String,
+    pub gang: String,
+    pub priority: i32,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CostFacts {
+    /// As a plugin prices it.
+    pub price: Option<i64>,
+    pub highest_priority: Option<i32>,
+    pub sum_of_priorities: i64,
+    pub pods: usize,
+}
+
+#[derive(Serialize)]
+pub struct Kept {
+    pub pod: String,
+    pub gang: String,
+    pub rule: &'static str,
+}
+
+/// What each action tries for the gang, if it starves. So many nodes are told of each pod.
+pub fn facts(engine: &mut Engine, gang: GangId, now: Time, nodes: usize) -> Vec<ClaimFacts> {
+    let traces = engine.trace(gang, now);
+    let (cluster, whole) = (engine.cluster(), engine.policy().gangs_are_whole());
+    let row = &cluster.gangs[gang];
+    let wanted = (row.missing(whole).total.saturating_sub(row.counts.nominated)).max(1) as usize;
+    let claim = |(action, trace): (&'static str, Trace)| ClaimFacts {
+        action,
+        placed: trace.attempts.iter().filter(|attempt| attempt.place.is_some()).count(),
+        wanted,
+        pods: trace
+            .attempts
+            .iter()
+            .filter(|one| is_telling(one))
+            .map(|one| pod(cluster, one, nodes))
+            .collect(),
+    };
+    let tried = traces.into_iter().filter(|(_, trace)| !trace.attempts.is_empty());
+    tried.map(claim).collect()
+}
+
+fn is_telling(attempt: &Attempt) -> bool {
+    attempt.refused.is_some() || !attempt.trials.is_empty()
+}
+
+fn pod(cluster: &Cluster, attempt: &Attempt, most: usize) -> PodClaim {
+    let count = |wanted: fn(&Trial) -> bool| attempt.trials.values().filter(|trial| wanted(trial)).count();
+    let trials = attempt.trials.iter().map(|(&node, trial)| (node, trial));
+    let mut open: Vec<(NodeId, &Trial)> =
+        trials.filter(|(_, trial)| !is_closed(trial) && !has_nobody(trial)).collect();
+    open.sort_by(|a, b| {
+        let chosen = |node: NodeId| attempt.place != Some(node);
+        let rank = |node: NodeId| cluster.nodes.rank[node];
+        let order = chosen(a.0).cmp(&chosen(b.0)).then_with(|| promise(a.1, b.1));
+        order.then_with(|| rank(a.0).cmp(&rank(b.0)))
+    });
+    let shown = open.iter().take(most);
+    PodClaim {
+        pod: cluster.pods.name(attempt.pod).to_string(),
+        node: attempt.place.map(|node| cluster.nodes.name[node].to_string()),
+        reason: attempt.refused.as_ref().map(|reason| message(reason, &cluster.dimensions)),
+        nodes: shown.map(|&(node, trial)| told(cluster, node, trial, attempt.place == Some(node))).collect(),
+        more_nodes: open.len().saturating_sub(most),
+        nobody_nodes: count(has_nobody),
+        closed_nodes: count(is_closed),
+    }
+}
+
+fn is_closed(trial: &Trial) -> bool {
+    matches!(trial.outcome, Outcome::Closed)
+}
+
+fn has_nobody(trial: &Trial) -> bool {
+    matches!(trial.outcome, Outcome::Nobody) && trial.kept.is_empty()
+}
+
+/// The more promising first.
+fn promise(a: &Trial, b: &Trial) -> Ordering {
+    let step = |trial: &Trial| match &trial.outcome {
+        Outcome::Works { .. } => 0,
+        Outcome::NotTried => 1,
+        Outcome::Fails { .. } => 2,
+        Outcome::TooLittle { .. } => 3,
+        Outcome::Nobody => 4,
+        Outcome::Closed => 5,
+    };
+    let bill = |trial: &Trial| match &trial.outcome {
+        Outcome::Works { bill, .. } => Some(bill.clone()),
+        _ => None,
+    };
+    step(a).cmp(&step(b)).then_with(|| bill(a).cmp(&bill(b)))
+}
+
+fn told(cluster: &Cluster, node: NodeId, trial: &Trial, chosen: bool) -> NodeTrial {
+    let nobody: &[PodId] = &[];
+    let (leave, unpromised, bill) = match &trial.outcome {
+        Outcome::Works { gone, taken_back, bill } => (&gone[..], &taken_back[..], Some(bill)),
+        Outcome::Fails { gone, .. } => (&gone[..], nobody, None),
+        Outcome::TooLittle { victims, .. } => (&victims[..], nobody, None),
+        Outcome::Closed | Outcome::Nobody | Outcome::NotTried => (nobody, nobody, None),
+    };
+    let cost = |bill: &Bill| CostFacts {
+        price: bill.price,
+        highest_priority: bill.highest_priority,
+        sum_of_priorities: bill.sum_of_priorities,
+        pods: bill.pods,
+    };
+    let kept = |&(pod, rule): &(PodId, &'static str)| Kept {
+        pod: cluster.pods.name(pod).to_string(),
+        gang: gang_of(cluster, pod),
+        rule,
+    };
+    let mut kept: Vec<Kept> = trial.kept.iter().map(kept).collect();
+    kept.sort_by(|a, b| a.pod.cmp(&b.pod));
+    NodeTrial {
+        node: cluster.nodes.name[node].to_string(),
+        works: bill.is_some(),
+        chosen,
+        leave: leave.iter().map(|&pod| victim(cluster, pod)).collect(),
+        unpromised: unpromised.iter().map(|&pod| cluster.pods.name(pod).to_string()).collect(),
+        cost: bill.map(cost),
+        kept,
+        why: why(cluster, &trial.outcome),
+    }
+}
+
+fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
+    let dimensions = &cluster.dimensions;
+    Some(match outcome {
+        Outcome::Works { .. } => return None,
+        Outcome::Closed => "it doesn't take the pod, whoever leaves".to_owned(),
+        Outcome::Nobody => "nobody there may be asked to leave".to_owned(),
+        Outcome::NotTried => "not tried: enough others were more promising".to_owned(),
+        Outcome::TooLittle { lacks, .. } => format!("lacks {}", listed(cluster, lacks.iter().copied())),
+        Outcome::Fails { obstacle, .. } => match obstacle {
+            Obstacle::Limit(reason) => message(reason, dimensions),
+            Obstacle::Node(Shown::Short { resource, want, best }) => format!(
+                "short of {} (wants {}, would have {})",
+                dimensions.name(*resource),
+                dimensions.show(*resource, *want),
+                dimensions.show(*resource, *best)
+            ),
+            Obstacle::Node(shown) => shown_text(shown, dimensions),
+            Obstacle::Company => "would do only beside pods that may never come".to_owned(),
+        },
+    })
+}
+
+fn victim(cluster: &Cluster, pod: PodId) -> Victim {
+    let priority =
+        cluster.pods.gang[pod].map_or(cluster.pods.fact[pod].priority, |gang| cluster.gangs[gang].priority);
+    Victim { pod: cluster.pods.name(pod).to_string(), gang: gang_of(cluster, pod), priority }
+}
+
+fn gang_of(cluster: &Cluster, pod: PodId) -> String {
+    cluster.pods.gang[pod].map_or_else(String::new, |gang| cluster.gangs[gang].key.to_string())
+}

@@ -1,0 +1,54 @@
+//! `muster simulate --what-if`: the same run without some objects and with them, and what is otherwise.
+
+use muster_engine::Engine;
+use muster_engine::config::Config;
+use muster_sim::difference::compare;
+use muster_sim::{Simulation, World};
+
+use super::{Format, SimulateArgs, print_json, print_yaml, scheduler_names};
+use crate::failure::Failure;
+use crate::input::wall_clock;
+use crate::render::{self, progress::Bar};
+
+/// So many seconds are enough for pods that are asked to leave to be gone, and for those that come after them.
+const CYCLES: u64 = 10;
+
+pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
+    let (loaded, extra) = args.input.load_with(&args.what_if)?;
+    for note in loaded.notes.iter().chain(&extra.notes()) {
+        anstream::eprintln!("note: {note}");
+    }
+    let (present, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
+    let mut future = present.clone();
+    let mut replaced = Vec::new();
+    for object in extra.objects {
+        let title = format!("{} {}", object.kind(), object.key());
+        if future.replace(object) {
+            replaced.push(title);
+        }
+    }
+    replaced.sort();
+    let bar = Bar::new(matches!(args.output, Format::Table | Format::Wide));
+    let without = simulated(args, present, config, &bar)?;
+    let with = simulated(args, future, args.input.reload_config(), &bar)?;
+    bar.done();
+    let mut difference = compare(&without, &with);
+    difference.objects = extra.counts;
+    difference.replaced = replaced;
+    match args.output {
+        Format::Json => print_json(&difference),
+        Format::Yaml => print_yaml(&difference),
+        Format::Table => render::difference::print(&difference, &with, false),
+        Format::Wide => render::difference::print(&difference, &with, true),
+    }
+}
+
+fn simulated(args: &SimulateArgs, world: World, config: Config, bar: &Bar) -> Result<Simulation, Failure> {
+    let engine = Engine::new(config, scheduler_names());
+    let mut simulation = Simulation::new(world, engine, args.options(CYCLES));
+    let result = simulation.run(|progress| bar.show(&progress));
+    result.map(|()| simulation).map_err(|problem| {
+        bar.done();
+        Failure::Work(problem)
+    })
+}

@@ -1,0 +1,235 @@
+//! What some more objects would change, as tables.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use muster_engine::explain::{counted, duration};
+use muster_sim::Simulation;
+use muster_sim::difference::{Change, Difference, Fate, GangChange, Moment, QueueChange};
+use muster_sim::report::{Eviction, QueueLine};
+
+use super::gangs::reason_lines;
+use super::queues::{amounts_text, scarcity};
+use super::story::{COLUMNS, terminal_columns};
+use super::table::{Row, Table};
+use super::text::{BAD, BOLD, DIM, GOOD, Names, WAITS, cut_end, styled, wrap};
+use super::timeline::{fitting, words};
+use crate::failure::Failure;
+
+/// More rows than these are counted instead.
+const ROWS: usize = 40;
+/// A reason takes so many lines at most.
+const REASON_LINES: usize = 4;
+/// How many columns the places of a gang may take.
+const PLACES: usize = 40;
+
+pub fn print(difference: &Difference, with: &Simulation, wide: bool) -> Result<(), Failure> {
+    let most = if wide { terminal_columns() } else { COLUMNS };
+    let gangs = difference.gangs.iter().map(|gang| gang.name.as_str());
+    let names = Names::new(gangs.chain(with.report.gangs.iter().map(|gang| gang.name.as_str())));
+    let known = |queue: &QueueChange| queue.name != "root" || with.world.queues.contains_key(&queue.name);
+    let queues: Vec<&QueueChange> =
+        difference.queues.iter().filter(|queue| known(queue) && has_other_work(queue)).collect();
+    let teller = Teller { names, most };
+    let parts = [
+        teller.header(difference),
+        teller.new_gangs(&difference.new_gangs),
+        teller.evictions("EVICTED", &difference.evictions),
+        teller.evictions("NO LONGER EVICTED", &difference.spared),
+        teller.gangs(&difference.gangs),
+        teller.queues(&queues),
+        verdict(difference),
+    ];
+    let parts: Vec<Vec<String>> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let mut out = anstream::stdout();
+    writeln!(out, "{}", parts.join(&String::new()).join("\n"))?;
+    Ok(out.flush()?)
+}
+
+/// Says so if nobody, or nobody else, is concerned.
+fn verdict(difference: &Difference) -> Vec<String> {
+    let others = difference.evictions.len() + difference.spared.len() + difference.gangs.len();
+    match difference {
+        _ if others > 0 => Vec::new(),
+        difference if difference.is_empty() => vec!["nothing would be otherwise".to_owned()],
+        difference if difference.new_gangs.is_empty() => vec!["no gang would fare otherwise".to_owned()],
+        _ => vec!["no other gang would fare otherwise".to_owned()],
+    }
+}
+
+struct Teller {
+    names: Names,
+    most: usize,
+}
+
+impl Teller {
+    /// "at 2026-11-15T00:00:00Z: what if 1 PodGroup and 4 Pods came".
+    fn header(&self, difference: &Difference) -> Vec<String> {
+        let counts = difference.objects.iter();
+        let counts: Vec<String> = counts.map(|(kind, count)| counted(*count as u64, kind)).collect();
+        let counts = if counts.is_empty() { "nothing".to_owned() } else { counts.join(", ") };
+        let mut lines = vec![format!("at {}: what if {counts} came", styled(BOLD, &difference.now))];
+        if !difference.replaced.is_empty() {
+            let text = format!("in place of {}", difference.replaced.join(", "));
+            lines.push(styled(DIM, cut_end(&text, self.most)));
+        }
+        lines
+    }
+
+    fn new_gangs(&self, gangs: &[Fate]) -> Vec<String> {
+        let mut table = Table::new(&["NAME", "QUEUE", "PRIORITY", "MIN", "STARTS", "WHERE"]).soft_end();
+        for fate in gangs.iter().take(ROWS) {
+            let (starts, style) = match (&fate.starts, fate.promised.is_empty()) {
+                (Some(moment), _) => (when(moment), GOOD),
+                (None, false) => ("promised".to_owned(), WAITS),
+                (None, true) => ("no".to_owned(), BAD),
+            };
+            let row = Row::default()
+                .cell(self.names.short(&fate.line.name))
+                .cell(&fate.line.queue)
+                .cell(fate.line.priority)
+                .cell(fate.line.min_member)
+                .styled(starts, style)
+                .cell(places(fate));
+            table.push(row.below(self.reasons(fate)));
+        }
+        self.titled("NEW GANGS", &table, gangs.len())
+    }
+
+    fn evictions(&self, title: &'static str, evictions: &[Eviction]) -> Vec<String> {
+        let mut table = Table::new(&["POD", "GANG", "NODE", "CYCLE", "FOR"]);
+        let rows: Vec<&Eviction> = evictions.iter().take(ROWS).collect();
+        for (at, eviction) in rows.iter().enumerate() {
+            let claimant = eviction.claimant.as_ref().map_or("-", |gang| self.names.short(gang));
+            let row = Row::default()
+                .cell(self.names.short(&eviction.pod))
+                .cell(self.names.short(&eviction.gang))
+                .cell(&eviction.node)
+                .cell(eviction.cycle)
+                .cell(claimant);
+            // What is true of several is said once, under the last of them.
+            let said_again = rows.get(at + 1).is_some_and(|next| next.reason == eviction.reason);
+            let text = format!("{}: {}", eviction.action, eviction.reason);
+            table.push(row.below(if said_again { Vec::new() } else { self.below(&text) }));
+        }
+        self.titled(title, &table, evictions.len())
+    }
+
+    fn gangs(&self, gangs: &[GangChange]) -> Vec<String> {
+        let mut table = Table::new(&["NAME", "QUEUE", "WITHOUT", "WITH"]);
+        for gang in gangs.iter().take(ROWS) {
+            let (without, with) = sides(gang);
+            let style = match gang.change {
+                Change::Waits | Change::Shrinks | Change::Later | Change::Gone => BAD,
+                Change::Starts | Change::Earlier | Change::Grows => GOOD,
+                Change::Moves | Change::Reason => WAITS,
+            };
+            let row = Row::default()
+                .cell(self.names.short(&gang.name))
+                .cell(&gang.without.line.queue)
+                .cell(without)
+                .styled(with, style);
+            table.push(row.below(gang.with.as_ref().map_or_else(Vec::new, |fate| self.reasons(fate))));
+        }
+        self.titled("OTHER GANGS", &table, gangs.len())
+    }
+
+    fn queues(&self, queues: &[&QueueChange]) -> Vec<String> {
+        let lines = queues.iter().flat_map(|queue| queue.without.iter().chain([&queue.with]));
+        let mut resources: Vec<&str> =
+            lines.flat_map(|line| line.allocated.keys().map(String::as_str)).collect();
+        resources.retain(|name| *name != "pods");
+        resources.sort_by_key(|name| scarcity(name));
+        resources.dedup();
+        let table = |count: usize| {
+            let mut table = Table::new(&["NAME", "SHARE", "ALLOCATED WITHOUT", "WITH", "GANGS RUNNING"]);
+            queues.iter().take(ROWS).for_each(|queue| table.push(queue_row(queue, &resources[..count])));
+            table
+        };
+        let fits = |count: &usize| table(*count).width() <= self.most;
+        let count = (1..=resources.len()).rev().find(fits).unwrap_or(resources.len().min(1));
+        self.titled("QUEUES", &table(count), queues.len())
+    }
+
+    fn reasons(&self, fate: &Fate) -> Vec<String> {
+        reason_lines(&fate.line, REASON_LINES, self.most)
+    }
+
+    fn below(&self, text: &str) -> Vec<String> {
+        let lines = wrap(text, self.most - 4);
+        let mark = |at: usize| if at == 0 { "└" } else { " " };
+        lines.iter().enumerate().map(|(at, line)| styled(DIM, format!("  {} {line}", mark(at)))).collect()
+    }
+
+    fn titled(&self, title: &str, table: &Table, rows: usize) -> Vec<String> {
+        if rows == 0 {
+            return Vec::new();
+        }
+        let mut lines = vec![styled(BOLD, title)];
+        lines.extend(table.lines(self.most));
+        if rows > ROWS {
+            lines.push(styled(DIM, format!("… {} more, use -o json", rows - ROWS)));
+        }
+        lines
+    }
+}
+
+fn when(moment: &Moment) -> String {
+    match moment.after_ms {
+        0 => "now".to_owned(),
+        after => format!("+{}", duration(after)),
+    }
+}
+
+/// "node-a ×2, node-b"
+fn places(fate: &Fate) -> String {
+    let places: Vec<(&str, u32)> = fate.places().into_iter().collect();
+    if places.is_empty() { "-".to_owned() } else { fitting(&places, PLACES) }
+}
+
+/// How a gang fares without the objects and with them, in the words that show the difference.
+fn sides(gang: &GangChange) -> (String, String) {
+    let Some(with) = &gang.with else {
+        return (gang.without.line.phase.clone(), "no gang any more".to_owned());
+    };
+    let say = |fate: &Fate| match gang.change {
+        Change::Gone => fate.line.phase.clone(),
+        Change::Waits | Change::Starts | Change::Later | Change::Earlier => match &fate.starts {
+            Some(moment) => format!("starts {}", when(moment)),
+            None => "waits".to_owned(),
+        },
+        Change::Shrinks | Change::Grows => counted(u64::from(fate.line.running + fate.line.succeeded), "pod"),
+        Change::Moves => places(fate),
+        Change::Reason => match fate.line.reasons.first() {
+            Some(reason) => format!("waits: {}", words(reason.reason)),
+            None => fate.line.phase.clone(),
+        },
+    };
+    (say(&gang.without), say(with))
+}
+
+/// Whether more than the number of gangs that wait is another; that is told gang by gang.
+fn has_other_work(queue: &QueueChange) -> bool {
+    let work = |line: &QueueLine| (line.share, line.allocated.clone(), line.running);
+    queue.without.as_ref().map(work) != Some(work(&queue.with))
+}
+
+fn queue_row(queue: &QueueChange, resources: &[&str]) -> Row {
+    let nothing = BTreeMap::new();
+    let percent = |share: f64| format!("{:.0}%", (share * 100.0).round());
+    let new = percent(queue.with.share);
+    let (share, allocated, running) = match &queue.without {
+        Some(old) => (
+            format!("{} → {new}", percent(old.share)),
+            &old.allocated,
+            format!("{} → {}", old.running, queue.with.running),
+        ),
+        None => (new, &nothing, queue.with.running.to_string()),
+    };
+    Row::default()
+        .cell(&queue.name)
+        .cell(share)
+        .cell(amounts_text(allocated, resources))
+        .cell(amounts_text(&queue.with.allocated, resources))
+        .cell(running)
+}

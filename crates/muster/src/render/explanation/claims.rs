@@ -1,0 +1,149 @@
+//! The places that others leave for a gang: those that it was promised, and those that it could have.
+
+use std::collections::BTreeMap;
+
+use muster_engine::explain::{counted, grouped};
+
+use super::{COLUMNS, Page};
+use crate::commands::explain::{ClaimFacts, GangFacts, NodeTrial, PromiseFacts};
+use crate::render::text::{BOLD, DIM, GOOD, cut_end, cut_middle, styled, width, wrap};
+
+/// So many pods are named on a node.
+const PODS: usize = 4;
+/// So many promises are shown.
+const PROMISES: usize = 10;
+
+impl Page {
+    pub(super) fn promises(&mut self, gang: &GangFacts) {
+        if gang.promises.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line(&styled(BOLD, "promised places"));
+        let space = space_of(gang);
+        gang.promises.iter().take(PROMISES).for_each(|promise| self.promise(promise, space));
+        let more = gang.promises.len().saturating_sub(PROMISES);
+        if more > 0 {
+            self.line(&styled(DIM, format!("  … {} more, use -o json", counted(more as u64, "pod"))));
+        }
+    }
+
+    pub(super) fn claims(&mut self, gang: &GangFacts) {
+        if gang.claims.is_empty() {
+            return;
+        }
+        self.line("");
+        self.line(&styled(BOLD, "who could make room"));
+        gang.claims.iter().for_each(|claim| self.claim(claim, space_of(gang)));
+    }
+
+    /// "urgent-0 on node-a, for which others were asked to leave", and who is still there.
+    fn promise(&mut self, promise: &PromiseFacts, space: &str) {
+        let made = match promise.evicted {
+            Some(true) => ", which others were asked to leave for it",
+            Some(false) | None => "",
+        };
+        let name = short(&promise.pod, space);
+        for (at, text) in wrap(&format!("{name} on {}{made}", promise.node), COLUMNS - 4).iter().enumerate() {
+            self.line(&format!("{}{text}", if at == 0 { "  " } else { "    " }));
+        }
+        if promise.leaving.is_empty() {
+            self.line("    nobody is leaving there: it waits for the rest of its gang, or its queue");
+        }
+        for leaving in promise.leaving.iter().take(PODS) {
+            let gang = leaving.gang.as_ref().map_or("another scheduler", |gang| short(gang, space));
+            let until = match (&leaving.until, leaving.grace_seconds) {
+                (Some(until), Some(grace)) => format!("gone by {until}, grace {grace}s"),
+                _ if leaving.deleted => "being deleted".to_owned(),
+                _ => "asked to leave".to_owned(),
+            };
+            let text = format!("{} of {gang} leaves: {until}", short(&leaving.pod, space));
+            self.line(&format!("    {}", cut_end(&text, COLUMNS - 4)));
+        }
+        let more = promise.leaving.len().saturating_sub(PODS);
+        if more > 0 {
+            self.line(&styled(DIM, format!("    … {} more", counted(more as u64, "pod"))));
+        }
+    }
+
+    /// Pod by pod, the nodes on which others could leave for it.
+    fn claim(&mut self, claim: &ClaimFacts, space: &str) {
+        let found = format!("{} of {} would get a place", claim.placed, counted(claim.wanted as u64, "pod"));
+        self.entry(&format!("  {}", claim.action), &found);
+        for pod in &claim.pods {
+            let name = short(&pod.pod, space);
+            let text = match (&pod.node, &pod.reason) {
+                (Some(node), _) => format!("for {name}, {node} is cheapest:"),
+                (None, Some(reason)) if pod.nodes.is_empty() => format!("for {name}, no node: {reason}"),
+                (None, _) => format!("for {name}, no node would do:"),
+            };
+            self.entry("", &text);
+            let longest = pod.nodes.iter().map(|trial| width(&trial.node)).max().unwrap_or(0).min(30);
+            for trial in &pod.nodes {
+                let mark = if trial.chosen { styled(GOOD, "→") } else { " ".to_owned() };
+                let node = format!("{:<longest$}", cut_middle(&trial.node, 30));
+                let lines = wrap(&trial_text(trial, space), COLUMNS - 6 - longest);
+                for (at, text) in lines.iter().enumerate() {
+                    match at {
+                        0 => self.line(&format!("  {mark} {}  {text}", styled(BOLD, &node))),
+                        _ => self.line(&format!("{}{text}", " ".repeat(longest + 6))),
+                    }
+                }
+            }
+            let rest = [
+                (pod.more_nodes, "more, use --all"),
+                (pod.nobody_nodes, "with nobody who may be asked to leave"),
+                (pod.closed_nodes, "closed to it, whoever leaves"),
+            ];
+            for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
+                self.line(&styled(DIM, format!("    {} {what}", counted(count as u64, "node"))));
+            }
+        }
+    }
+}
+
+fn space_of(gang: &GangFacts) -> &str {
+    gang.line.name.split_once('/').map_or("", |(space, _)| space)
+}
+
+/// What would happen on a node: "search-1 and search-0 leave: highest priority 10, sum 20".
+fn trial_text(trial: &NodeTrial, space: &str) -> String {
+    let pods = |pods: Vec<&str>| {
+        let shown: Vec<&str> = pods.iter().take(PODS).map(|pod| short(pod, space)).collect();
+        let more = pods.len().saturating_sub(PODS);
+        let more = if more > 0 { format!(" and {} more", grouped(more as u64)) } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    };
+    let leave: Vec<&str> = trial.leave.iter().map(|victim| victim.pod.as_str()).collect();
+    let verb = if leave.len() == 1 { "leaves" } else { "leave" };
+    let mut text = match (&trial.cost, &trial.why) {
+        (Some(cost), _) => {
+            let who =
+                if leave.is_empty() { "nobody leaves".to_owned() } else { format!("{} {verb}", pods(leave)) };
+            let price = cost.price.map(|price| format!("price {price}"));
+            let highest = cost.highest_priority.map(|highest| format!("highest priority {highest}"));
+            let sum = (cost.pods > 1).then(|| format!("sum {}", cost.sum_of_priorities));
+            let keys: Vec<String> = [price, highest, sum].into_iter().flatten().collect();
+            if keys.is_empty() { who } else { format!("{who}: {}", keys.join(", ")) }
+        }
+        (None, Some(why)) if leave.is_empty() => why.clone(),
+        (None, why) => format!("if {} {verb}: {}", pods(leave), why.as_deref().unwrap_or_default()),
+    };
+    if !trial.unpromised.is_empty() {
+        let lost = pods(trial.unpromised.iter().map(String::as_str).collect());
+        text += &format!("; the promises of {lost} are taken back");
+    }
+    let mut rules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for kept in &trial.kept {
+        rules.entry(kept.rule).or_default().push(&kept.pod);
+    }
+    for (rule, kept) in rules {
+        text += &format!("; {} kept by {rule}", pods(kept));
+    }
+    text
+}
+
+/// Without the namespace, if it is this one.
+fn short<'n>(name: &'n str, space: &str) -> &'n str {
+    name.strip_prefix(space).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name)
+}
