@@ -20,7 +20,7 @@ use crate::reason::Reason;
 use crate::search::{self, seat, seat_by_force};
 use crate::trace::Trace;
 use crate::txn::{Mark, Move, Txn};
-use crate::victims::{Refusal, make_room};
+use crate::victims::{Refusal, make_room, reprieve};
 
 /// What an action has found out in this cycle: for the first pod of a gang that has nothing yet nobody can leave. Another that
 /// has nothing either, of the same queue and shape and no higher priority, needn't look.
@@ -161,6 +161,19 @@ fn carry_out(session: &mut Session, gang: GangId, purpose: Purpose, action: &'st
     }
 }
 
+/// Lets those stay whom the plan asks to leave without need, since room was made for one gang after the other.
+pub fn review(session: &mut Session) {
+    let gone = |eviction: &Eviction| Some((eviction.pod, eviction.node, eviction.claimant?));
+    let gone: Vec<_> = session.plan.evictions.iter().filter_map(gone).collect();
+    if gone.is_empty() {
+        return;
+    }
+    let mut txn = Txn::begin(session.cluster);
+    reprieve(&mut txn, session.policy, gone);
+    let spared = txn.commit();
+    session.plan.evictions.retain(|eviction| !spared.iter().any(|step| step.pod == eviction.pod));
+}
+
 fn cause(session: &Session, claimant: GangId, purpose: Purpose, victim: PodId) -> Cause {
     let cluster = &*session.cluster;
     let priority = |gang: Option<GangId>| gang.map_or(0, |gang| cluster.gangs[gang].priority);
@@ -198,7 +211,10 @@ impl Taker<'_> {
         let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {
             self.one(txn, rankings, pod, left)
         };
-        seat_by_force(txn, policy, rankings, wish, force)
+        seat_by_force(txn, policy, rankings, wish, force)?;
+        let gone = txn.evicted().into_iter().map(|(pod, node)| (pod, node, self.gang)).collect();
+        reprieve(txn, policy, gone);
+        Ok(())
     }
 
     fn one(&mut self, txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32) -> Result<(), Reason> {
@@ -224,25 +240,24 @@ impl Taker<'_> {
         let tops = search::reach(txn, self.gang, pod)?;
         let tops = self.large_enough(txn, rankings, tops, pod, left);
         let claim = Claim { purpose: self.purpose, gang: self.gang, pod, now: self.now };
-        let mut refused = None;
-        match self.policy.may_take(txn, self.gang, shape, Room::Later) {
-            Ok(()) => {
-                if let Some(node) =
-                    search::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left)
-                {
-                    txn.nominate(pod, node);
-                    return Ok(());
-                }
-            }
-            Err(reason) => refused = Some(reason),
-        }
-        if txn.never_preempts(pod) {
+        let refused = self.policy.may_take(txn, self.gang, shape, Room::Later).err();
+        let free = match &refused {
+            None => search::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left),
+            Some(_) => None,
+        };
+        // What others have just left is not simply free: the queue may have no more than it may take back, all in all.
+        let takes_back = self.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
+        if free.is_none() && txn.never_preempts(pod) {
             return Err(refused.unwrap_or(Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }));
         }
-        if self.purpose == Purpose::Reclaim {
+        if takes_back {
             self.policy.may_reclaim(txn, &claim).map_err(|reason| {
                 reason.unwrap_or(Reason::NothingToTake { purpose: self.purpose, nodes: 0, kept: Vec::new() })
             })?;
+        }
+        if let Some(node) = free {
+            txn.nominate(pod, node);
+            return Ok(());
         }
         let ranks: Vec<Range<u32>> = tops.iter().map(|&domain| txn.domains.ranks(domain)).collect();
         let trace = self.trace.as_deref_mut();

@@ -5,6 +5,7 @@ use std::borrow::Borrow;
 use muster_api::{PodGroupPhase, Time};
 
 use crate::actions::{Session, enqueue, stalegangeviction};
+use crate::claims;
 use crate::config::Config;
 use crate::event::Event;
 use crate::explain;
@@ -85,6 +86,7 @@ impl Engine {
             (action.run)(&mut session);
             through(action.name);
         }
+        claims::review(&mut session);
         nominations::let_go(&mut session, &held);
         nominations::announce(&mut session);
         status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), now, &mut plan);

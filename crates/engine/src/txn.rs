@@ -80,6 +80,26 @@ impl<'c> Txn<'c> {
         self.log.push(Move { pod, from, to });
     }
 
+    /// Whether anyone is asked to leave.
+    pub fn evicts(&self) -> bool {
+        self.log.iter().any(|step| matches!(step.to, PodState::Releasing(_)))
+    }
+
+    /// Who is asked to leave, each once, and where.
+    pub fn evicted(&self) -> Vec<(PodId, NodeId)> {
+        let mut evicted: Vec<(PodId, NodeId)> = Vec::new();
+        for step in &self.log {
+            if let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to)
+                && self.pods.state[step.pod] == step.to
+            {
+                evicted.push((step.pod, node));
+            }
+        }
+        evicted.sort_unstable();
+        evicted.dedup();
+        evicted
+    }
+
     pub fn mark(&self) -> Mark {
         Mark(self.log.len())
     }

@@ -210,11 +210,16 @@ fn victim_order(cluster: &Cluster, policy: &Policy, claim: &Claim, a: PodId, b: 
         }
         _ => Ordering::Equal,
     };
+    queues.then_with(|| worth_order(cluster, a, b))
+}
+
+/// Who matters less: lower priority, then who started last.
+fn worth_order(cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
     let worth = |pod: PodId| {
         let fact = &cluster.pods.fact[pod];
         (priority(cluster, pod), cluster.pods.order[pod], Reverse(fact.started), Reverse(&fact.key))
     };
-    queues.then_with(|| worth(a).cmp(&worth(b)))
+    worth(a).cmp(&worth(b))
 }
 
 fn named(cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
@@ -352,6 +357,38 @@ fn attempt(
     txn.nominate(claim.pod, node);
     give_again(txn, policy, &promises);
     Some(gone.into_iter().map(|(pod, _)| pod).collect())
+}
+
+/// Lets those stay after all who are not needed, the most valuable first: the room that a pod left may be there without him, since
+/// others went for the next claimant. Whoever is asked to leave is given with his node and the gang that he goes for.
+pub fn reprieve(txn: &mut Txn, policy: &Policy, mut gone: Vec<(PodId, NodeId, GangId)>) {
+    gone.sort_by(|a, b| worth_order(txn, b.0, a.0));
+    for (pod, node, gang) in gone {
+        let mark = txn.mark();
+        txn.spare(pod, PodState::Running(node));
+        if !all_stand(txn, policy, gang, node) {
+            txn.rewind(mark);
+        }
+    }
+}
+
+/// Whether everyone who was promised a place on the node still has one, and all of the gang if its pods look at other nodes too.
+fn all_stand(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> bool {
+    let promised = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Nominated(_));
+    let own = &txn.gangs[gang].pods;
+    let far = own.iter().any(|&pod| txn.far_reaching(txn.pods.shape[pod]));
+    let elsewhere = own.iter().filter(|&&pod| far && txn.pods.state[pod].node() != Some(node));
+    let pods: Vec<PodId> =
+        txn.nodes.seats[node].iter().chain(elsewhere).copied().filter(|pod| promised(pod)).collect();
+    pods.into_iter().all(|pod| {
+        let (Some(at), Some(of)) = (txn.pods.state[pod].node(), txn.pods.gang[pod]) else { return false };
+        let shape = txn.pods.shape[pod];
+        txn.release(pod);
+        let stands = policy.may_take(txn, of, shape, Room::Later).is_ok()
+            && has_room(txn, policy, shape, at, Room::Later);
+        txn.nominate(pod, at);
+        stands
+    })
 }
 
 /// Takes back the promises of weaker gangs with a place on the node, all of each gang.

@@ -289,7 +289,7 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
             return Err(format!("{name} is evicted, but {rule} protects it"));
         }
         if let Some(claimant) = eviction.claimant {
-            leaves_for_a_reason(cluster, eviction, claimant)?;
+            leaves_for_a_reason(engine, eviction, claimant)?;
             let has_place = |pod: &PodId| {
                 matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_))
             };
@@ -318,8 +318,9 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
 }
 
 /// Whoever leaves for others is needed: with him the node would have too little. Where more than room decides (rules between
-/// pods, ports, cards, the claimant's own queue) this can't be told from the sums.
-fn leaves_for_a_reason(cluster: &Cluster, eviction: &Eviction, claimant: GangId) -> Result<(), String> {
+/// pods, ports, cards) this can't be told from the sums.
+fn leaves_for_a_reason(engine: &Engine, eviction: &Eviction, claimant: GangId) -> Result<(), String> {
+    let cluster = engine.cluster();
     let shape = |pod: PodId| cluster.pods.shape[pod];
     let gang = &cluster.gangs[claimant];
     let simple = |&pod: &PodId| {
@@ -328,13 +329,10 @@ fn leaves_for_a_reason(cluster: &Cluster, eviction: &Eviction, claimant: GangId)
             && cluster.shapes[shape].ports.is_empty()
             && cluster.demand(shape).is_none()
     };
-    let own_queue = cluster.pods.gang[eviction.pod]
-        .is_some_and(|gang| cluster.gangs[gang].queue == cluster.gangs[claimant].queue);
-    let limited = own_queue
-        && cluster.queues[gang.queue]
-            .lineage
-            .iter()
-            .any(|&queue| !cluster.queues[queue].capability.is_empty());
+    // Its queue could not have both.
+    let limited = cluster.pods.gang[eviction.pod].is_some_and(|gang| {
+        engine.policy().may_take(cluster, gang, shape(eviction.pod), Room::Later).is_err()
+    });
     if limited || !gang.pods.iter().all(simple) {
         return Ok(());
     }

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use muster_api::Time;
 use muster_api::keys::SCHEDULER_NAMES;
 use muster_api::manifest::{Found, read};
-use muster_api::Time;
 use muster_engine::Engine;
 use muster_engine::config::Config;
 use muster_sim::{Options, Simulation, Until, World};
@@ -67,7 +67,9 @@ fn cluster(seed: u64, tree: bool) -> String {
     let mut free: Vec<i64> = Vec::new();
     for node in 0..nodes {
         let cpu = text.split(&format!("name: n{node}}}")).nth(1).and_then(|rest| rest.split("cpu: ").nth(1));
-        free.push(cpu.and_then(|rest| rest.split(',').next()).and_then(|cpu| cpu.parse().ok()).expect("a number"));
+        free.push(
+            cpu.and_then(|rest| rest.split(',').next()).and_then(|cpu| cpu.parse().ok()).expect("a number"),
+        );
     }
     for gang in 0..dice.random_range(3..12) {
         let queue = queues[dice.random_range(0..3)];
@@ -133,7 +135,9 @@ fn play(text: &str, config: &str) -> Result<usize, String> {
     let takes: BTreeSet<(&String, &String)> = evictions
         .iter()
         .filter(|eviction| eviction.action == "reclaim")
-        .filter_map(|eviction| Some((&queue_of[eviction.claimant.as_ref()?], &queue_of[&gang(&eviction.pod)])))
+        .filter_map(|eviction| {
+            Some((&queue_of[eviction.claimant.as_ref()?], &queue_of[&gang(&eviction.pod)]))
+        })
         .collect();
     match takes.iter().find(|(taker, giver)| takes.contains(&(giver, taker))) {
         Some((one, other)) => Err(format!("{one} and {other} take from each other")),
