@@ -18,6 +18,8 @@ pub const TOPOLOGY_HIGHEST_TIER: &str = "volcano.sh/network-topology-highest-tie
 pub const PREEMPTABLE: &str = "volcano.sh/preemptable";
 /// How long a pod is expected to run, for example "90m" (pod or PodGroup).
 pub const RUNNING_ESTIMATE: &str = "volcano.sh/running-estimate";
+/// How long a pod is not asked to leave after it got its place (label or annotation, pod or PodGroup, plugin `cdp`).
+pub const COOLDOWN_TIME: &str = "volcano.sh/cooldown-time";
 /// How long the embedded cluster lets a pod run before it succeeds.
 pub const SIMULATED_DURATION: &str = "muster.sh/simulated-duration";
 /// How long a gang may wait before it goes first (plugin `sla`).
@@ -72,8 +74,9 @@ pub const CARD_NOTES: [&str; 8] =
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 27] = [
+pub const ANNOTATIONS: [&str; 28] = [
     AS_FOUND,
+    COOLDOWN_TIME,
     GPU_INDEX,
     GPU_UNHEALTHY,
     GROUP_NAME[0],

@@ -169,12 +169,16 @@ impl Problems {
         }
     }
 
-    /// Annotations that hold a duration, of pods and groups alike.
+    /// Annotations and labels that hold a duration, of pods and groups alike.
     fn durations(&mut self, meta: &Meta) {
         let [sla, sla_short] = keys::SLA_WAITING_TIME;
-        for key in [keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION, sla, sla_short] {
-            let Some(text) = meta.annotations.get(key) else { continue };
-            let at = format!("metadata.annotations[{key}]");
+        let annotations =
+            [keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION, keys::COOLDOWN_TIME, sla, sla_short];
+        let annotations = annotations.map(|key| (key, "annotations", meta.annotations.get(key)));
+        let label = (keys::COOLDOWN_TIME, "labels", meta.labels.get(keys::COOLDOWN_TIME));
+        for (key, place, text) in annotations.into_iter().chain([label]) {
+            let Some(text) = text else { continue };
+            let at = format!("metadata.{place}[{key}]");
             match parse_duration(text) {
                 Ok(milliseconds) if milliseconds < 0 => {
                     self.add(at, format!("{text:?} is negative; write 0s or more"));

@@ -1,6 +1,7 @@
 //! A gang that lacks room and makes others leave, pod by pod, all or nothing: what `preempt` and `reclaim` have in common
 //! in their mode `task`.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use muster_api::Time;
@@ -76,16 +77,17 @@ fn serve(
     if fruitless.covers(session, gang, &pods) {
         return false;
     }
+    let taker = Taker::new(session, gang, purpose);
     let mut txn = Txn::begin(session.cluster);
     // Nobody leaves where nobody has to.
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
     if seat(&mut txn, session.policy, session.rankings, &wish).is_err() {
         txn.rewind(Mark::START);
-        let taker = Taker { policy: session.policy, gang, purpose, now: session.now };
         if let Err(refused) = taker.place(&mut txn, session.rankings, &wish) {
             let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
             let first = txn.mark() == Mark::START && refused.iter().all(nobody);
             drop(txn);
+            session.plan.wake_at_any(taker.until.get());
             fruitless.0.extend(telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape)));
             let mut reasons = session.cluster.gangs[gang].reasons.clone();
             let kind = std::mem::discriminant::<Reason>;
@@ -103,9 +105,11 @@ fn serve(
 
 /// Makes room for one pod of a gang that runs, by pods of its own that matter less.
 pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, action: &'static str) -> bool {
+    let taker = Taker::new(session, gang, Purpose::Within);
     let mut txn = Txn::begin(session.cluster);
-    let taker = Taker { policy: session.policy, gang, purpose: Purpose::Within, now: session.now };
     if taker.one(&mut txn, session.rankings, pod, 1).is_err() {
+        drop(txn);
+        session.plan.wake_at_any(taker.until.get());
         return false;
     }
     let moves = txn.commit();
@@ -154,9 +158,15 @@ struct Taker<'p> {
     gang: GangId,
     purpose: Purpose,
     now: Time,
+    /// When a rule ends that stood in the way and that time alone ends.
+    until: Cell<Option<Time>>,
 }
 
-impl Taker<'_> {
+impl<'p> Taker<'p> {
+    fn new(session: &Session<'p>, gang: GangId, purpose: Purpose) -> Taker<'p> {
+        Taker { policy: session.policy, gang, purpose, now: session.now, until: Cell::default() }
+    }
+
     fn place(&self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
         let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {
             self.one(txn, rankings, pod, left)
@@ -191,8 +201,10 @@ impl Taker<'_> {
             })?;
         }
         let ranks: Vec<Range<u32>> = tops.iter().map(|&domain| txn.domains.ranks(domain)).collect();
-        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES)
-            .map_err(|refusal| refused.unwrap_or_else(|| self.reason(refusal)))
+        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES).map_err(|refusal| {
+            self.until.set([self.until.get(), refusal.until].into_iter().flatten().min());
+            refused.unwrap_or_else(|| self.reason(refusal))
+        })
     }
 
     /// Of the domains that may hold the gang, those that could hold all that it lacks if they were empty.
@@ -214,7 +226,7 @@ impl Taker<'_> {
     }
 
     fn reason(&self, refusal: Refusal) -> Reason {
-        let Refusal { nodes, kept } = refusal;
+        let Refusal { nodes, kept, until: _ } = refusal;
         let kept = kept.into_iter().map(|(rule, pods)| (rule.to_owned(), pods)).collect();
         Reason::NothingToTake { purpose: self.purpose, nodes, kept }
     }

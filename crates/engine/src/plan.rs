@@ -97,6 +97,10 @@ impl Plan {
         found.map_or(&[], |place| &self.card_notes[place].annotations)
     }
 
+    pub(crate) fn wake_at_any(&mut self, time: Option<Time>) {
+        time.into_iter().for_each(|time| self.wake_at(time));
+    }
+
     pub(crate) fn wake_at(&mut self, time: Time) {
         self.wake = Some(self.wake.map_or(time, |known| known.min(time)));
     }

@@ -2,6 +2,7 @@
 
 mod binpack;
 mod capacity;
+mod cdp;
 mod conformance;
 mod deviceshare;
 mod drf;
@@ -42,6 +43,7 @@ pub struct Argument {
 pub static PLUGINS: &[&Entry] = &[
     &binpack::ENTRY,
     &capacity::ENTRY,
+    &cdp::ENTRY,
     &conformance::ENTRY,
     &deviceshare::ENTRY,
     &drf::ENTRY,
@@ -61,7 +63,6 @@ pub static PLUGINS: &[&Entry] = &[
 
 /// Volcano's plugins that Muster doesn't have (yet): naming one is a warning, not an error.
 pub static VOLCANO_ONLY: &[&str] = &[
-    "cdp",
     "extender",
     "fairshare",
     "numa-aware",

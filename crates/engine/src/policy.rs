@@ -53,6 +53,13 @@ pub struct Claim {
     pub now: Time,
 }
 
+/// A rule that keeps a pod where it is, and when it ends if time alone ends it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Shield {
+    pub rule: &'static str,
+    pub until: Option<Time>,
+}
+
 /// From whom room is taken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
@@ -198,7 +205,11 @@ pub trait Plugin: Send {
     fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         None
     }
-    /// The same for one claim, given all that has been taken for it already.
+    /// The same for one claim, whatever else is taken for it.
+    fn shields(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Shield> {
+        None
+    }
+    /// The same, given all that has been taken for it already.
     fn restrains(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<&'static str> {
         None
     }
@@ -428,6 +439,12 @@ impl Policy {
         let of_gang = || cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].protected);
         let marked = || (own || of_gang()).then_some("volcano.sh/preemptable: false");
         self.asked(Question::Protects).find_map(|plugin| plugin.protects(cluster, pod)).or_else(marked)
+    }
+
+    /// The rule that keeps a pod from this claim, whatever else is taken, if any.
+    pub fn shields(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
+        let mut asked = self.asked(claim.purpose.question());
+        asked.find_map(|plugin| plugin.shields(cluster, claim, victim))
     }
 
     /// The rule that keeps a pod from being taken for this claim now, if any.

@@ -6,11 +6,13 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use muster_api::Time;
+
 use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::placement::Rankings;
-use crate::policy::{Claim, Policy, Purpose, Room};
+use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::ranking::has_room;
 use crate::txn::{Move, Txn};
 
@@ -24,6 +26,8 @@ pub struct Refusal {
     pub nodes: u32,
     /// Pods that a rule keeps, by rule.
     pub kept: BTreeMap<&'static str, u32>,
+    /// When the first of these rules ends that time alone ends.
+    pub until: Option<Time>,
 }
 
 /// What it costs to make room on a node; the smallest is the best.
@@ -101,7 +105,7 @@ fn candidates(
         if !ranking.is_open(node) {
             continue;
         }
-        let mut victims = eligible(cluster, policy, claim, node, &mut refusal.kept);
+        let mut victims = eligible(cluster, policy, claim, node, refusal);
         if victims.is_empty() && weaker(cluster, claim, node).is_empty() {
             continue;
         }
@@ -121,7 +125,7 @@ fn eligible(
     policy: &Policy,
     claim: &Claim,
     node: NodeId,
-    kept: &mut BTreeMap<&'static str, u32>,
+    refusal: &mut Refusal,
 ) -> Vec<PodId> {
     let own = &cluster.gangs[claim.gang];
     let modest = cluster.shapes[cluster.pods.shape[claim.pod]].best_effort;
@@ -138,9 +142,15 @@ fn eligible(
             && (!modest || cluster.shapes[cluster.pods.shape[pod]].best_effort)
     };
     let mut keeps = |pod: PodId| {
-        let refused = cluster.spared.get(&pod).is_some_and(|until| *until > claim.now);
-        let rule = refused.then_some("an eviction was refused").or_else(|| policy.protects(cluster, pod));
-        rule.map(|rule| *kept.entry(rule).or_default() += 1).is_some()
+        let refused = cluster.spared.get(&pod).copied().filter(|until| *until > claim.now);
+        let spared = refused.map(|until| Shield { rule: "an eviction that was refused", until: Some(until) });
+        let always = || policy.protects(cluster, pod).map(|rule| Shield { rule, until: None });
+        let shield = spared.or_else(always).or_else(|| policy.shields(cluster, claim, pod));
+        if let Some(Shield { rule, until }) = shield {
+            *refusal.kept.entry(rule).or_default() += 1;
+            refusal.until = [refusal.until, until].into_iter().flatten().min();
+        }
+        shield.is_some()
     };
     let outranked = |pod: PodId| claim.purpose == Purpose::Reclaim || policy.outranks(cluster, claim, pod);
     let pods = cluster.nodes.seats[node].iter().copied();

@@ -115,6 +115,7 @@ impl Walk<'_> {
             key if keys::GROUP_NAME.contains(&key) => Class::Work,
             key if HARDWARE.contains(&key) => return,
             keys::TASK_INDEX | keys::TASK_PRIORITY if value.parse::<i32>().is_ok() => return,
+            key if takes_duration(key) && parse_duration(value).is_ok() => return,
             key if self.compared.contains(key) && value.parse::<i64>().is_ok() => return,
             _ => Class::Value,
         };
@@ -142,7 +143,6 @@ impl Walk<'_> {
                 keys::VGPU_REGISTER | keys::VGPU_IDS => {
                     *value = cards::rename(value, |id| self.name(Class::Value, id));
                 }
-                key if takes_duration(key) && parse_duration(value).is_ok() => {}
                 key => self.value(key, value),
             }
         }
@@ -456,5 +456,6 @@ fn tidy(reason: &mut String, message: &mut String) {
 }
 
 fn takes_duration(key: &str) -> bool {
-    [keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION].contains(&key) || keys::SLA_WAITING_TIME.contains(&key)
+    [keys::COOLDOWN_TIME, keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION].contains(&key)
+        || keys::SLA_WAITING_TIME.contains(&key)
 }

@@ -244,8 +244,10 @@ spec:
         let text = "
 metadata:
   name: p
+  labels: {volcano.sh/cooldown-time: a while}
   annotations:
     scheduling.k8s.io/group-name: Ring_1
+    volcano.sh/cooldown-time: 10m
     volcano.sh/running-estimate: 1 day
     muster.sh/simulated-duration: -5s
     volcano.sh/sla-waiting-time: soon";
@@ -254,6 +256,7 @@ metadata:
             "metadata.annotations[volcano.sh/running-estimate]: \"1 day\" is not a duration; write it like 90s",
             "metadata.annotations[muster.sh/simulated-duration]: \"-5s\" is negative; write 0s or more",
             "metadata.annotations[volcano.sh/sla-waiting-time]: \"soon\" is not a duration",
+            "metadata.labels[volcano.sh/cooldown-time]: \"a while\" is not a duration",
             "metadata.annotations[scheduling.k8s.io/group-name]: \"Ring_1\" is not a valid name",
         ];
         assert_eq!(found.len(), starts.len(), "{found:#?}");

@@ -47,6 +47,8 @@ pub struct Gang {
     pub choosy: Option<Box<Choosy>>,
     pub min_resources: Option<Sparse>,
     pub estimate: Option<i64>,
+    /// How long its pods keep their places whoever wants them, unless they say so themselves.
+    pub cooldown: Option<i64>,
     pub protected: bool,
     pub sla_wait: Option<i64>,
     pub phase: PodGroupPhase,
@@ -135,6 +137,7 @@ impl Gang {
             choosy: None,
             min_resources: None,
             estimate: None,
+            cooldown: None,
             protected: false,
             sla_wait: None,
             phase: PodGroupPhase::Pending,

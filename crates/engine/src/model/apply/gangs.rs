@@ -6,7 +6,7 @@ use muster_api::core::{self, Meta};
 use muster_api::keys::{DEFAULT_QUEUE, GROUP_NAME, QUEUE_NAME, RUNNING_ESTIMATE, SLA_WAITING_TIME};
 use muster_api::{PodGroup, PodGroupPhase, parse_duration};
 
-use super::{says_false, stale, version_of};
+use super::{cooldown, says_false, stale, version_of};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Origin, Role};
@@ -196,6 +196,7 @@ impl Cluster {
             new.subgroups = old.subgroups;
         }
         gang.estimate = duration(RUNNING_ESTIMATE);
+        gang.cooldown = cooldown(&meta);
         gang.sla_wait = SLA_WAITING_TIME.iter().find_map(|key| duration(key));
         for role in &mut gang.roles {
             role.minimum = 0;

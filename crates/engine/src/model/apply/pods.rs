@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS, RUNNING_ESTIMATE, TASK_PRIORITY, TASK_SPEC};
 use muster_api::{Time, core, parse_duration};
 
-use super::{says_false, stale, version_of};
+use super::{cooldown, says_false, stale, version_of};
 use crate::ids::{GangId, PodId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::{Likes, Noted};
@@ -147,6 +147,8 @@ impl Cluster {
         let class = class.map(|name| self.names.intern(name));
         let priority = spec.priority.unwrap_or_else(|| self.class_value(class));
         let explicit_order = number(TASK_PRIORITY);
+        let placed = |c: &&core::Condition| c.kind == "PodScheduled" && c.status == "True";
+        let scheduled = object.status.conditions.iter().find(placed);
         let promised = (meta.annotations.get(PIPELINED_STATUS).map(String::as_str) == Some("true"))
             .then(|| meta.annotations.get(PIPELINED_NODE))
             .flatten()
@@ -160,6 +162,7 @@ impl Cluster {
             index: meta.task_index(),
             created: meta.creation_timestamp.unwrap_or_default(),
             started: object.status.start_time,
+            scheduled: scheduled.and_then(|condition| condition.last_transition_time),
             leaves: meta.deletion_timestamp.is_some(),
             runs: object.status.phase == "Running",
             estimate: duration(RUNNING_ESTIMATE)
@@ -169,6 +172,7 @@ impl Cluster {
             priority_class: class,
             says_priority: spec.priority.is_some(),
             explicit_order,
+            cooldown: cooldown(meta),
             protected: says_false(meta),
             never_preempts: spec.preemption_policy.as_ref().map(|policy| policy == "Never"),
             noted: Noted::of(&meta.annotations),
