@@ -14,7 +14,7 @@ use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
 use crate::placement::{Rankings, Wish, one_shape};
-use crate::plan::{Cause, Eviction};
+use crate::plan::{Cause, Eviction, Method};
 use crate::policy::{Claim, Policy, Purpose, Room};
 use crate::reason::Reason;
 use crate::search::{self, seat, seat_by_force};
@@ -123,7 +123,8 @@ fn carry_out(session: &mut Session, gang: GangId, purpose: Purpose, action: &'st
     for step in moves {
         let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else { continue };
         let cause = cause(session, gang, purpose, step.pod);
-        let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause };
+        let method = session.settings.method(purpose);
+        let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause, method };
         session.plan.evictions.push(eviction);
     }
     let places = session.cluster.gangs[gang].counts.nominated;
@@ -158,13 +159,15 @@ struct Taker<'p> {
     gang: GangId,
     purpose: Purpose,
     now: Time,
+    method: Method,
     /// When a rule ends that stood in the way and that time alone ends.
     until: Cell<Option<Time>>,
 }
 
 impl<'p> Taker<'p> {
     fn new(session: &Session<'p>, gang: GangId, purpose: Purpose) -> Taker<'p> {
-        Taker { policy: session.policy, gang, purpose, now: session.now, until: Cell::default() }
+        let (method, until) = (session.settings.method(purpose), Cell::default());
+        Taker { policy: session.policy, gang, purpose, now: session.now, method, until }
     }
 
     fn place(&self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
@@ -179,7 +182,8 @@ impl<'p> Taker<'p> {
         let shape = txn.pods.shape[pod];
         let tops = search::reach(txn, self.gang, pod)?;
         let tops = self.large_enough(txn, rankings, tops, pod, left);
-        let claim = Claim { purpose: self.purpose, gang: self.gang, pod, now: self.now };
+        let Taker { gang, purpose, now, method, .. } = *self;
+        let claim = Claim { purpose, gang, pod, now, method };
         let mut refused = None;
         match self.policy.may_take(txn, self.gang, shape, Room::Later) {
             Ok(()) => {

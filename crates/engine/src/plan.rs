@@ -47,6 +47,17 @@ pub struct Eviction {
     /// The gang that gets the room, if the pod leaves for another's sake.
     pub claimant: Option<GangId>,
     pub cause: Cause,
+    pub method: Method,
+}
+
+/// How a pod is asked to leave.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// Through the Eviction API, which keeps PodDisruptionBudgets.
+    #[default]
+    Evict,
+    /// Its object is deleted, and PodDisruptionBudgets are kept as far as that costs nothing else.
+    Delete,
 }
 
 /// Why a pod has to leave. Text is made in `explain.rs`.

@@ -11,6 +11,7 @@ use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::model::domains::ROOT;
+use crate::plan::Method;
 use crate::reason::{Reason, Why};
 use crate::resources::{Amounts, EPHEMERAL, PODS, Share};
 
@@ -51,6 +52,8 @@ pub struct Claim {
     pub gang: GangId,
     pub pod: PodId,
     pub now: Time,
+    /// How the pods leave that it takes.
+    pub method: Method,
 }
 
 /// A rule that keeps a pod where it is, and when it ends if time alone ends it.
@@ -213,6 +216,8 @@ pub trait Plugin: Send {
     fn restrains(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<&'static str> {
         None
     }
+    /// Which of these pods, leaving in this order, break a rule that the claim breaks only if it must.
+    fn breaks(&self, _: &Cluster, _: &Claim, _victims: &[PodId], _broken: &mut Vec<PodId>) {}
     /// Whether the claimant matters more than the victim.
     fn outranks(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<bool> {
         None
@@ -451,6 +456,16 @@ impl Policy {
     pub fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
         let mut asked = self.asked(claim.purpose.question());
         asked.find_map(|plugin| plugin.restrains(cluster, claim, victim))
+    }
+
+    /// The pods that break a rule by leaving in this order, where the claim may: they leave last, and what breaks fewest
+    /// rules is best.
+    pub fn breaks(&self, cluster: &Cluster, claim: &Claim, victims: &[PodId]) -> Vec<PodId> {
+        let mut broken = Vec::new();
+        for plugin in self.asked(claim.purpose.question()) {
+            plugin.breaks(cluster, claim, victims, &mut broken);
+        }
+        broken
     }
 
     /// Whether the claimant matters more than the victim: the first tier with an opinion decides, and there all must agree.

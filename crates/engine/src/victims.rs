@@ -33,6 +33,8 @@ pub struct Refusal {
 /// What it costs to make room on a node; the smallest is the best.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
+    /// How many leave against a rule that should hold where it can.
+    broken: usize,
     /// As a plugin prices it, if one does.
     price: Option<i64>,
     highest: i32,
@@ -110,6 +112,10 @@ fn candidates(
             continue;
         }
         victims.sort_by(|&a, &b| victim_order(cluster, policy, claim, a, b));
+        let broken = policy.breaks(cluster, claim, &victims);
+        if !broken.is_empty() {
+            victims.sort_by_key(|pod| broken.contains(pod));
+        }
         if let Some(needed) = enough(cluster, claim, shape, node, &victims) {
             let guess = cost(cluster, policy, claim, node, &victims[..needed]);
             found.push(Candidate { node, victims, guess });
@@ -232,6 +238,7 @@ fn enough(
 fn cost(cluster: &Cluster, policy: &Policy, claim: &Claim, node: NodeId, gone: &[PodId]) -> Cost {
     let started = |&pod: &PodId| cluster.pods.fact[pod].started.map_or(i64::MAX, |time| time.0);
     Cost {
+        broken: policy.breaks(cluster, claim, gone).len(),
         price: policy.price(cluster, claim, node, gone),
         highest: gone.iter().map(|&pod| priority(cluster, pod)).max().unwrap_or(i32::MIN),
         sum: gone.iter().map(|&pod| i64::from(priority(cluster, pod)) + (1 << 31)).sum(),

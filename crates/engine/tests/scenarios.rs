@@ -20,7 +20,7 @@ use muster_api::manifest::Object;
 use muster_api::{Time, parse_duration};
 use muster_engine::config::{BUILTIN, Config};
 use muster_engine::model::gangs::Gang;
-use muster_engine::{Bind, Engine, Event, explain};
+use muster_engine::{Bind, Engine, Event, Method, explain};
 
 /// 2026-01-05T00:00:00Z
 const START: Time = Time(1_767_571_200_000);
@@ -180,7 +180,8 @@ impl Stage {
         for eviction in &plan.evictions {
             let pod = self.engine.cluster().pods.name(eviction.pod).to_string();
             let cause = explain::cause(self.engine.cluster(), eviction);
-            writeln!(self.told, "{} leaves: {}", short(&pod), short(&cause)).expect("a string");
+            let how = if eviction.method == Method::Delete { "is deleted" } else { "leaves" };
+            writeln!(self.told, "{} {how}: {}", short(&pod), short(&cause)).expect("a string");
             leaving.push(pod);
         }
         self.say_who_waits();
