@@ -15,7 +15,7 @@ pub use custom_kinds::{validate_hyper_node, validate_pod_group, validate_queue};
 pub use pod::validate_pod;
 
 use crate::core::{LabelSelector, Meta, Requirement};
-use crate::{ResourceList, Time, keys, parse_duration};
+use crate::{Portion, ResourceList, Time, keys, parse_duration};
 
 /// The longest name of most objects, and of fields that hold one.
 const NAME_LENGTH: usize = 253;
@@ -165,6 +165,20 @@ impl Problems {
             }
             _ => {
                 self.one_of(format!("{path}.operator"), operator, &["In", "NotIn", "Exists", "DoesNotExist"])
+            }
+        }
+    }
+
+    /// What plugin `tdm` reads, of pods and groups alike.
+    fn revocable(&mut self, meta: &Meta) {
+        let zone = meta.annotations.get(keys::REVOCABLE_ZONE).filter(|zone| !zone.is_empty());
+        if let Some(zone) = zone.filter(|zone| *zone != "*") {
+            let at = format!("metadata.annotations[{}]", keys::REVOCABLE_ZONE);
+            self.add(at, format!("{zone:?} names a zone; write \"*\", which means all of them"));
+        }
+        for key in [keys::JDB_MIN_AVAILABLE, keys::JDB_MAX_UNAVAILABLE] {
+            if let Some(Err(message)) = meta.annotations.get(key).map(|text| Portion::parse(text)) {
+                self.add(format!("metadata.annotations[{key}]"), message);
             }
         }
     }

@@ -71,6 +71,8 @@ pub enum Cause {
     OutrankedWithin { priority: i32 },
     /// Its queue has more than it deserves, and another less.
     Reclaimed { from: QueueId, to: QueueId },
+    /// The zone of its node is for others now.
+    ZoneClosed,
 }
 
 impl Plan {

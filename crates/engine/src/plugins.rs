@@ -18,6 +18,7 @@ mod proportion;
 mod propose;
 mod resourcequota;
 mod sla;
+mod tdm;
 
 use crate::config::Args;
 use crate::policy::{Plugin, Question, Switches};
@@ -59,6 +60,7 @@ pub static PLUGINS: &[&Entry] = &[
     &proportion::ENTRY,
     &resourcequota::ENTRY,
     &sla::ENTRY,
+    &tdm::ENTRY,
 ];
 
 /// Volcano's plugins that Muster doesn't have (yet): naming one is a warning, not an error.
@@ -69,6 +71,5 @@ pub static VOLCANO_ONLY: &[&str] = &[
     "rescheduling",
     "resource-strategy-fit",
     "task-topology",
-    "tdm",
     "usage",
 ];

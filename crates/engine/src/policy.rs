@@ -11,7 +11,7 @@ use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::model::domains::ROOT;
-use crate::plan::Method;
+use crate::plan::{Cause, Method};
 use crate::reason::{Reason, Why};
 use crate::resources::{Amounts, EPHEMERAL, PODS, Share};
 
@@ -63,6 +63,15 @@ pub struct Shield {
     pub until: Option<Time>,
 }
 
+/// Pods that should not run where they run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unwanted {
+    /// Who is to leave now, in order.
+    pub pods: Vec<(PodId, Cause)>,
+    /// When others are to leave.
+    pub next: Option<Time>,
+}
+
 /// From whom room is taken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
@@ -100,10 +109,11 @@ pub enum Question {
     Protects,
     Preempt,
     Reclaim,
+    Shuffle,
 }
 
 impl Question {
-    const ALL: [Question; 14] = [
+    const ALL: [Question; 15] = [
         Question::GangOrder,
         Question::QueueOrder,
         Question::PodOrder,
@@ -118,6 +128,7 @@ impl Question {
         Question::Protects,
         Question::Preempt,
         Question::Reclaim,
+        Question::Shuffle,
     ];
 
     /// Whether the configuration lets a plugin's answer count.
@@ -136,6 +147,7 @@ impl Question {
             Question::Protects => switches.preemptable || switches.reclaimable,
             Question::Preempt => switches.preemptable,
             Question::Reclaim => switches.reclaimable,
+            Question::Shuffle => switches.shuffle,
         }
     }
 }
@@ -184,6 +196,11 @@ pub trait Plugin: Send {
     fn filter(&self, _: Reach, _: &Cluster, _: (ShapeId, Room), _: &[NodeId], _: &mut [Why]) {}
     /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
     fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
+
+    /// When time alone changes what it says of nodes, if it does.
+    fn next_change(&self, _now: Time) -> Option<Time> {
+        None
+    }
 
     /// Points for all nodes below a domain, because of what is in it; for the root, for those that no other domain holds.
     fn domain_score(&self, _: &Cluster, _: ShapeId, _: DomainId) -> Option<i64> {
@@ -235,6 +252,15 @@ pub trait Plugin: Send {
         Ordering::Equal
     }
 
+    /// Pods that should leave for nobody's sake.
+    fn unwanted(&self, _: &Cluster) -> Unwanted {
+        Unwanted::default()
+    }
+    /// Keeps such a pod where it is, given all that have left, with a word for the rule.
+    fn retains(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
+        None
+    }
+
     // Reports.
     /// The queue's fair share and what it has of it, as this plugin sees them.
     fn deserves(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
@@ -257,6 +283,7 @@ pub struct Switches {
     pub domains: bool,
     pub preemptable: bool,
     pub reclaimable: bool,
+    pub shuffle: bool,
     pub hierarchy: bool,
 }
 
@@ -275,6 +302,7 @@ impl Default for Switches {
             domains: true,
             preemptable: true,
             reclaimable: true,
+            shuffle: true,
             hierarchy: false,
         }
     }
@@ -507,6 +535,28 @@ impl Policy {
         let named = self.asked(Question::Reclaim).map(|plugin| plugin.victim_order(cluster, claim, a, b));
         let served = self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, b, a));
         first_difference(named.chain(served))
+    }
+
+    /// When time alone changes what is said of nodes: all that was found out about them holds until then.
+    pub fn next_change(&self, now: Time) -> Option<Time> {
+        self.seats.iter().filter_map(|seat| seat.plugin.next_change(now)).min()
+    }
+
+    /// Who should leave for nobody's sake: whom any plugin names, for the first reason.
+    pub fn unwanted(&self, cluster: &Cluster) -> Unwanted {
+        let mut all = Unwanted::default();
+        for Unwanted { pods, next } in self.asked(Question::Shuffle).map(|plugin| plugin.unwanted(cluster)) {
+            let fresh = |(pod, _): &(PodId, Cause)| all.pods.iter().all(|(known, _)| known != pod);
+            let pods: Vec<(PodId, Cause)> = pods.into_iter().filter(fresh).collect();
+            all.pods.extend(pods);
+            all.next = [all.next, next].into_iter().flatten().min();
+        }
+        all
+    }
+
+    /// The rule that keeps such a pod where it is now, if any.
+    pub fn retains(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
+        self.asked(Question::Shuffle).find_map(|plugin| plugin.retains(cluster, pod))
     }
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {

@@ -100,12 +100,21 @@ impl<'a> Args<'a> {
         self.take_prefixed(prefix, DECIMAL, decimal)
     }
 
-    fn take_prefixed(
+    /// The same with text, to be read by the plugin.
+    pub fn prefixed_text(&mut self, prefix: &str) -> Vec<(String, String)> {
+        let read = |value: &Value| match value {
+            Value::String(text) => Some(text.clone()),
+            _ => None,
+        };
+        self.take_prefixed(prefix, "text", read)
+    }
+
+    fn take_prefixed<T: Ord>(
         &mut self,
         prefix: &str,
         wanted: &str,
-        read: fn(&Value) -> Option<i64>,
-    ) -> Vec<(String, i64)> {
+        read: fn(&Value) -> Option<T>,
+    ) -> Vec<(String, T)> {
         let named = |given: &&Given| !given.taken && given.key.name.len() > prefix.len();
         let starts = |given: &&Given| given.key.name.starts_with(prefix);
         let keys: Vec<&'a Key> =

@@ -179,6 +179,8 @@ pub struct Pod {
     pub cooldown: Option<i64>,
     /// Says "false" to eviction.
     pub protected: bool,
+    /// Its place may be taken back, as it says itself.
+    pub revocable: bool,
     /// Whether it waits rather than makes others leave, if it says so itself.
     pub never_preempts: Option<bool>,
     /// The node that an earlier run promised.

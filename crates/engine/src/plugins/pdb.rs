@@ -12,16 +12,22 @@ pub static ENTRY: Entry = Entry {
     arguments: &[],
     differs: "Pods without labels can be taken like others. What was asked to leave and hasn't left yet counts. With \
               `evictionMethod: delete` a budget is broken only where nobody else could make room.",
-    answers: &[Question::Preempt, Question::Reclaim],
+    answers: &[Question::Preempt, Question::Reclaim, Question::Shuffle],
     build: |_, _| Box::new(Pdb),
 };
 
 struct Pdb;
 
+const RULE: &str = "a PodDisruptionBudget";
+
 impl Plugin for Pdb {
     fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
         let holds = claim.method == Method::Evict && !cluster.budgets.allow(cluster, victim);
-        holds.then_some("a PodDisruptionBudget")
+        holds.then_some(RULE)
+    }
+
+    fn retains(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
+        (!cluster.budgets.allow(cluster, pod)).then_some(RULE)
     }
 
     fn breaks(&self, cluster: &Cluster, claim: &Claim, victims: &[PodId], broken: &mut Vec<PodId>) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS, RUNNING_ESTIMATE, TASK_PRIORITY, TASK_SPEC};
 use muster_api::{Time, core, parse_duration};
 
-use super::{cooldown, says_false, stale, version_of};
+use super::{cooldown, revocable, says_false, stale, version_of};
 use crate::ids::{GangId, PodId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::{Likes, Noted};
@@ -43,10 +43,10 @@ impl Cluster {
         };
         let labels = tags(&mut self.names, &meta.labels);
         let gang = self.gang_of(object, &key, space, known.and_then(|id| self.pods.gang[id]));
-        let queue = gang.and_then(|gang| self.picky_queue(self.gangs[gang].queue));
+        let standing = self.standing(gang, says_false(meta), revocable(meta));
         let shape = known.map(|id| self.pods.shape[id]);
         let likes = Likes::of(&meta.annotations);
-        let shape = self.shape_of(space, &labels, queue, &object.spec, likes.as_ref(), shape);
+        let shape = self.shape_of(space, &labels, standing, &object.spec, likes.as_ref(), shape);
         let mut fact = self.pod_fact(object, labels, version);
         match known {
             Some(id) => {
@@ -174,6 +174,7 @@ impl Cluster {
             explicit_order,
             cooldown: cooldown(meta),
             protected: says_false(meta),
+            revocable: revocable(meta),
             never_preempts: spec.preemption_policy.as_ref().map(|policy| policy == "Never"),
             noted: Noted::of(&meta.annotations),
             promised: promised.filter(|name| !name.is_empty()).map(|name| name.as_str().into()),
