@@ -16,8 +16,16 @@ pub const TOPOLOGY_MODE: &str = "volcano.sh/network-topology-mode";
 pub const TOPOLOGY_HIGHEST_TIER: &str = "volcano.sh/network-topology-highest-tier";
 /// "false" protects a pod or a gang from eviction (label or annotation).
 pub const PREEMPTABLE: &str = "volcano.sh/preemptable";
+/// The zone of a node that serves others at times (label of a Node); "*" says of a pod or PodGroup that its places may be
+/// taken back (annotation). Plugin `tdm`.
+pub const REVOCABLE_ZONE: &str = "volcano.sh/revocable-zone";
+/// How many of a gang's pods must stay, or may be missing (number or percent, annotations on a PodGroup, plugin `tdm`).
+pub const JDB_MIN_AVAILABLE: &str = "volcano.sh/jdb-min-available";
+pub const JDB_MAX_UNAVAILABLE: &str = "volcano.sh/jdb-max-unavailable";
 /// How long a pod is expected to run, for example "90m" (pod or PodGroup).
 pub const RUNNING_ESTIMATE: &str = "volcano.sh/running-estimate";
+/// How long a pod is not asked to leave after it got its place (label or annotation, pod or PodGroup, plugin `cdp`).
+pub const COOLDOWN_TIME: &str = "volcano.sh/cooldown-time";
 /// How long the embedded cluster lets a pod run before it succeeds.
 pub const SIMULATED_DURATION: &str = "muster.sh/simulated-duration";
 /// How long a gang may wait before it goes first (plugin `sla`).
@@ -74,14 +82,17 @@ pub const CARD_NOTES: [&str; 8] =
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 27] = [
+pub const ANNOTATIONS: [&str; 31] = [
     AS_FOUND,
+    COOLDOWN_TIME,
     GPU_INDEX,
     GPU_UNHEALTHY,
     GROUP_NAME[0],
     GROUP_NAME[1],
     HIERARCHY,
     HIERARCHY_WEIGHTS,
+    JDB_MAX_UNAVAILABLE,
+    JDB_MIN_AVAILABLE,
     NODEGROUP_LIMITS,
     NOUSE_GPU_ID,
     NOUSE_GPU_TYPE,
@@ -89,6 +100,7 @@ pub const ANNOTATIONS: [&str; 27] = [
     PIPELINED_STATUS,
     PREEMPTABLE,
     QUEUE_NAME,
+    REVOCABLE_ZONE,
     RUNNING_ESTIMATE,
     SIMULATED_DURATION,
     SLA_WAITING_TIME[0],

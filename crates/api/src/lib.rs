@@ -10,6 +10,7 @@ pub mod keys;
 pub mod manifest;
 mod members;
 mod podgroup;
+mod portion;
 mod quantity;
 mod queue;
 mod requests;
@@ -31,6 +32,7 @@ pub use podgroup::{
     NetworkTopologyMode, NetworkTopologySpec, PodGroup, PodGroupCondition, PodGroupPhase, PodGroupSpec,
     PodGroupStatus, SubGroupPolicy,
 };
+pub use portion::Portion;
 pub use quantity::{Quantity, ResourceList};
 pub use queue::{
     DequeueStrategy, ExtendCluster, Guarantee, NodeGroupAffinity, Queue, QueueAffinity, QueueSpec,

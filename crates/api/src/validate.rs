@@ -15,7 +15,7 @@ pub use custom_kinds::{validate_hyper_node, validate_pod_group, validate_queue};
 pub use pod::validate_pod;
 
 use crate::core::{LabelSelector, Meta, Requirement};
-use crate::{ResourceList, Time, keys, parse_duration};
+use crate::{Portion, ResourceList, Time, keys, parse_duration};
 
 /// The longest name of most objects, and of fields that hold one.
 const NAME_LENGTH: usize = 253;
@@ -169,12 +169,30 @@ impl Problems {
         }
     }
 
-    /// Annotations that hold a duration, of pods and groups alike.
+    /// What plugin `tdm` reads, of pods and groups alike.
+    fn revocable(&mut self, meta: &Meta) {
+        let zone = meta.annotations.get(keys::REVOCABLE_ZONE).filter(|zone| !zone.is_empty());
+        if let Some(zone) = zone.filter(|zone| *zone != "*") {
+            let at = format!("metadata.annotations[{}]", keys::REVOCABLE_ZONE);
+            self.add(at, format!("{zone:?} names a zone; write \"*\", which means all of them"));
+        }
+        for key in [keys::JDB_MIN_AVAILABLE, keys::JDB_MAX_UNAVAILABLE] {
+            if let Some(Err(message)) = meta.annotations.get(key).map(|text| Portion::parse(text)) {
+                self.add(format!("metadata.annotations[{key}]"), message);
+            }
+        }
+    }
+
+    /// Annotations and labels that hold a duration, of pods and groups alike.
     fn durations(&mut self, meta: &Meta) {
         let [sla, sla_short] = keys::SLA_WAITING_TIME;
-        for key in [keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION, sla, sla_short] {
-            let Some(text) = meta.annotations.get(key) else { continue };
-            let at = format!("metadata.annotations[{key}]");
+        let annotations =
+            [keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION, keys::COOLDOWN_TIME, sla, sla_short];
+        let annotations = annotations.map(|key| (key, "annotations", meta.annotations.get(key)));
+        let label = (keys::COOLDOWN_TIME, "labels", meta.labels.get(keys::COOLDOWN_TIME));
+        for (key, place, text) in annotations.into_iter().chain([label]) {
+            let Some(text) = text else { continue };
+            let at = format!("metadata.{place}[{key}]");
             match parse_duration(text) {
                 Ok(milliseconds) if milliseconds < 0 => {
                     self.add(at, format!("{text:?} is negative; write 0s or more"));

@@ -5,6 +5,7 @@ pub mod backfill;
 pub mod enqueue;
 pub mod preempt;
 pub mod reclaim;
+pub mod shuffle;
 pub mod stalegangeviction;
 
 use muster_api::Time;
@@ -32,11 +33,12 @@ pub static ACTIONS: &[&Action] = &[
     &enqueue::ACTION,
     &preempt::ACTION,
     &reclaim::ACTION,
+    &shuffle::ACTION,
     &stalegangeviction::ACTION,
 ];
 
 /// Actions of Volcano and of Muster's design that aren't built (yet): naming one is a warning, not an error.
-pub static NOT_BUILT: &[&str] = &["consolidate", "gangpreempt", "gangreclaim", "shuffle"];
+pub static NOT_BUILT: &[&str] = &["consolidate", "gangpreempt", "gangreclaim"];
 
 /// What an action works with.
 pub struct Session<'e> {

@@ -14,7 +14,7 @@ use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
 use crate::placement::{Rankings, Wish, one_shape};
-use crate::plan::{Cause, Eviction};
+use crate::plan::{Cause, Eviction, Method};
 use crate::policy::{Claim, Policy, Purpose, Room};
 use crate::reason::Reason;
 use crate::search::{self, seat, seat_by_force};
@@ -78,13 +78,15 @@ fn serve(
     if fruitless.covers(session, gang, &pods) {
         return false;
     }
+    let mut taker = Taker::new(session, gang, purpose, None);
     let mut txn = Txn::begin(session.cluster);
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
-    let mut taker = Taker { policy: session.policy, gang, purpose, now: session.now, trace: None };
     if let Err(refused) = taker.claim(&mut txn, session.rankings, &wish) {
         let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
         let first = txn.mark() == Mark::START && refused.iter().all(nobody);
+        let until = taker.until;
         drop(txn);
+        session.plan.wake_at_any(until);
         fruitless.0.extend(telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape)));
         let mut reasons = session.cluster.gangs[gang].reasons.clone();
         let kind = std::mem::discriminant::<Reason>;
@@ -110,10 +112,9 @@ pub fn trace(session: &mut Session, gang: GangId, purpose: Purpose) -> Option<Tr
     let pods = in_order(session, gang, Serving::All);
     let missing = wanted(session, gang);
     let mut trace = Trace::default();
+    let mut taker = Taker::new(session, gang, purpose, Some(&mut trace));
     let mut txn = Txn::begin(session.cluster);
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
-    let now = session.now;
-    let mut taker = Taker { policy: session.policy, gang, purpose, now, trace: Some(&mut trace) };
     // Why it failed, if it did, is in the last attempt.
     let _ = taker.claim(&mut txn, session.rankings, &wish);
     drop(txn);
@@ -122,10 +123,11 @@ pub fn trace(session: &mut Session, gang: GangId, purpose: Purpose) -> Option<Tr
 
 /// Makes room for one pod of a gang that runs, by pods of its own that matter less.
 pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, action: &'static str) -> bool {
+    let mut taker = Taker::new(session, gang, Purpose::Within, None);
     let mut txn = Txn::begin(session.cluster);
-    let (purpose, now) = (Purpose::Within, session.now);
-    let mut taker = Taker { policy: session.policy, gang, purpose, now, trace: None };
     if taker.one(&mut txn, session.rankings, pod, 1).is_err() {
+        drop(txn);
+        session.plan.wake_at_any(taker.until);
         return false;
     }
     let moves = txn.commit();
@@ -139,7 +141,8 @@ fn carry_out(session: &mut Session, gang: GangId, purpose: Purpose, action: &'st
     for step in moves {
         let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else { continue };
         let cause = cause(session, gang, purpose, step.pod);
-        let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause };
+        let method = session.settings.method(purpose);
+        let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause, method };
         session.plan.evictions.push(eviction);
     }
     let left = |at: NodeId| moves.iter().any(|step| step.to == PodState::Releasing(at));
@@ -196,11 +199,24 @@ struct Taker<'t> {
     gang: GangId,
     purpose: Purpose,
     now: Time,
+    method: Method,
+    /// When a rule ends that stood in the way and that time alone ends.
+    until: Option<Time>,
     /// For someone who wants to know what is tried.
     trace: Option<&'t mut Trace>,
 }
 
-impl Taker<'_> {
+impl<'t> Taker<'t> {
+    fn new<'e: 't>(
+        session: &Session<'e>,
+        gang: GangId,
+        purpose: Purpose,
+        trace: Option<&'t mut Trace>,
+    ) -> Taker<'t> {
+        let method = session.settings.method(purpose);
+        Taker { policy: session.policy, gang, purpose, now: session.now, method, until: None, trace }
+    }
+
     fn claim(&mut self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
         // Nobody leaves where nobody has to.
         if seat(txn, self.policy, rankings, wish).is_ok() {
@@ -239,7 +255,8 @@ impl Taker<'_> {
         let shape = txn.pods.shape[pod];
         let tops = search::reach(txn, self.gang, pod)?;
         let tops = self.large_enough(txn, rankings, tops, pod, left);
-        let claim = Claim { purpose: self.purpose, gang: self.gang, pod, now: self.now };
+        let Taker { gang, purpose, now, method, .. } = *self;
+        let claim = Claim { purpose, gang, pod, now, method };
         let refused = self.policy.may_take(txn, self.gang, shape, Room::Later).err();
         let free = match &refused {
             None => search::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left),
@@ -261,8 +278,10 @@ impl Taker<'_> {
         }
         let ranks: Vec<Range<u32>> = tops.iter().map(|&domain| txn.domains.ranks(domain)).collect();
         let trace = self.trace.as_deref_mut();
-        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, trace)
-            .map_err(|refusal| refused.unwrap_or_else(|| self.reason(refusal)))
+        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, trace).map_err(|refusal| {
+            self.until = [self.until, refusal.until].into_iter().flatten().min();
+            refused.unwrap_or_else(|| self.reason(refusal))
+        })
     }
 
     /// Of the domains that may hold the gang, those that could hold all that it lacks if they were empty.
@@ -284,7 +303,7 @@ impl Taker<'_> {
     }
 
     fn reason(&self, refusal: Refusal) -> Reason {
-        let Refusal { nodes, kept } = refusal;
+        let Refusal { nodes, kept, until: _ } = refusal;
         let kept = kept.into_iter().map(|(rule, pods)| (rule.to_owned(), pods)).collect();
         Reason::NothingToTake { purpose: self.purpose, nodes, kept }
     }

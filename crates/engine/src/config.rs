@@ -14,7 +14,8 @@ mod tiers;
 use muster_api::yaml::{self, Value, Yaml};
 
 use crate::actions::Action;
-use crate::policy::Policy;
+use crate::plan::Method;
+use crate::policy::{Policy, Purpose};
 
 pub use args::Args;
 pub use diagnostic::Diagnostic;
@@ -85,6 +86,18 @@ pub struct Settings {
     pub nomination_limit_ms: i64,
     pub preempt: Mode,
     pub reclaim: Mode,
+    /// How pods leave that these two take.
+    pub preempt_method: Method,
+    pub reclaim_method: Method,
+}
+
+impl Settings {
+    pub fn method(&self, purpose: Purpose) -> Method {
+        match purpose {
+            Purpose::Preempt | Purpose::Within => self.preempt_method,
+            Purpose::Reclaim => self.reclaim_method,
+        }
+    }
 }
 
 /// How an action takes room from others.
@@ -106,6 +119,8 @@ impl Default for Settings {
             nomination_limit_ms: 1_800_000,
             preempt: Mode::Task,
             reclaim: Mode::Task,
+            preempt_method: Method::Evict,
+            reclaim_method: Method::Evict,
         }
     }
 }

@@ -65,6 +65,7 @@ impl Engine {
         {
             return Plan { wake, ..Plan::default() };
         }
+        self.pass_time(now);
         self.cluster.settle();
         self.rankings.begin_cycle();
         let mut plan = Plan::default();
@@ -96,6 +97,15 @@ impl Engine {
         plan
     }
 
+    /// What time alone has changed about nodes since the last cycle is news like any other.
+    fn pass_time(&mut self, now: Time) {
+        let before = std::mem::replace(&mut self.cluster.now, now);
+        let change = self.config.policy.next_change(before);
+        if change.is_some_and(|change| change <= now || now < before) {
+            self.cluster.reconsider();
+        }
+    }
+
     /// Without the action `enqueue` every gang is in the line.
     fn open_line(&mut self) {
         if self.acts(enqueue::ACTION.name) {
@@ -110,6 +120,7 @@ impl Engine {
     }
 
     fn set_alarm(&self, now: Time, plan: &mut Plan) {
+        plan.wake_at_any(self.config.policy.next_change(now));
         let patience = self.config.settings.traverse_head_wait_ms;
         for &gang in self.cluster.gangs.waiting() {
             let gang = &self.cluster.gangs[gang];

@@ -106,6 +106,10 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
         Cause::OutrankedWithin { priority } => {
             format!("makes room for a pod of its own gang that goes before it (its priority is {priority})")
         }
+        Cause::ZoneClosed => {
+            let zone = cluster.nodes.fact[eviction.node].zone().unwrap_or_default();
+            format!("its node is in zone {zone}, which is closed now")
+        }
         Cause::Reclaimed { from, to } => {
             let (from, to) = (name(from), name(to));
             format!("makes room for {claimant}: queue {from} has more than it deserves, queue {to} less")
@@ -259,6 +263,7 @@ pub fn shown_text(shown: &Shown, dimensions: &Dimensions) -> String {
         ),
         Shown::Card { ask, picky, best, free } => card_text(ask, *picky, *best, *free),
         Shown::Tainted(key) => format!("tainted ({key})"),
+        Shown::Zone(why, zone) => format!("in zone {zone} {}", why_text(*why)),
         Shown::Rule(why, key) => format!("{} (by {key})", why_text(*why)),
         Shown::Plain(why) => why_text(*why).to_owned(),
     }
@@ -310,6 +315,9 @@ fn why_text(why: Why) -> &'static str {
         Why::Volume => "out of reach of a volume",
         Why::ClaimMissing => "without a volume claim that exists",
         Why::NodeGroup => "outside the queue's node groups",
+        Why::RevocableOnly => "for preemptable pods only",
+        Why::ZoneClosed => "that is closed now",
+        Why::ZoneUnknown => "that tdm has no window for",
         Why::Port => "with a host port in use",
         Why::Short(_) => "short of a resource",
         Why::Card => "without a card that has room",

@@ -65,6 +65,10 @@ pub struct Cluster {
     /// Pods whose schedulers are these are ours.
     pub scheduler_names: Vec<String>,
     pub images_known: bool,
+    /// The time of the cycle.
+    pub now: Time,
+    /// When pods were last asked to leave for nobody's sake.
+    pub shuffled: Option<Time>,
     /// Nodes whose room changed. Like the next, only for those who remember an answer, so it is not kept.
     #[serde(skip)]
     pub touched: Log,

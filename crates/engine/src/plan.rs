@@ -65,6 +65,17 @@ pub struct Eviction {
     /// The gang that gets the room, if the pod leaves for another's sake.
     pub claimant: Option<GangId>,
     pub cause: Cause,
+    pub method: Method,
+}
+
+/// How a pod is asked to leave.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// Through the Eviction API, which keeps PodDisruptionBudgets.
+    #[default]
+    Evict,
+    /// Its object is deleted, and PodDisruptionBudgets are kept as far as that costs nothing else.
+    Delete,
 }
 
 /// Why a pod has to leave. Text is made in `explain.rs`.
@@ -78,6 +89,8 @@ pub enum Cause {
     OutrankedWithin { priority: i32 },
     /// Its queue has more than it deserves, and another less.
     Reclaimed { from: QueueId, to: QueueId },
+    /// The zone of its node is for others now.
+    ZoneClosed,
 }
 
 impl Plan {
@@ -113,6 +126,10 @@ impl Plan {
     pub fn note_of(&self, pod: PodId) -> &[(&'static str, String)] {
         let found = self.card_notes.binary_search_by_key(&pod, |note| note.pod);
         found.map_or(&[], |place| &self.card_notes[place].annotations)
+    }
+
+    pub(crate) fn wake_at_any(&mut self, time: Option<Time>) {
+        time.into_iter().for_each(|time| self.wake_at(time));
     }
 
     pub(crate) fn wake_at(&mut self, time: Time) {

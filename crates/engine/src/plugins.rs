@@ -2,6 +2,7 @@
 
 mod binpack;
 mod capacity;
+mod cdp;
 mod conformance;
 mod deviceshare;
 mod drf;
@@ -17,6 +18,7 @@ mod proportion;
 mod propose;
 mod resourcequota;
 mod sla;
+mod tdm;
 
 use crate::config::Args;
 use crate::policy::{Plugin, Question, Switches};
@@ -42,6 +44,7 @@ pub struct Argument {
 pub static PLUGINS: &[&Entry] = &[
     &binpack::ENTRY,
     &capacity::ENTRY,
+    &cdp::ENTRY,
     &conformance::ENTRY,
     &deviceshare::ENTRY,
     &drf::ENTRY,
@@ -57,17 +60,16 @@ pub static PLUGINS: &[&Entry] = &[
     &proportion::ENTRY,
     &resourcequota::ENTRY,
     &sla::ENTRY,
+    &tdm::ENTRY,
 ];
 
 /// Volcano's plugins that Muster doesn't have (yet): naming one is a warning, not an error.
 pub static VOLCANO_ONLY: &[&str] = &[
-    "cdp",
     "extender",
     "fairshare",
     "numa-aware",
     "rescheduling",
     "resource-strategy-fit",
     "task-topology",
-    "tdm",
     "usage",
 ];

@@ -11,6 +11,7 @@ use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::model::domains::ROOT;
+use crate::plan::{Cause, Method};
 use crate::reason::{Reason, Why};
 use crate::resources::{Amounts, EPHEMERAL, PODS, Share};
 
@@ -51,6 +52,24 @@ pub struct Claim {
     pub gang: GangId,
     pub pod: PodId,
     pub now: Time,
+    /// How the pods leave that it takes.
+    pub method: Method,
+}
+
+/// A rule that keeps a pod where it is, and when it ends if time alone ends it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Shield {
+    pub rule: &'static str,
+    pub until: Option<Time>,
+}
+
+/// Pods that should not run where they run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unwanted {
+    /// Who is to leave now, in order.
+    pub pods: Vec<(PodId, Cause)>,
+    /// When others are to leave.
+    pub next: Option<Time>,
 }
 
 /// From whom room is taken.
@@ -90,10 +109,11 @@ pub enum Question {
     Protects,
     Preempt,
     Reclaim,
+    Shuffle,
 }
 
 impl Question {
-    const ALL: [Question; 14] = [
+    const ALL: [Question; 15] = [
         Question::GangOrder,
         Question::QueueOrder,
         Question::PodOrder,
@@ -108,6 +128,7 @@ impl Question {
         Question::Protects,
         Question::Preempt,
         Question::Reclaim,
+        Question::Shuffle,
     ];
 
     /// Whether the configuration lets a plugin's answer count.
@@ -126,6 +147,7 @@ impl Question {
             Question::Protects => switches.preemptable || switches.reclaimable,
             Question::Preempt => switches.preemptable,
             Question::Reclaim => switches.reclaimable,
+            Question::Shuffle => switches.shuffle,
         }
     }
 }
@@ -175,6 +197,11 @@ pub trait Plugin: Send {
     /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
     fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
 
+    /// When time alone changes what it says of nodes, if it does.
+    fn next_change(&self, _now: Time) -> Option<Time> {
+        None
+    }
+
     /// Points for all nodes below a domain, because of what is in it; for the root, for those that no other domain holds.
     fn domain_score(&self, _: &Cluster, _: ShapeId, _: DomainId) -> Option<i64> {
         None
@@ -198,10 +225,16 @@ pub trait Plugin: Send {
     fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         None
     }
-    /// The same for one claim, given all that has been taken for it already.
+    /// The same for one claim, whatever else is taken for it.
+    fn shields(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Shield> {
+        None
+    }
+    /// The same, given all that has been taken for it already.
     fn restrains(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<&'static str> {
         None
     }
+    /// Which of these pods, leaving in this order, break a rule that the claim breaks only if it must.
+    fn breaks(&self, _: &Cluster, _: &Claim, _victims: &[PodId], _broken: &mut Vec<PodId>) {}
     /// Whether the claimant matters more than the victim.
     fn outranks(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<bool> {
         None
@@ -217,6 +250,15 @@ pub trait Plugin: Send {
     /// Which of two queues gives first.
     fn victim_order(&self, _: &Cluster, _: &Claim, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
+    }
+
+    /// Pods that should leave for nobody's sake.
+    fn unwanted(&self, _: &Cluster) -> Unwanted {
+        Unwanted::default()
+    }
+    /// Keeps such a pod where it is, given all that have left, with a word for the rule.
+    fn retains(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
+        None
     }
 
     // Reports.
@@ -241,6 +283,7 @@ pub struct Switches {
     pub domains: bool,
     pub preemptable: bool,
     pub reclaimable: bool,
+    pub shuffle: bool,
     pub hierarchy: bool,
 }
 
@@ -259,6 +302,7 @@ impl Default for Switches {
             domains: true,
             preemptable: true,
             reclaimable: true,
+            shuffle: true,
             hierarchy: false,
         }
     }
@@ -439,10 +483,26 @@ impl Policy {
         self.asked(Question::Protects).find_map(|plugin| plugin.protects(cluster, pod)).or_else(marked)
     }
 
+    /// The rule that keeps a pod from this claim, whatever else is taken, if any.
+    pub fn shields(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
+        let mut asked = self.asked(claim.purpose.question());
+        asked.find_map(|plugin| plugin.shields(cluster, claim, victim))
+    }
+
     /// The rule that keeps a pod from being taken for this claim now, if any.
     pub fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
         let mut asked = self.asked(claim.purpose.question());
         asked.find_map(|plugin| plugin.restrains(cluster, claim, victim))
+    }
+
+    /// The pods that break a rule by leaving in this order, where the claim may: they leave last, and what breaks fewest
+    /// rules is best.
+    pub fn breaks(&self, cluster: &Cluster, claim: &Claim, victims: &[PodId]) -> Vec<PodId> {
+        let mut broken = Vec::new();
+        for plugin in self.asked(claim.purpose.question()) {
+            plugin.breaks(cluster, claim, victims, &mut broken);
+        }
+        broken
     }
 
     /// Whether the claimant matters more than the victim: the first tier with an opinion decides, and there all must agree.
@@ -484,6 +544,28 @@ impl Policy {
         let named = self.asked(Question::Reclaim).map(|plugin| plugin.victim_order(cluster, claim, a, b));
         let served = self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, b, a));
         first_difference(named.chain(served))
+    }
+
+    /// When time alone changes what is said of nodes: all that was found out about them holds until then.
+    pub fn next_change(&self, now: Time) -> Option<Time> {
+        self.seats.iter().filter_map(|seat| seat.plugin.next_change(now)).min()
+    }
+
+    /// Who should leave for nobody's sake: whom any plugin names, for the first reason.
+    pub fn unwanted(&self, cluster: &Cluster) -> Unwanted {
+        let mut all = Unwanted::default();
+        for Unwanted { pods, next } in self.asked(Question::Shuffle).map(|plugin| plugin.unwanted(cluster)) {
+            let fresh = |(pod, _): &(PodId, Cause)| all.pods.iter().all(|(known, _)| known != pod);
+            let pods: Vec<(PodId, Cause)> = pods.into_iter().filter(fresh).collect();
+            all.pods.extend(pods);
+            all.next = [all.next, next].into_iter().flatten().min();
+        }
+        all
+    }
+
+    /// The rule that keeps such a pod where it is now, if any.
+    pub fn retains(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
+        self.asked(Question::Shuffle).find_map(|plugin| plugin.retains(cluster, pod))
     }
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {

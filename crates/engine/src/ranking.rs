@@ -588,6 +588,9 @@ fn shown(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room, why: Why) 
             });
             Shown::Tainted(taint.map(|taint| taint.key.clone()).unwrap_or_default())
         }
+        Why::RevocableOnly | Why::ZoneClosed | Why::ZoneUnknown => {
+            Shown::Zone(why, cluster.nodes.fact[node].zone().unwrap_or_default().to_owned())
+        }
         Why::Together(term) | Why::Apart(term) | Why::Avoided(term) | Why::Spread(term) => {
             Shown::Rule(why, cluster.terms.key_name(term).to_owned())
         }

@@ -195,6 +195,8 @@ pub enum Shown {
         free: i64,
     },
     Tainted(String),
+    /// With the name of the node's zone.
+    Zone(Why, String),
     Rule(Why, String),
     Plain(Why),
 }
@@ -212,6 +214,12 @@ pub enum Why {
     Volume,
     ClaimMissing,
     NodeGroup,
+    /// The node is for work that can be revoked.
+    RevocableOnly,
+    /// The node's zone is for others now.
+    ZoneClosed,
+    /// Nobody knows when the node's zone is open.
+    ZoneUnknown,
     Port,
     Short(ResourceId),
     /// No card that pods share has room.

@@ -70,6 +70,8 @@ pub enum Obstacle {
 /// What it costs to make room on a node, in the order in which it counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bill {
+    /// How many leave against a rule that should hold where it can.
+    pub broken: usize,
     /// As a plugin prices it, if one does.
     pub price: Option<i64>,
     pub highest_priority: Option<i32>,

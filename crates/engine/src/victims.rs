@@ -6,11 +6,13 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use muster_api::Time;
+
 use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::placement::Rankings;
-use crate::policy::{Claim, Policy, Purpose, Room};
+use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::ranking::{has_room, shortcoming};
 use crate::trace::{Bill, Obstacle, Outcome, Trace};
 use crate::txn::{Mark, Move, Txn};
@@ -25,11 +27,15 @@ pub struct Refusal {
     pub nodes: u32,
     /// Pods that a rule keeps, by rule.
     pub kept: BTreeMap<&'static str, u32>,
+    /// When the first of these rules ends that time alone ends.
+    pub until: Option<Time>,
 }
 
 /// What it costs to make room on a node; the smallest is the best.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
+    /// How many leave against a rule that should hold where it can.
+    broken: usize,
     /// As a plugin prices it, if one does.
     price: Option<i64>,
     highest: i32,
@@ -135,6 +141,10 @@ fn candidates(
             continue;
         }
         victims.sort_by(|&a, &b| victim_order(cluster, policy, claim, a, b));
+        let broken = policy.breaks(cluster, claim, &victims);
+        if !broken.is_empty() {
+            victims.sort_by_key(|pod| broken.contains(pod));
+        }
         match enough(cluster, claim, shape, node, &victims) {
             Ok(needed) => {
                 let guess = cost(cluster, policy, claim, node, &victims[..needed]);
@@ -171,9 +181,16 @@ fn eligible(
             && (!modest || cluster.shapes[cluster.pods.shape[pod]].best_effort)
     };
     let mut keeps = |pod: PodId| {
-        let refused = cluster.spared.get(&pod).is_some_and(|until| *until > claim.now);
-        let rule = refused.then_some("an eviction was refused").or_else(|| policy.protects(cluster, pod));
-        rule.map(|rule| findings.keep(node, pod, rule)).is_some()
+        let refused = cluster.spared.get(&pod).copied().filter(|until| *until > claim.now);
+        let spared = refused.map(|until| Shield { rule: "an eviction that was refused", until: Some(until) });
+        let always = || policy.protects(cluster, pod).map(|rule| Shield { rule, until: None });
+        let shield = spared.or_else(always).or_else(|| policy.shields(cluster, claim, pod));
+        if let Some(Shield { rule, until }) = shield {
+            findings.keep(node, pod, rule);
+            let known = findings.refusal.until;
+            findings.refusal.until = [known, until].into_iter().flatten().min();
+        }
+        shield.is_some()
     };
     let outranked = |pod: PodId| claim.purpose == Purpose::Reclaim || policy.outranks(cluster, claim, pod);
     let pods = cluster.nodes.seats[node].iter().copied();
@@ -267,6 +284,7 @@ fn enough(
 fn cost(cluster: &Cluster, policy: &Policy, claim: &Claim, node: NodeId, gone: &[PodId]) -> Cost {
     let started = |&pod: &PodId| cluster.pods.fact[pod].started.map_or(i64::MAX, |time| time.0);
     Cost {
+        broken: policy.breaks(cluster, claim, gone).len(),
         price: policy.price(cluster, claim, node, gone),
         highest: gone.iter().map(|&pod| priority(cluster, pod)).max().unwrap_or(i32::MIN),
         sum: gone.iter().map(|&pod| i64::from(priority(cluster, pod)) + (1 << 31)).sum(),
@@ -283,6 +301,7 @@ fn worked(txn: &Txn, mark: Mark, gone: &[PodId], cost: &Cost) -> Outcome {
     };
     let taken_back = txn.since(mark).iter().filter(|step| lost(step)).map(|step| step.pod).collect();
     let bill = Bill {
+        broken: cost.broken,
         price: cost.price,
         highest_priority: Some(cost.highest).filter(|_| cost.pods > 0),
         // The cost adds to each, so that one more pod is dearer even if its priority is below zero.

@@ -3,8 +3,9 @@
 //!
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see `support/lines.rs`) there are
 //! `plugins`, `with`, `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
-//! `done POD`, `undomain DOMAIN`, `refuse PODS` (their next bind, promise or eviction). Without a `cycle` there is one at the end. `->` is bound, `~>` is
-//! promised, and `~> nowhere` no longer. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`.
+//! `done POD`, `undomain DOMAIN`, `unnode NODE`, `refuse PODS` (their next bind, promise or eviction). Without a `cycle` there is
+//! one at the end. `->` is bound, `~>` is promised, `~> nowhere` no longer, `/` begins the next tier of plugins, `rounds 50` are so
+//! many cycles in a row. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -20,7 +21,7 @@ use muster_api::manifest::Object;
 use muster_api::{Time, parse_duration};
 use muster_engine::config::{BUILTIN, Config};
 use muster_engine::model::gangs::Gang;
-use muster_engine::{Bind, Engine, Event, explain};
+use muster_engine::{Bind, Engine, Event, Method, Plan, explain};
 
 /// 2026-01-05T00:00:00Z
 const START: Time = Time(1_767_571_200_000);
@@ -80,7 +81,7 @@ fn play(script: &str) -> String {
     for line in &lines {
         stage.act(line);
     }
-    if cycles == 0 {
+    if cycles == 0 && lines.iter().all(|line| line.kind != "rounds") {
         stage.cycle();
     }
     stage.told
@@ -118,7 +119,8 @@ impl Stage {
         let first = || line.names.first().copied().unwrap_or_default();
         match line.kind {
             "plugins" | "with" | "actions" | "set" => {}
-            "cycle" => self.cycle(),
+            "cycle" => drop(self.cycle()),
+            "rounds" => self.rounds(first().parse().expect("a number")),
             "after" => self.now = self.now.plus_ms(parse_duration(first()).expect("a duration")),
             "gone" => {
                 let pod = self.pods.remove(&key(first())).unwrap_or_else(|| panic!("no pod {}", first()));
@@ -130,6 +132,7 @@ impl Stage {
             }
             "done" => self.change(first(), |pod| pod.status.phase = "Succeeded".into()),
             "refuse" => self.refused.extend(line.names.iter().map(|name| key(name))),
+            "unnode" => self.engine.apply(Event::NodeGone(first().to_owned())),
             "undomain" => self.engine.apply(Event::HyperNodeGone(first().to_owned())),
             "ungate" => self.change(first(), |pod| pod.spec.scheduling_gates.clear()),
             "ungroup" => self.engine.apply(Event::PodGroupGone { key: key(first()), uid: String::new() }),
@@ -165,7 +168,37 @@ impl Stage {
         self.engine.cluster().audit().expect("a trial leaves no trace in the sums");
     }
 
-    fn cycle(&mut self) {
+    /// So many cycles, a second apart. Whoever is to leave does, and comes back as its controller makes it again. Told are
+    /// only sums, and who waits at the end.
+    fn rounds(&mut self, count: usize) {
+        let told = std::mem::take(&mut self.told);
+        let (mut bound, mut left) = (0, 0);
+        for _ in 0..count {
+            self.now = self.now.plus_ms(1000);
+            let plan = self.cycle();
+            bound += plan.binds.len();
+            left += plan.evictions.len();
+            self.serial += 1;
+            let leaving = self.pods.values().filter(|pod| pod.metadata.deletion_timestamp.is_some());
+            for pod in leaving.cloned().collect::<Vec<_>>() {
+                let (key, uid) = (pod.metadata.key(), pod.metadata.uid.clone());
+                self.engine.apply(Event::PodGone { key: key.clone(), uid: uid.clone() });
+                let mut again = pod;
+                again.metadata.uid = format!("{uid}.{}", self.serial);
+                again.metadata.creation_timestamp = Some(self.now);
+                again.metadata.deletion_timestamp = None;
+                again.spec.node_name = None;
+                again.status = Default::default();
+                self.engine.apply(Event::Pod(Box::new(again.clone())));
+                self.pods.insert(key, again);
+            }
+        }
+        self.told = told;
+        writeln!(self.told, "{count} rounds: {bound} bound, {left} left").expect("a string");
+        self.say_who_waits();
+    }
+
+    fn cycle(&mut self) -> Plan {
         if self.dated {
             writeln!(self.told, "[{}s]", (self.now.0 - START.0) / 1000).expect("a string");
         }
@@ -192,7 +225,8 @@ impl Stage {
         for eviction in &plan.evictions {
             let pod = self.engine.cluster().pods.name(eviction.pod).to_string();
             let cause = explain::cause(self.engine.cluster(), eviction);
-            writeln!(self.told, "{} leaves: {}", short(&pod), short(&cause)).expect("a string");
+            let how = if eviction.method == Method::Delete { "is deleted" } else { "leaves" };
+            writeln!(self.told, "{} {how}: {}", short(&pod), short(&cause)).expect("a string");
             leaving.push(pod);
         }
         self.say_who_waits();
@@ -223,6 +257,7 @@ impl Stage {
                 pod.metadata.annotations.extend(notes.into_iter().map(|(key, text)| (key.to_owned(), text)));
             });
         }
+        plan
     }
 
     fn say_who_waits(&mut self) {
@@ -260,8 +295,12 @@ fn configuration(lines: &[Line]) -> String {
         return format!("{BUILTIN}{settings}");
     };
     let actions = find("actions").map_or("enqueue, allocate, backfill".into(), |line| line.names.join(", "));
-    let plugins: String = plugins.names.iter().map(|word| plugin(word, lines)).collect();
-    format!("actions: \"{actions}\"\ntiers:\n- plugins:\n{plugins}{settings}")
+    let tier = |words: &[&str]| {
+        let plugins: String = words.iter().map(|word| plugin(word, lines)).collect();
+        format!("- plugins:\n{plugins}")
+    };
+    let tiers: String = plugins.names.split(|word| *word == "/").map(tier).collect();
+    format!("actions: \"{actions}\"\ntiers:\n{tiers}{settings}")
 }
 
 /// A plugin and its switches.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use muster_api::{PodGroupPhase, Time};
 use muster_engine::model::gangs::{Condition, Reported};
-use muster_engine::{Bind, Engine, Eviction, Plan, explain};
+use muster_engine::{Bind, Engine, Eviction, Method, Plan, explain};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +43,9 @@ pub struct Departure {
     pub action: Arc<str>,
     pub claimant: Option<Arc<str>>,
     pub cause: String,
+    /// Its object is deleted; otherwise it is evicted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delete: bool,
 }
 
 /// What a plan says of a gang.
@@ -76,6 +79,7 @@ impl NamedPlan {
             action: eviction.action.into(),
             claimant: eviction.claimant.map(|gang| cluster.gangs[gang].key.clone()),
             cause: explain::cause(cluster, eviction),
+            delete: eviction.method == Method::Delete,
         };
         let update = |id: &_| {
             let gang = &cluster.gangs[*id];
@@ -97,7 +101,7 @@ impl NamedPlan {
         let binds = self.binds.iter().map(|place| format!("bind {place}"));
         let nominations = self.nominations.iter().map(|place| format!("promise {place}"));
         let withdrawn = self.withdrawn.iter().map(|pod| format!("take back the promise to {pod}"));
-        let evictions = self.evictions.iter().map(|departure| format!("evict {departure}"));
+        let evictions = self.evictions.iter().map(|departure| departure.to_string());
         let updates = self.updates.iter().map(|update| format!("report {update}"));
         let wake = self.wake.iter().map(|time| format!("wake at {time}"));
         binds.chain(nominations).chain(withdrawn).chain(evictions).chain(updates).chain(wake).collect()
@@ -113,8 +117,9 @@ impl fmt::Display for Place {
 
 impl fmt::Display for Departure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Departure { place: Place { pod, uid, node, cards: _ }, action, claimant, cause } = self;
-        write!(f, "{pod} (uid {uid}) from {node} by {action}")?;
+        let Departure { place: Place { pod, uid, node, cards: _ }, action, claimant, cause, delete } = self;
+        let verb = if *delete { "delete" } else { "evict" };
+        write!(f, "{verb} {pod} (uid {uid}) from {node} by {action}")?;
         if let Some(claimant) = claimant {
             write!(f, " for {claimant}")?;
         }

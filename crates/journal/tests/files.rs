@@ -188,6 +188,9 @@ fn a_wrong_byte_is_found() {
         fs::write(&path, &wrong).unwrap();
         match replayed(folder.path()) {
             Err(ReplayError::Read(ReadError::Damaged { .. } | ReadError::Foreign { .. })) => {}
+            // A wrong byte can make the stream repeat a whole record, checksum and all, and then seem to end: that is found
+            // too, but only as another decision.
+            Err(ReplayError::Difference(_)) => {}
             Err(error) => panic!("byte {at}: {error}"),
             // Between the last record and the end there are a few bytes of gzip's own; and the stream may seem to end
             // early, which is said.

@@ -239,8 +239,8 @@ impl Decider {
             info!(pod = %pod.key, action = eviction.action, %cause, "evicting");
             self.metrics.evicted(eviction.action);
             self.reporter.evicted(&pod.key, &pod.uid, cause);
-            let _ =
-                self.writes.send(Write::Evict(Evict { pod: pod.key.to_string(), uid: pod.uid.to_string() }));
+            let (pod, uid) = (pod.key.to_string(), pod.uid.to_string());
+            let _ = self.writes.send(Write::Evict(Evict { pod, uid, method: eviction.method }));
         }
         let now = Instant::now();
         let gangs = self.reporter.tell(&self.engine, plan, now);

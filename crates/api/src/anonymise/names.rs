@@ -15,8 +15,8 @@ use crate::core::{
 use crate::manifest::Object;
 use crate::{
     HyperNode, HyperNodeCondition, HyperNodeSpec, MemberKind, NetworkTopologySpec, NodeGroupAffinity,
-    PodGroup, PodGroupSpec, PodGroupStatus, Queue, QueueSpec, QueueStatus, ResourceList, SubGroupPolicy,
-    cards, keys, parse_duration, yaml,
+    PodGroup, PodGroupSpec, PodGroupStatus, Portion, Queue, QueueSpec, QueueStatus, ResourceList,
+    SubGroupPolicy, cards, keys, parse_duration, yaml,
 };
 
 /// Labels whose values say what a machine is, not whose.
@@ -115,6 +115,9 @@ impl Walk<'_> {
             key if keys::GROUP_NAME.contains(&key) => Class::Work,
             key if HARDWARE.contains(&key) => return,
             keys::TASK_INDEX | keys::TASK_PRIORITY if value.parse::<i32>().is_ok() => return,
+            keys::REVOCABLE_ZONE if value == "*" => return,
+            keys::JDB_MIN_AVAILABLE | keys::JDB_MAX_UNAVAILABLE if Portion::parse(value).is_ok() => return,
+            key if takes_duration(key) && parse_duration(value).is_ok() => return,
             key if self.compared.contains(key) && value.parse::<i64>().is_ok() => return,
             _ => Class::Value,
         };
@@ -142,7 +145,6 @@ impl Walk<'_> {
                 keys::VGPU_REGISTER | keys::VGPU_IDS => {
                     *value = cards::rename(value, |id| self.name(Class::Value, id));
                 }
-                key if takes_duration(key) && parse_duration(value).is_ok() => {}
                 key => self.value(key, value),
             }
         }
@@ -456,5 +458,6 @@ fn tidy(reason: &mut String, message: &mut String) {
 }
 
 fn takes_duration(key: &str) -> bool {
-    [keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION].contains(&key) || keys::SLA_WAITING_TIME.contains(&key)
+    [keys::COOLDOWN_TIME, keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION].contains(&key)
+        || keys::SLA_WAITING_TIME.contains(&key)
 }

@@ -7,15 +7,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::Object;
 use super::object::AnyMeta;
-use crate::core::{Labels, Node, Pod};
+use crate::core::{Condition, Labels, Meta, Node, Pod};
 use crate::keys;
 
 pub fn trim(objects: &mut [Object]) {
     let wanted = wanted_images(objects);
+    let cools_down = objects.iter_mut().any(cools_down);
     for object in objects {
         match object {
             Object::Node(node) => trim_node(node, &wanted),
-            Object::Pod(pod) => trim_pod(pod),
+            Object::Pod(pod) => trim_pod(pod, cools_down),
             _ => {}
         }
         trim_meta(object);
@@ -69,12 +70,21 @@ fn trim_node(node: &mut Node, wanted: &BTreeSet<String>) {
     node.status.images.retain(|image| !image.names.is_empty());
 }
 
-fn trim_pod(pod: &mut Pod) {
+/// Whether it matters to anyone since when pods have their places.
+fn cools_down(object: &mut Object) -> bool {
+    match object.meta() {
+        AnyMeta::Core(meta) => meta.annotation_or_label(keys::COOLDOWN_TIME).is_some(),
+        AnyMeta::Custom(meta) => Meta::from(&*meta).annotation_or_label(keys::COOLDOWN_TIME).is_some(),
+    }
+}
+
+fn trim_pod(pod: &mut Pod, cools_down: bool) {
     for container in pod.spec.containers.iter_mut().chain(&mut pod.spec.init_containers) {
         container.ports.retain(|port| port.host_port > 0);
     }
     pod.spec.volumes.retain(|volume| volume.persistent_volume_claim.is_some());
-    pod.status.conditions.retain(|condition| condition.status != "True");
+    let placed = |condition: &Condition| cools_down && condition.kind == "PodScheduled";
+    pod.status.conditions.retain(|condition| condition.status != "True" || placed(condition));
 }
 
 /// The repositories of all images that pods name.
@@ -160,5 +170,21 @@ metadata:
 spec: {minMember: 0, queue: default}
 "#;
         assert_eq!(String::from_utf8(text).expect("it is text"), expected);
+    }
+
+    #[test]
+    fn since_when_a_pod_has_its_place_stays_where_a_cooldown_counts_from_it() {
+        let condition =
+            Condition { kind: "PodScheduled".into(), status: "True".into(), ..Condition::default() };
+        let mut pod = Pod::default();
+        pod.status.conditions.push(condition);
+        let mut cooling = pod.clone();
+        cooling.metadata.labels.insert(keys::COOLDOWN_TIME.into(), "10m".into());
+        for (pod, left) in [(pod, 0), (cooling, 1)] {
+            let mut objects = [Object::Pod(pod)];
+            trim(&mut objects);
+            let [Object::Pod(pod)] = &objects else { panic!("still a pod") };
+            assert_eq!(pod.status.conditions.len(), left);
+        }
     }
 }

@@ -11,6 +11,7 @@ pub fn validate_pod(pod: &Pod) -> Vec<Problem> {
     let spec = &pod.spec;
     problems.meta(&pod.metadata);
     problems.durations(&pod.metadata);
+    problems.revocable(&pod.metadata);
     group_name(&mut problems, pod);
     for (index, container) in spec.containers.iter().enumerate() {
         check_container(&mut problems, &format!("spec.containers[{index}]"), container);
@@ -244,16 +245,24 @@ spec:
         let text = "
 metadata:
   name: p
+  labels: {volcano.sh/cooldown-time: a while}
   annotations:
     scheduling.k8s.io/group-name: Ring_1
+    volcano.sh/cooldown-time: 10m
     volcano.sh/running-estimate: 1 day
     muster.sh/simulated-duration: -5s
+    volcano.sh/jdb-min-available: 120%
+    volcano.sh/jdb-max-unavailable: 50%
+    volcano.sh/revocable-zone: night
     volcano.sh/sla-waiting-time: soon";
         let found = problems(text, validate_pod);
         let starts = [
             "metadata.annotations[volcano.sh/running-estimate]: \"1 day\" is not a duration; write it like 90s",
             "metadata.annotations[muster.sh/simulated-duration]: \"-5s\" is negative; write 0s or more",
             "metadata.annotations[volcano.sh/sla-waiting-time]: \"soon\" is not a duration",
+            "metadata.labels[volcano.sh/cooldown-time]: \"a while\" is not a duration",
+            "metadata.annotations[volcano.sh/revocable-zone]: \"night\" names a zone; write \"*\"",
+            "metadata.annotations[volcano.sh/jdb-min-available]: \"120%\" is not a number of pods; write it like",
             "metadata.annotations[scheduling.k8s.io/group-name]: \"Ring_1\" is not a valid name",
         ];
         assert_eq!(found.len(), starts.len(), "{found:#?}");

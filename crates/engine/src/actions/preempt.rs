@@ -31,11 +31,20 @@ pub static ACTION: Action = Action {
         },
         Argument { name: "minCandidateNodesAbsolute", default: "1", meaning: "accepted, likewise" },
         Argument { name: "maxCandidateNodesAbsolute", default: "100", meaning: "accepted, likewise" },
+        Argument {
+            name: "evictionMethod",
+            default: "eviction",
+            meaning: "eviction: through the Eviction API, no PodDisruptionBudget is broken; delete: pods are deleted, and budgets \
+                      are broken where nobody else could make room",
+        },
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "the same" },
         Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
     ],
-    configure: |args, settings| settings.preempt = args.mode(),
+    configure: |args, settings| {
+        settings.preempt = args.mode();
+        settings.preempt_method = args.eviction_method();
+    },
     run,
 };
 

@@ -15,11 +15,20 @@ pub static ACTION: Action = Action {
             default: "task",
             meaning: "task: pod by pod, exactly as many as needed on the cheapest node (gang and scenario are not built yet)",
         },
+        Argument {
+            name: "evictionMethod",
+            default: "eviction",
+            meaning: "eviction: through the Eviction API, no PodDisruptionBudget is broken; delete: pods are deleted, and budgets \
+                      are broken where nobody else could make room",
+        },
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "reclaim.gangAwareEnable", default: "false", meaning: "the same" },
         Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
     ],
-    configure: |args, settings| settings.reclaim = args.mode(),
+    configure: |args, settings| {
+        settings.reclaim = args.mode();
+        settings.reclaim_method = args.eviction_method();
+    },
     run,
 };
 

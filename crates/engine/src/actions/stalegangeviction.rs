@@ -7,7 +7,7 @@ use crate::config::Settings;
 use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
-use crate::plan::{Cause, Eviction};
+use crate::plan::{Cause, Eviction, Method};
 use crate::plugins::Argument;
 use crate::policy::Policy;
 use crate::txn::Txn;
@@ -46,7 +46,8 @@ fn run(session: &mut Session) {
         leave.iter().for_each(|&pod| txn.evict(pod));
         for step in txn.commit() {
             let node = step.from.node().expect("it runs");
-            let eviction = Eviction { pod: step.pod, node, action: ACTION.name, claimant: None, cause };
+            let (pod, action, method) = (step.pod, ACTION.name, Method::Evict);
+            let eviction = Eviction { pod, node, action, claimant: None, cause, method };
             session.plan.evictions.push(eviction);
         }
     }

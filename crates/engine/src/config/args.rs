@@ -8,6 +8,7 @@ use muster_api::yaml::{Key, Value, Yaml};
 
 use super::diagnostic::{Diagnostic, Place, describe, diagnostic, suggest};
 use super::{Mode, scalar};
+use crate::plan::Method;
 use crate::plugins::Argument;
 
 /// The most a weight can be. Scores are sums of points times weights, and must stay far from overflow.
@@ -99,12 +100,21 @@ impl<'a> Args<'a> {
         self.take_prefixed(prefix, DECIMAL, decimal)
     }
 
-    fn take_prefixed(
+    /// The same with text, to be read by the plugin.
+    pub fn prefixed_text(&mut self, prefix: &str) -> Vec<(String, String)> {
+        let read = |value: &Value| match value {
+            Value::String(text) => Some(text.clone()),
+            _ => None,
+        };
+        self.take_prefixed(prefix, "text", read)
+    }
+
+    fn take_prefixed<T: Ord>(
         &mut self,
         prefix: &str,
         wanted: &str,
-        read: fn(&Value) -> Option<i64>,
-    ) -> Vec<(String, i64)> {
+        read: fn(&Value) -> Option<T>,
+    ) -> Vec<(String, T)> {
         let named = |given: &&Given| !given.taken && given.key.name.len() > prefix.len();
         let starts = |given: &&Given| given.key.name.starts_with(prefix);
         let keys: Vec<&'a Key> =
@@ -130,6 +140,16 @@ impl<'a> Args<'a> {
         let switch = ["gangAwareEnable", "preempt.gangAwareEnable", "reclaim.gangAwareEnable"];
         let gang_aware = switch.map(|key| self.bool(key, false)).contains(&true);
         if gang_aware { Mode::NotBuilt } else { named.unwrap_or_default() }
+    }
+
+    /// How an action has pods leave.
+    pub fn eviction_method(&mut self) -> Method {
+        let read = |value: &Value| match value {
+            Value::String(text) if text == "eviction" => Some(Method::Evict),
+            Value::String(text) if text == "delete" => Some(Method::Delete),
+            _ => None,
+        };
+        self.take("evictionMethod", "eviction or delete", read).unwrap_or_default()
     }
 
     /// A plugin's own complaint about an argument.
@@ -297,6 +317,20 @@ mod tests {
             let error = format!("f:1:1: n: expected a duration like 90s, 30m or 1h30m, found the {found}");
             assert_eq!(with(&format!("n: {text}"), |args| args.duration_ms("n", None)), bad(None, &error));
         }
+    }
+
+    #[test]
+    fn pods_are_evicted_or_deleted() {
+        assert_eq!(with("{}", |args| args.eviction_method()), fine(Method::Evict));
+        assert_eq!(with("evictionMethod: eviction", |args| args.eviction_method()), fine(Method::Evict));
+        assert_eq!(with("evictionMethod: delete", |args| args.eviction_method()), fine(Method::Delete));
+        assert_eq!(
+            with("evictionMethod: kill", |args| args.eviction_method()),
+            bad(
+                Method::Evict,
+                "f:1:1: evictionMethod: expected eviction or delete, found the string \"kill\""
+            )
+        );
     }
 
     #[test]

@@ -31,6 +31,7 @@ const RULES: &[Rule] = &[
     nobody_votes_on_admission,
     votes_are_not_asked_for,
     spreading_pulls_against_packing,
+    closed_zones_are_not_left,
 ];
 
 impl<'y> Setup<'y> {
@@ -167,6 +168,16 @@ fn votes_are_not_asked_for(setup: &Setup) -> Option<Finding> {
         key: "name",
         message: format!("{} has no effect, as it only votes on admission", voter.entry.name),
         help: "put enqueue first among the actions, or remove the plugin".to_owned(),
+    })
+}
+
+fn closed_zones_are_not_left(setup: &Setup) -> Option<Finding> {
+    let tdm = setup.plugin("tdm").filter(|_| !setup.runs("shuffle"))?;
+    Some(Finding {
+        at: tdm.at,
+        key: "name",
+        message: "there is no action shuffle: pods stay in zones whose window has closed".to_owned(),
+        help: "add shuffle to the actions".to_owned(),
     })
 }
 
@@ -323,6 +334,16 @@ tiers:
             "  - name: nodeorder\n",
             "  - name: nodeorder\n    arguments: {leastrequested.weight: \"0\"}\n  - name: binpack\n",
             "",
+        );
+    }
+
+    #[test]
+    fn closed_zones_should_be_left() {
+        lints(
+            "  - name: nodeorder\n",
+            "  - name: nodeorder\n  - name: tdm\n",
+            "f:8:11: name: there is no action shuffle: pods stay in zones whose window has closed\n  \
+             help: add shuffle to the actions\n",
         );
     }
 

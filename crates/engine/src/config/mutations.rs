@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{Config, Diagnostic};
 
 /// A configuration with something of everything.
-const RICH: &str = r#"actions: "enqueue, allocate, backfill, shuffle"
+const RICH: &str = r#"actions: "enqueue, allocate, backfill, consolidate"
 configurations:
 - name: allocate
   arguments:
@@ -30,7 +30,7 @@ tiers:
       binpack.resources: "nvidia.com/gpu, example.com/x"
       binpack.resources.nvidia.com/gpu: 2
   - name: capacity
-  - name: tdm
+  - name: usage
 metrics: {type: prometheus}
 "#;
 
@@ -103,8 +103,8 @@ fn the_rich_configuration_is_sound() {
     let warnings: Vec<String> = config.warnings.iter().map(Diagnostic::to_string).collect();
     assert_eq!(
         warnings.join("\n"),
-        "f:1:10: actions: shuffle is ignored: not built yet\n\
-         f:26:11: name: tdm is ignored: not built yet\n\
+        "f:1:10: actions: consolidate is ignored: not built yet\n\
+         f:26:11: name: usage is ignored: not built yet\n\
          f:27:1: metrics: ignored: no built plugin reads measured load\n  help: remove it, or keep it for Volcano"
     );
 }

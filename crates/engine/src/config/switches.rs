@@ -28,7 +28,7 @@ const SWITCHES: &[(&str, Target)] = &[
     ("enableTargetJob", None),
     ("enableReservedNodes", None),
     ("enableJobEnqueued", Some(|switches| &mut switches.enqueue)),
-    ("enabledVictim", None),
+    ("enabledVictim", Some(|switches| &mut switches.shuffle)),
     ("enableJobStarving", None),
     ("enabledOverused", Some(|switches| &mut switches.overused)),
     ("enabledAllocatable", Some(|switches| &mut switches.may_take)),

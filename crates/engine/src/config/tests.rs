@@ -299,9 +299,24 @@ fn arguments_are_checked_with_their_place() {
 }
 
 #[test]
+fn hours_and_time_zones_are_checked() {
+    errors(
+        &with_plugin(
+            "  - name: tdm\n    arguments:\n      tdm.revocable-zone.night: 22-06\n      tdm.time-zone: Europe/Berlin\n      \
+             tdm.evict.period: often\n      tdm.zone: x",
+        ),
+        "f:6:7: tdm.revocable-zone.night: expected hours like 22:00-06:00, found \"22-06\"\n\
+         f:7:7: tdm.time-zone: expected UTC or an offset like +08:00, found \"Europe/Berlin\"\n  \
+         help: names of time zones are not known here; write the offset from UTC\n\
+         f:8:7: tdm.evict.period: expected a duration like 90s, 30m or 1h30m, found the string \"often\"\n\
+         f:9:7: tdm.zone: tdm has no such argument\n  help: did you mean tdm.time-zone?\n",
+    );
+}
+
+#[test]
 fn every_switch_has_two_spellings() {
     type Get = fn(&Switches) -> bool;
-    let cases: [(&str, Get); 13] = [
+    let cases: [(&str, Get); 14] = [
         ("JobOrder", |switches| switches.gang_order),
         ("QueueOrder", |switches| switches.queue_order),
         ("TaskOrder", |switches| switches.pod_order),
@@ -314,6 +329,7 @@ fn every_switch_has_two_spellings() {
         ("HyperNodeOrder", |switches| switches.domains),
         ("Preemptable", |switches| switches.preemptable),
         ("Reclaimable", |switches| switches.reclaimable),
+        ("Victim", |switches| switches.shuffle),
         ("Hierarchy", |switches| switches.hierarchy),
     ];
     for (subject, get) in cases {
@@ -336,7 +352,6 @@ fn the_other_switches_of_volcano_have_no_effect() {
         "BestNode",
         "TargetJob",
         "ReservedNodes",
-        "Victim",
         "JobStarving",
         "SubJobReady",
         "SubJobPipelined",

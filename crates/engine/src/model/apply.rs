@@ -6,7 +6,8 @@ mod pods;
 mod queues;
 
 use muster_api::core::Meta;
-use muster_api::keys::PREEMPTABLE;
+use muster_api::keys::{COOLDOWN_TIME, PREEMPTABLE, REVOCABLE_ZONE};
+use muster_api::parse_duration;
 
 use super::Cluster;
 use crate::event::Event;
@@ -94,6 +95,19 @@ pub(super) fn version_of(meta: &Meta) -> u64 {
 /// A version that is older than the one we know.
 pub(super) fn stale(version: u64, known: u64) -> bool {
     version != 0 && version < known
+}
+
+/// How long a pod keeps its place whoever wants it, in milliseconds. What can't be read is no time at all.
+fn cooldown(meta: &Meta) -> Option<i64> {
+    meta.annotation_or_label(COOLDOWN_TIME).and_then(|text| parse_duration(text).ok())
+}
+
+/// Whether an object says that its place may be taken back.
+fn revocable(meta: &Meta) -> bool {
+    let says = |text: Option<&str>, word: &str| text == Some(word);
+    !says_false(meta)
+        && (says(meta.annotations.get(REVOCABLE_ZONE).map(String::as_str), "*")
+            || says(meta.annotation_or_label(PREEMPTABLE), "true"))
 }
 
 fn says_false(meta: &Meta) -> bool {

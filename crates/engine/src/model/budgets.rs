@@ -43,15 +43,37 @@ impl Budgets {
 
     /// Whether every budget that a pod is part of lets it go.
     pub fn allow(&self, cluster: &Cluster, pod: PodId) -> bool {
-        let concerned = self.rows.values().filter(|budget| budget.is_about(cluster, pod));
-        concerned.into_iter().all(|budget| match budget.allowed {
+        let mut concerned = self.rows.values().filter(|budget| budget.is_about(cluster, pod));
+        concerned.all(|budget| self.left(cluster, budget) > 0)
+    }
+
+    /// How many more pods of a budget may leave.
+    fn left(&self, cluster: &Cluster, budget: &Budget) -> i64 {
+        match budget.allowed {
             Some(allowed) => {
                 // Who leaves as the cluster knows has been counted.
                 let news = |pod: &&PodId| !cluster.pods.fact[**pod].leaves && budget.is_about(cluster, **pod);
-                i64::from(allowed) > self.asked.iter().filter(news).count() as i64
+                i64::from(allowed) - self.asked.iter().filter(news).count() as i64
             }
-            None => budget.allowance(cluster) > 0,
-        })
+            None => budget.allowance(cluster),
+        }
+    }
+
+    /// The pods that some budget doesn't let go, if they leave in this order. They may have been asked already.
+    pub fn broken_by(&self, cluster: &Cluster, pods: &[PodId]) -> Vec<PodId> {
+        let mut broken = Vec::new();
+        for budget in self.rows.values() {
+            let mut concerned = pods.iter().filter(|&&pod| budget.is_about(cluster, pod)).peekable();
+            if concerned.peek().is_none() {
+                continue;
+            }
+            let asked = concerned.clone().filter(|pod| self.asked.contains(pod)).count() as i64;
+            let left = (self.left(cluster, budget) + asked).max(0);
+            broken.extend(concerned.skip(left as usize).copied());
+        }
+        broken.sort_unstable();
+        broken.dedup();
+        broken
     }
 }
 

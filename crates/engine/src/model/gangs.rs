@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_api::{PodGroupPhase, Time};
+use muster_api::{PodGroupPhase, Portion, Time};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +47,14 @@ pub struct Gang {
     pub choosy: Option<Box<Choosy>>,
     pub min_resources: Option<Sparse>,
     pub estimate: Option<i64>,
+    /// How long its pods keep their places whoever wants them, unless they say so themselves.
+    pub cooldown: Option<i64>,
     pub protected: bool,
+    /// Its places may be taken back.
+    pub revocable: bool,
+    /// How many of its pods must stay, and may be missing, as it says.
+    pub min_available: Option<Portion>,
+    pub max_unavailable: Option<Portion>,
     pub sla_wait: Option<i64>,
     pub phase: PodGroupPhase,
     pub condition: Condition,
@@ -135,7 +142,11 @@ impl Gang {
             choosy: None,
             min_resources: None,
             estimate: None,
+            cooldown: None,
             protected: false,
+            revocable: false,
+            min_available: None,
+            max_unavailable: None,
             sla_wait: None,
             phase: PodGroupPhase::Pending,
             condition: Condition::default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use muster_api::Time;
 use muster_api::cards::Card;
 use muster_api::core::{Labels, Port, Taint};
+use muster_api::keys::REVOCABLE_ZONE;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +68,11 @@ pub struct Traits {
 }
 
 impl Node {
+    /// The zone that it belongs to, if it serves others at times.
+    pub fn zone(&self) -> Option<&str> {
+        self.labels.get(REVOCABLE_ZONE).map(String::as_str).filter(|zone| !zone.is_empty())
+    }
+
     fn traits(&self) -> Traits {
         Traits {
             live: self.live,

@@ -161,6 +161,8 @@ pub struct Pod {
     pub index: u32,
     pub created: Time,
     pub started: Option<Time>,
+    /// When it got its place, as its condition says.
+    pub scheduled: Option<Time>,
     /// It is being deleted, as its object says.
     pub leaves: bool,
     /// Its containers run, as the kubelet says.
@@ -173,8 +175,12 @@ pub struct Pod {
     /// The priority is its own, not its class's.
     pub says_priority: bool,
     pub explicit_order: Option<i32>,
+    /// How long it keeps its place whoever wants it, in milliseconds, if it says so itself.
+    pub cooldown: Option<i64>,
     /// Says "false" to eviction.
     pub protected: bool,
+    /// Its place may be taken back, as it says itself.
+    pub revocable: bool,
     /// Whether it waits rather than makes others leave, if it says so itself.
     pub never_preempts: Option<bool>,
     pub promised: Option<Promised>,

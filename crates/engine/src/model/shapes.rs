@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::Cluster;
 use super::devices::By;
 use super::devices::demand::{Demand, Likes};
+use super::gangs::Origin;
 use super::selectors::{Selector, Tags, tag};
 use super::terms::{Bonds, Clause, Rule, Spread};
-use crate::ids::{QueueId, ResourceId, ShapeId, SpaceId, Symbol, Table, TermId};
+use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, SpaceId, Symbol, Table, TermId};
 use crate::resources::{PODS, Sparse};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -24,6 +25,8 @@ pub struct Shape {
     pub tags: Tags,
     /// Set where the queue restricts its pods to groups of nodes.
     pub queue: Option<QueueId>,
+    /// Its place may be taken back, so that it may go to nodes that serve others at times.
+    pub revocable: bool,
     /// The part of the spec that decides where a pod may run.
     pub spec: PodSpec,
     /// What it takes of a node, one pod included; scarce resources first.
@@ -40,7 +43,18 @@ pub struct Shape {
     pub devices: Option<Box<Demand>>,
 }
 
+/// What tells pods apart besides labels and spec.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Standing {
+    pub queue: Option<QueueId>,
+    pub revocable: bool,
+}
+
 impl Shape {
+    fn standing(&self) -> Standing {
+        Standing { queue: self.queue, revocable: self.revocable }
+    }
+
     /// Uses dynamic resource allocation, which isn't scheduled here.
     pub fn uses_claims(&self) -> bool {
         !self.spec.resource_claims.is_empty()
@@ -50,7 +64,8 @@ impl Shape {
     pub fn asks_like(&self, other: &Shape) -> bool {
         let (space, tags) = (other.space, &other.tags);
         let likes = self.likes.as_ref();
-        Identity { space, tags, queue: self.queue, spec: &self.spec, likes, images: false }.is(other)
+        let standing = self.standing();
+        Identity { space, tags, standing, spec: &self.spec, likes, images: false }.is(other)
     }
 
     /// Makes the same of what nodes say of themselves. All that an answer with `Reach::Facts` looks at is compared here.
@@ -61,7 +76,7 @@ impl Shape {
             && node_affinity(a) == node_affinity(b)
             && a.containers.iter().map(|c| &c.image).eq(b.containers.iter().map(|c| &c.image))
             && self.claims == other.claims
-            && self.queue == other.queue
+            && self.standing() == other.standing()
     }
 
     /// Neither selects nodes nor needs volumes: any node will do that refuses nobody.
@@ -157,7 +172,7 @@ impl std::ops::Index<ShapeId> for Shapes {
 struct Identity<'a> {
     space: SpaceId,
     tags: &'a Tags,
-    queue: Option<QueueId>,
+    standing: Standing,
     spec: &'a PodSpec,
     likes: Option<&'a Likes>,
     /// Nodes say which images they have, so that images make a difference.
@@ -168,7 +183,7 @@ impl Identity<'_> {
     fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         let spec = self.spec;
-        (self.space, self.tags, self.queue, self.likes).hash(&mut hasher);
+        (self.space, self.tags, self.standing, self.likes).hash(&mut hasher);
         for container in spec.containers.iter().chain(&spec.init_containers) {
             (&container.resources, &container.ports, &container.restart_policy).hash(&mut hasher);
         }
@@ -190,7 +205,7 @@ impl Identity<'_> {
         let (a, b) = (self.spec, &shape.spec);
         self.space == shape.space
             && *self.tags == shape.tags
-            && self.queue == shape.queue
+            && self.standing == shape.standing()
             && self.likes == shape.likes.as_ref()
             && all_same(&a.containers, &b.containers)
             && all_same(&a.init_containers, &b.init_containers)
@@ -211,19 +226,19 @@ impl Cluster {
         &mut self,
         space: SpaceId,
         tags: &Tags,
-        queue: Option<QueueId>,
+        standing: Standing,
         spec: &PodSpec,
         likes: Option<&Likes>,
         likely: Option<ShapeId>,
     ) -> ShapeId {
         let watched = self.watched_tags(tags);
-        let identity = Identity { space, tags: &watched, queue, spec, likes, images: self.images_known };
+        let identity = Identity { space, tags: &watched, standing, spec, likes, images: self.images_known };
         if let Some(id) = likely.filter(|&id| identity.is(&self.shapes.rows[id])) {
             return id;
         }
         self.shapes
             .find(identity.hash(), &identity)
-            .unwrap_or_else(|| self.new_shape(space, tags, queue, spec, likes))
+            .unwrap_or_else(|| self.new_shape(space, tags, standing, spec, likes))
     }
 
     fn watched_tags(&self, tags: &Tags) -> Tags {
@@ -237,7 +252,7 @@ impl Cluster {
         &mut self,
         space: SpaceId,
         tags: &Tags,
-        queue: Option<QueueId>,
+        standing: Standing,
         spec: &PodSpec,
         likes: Option<&Likes>,
     ) -> ShapeId {
@@ -245,7 +260,7 @@ impl Cluster {
         let mut bonds = self.bonds_of(space, tags, spec);
         let watched = self.watched_tags(tags);
         bonds.matches = self.terms.matching(space, &self.spaces[space].tags, &watched);
-        let identity = Identity { space, tags: &watched, queue, spec, likes, images: self.images_known };
+        let identity = Identity { space, tags: &watched, standing, spec, likes, images: self.images_known };
         let hash = identity.hash();
         // A pod like this one may have got its shape while labels came to matter just now.
         if let Some(id) = self.shapes.find(hash, &identity) {
@@ -273,7 +288,8 @@ impl Cluster {
             born: 0,
             space,
             tags: watched,
-            queue,
+            queue: standing.queue,
+            revocable: standing.revocable,
             spec: PodSpec {
                 node_name: None,
                 scheduler_name: String::new(),
@@ -445,16 +461,30 @@ impl Cluster {
     /// Gives every pod its shape anew, after labels or queues that were all alike came to matter.
     pub(super) fn reshape(&mut self) {
         let pods: Vec<_> = self.pods.live().collect();
-        for pod in pods {
+        self.reshape_pods(&pods);
+    }
+
+    pub(super) fn reshape_pods(&mut self, pods: &[PodId]) {
+        for &pod in pods {
             let old = self.pods.shape[pod];
             let Shape { space, queue, spec, likes, .. } = self.shapes.rows[old].clone();
-            let queue = match self.pods.gang[pod] {
-                Some(gang) => self.picky_queue(self.gangs[gang].queue),
-                None => queue,
+            let fact = &self.pods.fact[pod];
+            let standing = match self.pods.gang[pod] {
+                Some(gang) => self.standing(Some(gang), fact.protected, fact.revocable),
+                None => Standing { queue, ..self.standing(None, fact.protected, fact.revocable) },
             };
-            let tags = self.pods.fact[pod].labels.clone();
-            self.pods.shape[pod] = self.shape_of(space, &tags, queue, &spec, likes.as_ref(), Some(old));
+            let tags = fact.labels.clone();
+            self.pods.shape[pod] = self.shape_of(space, &tags, standing, &spec, likes.as_ref(), Some(old));
         }
+    }
+
+    /// What a pod's gang and its own word make of it: any "false" keeps its place for good, else any word gives it up.
+    pub(super) fn standing(&self, gang: Option<GangId>, protected: bool, revocable: bool) -> Standing {
+        let queue = gang.and_then(|gang| self.picky_queue(self.gangs[gang].queue));
+        // A gang of one says nothing but what its pod says.
+        let group = gang.map(|gang| &self.gangs[gang]).filter(|gang| gang.origin != Origin::Solo);
+        let (kept, given) = group.map_or((false, false), |gang| (gang.protected, gang.revocable));
+        Standing { queue, revocable: !protected && !kept && (revocable || given) }
     }
 
     /// Finds out again who matches which term, and counts them, after namespaces changed their labels.

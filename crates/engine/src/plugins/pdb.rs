@@ -1,23 +1,38 @@
-//! Pods that a PodDisruptionBudget needs are not taken.
+//! Pods that a PodDisruptionBudget needs are not taken; where they are deleted rather than evicted, they are taken last.
 
 use super::Entry;
 use crate::ids::PodId;
 use crate::model::Cluster;
+use crate::plan::Method;
 use crate::policy::{Claim, Plugin, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "pdb",
     summary: "takes no more pods than their PodDisruptionBudgets allow",
     arguments: &[],
-    differs: "Pods without labels can be taken like others. What was asked to leave and hasn't left yet counts.",
-    answers: &[Question::Preempt, Question::Reclaim],
+    differs: "Pods without labels can be taken like others. What was asked to leave and hasn't left yet counts. With \
+              `evictionMethod: delete` a budget is broken only where nobody else could make room.",
+    answers: &[Question::Preempt, Question::Reclaim, Question::Shuffle],
     build: |_, _| Box::new(Pdb),
 };
 
 struct Pdb;
 
+const RULE: &str = "a PodDisruptionBudget";
+
 impl Plugin for Pdb {
-    fn restrains(&self, cluster: &Cluster, _: &Claim, victim: PodId) -> Option<&'static str> {
-        (!cluster.budgets.allow(cluster, victim)).then_some("a PodDisruptionBudget")
+    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+        let holds = claim.method == Method::Evict && !cluster.budgets.allow(cluster, victim);
+        holds.then_some(RULE)
+    }
+
+    fn retains(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
+        (!cluster.budgets.allow(cluster, pod)).then_some(RULE)
+    }
+
+    fn breaks(&self, cluster: &Cluster, claim: &Claim, victims: &[PodId], broken: &mut Vec<PodId>) {
+        if claim.method == Method::Delete {
+            broken.extend(cluster.budgets.broken_by(cluster, victims));
+        }
     }
 }

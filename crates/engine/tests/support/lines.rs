@@ -12,6 +12,8 @@
 //! pod p       gpumem=4000 on=c card=0
 //! node v      vcards=2x8000x10
 //! pod p       vgpu=2 vmem=3000 vcores=50 on=v vcard=v-0,NVIDIA,3000,50:v-1,NVIDIA,3000,50:
+//! gang ring   preemptable=true revocable=* jdbmin=50% jdbmax=1 cooldown=10m
+//! budget b    label=app:web min=1 allowed=0
 //! ```
 //!
 //! `close` is hard or soft, with or without the highest tier by number or name; `groups` puts so many pods after each
@@ -92,6 +94,7 @@ impl<'t> Line<'t> {
                 "queue" => self.queue(name, born, &mut text),
                 "class" => self.class(name, &mut text),
                 "space" => self.space(name, &mut text),
+                "budget" => self.budget(name, &mut text),
                 "quota" => self.quota(name, &mut text),
                 "volume" => self.volume(name, &mut text),
                 "claim" => self.claim(name, &mut text),
@@ -102,6 +105,34 @@ impl<'t> Line<'t> {
             }
         }
         text
+    }
+
+    /// What pods and PodGroups say alike: a gang's own lines put it on the PodGroup, not on its pods.
+    fn notes(&self) -> impl Iterator<Item = String> + '_ {
+        let keys = [
+            ("cooldown", "volcano.sh/cooldown-time"),
+            ("jdbmax", "volcano.sh/jdb-max-unavailable"),
+            ("jdbmin", "volcano.sh/jdb-min-available"),
+            ("preemptable", "volcano.sh/preemptable"),
+            ("revocable", "volcano.sh/revocable-zone"),
+        ];
+        keys.into_iter().filter_map(|(key, name)| self.get(key).map(|value| format!("{name}: \"{value}\"")))
+    }
+
+    fn budget(&self, name: &str, out: &mut String) {
+        let field = |key: &str, field: &str| {
+            self.get(key).map_or(String::new(), |value| format!("{field}: {value}, "))
+        };
+        writeln!(
+            out,
+            "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {{name: {name}, namespace: default}}\nspec: \
+             {{{}{}selector: {{matchLabels: {{{}}}}}}}\nstatus: {{{}}}\n---",
+            field("min", "minAvailable"),
+            field("max", "maxUnavailable"),
+            self.pairs("label"),
+            field("allowed", "disruptionsAllowed"),
+        )
+        .expect("a string");
     }
 
     fn node(&self, name: &str, out: &mut String) {
@@ -270,9 +301,7 @@ impl<'t> Line<'t> {
         if let Some(wait) = self.get("sla") {
             annotations.push(format!("sla-waiting-time: {wait}"));
         }
-        if let Some(says) = self.get("preemptable") {
-            annotations.push(format!("volcano.sh/preemptable: \"{says}\""));
-        }
+        annotations.extend(self.notes());
         let space = self.get("ns").unwrap_or("default");
         writeln!(
             out,
@@ -373,6 +402,9 @@ impl<'t> Line<'t> {
             ("usetype", "nvidia.com/use-gputype"),
         ] {
             annotations.extend(self.get(key).map(|value| format!("{name}: \"{value}\"")));
+        }
+        if self.kind == "pod" {
+            annotations.extend(self.notes());
         }
         if self.get("promised").is_some() {
             annotations.push("volcano.sh/pipelined-status: \"true\"".into());

@@ -1,10 +1,10 @@
-//! A pod's eviction. The API server may refuse it for the sake of a PodDisruptionBudget; that is an answer, not a reason
+//! A pod's eviction, or its deletion where that is configured. The API server may refuse it for the sake of a PodDisruptionBudget; that is an answer, not a reason
 //! to ask again: the engine hears of it and plans anew.
 
 use std::sync::Arc;
 
 use http::Request;
-use muster_engine::Event;
+use muster_engine::{Event, Method};
 use serde_json::json;
 use tracing::{info, warn};
 
@@ -16,6 +16,7 @@ pub struct Evict {
     /// `namespace/name`
     pub pod: String,
     pub uid: String,
+    pub method: Method,
 }
 
 impl Evict {
@@ -54,16 +55,49 @@ impl Evict {
     }
 
     fn request(&self) -> Request<Vec<u8>> {
+        let path = pod_path(&self.pod);
+        // Another pod of the same name is not meant.
+        let options = json!({ "preconditions": { "uid": self.uid } });
         let (namespace, name) = self.pod.split_once('/').unwrap_or(("default", &self.pod));
-        let body = json!({
-            "apiVersion": "policy/v1",
-            "kind": "Eviction",
-            "metadata": { "name": name, "namespace": namespace },
-            "deleteOptions": { "preconditions": { "uid": self.uid } },
-        });
-        Request::post(format!("{}/eviction", pod_path(&self.pod)))
+        let (request, body) = match self.method {
+            Method::Evict => {
+                let eviction = json!({
+                    "apiVersion": "policy/v1",
+                    "kind": "Eviction",
+                    "metadata": { "name": name, "namespace": namespace },
+                    "deleteOptions": options,
+                });
+                (Request::post(format!("{path}/eviction")), eviction)
+            }
+            Method::Delete => (Request::delete(path), options),
+        };
+        request
             .header("content-type", "application/json")
             .body(body.to_string().into_bytes())
             .expect("names of objects are valid in an address")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    fn request(method: Method) -> (String, Value) {
+        let evict = Evict { pod: "team/p-0".into(), uid: "u1".into(), method };
+        let request = evict.request();
+        let body = serde_json::from_slice(request.body()).expect("JSON");
+        (format!("{} {}", request.method(), request.uri()), body)
+    }
+
+    #[test]
+    fn who_is_asked_to_leave_is_named_by_uid_either_way() {
+        let (address, body) = request(Method::Evict);
+        assert_eq!(address, "POST /api/v1/namespaces/team/pods/p-0/eviction");
+        assert_eq!(body["deleteOptions"]["preconditions"]["uid"], "u1");
+        let (address, body) = request(Method::Delete);
+        assert_eq!(address, "DELETE /api/v1/namespaces/team/pods/p-0");
+        assert_eq!(body["preconditions"]["uid"], "u1");
     }
 }

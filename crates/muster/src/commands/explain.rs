@@ -20,7 +20,7 @@ use crate::render;
 pub use claims::{ClaimFacts, NodeTrial};
 pub use domains::ClosestDomain;
 pub use facts::{Explanation, GangFacts, Look, PodFacts, QueueFacts, Subject, explain};
-pub use promises::{Objects, PromiseFacts};
+pub use promises::PromiseFacts;
 pub use target::find;
 
 #[derive(Args)]
@@ -79,8 +79,8 @@ pub fn run(args: ExplainArgs) -> Result<(), Failure> {
     let target =
         find(simulation.engine.cluster(), &args.name).map_err(|problem| Failure::Input(vec![problem]))?;
     let nodes = if args.all { usize::MAX } else { NODES };
-    let (world, evictions) = (&simulation.world, &simulation.report.evictions[..]);
-    let look = Look { now: world.now, nodes, objects: Some(Objects { world, evictions }) };
+    let world = &simulation.world;
+    let look = Look { now: world.now, nodes, objects: Some(world) };
     let explanation = explain(&mut simulation.engine, target, &look);
     match args.output {
         Format::Json => print_json(&explanation),

@@ -3,10 +3,13 @@
 use std::cmp::Ordering;
 
 use muster_api::core::{self, Meta};
-use muster_api::keys::{DEFAULT_QUEUE, GROUP_NAME, QUEUE_NAME, RUNNING_ESTIMATE, SLA_WAITING_TIME};
-use muster_api::{PodGroup, PodGroupPhase, parse_duration};
+use muster_api::keys::{
+    DEFAULT_QUEUE, GROUP_NAME, JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE, QUEUE_NAME, RUNNING_ESTIMATE,
+    SLA_WAITING_TIME,
+};
+use muster_api::{PodGroup, PodGroupPhase, Portion, parse_duration};
 
-use super::{says_false, stale, version_of};
+use super::{cooldown, revocable, says_false, stale, version_of};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Origin, Role};
@@ -104,6 +107,7 @@ impl Cluster {
         }
         if self.gangs[id].origin == Origin::Solo {
             self.protect(id, self.pods.fact[pod].protected);
+            self.gangs[id].revocable = self.pods.fact[pod].revocable;
         }
         self.raise(id, pod);
     }
@@ -174,6 +178,7 @@ impl Cluster {
         let min_resources = spec.min_resources.as_ref().map(|list| self.dimensions.sparse(list, false));
         self.nodes.widen(self.dimensions.len());
         let duration = |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
+        let portion = |key: &str| meta.annotations.get(key).and_then(|text| Portion::parse(text).ok());
         let status = object.status.clone().unwrap_or_default();
 
         let gang = &mut self.gangs[id];
@@ -193,6 +198,9 @@ impl Cluster {
             new.subgroups = old.subgroups;
         }
         gang.estimate = duration(RUNNING_ESTIMATE);
+        gang.cooldown = cooldown(&meta);
+        gang.min_available = portion(JDB_MIN_AVAILABLE);
+        gang.max_unavailable = portion(JDB_MAX_UNAVAILABLE);
         gang.sla_wait = SLA_WAITING_TIME.iter().find_map(|key| duration(key));
         for role in &mut gang.roles {
             role.minimum = 0;
@@ -220,7 +228,7 @@ impl Cluster {
         if other_rules {
             self.split(id);
         }
-        self.protect(id, says_false(&meta));
+        self.revoke(id, says_false(&meta), revocable(&meta));
         self.move_gang(id, queue);
         self.prioritize(id);
         self.stir(Some(id));
@@ -251,7 +259,7 @@ impl Cluster {
             self.gangs.remove(id);
         } else {
             let space = gang.space;
-            self.protect(id, false);
+            self.revoke(id, false, false);
             self.gangs[id].forget();
             let queue = self.queue_of_space(space);
             self.move_gang(id, queue);
@@ -272,6 +280,17 @@ impl Cluster {
         let differs = |pod: &PodId| self.shapes[self.pods.shape[*pod]].queue != picky;
         if self.gangs[id].pods.iter().any(differs) {
             self.reshape();
+        }
+    }
+
+    /// Whether its places may be taken back has been said (again), one way or the other: to a node that makes a difference.
+    fn revoke(&mut self, id: GangId, protected: bool, revocable: bool) {
+        let before = (self.gangs[id].protected, self.gangs[id].revocable);
+        self.protect(id, protected);
+        self.gangs[id].revocable = revocable;
+        if before != (protected, revocable) {
+            let pods = self.gangs[id].pods.clone();
+            self.reshape_pods(&pods);
         }
     }
 

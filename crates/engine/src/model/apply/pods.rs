@@ -8,7 +8,7 @@ use muster_api::keys::{
 };
 use muster_api::{Time, core, parse_duration};
 
-use super::{says_false, stale, version_of};
+use super::{cooldown, revocable, says_false, stale, version_of};
 use crate::ids::{GangId, PodId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::{Likes, Noted};
@@ -45,10 +45,10 @@ impl Cluster {
         };
         let labels = tags(&mut self.names, &meta.labels);
         let gang = self.gang_of(object, &key, space, known.and_then(|id| self.pods.gang[id]));
-        let queue = gang.and_then(|gang| self.picky_queue(self.gangs[gang].queue));
+        let standing = self.standing(gang, says_false(meta), revocable(meta));
         let shape = known.map(|id| self.pods.shape[id]);
         let likes = Likes::of(&meta.annotations);
-        let shape = self.shape_of(space, &labels, queue, &object.spec, likes.as_ref(), shape);
+        let shape = self.shape_of(space, &labels, standing, &object.spec, likes.as_ref(), shape);
         let mut fact = self.pod_fact(object, labels, version);
         match known {
             Some(id) => {
@@ -150,6 +150,8 @@ impl Cluster {
         let class = class.map(|name| self.names.intern(name));
         let priority = spec.priority.unwrap_or_else(|| self.class_value(class));
         let explicit_order = number(TASK_PRIORITY);
+        let placed = |c: &&core::Condition| c.kind == "PodScheduled" && c.status == "True";
+        let scheduled = object.status.conditions.iter().find(placed);
         let says = |key: &str| meta.annotations.get(key).map(String::as_str) == Some("true");
         let nominated = object.status.nominated_node_name.as_ref().filter(|name| !name.is_empty());
         let annotated = says(PIPELINED_STATUS).then(|| meta.annotations.get(PIPELINED_NODE)).flatten();
@@ -168,6 +170,7 @@ impl Cluster {
             index: meta.task_index(),
             created: meta.creation_timestamp.unwrap_or_default(),
             started: object.status.start_time,
+            scheduled: scheduled.and_then(|condition| condition.last_transition_time),
             leaves: meta.deletion_timestamp.is_some(),
             runs: object.status.phase == "Running",
             estimate: duration(RUNNING_ESTIMATE)
@@ -177,7 +180,9 @@ impl Cluster {
             priority_class: class,
             says_priority: spec.priority.is_some(),
             explicit_order,
+            cooldown: cooldown(meta),
             protected: says_false(meta),
+            revocable: revocable(meta),
             never_preempts: spec.preemption_policy.as_ref().map(|policy| policy == "Never"),
             noted: Noted::of(&meta.annotations),
             promised,

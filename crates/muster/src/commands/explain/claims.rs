@@ -71,6 +71,8 @@ pub struct Victim {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CostFacts {
+    /// How many leave against a PodDisruptionBudget, where `evictionMethod: delete` lets them.
+    pub against_budgets: usize,
     /// As a plugin prices it.
     pub price: Option<i64>,
     pub highest_priority: Option<i32>,
@@ -167,6 +169,7 @@ fn told(cluster: &Cluster, node: NodeId, trial: &Trial, chosen: bool) -> NodeTri
         Outcome::Closed | Outcome::Nobody | Outcome::NotTried => (nobody, nobody, None),
     };
     let cost = |bill: &Bill| CostFacts {
+        against_budgets: bill.broken,
         price: bill.price,
         highest_priority: bill.highest_priority,
         sum_of_priorities: bill.sum_of_priorities,

@@ -8,12 +8,13 @@ use muster_engine::ids::{GangId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
+use muster_sim::World;
 use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
 use serde::Serialize;
 
 use super::claims::{self, ClaimFacts};
 use super::domains::{self, ClosestDomain};
-use super::promises::{self, Objects, PromiseFacts};
+use super::promises::{self, PromiseFacts};
 use super::room::{self, Shortage};
 use super::target::Target;
 
@@ -132,7 +133,7 @@ pub struct Look<'o> {
     /// So many of the nodes on which others could be asked to leave are told.
     pub nodes: usize,
     /// Nothing if there is only the engine.
-    pub objects: Option<Objects<'o>>,
+    pub objects: Option<&'o World>,
 }
 
 /// What the engine knows of something after its last cycle. It is as before afterwards.

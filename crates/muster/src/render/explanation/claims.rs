@@ -39,12 +39,12 @@ impl Page {
 
     /// "urgent-0 on node-a, for which others were asked to leave", and who is still there.
     fn promise(&mut self, promise: &PromiseFacts, space: &str) {
-        let made = match promise.evicted {
-            Some(true) => ", which others were asked to leave for it",
-            Some(false) | None => "",
-        };
+        let made = if promise.evicted { ", which others were asked to leave for it" } else { "" };
+        let since = promise.since.as_ref().map_or(String::new(), |since| format!(" since {since}"));
         let name = short(&promise.pod, space);
-        for (at, text) in wrap(&format!("{name} on {}{made}", promise.node), COLUMNS - 4).iter().enumerate() {
+        for (at, text) in
+            wrap(&format!("{name} on {}{since}{made}", promise.node), COLUMNS - 4).iter().enumerate()
+        {
             self.line(&format!("{}{text}", if at == 0 { "  " } else { "    " }));
         }
         if promise.leaving.is_empty() {
@@ -120,10 +120,12 @@ fn trial_text(trial: &NodeTrial, space: &str) -> String {
         (Some(cost), _) => {
             let who =
                 if leave.is_empty() { "nobody leaves".to_owned() } else { format!("{} {verb}", pods(leave)) };
+            let budgets =
+                (cost.against_budgets > 0).then(|| format!("{} against budgets", cost.against_budgets));
             let price = cost.price.map(|price| format!("price {price}"));
             let highest = cost.highest_priority.map(|highest| format!("highest priority {highest}"));
             let sum = (cost.pods > 1).then(|| format!("sum {}", cost.sum_of_priorities));
-            let keys: Vec<String> = [price, highest, sum].into_iter().flatten().collect();
+            let keys: Vec<String> = [budgets, price, highest, sum].into_iter().flatten().collect();
             if keys.is_empty() { who } else { format!("{who}: {}", keys.join(", ")) }
         }
         (None, Some(why)) if leave.is_empty() => why.clone(),

@@ -1,0 +1,42 @@
+//! Asks pods to leave that shouldn't run where they run, for nobody's sake: plugins say which.
+
+use crate::actions::{Action, Session};
+use crate::ids::PodId;
+use crate::plan::{Cause, Eviction, Method};
+use crate::policy::Unwanted;
+use crate::txn::Txn;
+
+pub static ACTION: Action = Action {
+    name: "shuffle",
+    summary: "evict pods that should not run where they run, as plugins say (`tdm`: in zones whose window has closed)",
+    arguments: &[],
+    configure: |_, _| {},
+    run,
+};
+
+fn run(session: &mut Session) {
+    let Unwanted { pods, next } = session.policy.unwanted(session.cluster);
+    session.plan.wake_at_any(next);
+    let mut leaving: Vec<(PodId, Cause)> = Vec::new();
+    let mut txn = Txn::begin(session.cluster);
+    for (pod, cause) in pods {
+        if let Some(until) = txn.spared.get(&pod).copied().filter(|until| *until > session.now) {
+            session.plan.wake_at(until);
+        } else if session.policy.protects(&txn, pod).or_else(|| session.policy.retains(&txn, pod)).is_none() {
+            txn.evict(pod);
+            leaving.push((pod, cause));
+        }
+    }
+    let moves = txn.commit();
+    if moves.is_empty() {
+        return;
+    }
+    for (step, (pod, cause)) in moves.iter().zip(leaving) {
+        assert_eq!(step.pod, pod, "each leaves once, in order");
+        let node = step.from.node().expect("it runs");
+        let (action, method) = (ACTION.name, Method::Evict);
+        session.plan.evictions.push(Eviction { pod, node, action, claimant: None, cause, method });
+    }
+    session.cluster.shuffled = Some(session.now);
+    session.plan.wake_at_any(session.policy.unwanted(session.cluster).next);
+}

@@ -1,0 +1,35 @@
+//! Cooldown protection: a pod that has just got its place keeps it for a while.
+
+use muster_api::Time;
+
+use super::Entry;
+use crate::ids::PodId;
+use crate::model::Cluster;
+use crate::policy::{Claim, Plugin, Question, Shield};
+
+pub static ENTRY: Entry = Entry {
+    name: "cdp",
+    summary: "doesn't take pods before their volcano.sh/cooldown-time (label or annotation, also of the PodGroup) is over",
+    arguments: &[],
+    differs: "The time can also be written on the PodGroup; a pod's own goes before it. Where a pod doesn't say since when it \
+              has its place, its start counts, else its creation. Who waits only for this is tried again when the time is over.",
+    answers: &[Question::Preempt, Question::Reclaim],
+    build: |_, _| Box::new(Cooldown),
+};
+
+struct Cooldown;
+
+/// When the pod's cooldown is over, if it has one.
+fn end(cluster: &Cluster, pod: PodId) -> Option<Time> {
+    let fact = &cluster.pods.fact[pod];
+    let of_gang = || cluster.gangs[cluster.pods.gang[pod]?].cooldown;
+    let since = fact.scheduled.or(fact.started).unwrap_or(fact.created);
+    fact.cooldown.or_else(of_gang).map(|cooldown| since.plus_ms(cooldown))
+}
+
+impl Plugin for Cooldown {
+    fn shields(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
+        let end = end(cluster, victim).filter(|&end| end > claim.now)?;
+        Some(Shield { rule: "cooldown", until: Some(end) })
+    }
+}
