@@ -38,7 +38,7 @@ pub fn restore(session: &mut Session) {
     let began = std::mem::replace(&mut cluster.began, true);
     for (pod, turn) in std::mem::take(&mut cluster.promises).into_iter().zip(0..) {
         let (PodState::Pending, Some(promised), Some(gang)) =
-            (cluster.pods.state[pod], &cluster.pods.fact[pod].promised, cluster.pods.gang[pod])
+            (cluster.pods.state[pod], cluster.pods.fact[pod].promised(), cluster.pods.gang[pod])
         else {
             continue;
         };

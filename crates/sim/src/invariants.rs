@@ -290,6 +290,7 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         }
         if let Some(claimant) = eviction.claimant {
             leaves_for_a_reason(engine, eviction, claimant)?;
+            leaves_its_gang_whole(engine, eviction)?;
             let has_place = |pod: &PodId| {
                 matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_))
             };
@@ -315,6 +316,25 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         }
     }
     Ok(())
+}
+
+/// Pod by pod nobody is taken whom its gang needs, where the plugin `gang` says so; a gang of one can be taken.
+fn leaves_its_gang_whole(engine: &Engine, eviction: &Eviction) -> Result<(), String> {
+    let cluster = engine.cluster();
+    let guarded = engine
+        .policy()
+        .seats
+        .iter()
+        .any(|seat| seat.name == "gang" && seat.switches.preemptable && seat.switches.reclaimable);
+    let Some(gang) = cluster.pods.gang[eviction.pod].filter(|_| guarded) else { return Ok(()) };
+    let gang = &cluster.gangs[gang];
+    let alone = gang.counts.all() == 1 && gang.minimum <= 1;
+    match alone || gang.ready(true) {
+        true => Ok(()),
+        false => {
+            Err(format!("{} is evicted, and {} is broken by it", cluster.pods.name(eviction.pod), gang.key))
+        }
+    }
 }
 
 /// Whoever leaves for others is needed: with him the node would have too little. Where more than room decides (rules between

@@ -176,7 +176,7 @@ fn ends(cluster: &Cluster, now: Time) -> Vec<(Time, PodId)> {
         .map(|pod| {
             let fact = &cluster.pods.fact[pod];
             let run = fact
-                .estimate
+                .estimate()
                 .or_else(|| cluster.pods.gang[pod].and_then(|gang| cluster.gangs[gang].estimate));
             let end = run
                 .map_or(Time(i64::MAX), |run| fact.started.unwrap_or(now).plus_ms(run).max(now.plus_ms(1)));
@@ -191,6 +191,6 @@ fn ends(cluster: &Cluster, now: Time) -> Vec<(Time, PodId)> {
 fn estimate(cluster: &Cluster, gang: GangId, pods: &[PodId]) -> Option<i64> {
     let of_gang = cluster.gangs[gang].estimate;
     pods.iter()
-        .map(|&pod| cluster.pods.fact[pod].estimate.or(of_gang))
+        .map(|&pod| cluster.pods.fact[pod].estimate().or(of_gang))
         .try_fold(0, |longest, run| Some(longest.max(run?)))
 }

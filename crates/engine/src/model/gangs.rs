@@ -47,14 +47,11 @@ pub struct Gang {
     pub choosy: Option<Box<Choosy>>,
     pub min_resources: Option<Sparse>,
     pub estimate: Option<i64>,
-    /// How long its pods keep their places whoever wants them, unless they say so themselves.
-    pub cooldown: Option<i64>,
     pub protected: bool,
     /// Its places may be taken back.
     pub revocable: bool,
-    /// How many of its pods must stay, and may be missing, as it says.
-    pub min_available: Option<Portion>,
-    pub max_unavailable: Option<Portion>,
+    /// What few gangs say of when their pods may be taken.
+    pub allowance: Option<Box<Allowance>>,
     pub sla_wait: Option<i64>,
     pub phase: PodGroupPhase,
     pub condition: Condition,
@@ -84,6 +81,15 @@ pub struct Gang {
     /// Its place in the list of those that wait.
     waiting_at: Option<u32>,
     dirty: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    /// How long its pods keep their places whoever wants them, unless they say so themselves, in milliseconds.
+    pub cooldown: Option<i64>,
+    /// How many of its pods must stay, and may be missing.
+    pub min_available: Option<Portion>,
+    pub max_unavailable: Option<Portion>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,11 +148,9 @@ impl Gang {
             choosy: None,
             min_resources: None,
             estimate: None,
-            cooldown: None,
             protected: false,
             revocable: false,
-            min_available: None,
-            max_unavailable: None,
+            allowance: None,
             sla_wait: None,
             phase: PodGroupPhase::Pending,
             condition: Condition::default(),

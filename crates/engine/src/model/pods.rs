@@ -167,25 +167,45 @@ pub struct Pod {
     pub leaves: bool,
     /// Its containers run, as the kubelet says.
     pub runs: bool,
-    /// How long it runs, in milliseconds, if anyone knows.
-    pub estimate: Option<i64>,
     pub labels: Box<[(Symbol, Symbol)]>,
     pub role: Option<Symbol>,
     pub priority_class: Option<Symbol>,
     /// The priority is its own, not its class's.
     pub says_priority: bool,
     pub explicit_order: Option<i32>,
-    /// How long it keeps its place whoever wants it, in milliseconds, if it says so itself.
-    pub cooldown: Option<i64>,
     /// Says "false" to eviction.
     pub protected: bool,
     /// Its place may be taken back, as it says itself.
     pub revocable: bool,
     /// Whether it waits rather than makes others leave, if it says so itself.
     pub never_preempts: Option<bool>,
-    pub promised: Option<Promised>,
     /// What it says of its cards.
     pub noted: Option<Box<Noted>>,
+    pub seldom: Option<Box<Seldom>>,
+}
+
+/// What few pods say of themselves, so that it takes no room in the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seldom {
+    /// How long it runs, in milliseconds.
+    pub estimate: Option<i64>,
+    /// How long it keeps its place whoever wants it, in milliseconds.
+    pub cooldown: Option<i64>,
+    pub promised: Option<Promised>,
+}
+
+impl Pod {
+    pub fn estimate(&self) -> Option<i64> {
+        self.seldom.as_ref()?.estimate
+    }
+
+    pub fn cooldown(&self) -> Option<i64> {
+        self.seldom.as_ref()?.cooldown
+    }
+
+    pub fn promised(&self) -> Option<&Promised> {
+        self.seldom.as_ref()?.promised.as_ref()
+    }
 }
 
 /// The place that a pod was promised, as its object says.

@@ -22,9 +22,9 @@ struct Cooldown;
 /// When the pod's cooldown is over, if it has one.
 fn end(cluster: &Cluster, pod: PodId) -> Option<Time> {
     let fact = &cluster.pods.fact[pod];
-    let of_gang = || cluster.gangs[cluster.pods.gang[pod]?].cooldown;
+    let of_gang = || cluster.gangs[cluster.pods.gang[pod]?].allowance.as_ref()?.cooldown;
     let since = fact.scheduled.or(fact.started).unwrap_or(fact.created);
-    fact.cooldown.or_else(of_gang).map(|cooldown| since.plus_ms(cooldown))
+    fact.cooldown().or_else(of_gang).map(|cooldown| since.plus_ms(cooldown))
 }
 
 impl Plugin for Cooldown {

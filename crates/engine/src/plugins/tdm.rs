@@ -154,7 +154,8 @@ fn holds_on(gang: &Gang) -> Option<&'static str> {
     let counts = &gang.counts;
     let all = i64::from(counts.all() - counts.succeeded - counts.failed);
     let up = i64::from(counts.running + counts.allocated);
-    match (gang.min_available, gang.max_unavailable) {
+    let says = gang.allowance.as_deref();
+    match (says.and_then(|says| says.min_available), says.and_then(|says| says.max_unavailable)) {
         (None, None) => (counts.releasing > 0).then_some("tdm (one pod of a gang at a time)"),
         (least, most) => {
             let short = least.is_some_and(|least| up <= least.of(all));

@@ -12,7 +12,7 @@ use muster_api::{PodGroup, PodGroupPhase, Portion, parse_duration};
 use super::{cooldown, revocable, says_false, stale, version_of};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
 use crate::model::Cluster;
-use crate::model::gangs::{Gang, Origin, Role};
+use crate::model::gangs::{Allowance, Gang, Origin, Role};
 use crate::model::queues::DEFAULT;
 use crate::model::subgroups::{Choosy, Closeness, Rule};
 
@@ -103,7 +103,7 @@ impl Cluster {
         if gang.origin == Origin::Solo {
             gang.created = fact.created;
             gang.uid = fact.uid.clone();
-            gang.estimate = fact.estimate;
+            gang.estimate = fact.estimate();
         }
         if self.gangs[id].origin == Origin::Solo {
             self.protect(id, self.pods.fact[pod].protected);
@@ -198,9 +198,12 @@ impl Cluster {
             new.subgroups = old.subgroups;
         }
         gang.estimate = duration(RUNNING_ESTIMATE);
-        gang.cooldown = cooldown(&meta);
-        gang.min_available = portion(JDB_MIN_AVAILABLE);
-        gang.max_unavailable = portion(JDB_MAX_UNAVAILABLE);
+        let allowance = Allowance {
+            cooldown: cooldown(&meta),
+            min_available: portion(JDB_MIN_AVAILABLE),
+            max_unavailable: portion(JDB_MAX_UNAVAILABLE),
+        };
+        gang.allowance = (allowance != Allowance::default()).then(|| Box::new(allowance));
         gang.sla_wait = SLA_WAITING_TIME.iter().find_map(|key| duration(key));
         for role in &mut gang.roles {
             role.minimum = 0;

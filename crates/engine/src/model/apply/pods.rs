@@ -12,7 +12,7 @@ use super::{cooldown, revocable, says_false, stale, version_of};
 use crate::ids::{GangId, PodId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::{Likes, Noted};
-use crate::model::pods::{Pod, PodState, Promised};
+use crate::model::pods::{Pod, PodState, Promised, Seldom};
 use crate::model::selectors::{Tags, tags};
 
 /// The first wait after a failed bind; it doubles with each failure in a row up to [`BACKOFF_LIMIT_MS`].
@@ -62,7 +62,7 @@ impl Cluster {
                 let state = self.state_of(object, PodState::Pending);
                 self.pods.state[id] = state;
                 self.join(id, gang);
-                self.promises.extend(self.pods.fact[id].promised.is_some().then_some(id));
+                self.promises.extend(self.pods.fact[id].promised().is_some().then_some(id));
                 self.reread_cards(id, PodState::Pending, state);
                 self.tally(id, state, 1);
             }
@@ -116,7 +116,8 @@ impl Cluster {
         if let Some(gang) = gang.filter(|_| old.runs != self.pods.fact[id].runs) {
             self.gangs.review(gang);
         }
-        if self.pods.fact[id].promised.is_some() && old.promised != self.pods.fact[id].promised {
+        let promised = self.pods.fact[id].promised();
+        if promised.is_some() && old.promised() != promised {
             self.promises.push(id);
         }
     }
@@ -161,6 +162,9 @@ impl Cluster {
             evicted: says(EVICTION_OCCURRED) || nominated.is_some(),
             annotated: annotated.is_some(),
         });
+        let deadline = spec.active_deadline_seconds.map(|seconds| seconds.saturating_mul(1000));
+        let estimate = duration(RUNNING_ESTIMATE).or(deadline);
+        let seldom = Seldom { estimate, cooldown: cooldown(meta), promised };
         Pod {
             key: Arc::default(),
             uid: Arc::default(),
@@ -173,19 +177,16 @@ impl Cluster {
             scheduled: scheduled.and_then(|condition| condition.last_transition_time),
             leaves: meta.deletion_timestamp.is_some(),
             runs: object.status.phase == "Running",
-            estimate: duration(RUNNING_ESTIMATE)
-                .or(spec.active_deadline_seconds.map(|s| s.saturating_mul(1000))),
             role: meta.annotation_or_label(TASK_SPEC).map(|role| self.names.intern(role)),
             labels,
             priority_class: class,
             says_priority: spec.priority.is_some(),
             explicit_order,
-            cooldown: cooldown(meta),
             protected: says_false(meta),
             revocable: revocable(meta),
             never_preempts: spec.preemption_policy.as_ref().map(|policy| policy == "Never"),
             noted: Noted::of(&meta.annotations),
-            promised,
+            seldom: (seldom != Seldom::default()).then(|| Box::new(seldom)),
         }
     }
 

@@ -156,7 +156,7 @@ fn pod_facts(engine: &Engine, now: Time, id: PodId, of: Option<GangFacts>) -> Po
     let state = cluster.pods.state[id];
     let gang = cluster.pods.gang[id];
     let on_node = state.occupies();
-    let estimate = fact.estimate.or_else(|| gang.and_then(|gang| cluster.gangs[gang].estimate));
+    let estimate = fact.estimate().or_else(|| gang.and_then(|gang| cluster.gangs[gang].estimate));
     let ends = fact.started.zip(estimate).map(|(started, run)| started.plus_ms(run));
     PodFacts {
         name: fact.key.to_string(),
