@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use muster_engine::FastPath;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -64,6 +65,8 @@ pub struct Metrics {
     pub pod: Histogram,
     attempts: Family<ByResult, Counter>,
     evictions: Family<ByAction, Counter>,
+    nominations: Family<ByResult, Counter>,
+    nominations_held: Gauge,
     pub bind_queue: Gauge,
     pub status_queue: Gauge,
     pub unschedulable: Gauge,
@@ -157,6 +160,8 @@ impl Metrics {
             pod: milliseconds(),
             attempts: Family::default(),
             evictions: Family::default(),
+            nominations: Family::default(),
+            nominations_held: Gauge::default(),
             bind_queue: Gauge::default(),
             status_queue: Gauge::default(),
             unschedulable: Gauge::default(),
@@ -214,6 +219,9 @@ impl Metrics {
         ours.register("bind_queue_length", "Binds that are queued or under way", self.bind_queue.clone());
         let help = "Pods that were asked to leave, by the action that decided it";
         ours.register("evictions", help, self.evictions.clone());
+        let help = "What became of promised places in each cycle, in pods";
+        ours.register("nominations", help, self.nominations.clone());
+        ours.register("nominations_held", "Pods that are promised a place", self.nominations_held.clone());
         let help = "Status and condition patches that are queued or under way";
         ours.register("status_queue_length", help, self.status_queue.clone());
         let help = "Gangs that wait, by the step that stopped them";
@@ -247,6 +255,16 @@ impl Metrics {
 
     pub fn evicted(&self, action: &str) {
         self.evictions.get_or_create(&ByAction { action: action.to_owned() }).inc();
+    }
+
+    /// What a cycle has made of promises, and how many there are now.
+    pub fn promised(&self, outcome: &FastPath, held: u32) {
+        let FastPath { hits, misses, voided, expired } = *outcome;
+        for (result, pods) in [("hit", hits), ("miss", misses), ("voided", voided), ("expired", expired)] {
+            let label = ByResult { result: result.to_owned() };
+            self.nominations.get_or_create(&label).inc_by(u64::from(pods));
+        }
+        self.nominations_held.set(i64::from(held));
     }
 
     pub fn attempt(&self, result: &str) {
