@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use muster_api::{PodGroupPhase, Time};
 
-use crate::actions::{Session, enqueue, stalegangeviction};
+use crate::actions::{Session, enqueue, preempt, reclaim, stalegangeviction};
 use crate::config::Config;
 use crate::event::Event;
 use crate::explain;
@@ -117,6 +117,12 @@ impl Engine {
             for time in [gang.backoff_until, overdue].into_iter().flatten().filter(|&time| time > now) {
                 plan.wake_at(time);
             }
+        }
+        // Whom the cluster refused to evict may be asked again then.
+        let takes = self.acts(preempt::ACTION.name) || self.acts(reclaim::ACTION.name);
+        if takes && !self.cluster.gangs.waiting().is_empty() {
+            let spared = self.cluster.spared.values().copied().filter(|&time| time > now).min();
+            spared.into_iter().for_each(|time| plan.wake_at(time));
         }
         nominations::expiry(&self.cluster, &self.config.settings)
             .into_iter()
