@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use muster_api::core::Pod;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Result;
 use crate::cluster::{Cluster, podgroups, pods, wait};
@@ -51,6 +51,13 @@ pub async fn remove(cluster: &Cluster, gang: &Gang) -> Result<()> {
 
 pub async fn remove_pod(cluster: &Cluster, name: &str) -> Result<()> {
     Ok(cluster.delete(&format!("{}/{name}?gracePeriodSeconds=0", pods("default"))).await?)
+}
+
+/// Lets a pod go that was held.
+pub async fn release(cluster: &Cluster, name: &str) -> Result<()> {
+    let nothing = json!({ "metadata": { "finalizers": null } });
+    cluster.patch(&format!("{}/{name}", pods("default")), &nothing).await?;
+    Ok(())
 }
 
 /// Waits until so many requests were hit.

@@ -9,7 +9,7 @@ use futures::TryStreamExt;
 use http::Request;
 use kube::core::WatchEvent;
 use muster_api::core::Pod;
-use muster_api::keys::GROUP_NAME;
+use muster_api::keys::{GROUP_NAME, PIPELINED_NODE};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -50,7 +50,11 @@ pub struct Life {
     pub gpus: i64,
     pub created: u64,
     pub bound: Option<(u64, String)>,
+    /// Asked to leave.
+    pub leaves: Option<u64>,
     pub gone: Option<u64>,
+    /// Each node that it was promised, and each end of a promise.
+    pub promises: Vec<(u64, Option<String>)>,
 }
 
 /// What a PodGroup said of itself.
@@ -105,6 +109,11 @@ impl Witness {
     /// How many pods it has seen bound so far, those that went since included.
     pub fn bound(&self) -> usize {
         lock(&self.story).pods.values().filter(|life| life.bound.is_some()).count()
+    }
+
+    /// The names of pods of which something is so, as far as it has seen.
+    pub fn names(&self, what: impl Fn(&Life) -> bool) -> Vec<String> {
+        lock(&self.story).pods.values().filter(|life| what(life)).map(|life| life.name.clone()).collect()
     }
 
     /// What has happened up to now, once all of it was seen.
@@ -173,6 +182,19 @@ where
     }
 }
 
+impl Life {
+    /// The node that it is promised at last.
+    pub fn promise(&self) -> Option<&str> {
+        self.promises.last().and_then(|(_, node)| node.as_deref())
+    }
+
+    /// The node that it was promised at a version.
+    pub fn promised_at(&self, version: u64) -> Option<&str> {
+        let before = self.promises.iter().rfind(|(at, _)| *at < version);
+        before.and_then(|(_, node)| node.as_deref())
+    }
+}
+
 impl Story {
     fn pod(&mut self, pod: &Pod, gone: bool) {
         let at = version(&pod.metadata.resource_version);
@@ -186,10 +208,19 @@ impl Story {
             gpus: requests.map(|amount| amount.value()).sum(),
             created: at,
             bound: None,
+            leaves: None,
             gone: None,
+            promises: Vec::new(),
         });
         if let (None, Some(node)) = (&life.bound, &pod.spec.node_name) {
             life.bound = Some((at, node.clone()));
+        }
+        if pod.metadata.deletion_timestamp.is_some() {
+            life.leaves.get_or_insert(at);
+        }
+        let promised = pod.metadata.annotations.get(PIPELINED_NODE).cloned();
+        if life.promise() != promised.as_deref() {
+            life.promises.push((at, promised));
         }
         life.gone = gone.then_some(at);
     }
@@ -207,6 +238,20 @@ impl Story {
                 scheduled: conditions.iter().any(is_true),
             });
         }
+    }
+
+    /// The pods of a gang, by name.
+    pub fn gang(&self, name: &str) -> Vec<&Life> {
+        let mut pods: Vec<&Life> = self.pods.values().filter(|life| life.gang == name).collect();
+        pods.sort_by(|a, b| a.name.cmp(&b.name));
+        pods
+    }
+
+    /// Pods that were asked to leave, by name.
+    pub fn leavers(&self) -> Vec<&Life> {
+        let mut pods: Vec<&Life> = self.pods.values().filter(|life| life.leaves.is_some()).collect();
+        pods.sort_by(|a, b| a.name.cmp(&b.name));
+        pods
     }
 
     /// How many pods of a gang were bound before a version.

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+/// The finalizer of pods that are held.
+const HOLD: &str = "muster.sh/e2e-hold";
+
 /// Equal nodes that are ready from the start; nothing runs on them but what kwok pretends.
 #[derive(Clone, Debug)]
 pub struct Nodes {
@@ -79,6 +82,8 @@ pub struct Gang {
     pub requests: BTreeMap<String, String>,
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
+    /// Whoever must agree before a pod that was deleted goes.
+    pub finalizers: Vec<String>,
     /// Of the PodGroup.
     pub spec: Map<String, Value>,
     /// Further fields of each pod's spec.
@@ -98,6 +103,7 @@ impl Gang {
             requests: requests.map(|(name, amount)| (name.to_owned(), amount.to_owned())).into(),
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
+            finalizers: Vec::new(),
             spec: Map::from_iter([("minMember".to_owned(), pods.into())]),
             pod_spec: Map::new(),
         }
@@ -143,6 +149,12 @@ impl Gang {
 
     pub fn annotation(mut self, key: &str, value: &str) -> Gang {
         self.annotations.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// Deleted pods stay until [`crate::checks::release`] lets them go.
+    pub fn held(mut self) -> Gang {
+        self.finalizers.push(HOLD.to_owned());
         self
     }
 
@@ -196,6 +208,7 @@ impl Gang {
                 "namespace": self.namespace,
                 "labels": self.labels,
                 "annotations": annotations,
+                "finalizers": self.finalizers,
             },
             "spec": spec,
         })

@@ -4,7 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, is_unschedulable, log_of, remove};
+use muster_api::core::Pod;
+use muster_api::keys::PIPELINED_NODE;
+use muster_e2e::checks::{
+    PATIENCE, bound, group, is_scheduled, is_unschedulable, log_of, remove, remove_pod,
+};
 use muster_e2e::cluster::{Definitions, code, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
 use muster_e2e::proxy::{Ask, Fault, Proxy};
@@ -16,6 +20,14 @@ use serde_json::{Value, json};
 const WHOLE: &str = "actions: \"enqueue, allocate, backfill\"
 tiers:
 - plugins:
+  - name: gang
+  - name: predicates
+";
+
+const TAKING: &str = "actions: \"enqueue, allocate, backfill, preempt\"
+tiers:
+- plugins:
+  - name: priority
   - name: gang
   - name: predicates
 ";
@@ -138,6 +150,21 @@ fn rights_are_enough(definitions: Definitions) -> Result<()> {
         assert_eq!(first.server.stop().await?, 0, "SIGTERM is a clean end");
         cluster.create_gang(&Gang::new("next", 10).gpus(1)).await?;
         group(&cluster, "next", is_scheduled).await?;
+        // One that matters more makes another leave.
+        fs::write(&config, TAKING)?;
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": "high" }, "value": 10,
+        });
+        cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+        let urgent = Gang::new("urgent", 30).gpus(1).pod_spec("priorityClassName", json!("high"));
+        cluster.create_gang(&urgent).await?;
+        let leaves = |pods: &[Pod]| pods.iter().any(|pod| pod.metadata.deletion_timestamp.is_some());
+        cluster.wait_for_pods("default", PATIENCE, leaves).await?;
+        remove_pod(&cluster, "lone-0").await?;
+        group(&cluster, "urgent", is_scheduled).await?;
+        let silent = |pod: &Pod| !pod.metadata.annotations.contains_key(PIPELINED_NODE);
+        cluster.wait_for_pods("default", PATIENCE, |pods| pods.iter().all(silent)).await?;
+        assert!(second.metric("muster_writes_total", "kind=\"nomination\"").await? >= 60.0);
         assert_eq!(second.metric("muster_write_errors_total", "cause=\"refused\"").await?, 0.0);
         assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
         for name in ["first", "second"] {

@@ -1,24 +1,28 @@
 //! The thread that owns the engine: takes in news, decides when there is something to decide, and hands on what was
 //! decided. It never waits for the API server or the disk.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use muster_api::Time;
+use muster_engine::ids::GangId;
+use muster_engine::model::Cluster;
+use muster_engine::model::pods::PodState;
 use muster_engine::{Engine, Event, Plan, explain};
 use muster_journal::Journal;
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::clock::wall_clock;
 use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
+use crate::promises::Promises;
 use crate::report::Reporter;
-use crate::writes::{Bind, Evict, Write};
+use crate::writes::{Bind, Claim, Evict, Write};
 
 /// News that are taken in before something else is thought of.
 const BATCH: usize = 4_096;
@@ -40,6 +44,7 @@ pub struct Decider {
     pub unread: BTreeSet<&'static str>,
     writes: UnboundedSender<Write>,
     reporter: Reporter,
+    promises: Promises,
     leading: bool,
     now: Time,
     /// Something has happened since the last cycle.
@@ -70,6 +75,7 @@ impl Decider {
             heartbeat: Arc::new(AtomicI64::new(wall_clock().0)),
             unread: BTreeSet::new(),
             reporter: Reporter::new(writes.clone()),
+            promises: Promises::default(),
             writes,
             leading: false,
             now: wall_clock(),
@@ -177,6 +183,7 @@ impl Decider {
             journal.event(&event);
         }
         self.reporter.hear(&event);
+        self.promises.hear(&event);
         if let Event::Bound { key, uid, node } = &event {
             let cluster = self.engine.cluster();
             self.reporter.bound(cluster, key, uid, node);
@@ -230,9 +237,16 @@ impl Decider {
         for bind in &plan.binds {
             let pod = &cluster.pods.fact[bind.pod];
             let node = cluster.nodes.name[bind.node].to_string();
-            let bind = Bind { pod: pod.key.to_string(), uid: pod.uid.to_string(), node };
+            let (key, uid) = (pod.key.to_string(), pod.uid.to_string());
+            let bind = Bind { pod: key, uid, node, annotations: plan.note_of(bind.pod).to_vec() };
             let _ = self.writes.send(Write::Bind(bind));
         }
+        self.promises.tell(cluster, plan, &self.writes);
+        self.metrics.promised(&plan.fast_path, cluster.nominations);
+        if self.metrics.guarded(cluster.guards) {
+            error!(guards = ?cluster.guards, "a sum of requests would have gone below zero: this is a bug, please report it");
+        }
+        let mut claims: BTreeMap<GangId, Vec<Evict>> = BTreeMap::new();
         for eviction in &plan.evictions {
             let pod = &cluster.pods.fact[eviction.pod];
             let cause = explain::cause(cluster, eviction);
@@ -240,13 +254,27 @@ impl Decider {
             self.metrics.evicted(eviction.action);
             self.reporter.evicted(&pod.key, &pod.uid, cause);
             let (pod, uid) = (pod.key.to_string(), pod.uid.to_string());
-            let _ = self.writes.send(Write::Evict(Evict { pod, uid, method: eviction.method }));
+            let evict = Evict { pod, uid, method: eviction.method };
+            match eviction.claimant {
+                Some(gang) => claims.entry(gang).or_default().push(evict),
+                None => drop(self.writes.send(Write::Evict(evict))),
+            }
+        }
+        for (gang, evictions) in claims {
+            let claim = Claim { promised: promised(cluster, gang), evictions };
+            let _ = self.writes.send(Write::Claim(claim));
         }
         let now = Instant::now();
         let gangs = self.reporter.tell(&self.engine, plan, now);
         let shared = self.reporter.look_around(&self.engine, &self.metrics, now);
         self.recall = [gangs, shared].into_iter().flatten().min();
     }
+}
+
+/// The pods of a gang that are promised a place.
+fn promised(cluster: &Cluster, gang: GangId) -> Vec<String> {
+    let waits = |pod: &&_| matches!(cluster.pods.state[**pod], PodState::Nominated(_));
+    cluster.gangs[gang].pods.iter().filter(waits).map(|&pod| cluster.pods.name(pod).to_string()).collect()
 }
 
 enum Heard {

@@ -11,6 +11,7 @@ mod metrics;
 mod news;
 mod page;
 mod podgroup_status;
+mod promises;
 mod report;
 mod scheduler;
 mod server;

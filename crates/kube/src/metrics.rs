@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use muster_engine::FastPath;
+use muster_engine::model::Guards;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -27,6 +29,7 @@ labels! {
     ByQueue { queue_name }
     ByResult { result }
     ByStage { stage }
+    BySum { sum }
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -64,6 +67,9 @@ pub struct Metrics {
     pub pod: Histogram,
     attempts: Family<ByResult, Counter>,
     evictions: Family<ByAction, Counter>,
+    nominations: Family<ByResult, Counter>,
+    nominations_held: Gauge,
+    guards: Family<BySum, Counter>,
     pub bind_queue: Gauge,
     pub status_queue: Gauge,
     pub unschedulable: Gauge,
@@ -157,6 +163,9 @@ impl Metrics {
             pod: milliseconds(),
             attempts: Family::default(),
             evictions: Family::default(),
+            nominations: Family::default(),
+            nominations_held: Gauge::default(),
+            guards: Family::default(),
             bind_queue: Gauge::default(),
             status_queue: Gauge::default(),
             unschedulable: Gauge::default(),
@@ -214,6 +223,11 @@ impl Metrics {
         ours.register("bind_queue_length", "Binds that are queued or under way", self.bind_queue.clone());
         let help = "Pods that were asked to leave, by the action that decided it";
         ours.register("evictions", help, self.evictions.clone());
+        let help = "What became of promised places in each cycle, in pods";
+        ours.register("nominations", help, self.nominations.clone());
+        ours.register("nominations_held", "Pods that are promised a place", self.nominations_held.clone());
+        let help = "How often a sum of requests would have gone below zero and was held there: a bug";
+        ours.register("accounting_guards", help, self.guards.clone());
         let help = "Status and condition patches that are queued or under way";
         ours.register("status_queue_length", help, self.status_queue.clone());
         let help = "Gangs that wait, by the step that stopped them";
@@ -249,6 +263,29 @@ impl Metrics {
         self.evictions.get_or_create(&ByAction { action: action.to_owned() }).inc();
     }
 
+    /// What a cycle has made of promises, and how many there are now.
+    pub fn promised(&self, outcome: &FastPath, held: u32) {
+        let FastPath { hits, misses, voided, expired } = *outcome;
+        for (result, pods) in [("hit", hits), ("miss", misses), ("voided", voided), ("expired", expired)] {
+            let label = ByResult { result: result.to_owned() };
+            self.nominations.get_or_create(&label).inc_by(u64::from(pods));
+        }
+        self.nominations_held.set(i64::from(held));
+    }
+
+    /// What the model has counted of sums that would have gone below zero. True if that is news.
+    pub fn guarded(&self, guards: Guards) -> bool {
+        let Guards { gangs, queues, ancestors } = guards;
+        let mut news = false;
+        for (sum, count) in [("gang", gangs), ("queue", queues), ("ancestor", ancestors)] {
+            let counter = self.guards.get_or_create(&BySum { sum: sum.to_owned() });
+            let more = count.saturating_sub(counter.get());
+            counter.inc_by(more);
+            news |= more > 0;
+        }
+        news
+    }
+
     pub fn attempt(&self, result: &str) {
         self.attempts.get_or_create(&ByResult { result: result.to_owned() }).inc();
     }
@@ -278,4 +315,20 @@ struct Version {
 
 pub fn in_ms(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_are_counted_as_the_model_counts_them_and_told_once() {
+        let metrics = Metrics::new();
+        assert!(!metrics.guarded(Guards::default()));
+        let guards = Guards { ancestors: 2, ..Guards::default() };
+        assert!(metrics.guarded(guards));
+        assert!(!metrics.guarded(guards));
+        let text = metrics.text();
+        assert!(text.contains("muster_accounting_guards_total{sum=\"ancestor\"} 2"), "{text}");
+    }
 }

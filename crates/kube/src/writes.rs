@@ -1,10 +1,12 @@
-//! What the scheduler wants written, and its way to the API server: binds first and many at once, patches one per
-//! object with the newest winning, events when there is time. Nobody waits for a write; what came of a bind or an
-//! eviction is news.
+//! What the scheduler wants written, and its way to the API server: binds first and many at once, promises before the
+//! evictions that they are about, patches one per object with the newest winning, events when there is time. Nobody waits
+//! for a write; what came of a bind, a promise or an eviction is news.
 
 mod bind;
+mod claims;
 mod evict;
 mod patch;
+mod promise;
 mod record;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -26,14 +28,21 @@ use crate::metrics::Metrics;
 use crate::news::News;
 use crate::podgroup_status::PodGroupStatusPath;
 
+use claims::{Claims, Freed};
+use promise::Outcome;
+
 pub use bind::Bind;
+pub use claims::Claim;
 pub use evict::Evict;
 pub use patch::{Patch, Target};
+pub use promise::Promise;
 pub use record::Record;
 
 /// Binds under way at once. The API server of a small test machine is at its best from about 16; more keeps a large
 /// one busy over a slower network.
 const BINDS: usize = 64;
+/// Promises under way at once.
+const PROMISES: usize = 32;
 /// Evictions under way at once.
 const EVICTIONS: usize = 16;
 /// Patches under way at once.
@@ -58,6 +67,9 @@ const ATTEMPTS: u32 = 6;
 #[derive(Debug)]
 pub enum Write {
     Bind(Bind),
+    Promise(Promise),
+    /// Evictions that wait for promises.
+    Claim(Claim),
     Evict(Evict),
     Patch(Patch),
     Record(Record),
@@ -94,9 +106,15 @@ pub async fn carry_out(wire: Arc<Wire>, mut writes: UnboundedReceiver<Write>, ne
             }
             Some(event) = desk.binding.next() => tell(&news, event).await,
             Some(event) = desk.evicting.next() => tell(&news, event).await,
+            Some((promise, outcome)) = desk.promising.next() => desk.claims.done(promise, outcome),
             Some((target, again)) = desk.patching.next() => desk.patched(target, again),
             Some(()) = desk.recording.next() => {}
             _ = second.tick() => desk.recorded = 0,
+        }
+        let Freed { evictions, events } = std::mem::take(&mut desk.claims.freed);
+        desk.evictions.extend(evictions);
+        for event in events {
+            tell(&news, Some(event)).await;
         }
         desk.show();
     }
@@ -114,6 +132,8 @@ struct Desk {
     wire: Arc<Wire>,
     binds: VecDeque<Bind>,
     binding: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
+    claims: Claims,
+    promising: FuturesUnordered<BoxFuture<'static, (Promise, Outcome)>>,
     evictions: VecDeque<Evict>,
     evicting: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
     /// In the order in which they were asked for; the newest patch for each object is in `newest`.
@@ -133,6 +153,8 @@ impl Desk {
             wire,
             binds: VecDeque::new(),
             binding: FuturesUnordered::new(),
+            claims: Claims::default(),
+            promising: FuturesUnordered::new(),
             evictions: VecDeque::new(),
             evicting: FuturesUnordered::new(),
             patches: VecDeque::new(),
@@ -151,8 +173,11 @@ impl Desk {
             Write::Bind(bind) => {
                 // Why it waited is of no interest any more.
                 self.newest.remove(&Target::Pod(bind.pod.clone()));
+                self.claims.bind(&bind.pod);
                 self.binds.push_back(bind);
             }
+            Write::Promise(promise) => self.claims.promise(promise),
+            Write::Claim(claim) => self.claims.claim(claim),
             Write::Evict(eviction) => self.evictions.push_back(eviction),
             Write::Patch(patch) => {
                 let target = patch.target.clone();
@@ -179,6 +204,11 @@ impl Desk {
             && let Some(bind) = self.binds.pop_front()
         {
             self.binding.push(Box::pin(bind.send(self.wire.clone())));
+        }
+        while self.promising.len() < PROMISES
+            && let Some(promise) = self.claims.next()
+        {
+            self.promising.push(Box::pin(promise.send(self.wire.clone())));
         }
         while self.evicting.len() < EVICTIONS
             && let Some(eviction) = self.evictions.pop_front()
@@ -217,12 +247,13 @@ impl Desk {
     fn idle(&self) -> bool {
         let queued = self.binds.len() + self.evictions.len() + self.newest.len() + self.records.len();
         let under_way = self.binding.len() + self.evicting.len() + self.patching.len() + self.recording.len();
-        queued + under_way == 0
+        queued + under_way == 0 && self.claims.is_empty()
     }
 
     fn show(&self) {
         self.wire.metrics.bind_queue.set((self.binds.len() + self.binding.len()) as i64);
-        self.wire.metrics.status_queue.set((self.newest.len() + self.patching.len()) as i64);
+        let patches = self.newest.len() + self.patching.len() + self.claims.len();
+        self.wire.metrics.status_queue.set(patches as i64);
     }
 }
 

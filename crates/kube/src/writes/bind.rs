@@ -1,9 +1,12 @@
-//! A pod's bind. It is posted once; if the answer is anything but yes, the pod is looked at before anyone is told.
+//! A pod's bind. If the answer is anything but yes, the pod is looked at before anyone is told: already bound to the node is a
+//! yes as well. What the pod's cards are goes with it: the API server writes a Binding's annotations and its node at once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use http::Request;
+use muster_api::core::Pod;
 use muster_engine::Event;
 use serde_json::json;
 use tracing::{debug, warn};
@@ -18,6 +21,8 @@ pub struct Bind {
     pub pod: String,
     pub uid: String,
     pub node: String,
+    /// What the node's device plugin must read on the pod.
+    pub annotations: Vec<(&'static str, String)>,
 }
 
 impl Bind {
@@ -25,54 +30,55 @@ impl Bind {
     pub async fn send(self, wire: Arc<Wire>) -> Option<Event> {
         let begin = Instant::now();
         let mut attempt = 0;
-        let refusal = loop {
-            match wire.send(self.request()).await {
-                Ok(_) => {
-                    wire.metrics.bind.observe(in_ms(begin.elapsed()));
-                    wire.metrics.attempt("scheduled");
-                    return Some(Event::Bound { key: self.pod, uid: self.uid, node: self.node });
-                }
-                Err(refusal) => {
-                    wire.metrics.write_error("bind", refusal.cause());
-                    if !refusal.busy() || attempt + 1 == ATTEMPTS {
-                        break refusal;
-                    }
-                    tokio::time::sleep(refusal.pause(attempt)).await;
-                    attempt += 1;
+        while let Err(refusal) = wire.send(self.request()).await {
+            wire.metrics.write_error("bind", refusal.cause());
+            let patient = attempt + 1 < ATTEMPTS;
+            if !(patient && refusal.busy()) {
+                match wire.look(&self.pod, &self.uid).await {
+                    Found::There(pod) if node_of(&pod) == Some(&self.node) => break,
+                    // Others write to the pod too.
+                    Found::There(pod) if patient && refusal.cause() == "conflict" && is_free(&pod) => {}
+                    found => return self.failed(&wire, found, &refusal),
                 }
             }
-        };
+            tokio::time::sleep(refusal.pause(attempt)).await;
+            attempt += 1;
+        }
+        wire.metrics.bind.observe(in_ms(begin.elapsed()));
+        wire.metrics.attempt("scheduled");
+        Some(Event::Bound { key: self.pod, uid: self.uid, node: self.node })
+    }
+
+    /// It was refused for good: what is so of the pod?
+    fn failed(self, wire: &Wire, found: Found, refusal: &Refusal) -> Option<Event> {
         wire.metrics.attempt(if refusal.cause() == "refused" { "unschedulable" } else { "error" });
-        match wire.look(&self.pod, &self.uid).await {
+        match found {
             Found::Deposed => None,
             Found::Gone => {
                 debug!(pod = self.pod, "gone before it could be bound");
                 Some(Event::PodGone { key: self.pod, uid: self.uid })
             }
-            Found::There(pod) => match pod.spec.node_name.as_ref().filter(|node| !node.is_empty()) {
-                Some(node) => {
-                    if *node != self.node {
-                        warn!(pod = self.pod, node, wanted = self.node, "bound elsewhere by another");
-                    }
-                    Some(Event::Pod(pod))
-                }
-                None => Some(self.failed(&refusal)),
-            },
+            Found::There(pod) if node_of(&pod).is_some() => {
+                let node = node_of(&pod);
+                warn!(pod = self.pod, node, wanted = self.node, "bound elsewhere by another");
+                Some(Event::Pod(pod))
+            }
+            Found::There(_) => {
+                let cause = refusal.to_string();
+                warn!(pod = self.pod, node = self.node, %cause, "the bind failed");
+                Some(Event::BindFailed { key: self.pod, uid: self.uid, cause, at: wall_clock() })
+            }
         }
-    }
-
-    fn failed(self, refusal: &Refusal) -> Event {
-        let cause = refusal.to_string();
-        warn!(pod = self.pod, node = self.node, %cause, "the bind failed");
-        Event::BindFailed { key: self.pod, uid: self.uid, cause, at: wall_clock() }
     }
 
     fn request(&self) -> Request<Vec<u8>> {
         let (namespace, name) = self.pod.split_once('/').unwrap_or(("default", &self.pod));
+        let annotations: BTreeMap<&str, &String> =
+            self.annotations.iter().map(|(key, text)| (*key, text)).collect();
         let body = json!({
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": { "name": name, "namespace": namespace, "uid": self.uid },
+            "metadata": { "name": name, "namespace": namespace, "uid": self.uid, "annotations": annotations },
             "target": { "apiVersion": "v1", "kind": "Node", "name": self.node },
         });
         Request::post(format!("{}/binding", pod_path(&self.pod)))
@@ -80,4 +86,13 @@ impl Bind {
             .body(body.to_string().into_bytes())
             .expect("names of objects are valid in an address")
     }
+}
+
+fn node_of(pod: &Pod) -> Option<&String> {
+    pod.spec.node_name.as_ref().filter(|node| !node.is_empty())
+}
+
+/// It can still be bound.
+fn is_free(pod: &Pod) -> bool {
+    node_of(pod).is_none() && pod.metadata.deletion_timestamp.is_none()
 }

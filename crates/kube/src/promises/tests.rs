@@ -1,0 +1,168 @@
+use muster_api::Time;
+use muster_engine::Engine;
+use muster_engine::config::Config;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::*;
+
+const CONFIG: &str =
+    "actions: allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: predicates}]\n";
+
+/// A scheduler without a cluster: what it would write is read from `writes`.
+struct Bench {
+    engine: Engine,
+    promises: Promises,
+    desk: UnboundedSender<Write>,
+    writes: UnboundedReceiver<Write>,
+    now: Time,
+    /// When the last cycle wanted to be called again.
+    wake: Option<Time>,
+}
+
+impl Bench {
+    /// One node with room for one pod.
+    fn new() -> Bench {
+        let config = Config::parse("test", CONFIG).expect("a good configuration");
+        let engine = Engine::new(config, vec!["volcano".to_owned()]);
+        let (desk, writes) = unbounded_channel();
+        let (promises, now) = (Promises::default(), Time(1_000_000));
+        let mut bench = Bench { engine, promises, desk, writes, now, wake: None };
+        let ready = json!([{ "type": "Ready", "status": "True" }]);
+        let room = json!({ "cpu": "1", "pods": "10" });
+        let node =
+            json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
+        bench.hear(Event::Node(serde_json::from_value(node).expect("a node")));
+        bench
+    }
+
+    fn hear(&mut self, event: Event) {
+        self.promises.hear(&event);
+        self.engine.apply(event);
+    }
+
+    /// A pod as the watch tells it; `more` is merged into the object.
+    fn pod(&mut self, name: &str, priority: i32, version: u64, more: &Value) {
+        let containers = json!([{ "name": "c", "resources": { "requests": { "cpu": "1" } } }]);
+        let mut pod = json!({
+            "metadata": { "name": name, "namespace": "d", "uid": format!("{name}-uid"), "resourceVersion": version.to_string() },
+            "spec": { "schedulerName": "volcano", "priority": priority, "containers": containers },
+            "status": { "phase": "Pending" },
+        });
+        for part in ["metadata", "spec", "status"] {
+            let more = more[part].as_object().cloned().unwrap_or_default();
+            pod[part].as_object_mut().expect("an object").extend(more);
+        }
+        self.hear(Event::Pod(serde_json::from_value(pod).expect("a pod")));
+    }
+
+    /// Runs a cycle and says what is to be written on which pod.
+    fn cycle(&mut self) -> Vec<String> {
+        self.now = self.now.plus_ms(20);
+        let plan = self.engine.cycle(self.now);
+        self.wake = plan.wake;
+        self.promises.tell(self.engine.cluster(), &plan, &self.desk);
+        let mut told = Vec::new();
+        while let Ok(Write::Promise(promise)) = self.writes.try_recv() {
+            let node = promise.wish.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
+            let force = if promise.wish.nominated.is_some() { " by force" } else { "" };
+            told.push(format!("{} is promised {node}{force}", promise.pod));
+        }
+        told
+    }
+}
+
+fn promised(node: &str) -> Value {
+    let annotations =
+        json!({ PIPELINED_STATUS: "true", PIPELINED_NODE: node, EVICTION_OCCURRED: "true", "theirs": "x" });
+    json!({ "metadata": { "annotations": annotations }, "status": { "nominatedNodeName": node } })
+}
+
+fn running() -> Value {
+    json!({ "spec": { "nodeName": "n" }, "status": { "phase": "Running" } })
+}
+
+#[test]
+fn a_promise_is_written_once_and_taken_back_once() {
+    let mut bench = Bench::new();
+    bench.pod("low", 1, 1, &running());
+    bench.pod("high", 9, 2, &json!({}));
+    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    assert!(bench.cycle().is_empty());
+    // An older view of the pod, then its echo.
+    bench.pod("high", 9, 3, &json!({}));
+    assert!(bench.cycle().is_empty());
+    bench.pod("high", 9, 4, &promised("n"));
+    assert!(bench.cycle().is_empty());
+    bench.hear(Event::NodeGone("n".to_owned()));
+    assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
+    bench.pod("high", 9, 5, &promised("n"));
+    assert!(bench.cycle().is_empty(), "its end is on the way");
+    bench.pod("high", 9, 6, &json!({}));
+    assert!(bench.cycle().is_empty());
+    // Someone puts the old object back.
+    bench.pod("high", 9, 7, &promised("n"));
+    assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
+}
+
+#[test]
+fn a_promise_is_taken_back_even_if_it_was_not_seen_yet() {
+    let mut bench = Bench::new();
+    bench.pod("low", 1, 1, &running());
+    bench.pod("high", 9, 2, &json!({}));
+    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    bench.hear(Event::NodeGone("n".to_owned()));
+    assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
+}
+
+#[test]
+fn a_bound_pod_says_nothing_of_promises() {
+    let mut bench = Bench::new();
+    bench.pod("high", 9, 1, &json!({}));
+    assert!(bench.cycle().is_empty(), "a bind needs no promise");
+    let (key, uid, node) = ("d/high".to_owned(), "high-uid".to_owned(), "n".to_owned());
+    bench.hear(Event::Bound { key, uid, node });
+    assert!(bench.cycle().is_empty());
+}
+
+#[test]
+fn what_a_crash_left_behind_is_cleaned_up_on_pods_of_ours_only() {
+    let mut bench = Bench::new();
+    let mut bound = promised("n");
+    bound["spec"] = json!({ "nodeName": "n" });
+    bench.pod("ours", 1, 1, &bound);
+    bound["spec"]["schedulerName"] = json!("another");
+    bench.pod("theirs", 1, 2, &bound);
+    let mut hint = json!({ "status": { "nominatedNodeName": "n" }, "spec": { "nodeName": "n" } });
+    bench.pod("hint", 1, 3, &hint);
+    assert_eq!(bench.cycle(), ["d/ours is promised nothing"]);
+    assert!(bench.cycle().is_empty());
+    // A hint by another for a pod that waits is nothing of ours; one from before our time was read as a promise.
+    hint["spec"] = json!({});
+    bench.pod("late", 1, 4, &json!({}));
+    assert!(bench.cycle().is_empty());
+    bench.pod("late", 1, 5, &hint);
+    assert!(bench.cycle().is_empty());
+    let mut bench = Bench::new();
+    bench.pod("low", 1, 1, &running());
+    bench.pod("early", 1, 2, &hint);
+    assert_eq!(bench.cycle(), ["d/early is promised nothing"]);
+}
+
+#[test]
+fn a_refused_promise_is_asked_for_again_when_it_is_made_again() {
+    let mut bench = Bench::new();
+    bench.pod("low", 1, 1, &running());
+    bench.pod("high", 9, 2, &json!({}));
+    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    let (uid, cause, at) = ("high-uid".to_owned(), "no".to_owned(), bench.now);
+    bench.hear(Event::NominationRefused { key: "d/high".to_owned(), uid, cause: cause.clone(), at });
+    let uid = "low-uid".to_owned();
+    bench.hear(Event::EvictionRefused { key: "d/low".to_owned(), uid, cause, at });
+    assert!(bench.cycle().is_empty(), "nothing was written, so nothing is taken back");
+    // First the gang's wait is over, then that of whom it needs to leave.
+    bench.now = bench.wake.expect("it is tried again");
+    assert!(bench.cycle().is_empty());
+    bench.now = bench.wake.expect("it is tried again");
+    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+}

@@ -1,0 +1,221 @@
+//! SIGKILL while a gang takes room from others: between promises, evictions, departures and binds. What one life has begun the
+//! next one finishes, nobody leaves in vain, and no promise is lost.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use muster_api::core::Pod;
+use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS};
+use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, remove_pod};
+use muster_e2e::cluster::{Cluster, Definitions, podgroups};
+use muster_e2e::controlplane::{ControlPlane, Options};
+use muster_e2e::proxy::{Ask, Fault, Proxy};
+use muster_e2e::scheduler::Scheduler;
+use muster_e2e::witness::{Life, Story, Witness};
+use muster_e2e::workload::{Gang, Nodes};
+use muster_e2e::{Result, bed};
+use serde_json::json;
+
+const CONFIG: &str = r#"
+actions: "enqueue, allocate, backfill, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: predicates
+"#;
+const SEEDS: u64 = 32;
+const NODES: usize = 6;
+const GPUS: i64 = 8;
+/// How long a moment to kill is waited for; with nobody gone, the last moments don't come.
+const MOMENT: Duration = Duration::from_millis(600);
+
+/// A small generator of numbers: which moments are chosen must not change with a library.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+fn gang(name: &str, pods: usize, class: &str) -> Gang {
+    let class = json!(class);
+    let gang = Gang::new(name, pods).gpus(4);
+    gang.spec("priorityClassName", class.clone()).pod_spec("priorityClassName", class)
+}
+
+/// Two pods on each node, of which one can be taken.
+async fn fill(cluster: &Cluster) -> Result<()> {
+    for node in 0..NODES {
+        let small = format!("small-{node}");
+        cluster.create_gang(&gang(&small, 2, "low").min(1)).await?;
+        for index in 0..2 {
+            cluster.bind("default", &format!("{small}-{index}"), &format!("node-{node}")).await?;
+        }
+    }
+    Ok(())
+}
+
+/// How far it has come: each pod of the gang is promised a place and bound, each victim is asked to leave and goes.
+fn steps(witness: &Witness) -> usize {
+    let count = |what: fn(&Life) -> bool| witness.names(what).len();
+    count(|life| life.gang == "urgent" && !life.promises.is_empty())
+        + count(|life| life.gang == "urgent" && life.bound.is_some())
+        + count(|life| life.leaves.is_some())
+        + count(|life| life.leaves.is_some() && life.gone.is_some())
+}
+
+/// What kubelets do, when the victims have come to an end.
+async fn reap(cluster: &Cluster, witness: &Witness) {
+    for name in witness.names(|life| life.leaves.is_some() && life.gone.is_none()) {
+        // It may have gone already.
+        let _ = remove_pod(cluster, &name).await;
+    }
+}
+
+/// Writes take their time, each another, so that there are moments between them.
+fn slow(plane: &ControlPlane) -> Result<Proxy> {
+    let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
+    for (share, delay) in [(25, 40), (33, 25), (50, 10)] {
+        let writes = |ask: &Ask| ask.is_status() || ask.is_eviction() || ask.is_bind();
+        proxy.rule(Fault::Delay(Duration::from_millis(delay)), share, writes);
+    }
+    Ok(proxy)
+}
+
+/// What is so when it is killed, in counts: promised, asked to leave, bound.
+fn state(witness: &Witness, size: usize) -> String {
+    let share = |what: fn(&Life) -> bool| match witness.names(what).len() {
+        0 => "none",
+        count if count < size => "some",
+        _ => "all",
+    };
+    let promised = share(|life| life.gang == "urgent" && !life.promises.is_empty());
+    let leave = share(|life| life.leaves.is_some());
+    let bound = share(|life| life.gang == "urgent" && life.bound.is_some());
+    format!("{promised} promised, {leave} asked to leave, {bound} bound")
+}
+
+async fn history(
+    plane: &ControlPlane,
+    flags: &[&str],
+    seed: u64,
+    kills: &mut BTreeMap<String, usize>,
+) -> Result<()> {
+    let cluster = &plane.cluster();
+    let mut dice = Dice(seed);
+    fill(cluster).await?;
+    let witness = Witness::start(cluster).await?;
+    let size = 4 + dice.below(3) as usize;
+    cluster.create_gang(&gang("urgent", size, "high")).await?;
+    let name = format!("muster-{seed}");
+    let lives = 1 + dice.below(3);
+    // From this life on victims go; before, their grace period lasts.
+    let patience = dice.below(lives + 1);
+    for life in 0..lives {
+        let mut scheduler = Scheduler::spawn(plane, &name, flags)?;
+        let moment = steps(&witness) + dice.below(2 * size as u64 + 1) as usize;
+        let mut deadline = None;
+        while steps(&witness) < moment && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+            scheduler.server.check()?;
+            if life >= patience {
+                reap(cluster, &witness).await;
+            }
+            if deadline.is_none() && scheduler.text("/readyz").await.is_ok() {
+                deadline = Some(Instant::now() + MOMENT);
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
+        scheduler.server.kill().await?;
+        *kills.entry(state(&witness, size)).or_default() += 1;
+    }
+    let mut last = Scheduler::start(plane, &name, flags).await?;
+    let whole = |pods: &[Pod]| bound(pods) == pods.len() && pods.len() == 2 * NODES;
+    let deadline = Instant::now() + PATIENCE;
+    while !whole(&cluster.pods("default").await?) {
+        last.server.check()?;
+        reap(cluster, &witness).await;
+        assert!(Instant::now() < deadline, "seed {seed}: {:#?}", witness.tells().await?.gang("urgent"));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    cluster.wait_for_pods("default", PATIENCE, |pods| pods.iter().all(is_silent)).await?;
+    group(cluster, "urgent", is_scheduled).await?;
+    check(&witness.tells().await?, size, seed);
+    assert_eq!(last.server.stop().await?, 0, "seed {seed}");
+    last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
+    clear(cluster).await
+}
+
+fn is_silent(pod: &Pod) -> bool {
+    let keys = [PIPELINED_STATUS, PIPELINED_NODE, EVICTION_OCCURRED];
+    let silent = keys.iter().all(|key| !pod.metadata.annotations.contains_key(*key));
+    silent && pod.status.nominated_node_name.is_none()
+}
+
+fn check(story: &Story, size: usize, seed: u64) {
+    let urgent = story.gang("urgent");
+    assert_eq!(
+        story.split(|gang| if gang == "urgent" { size } else { 1 }),
+        Vec::<String>::new(),
+        "seed {seed}"
+    );
+    assert_eq!(urgent.len(), size, "seed {seed}");
+    // As many as one plan needs: nobody leaves because someone forgot.
+    let leavers = story.leavers();
+    let names: Vec<&str> = leavers.iter().map(|life| &*life.name).collect();
+    assert_eq!(leavers.len(), size, "seed {seed}: {names:?} left");
+    for leaver in &leavers {
+        let (Some(version), Some((_, node))) = (leaver.leaves, &leaver.bound) else { continue };
+        let claimants: Vec<&&Life> =
+            urgent.iter().filter(|life| life.promised_at(version) == Some(node)).collect();
+        assert!(!claimants.is_empty(), "seed {seed}: {} left {node} for nobody", leaver.name);
+        for life in claimants {
+            let at = life.bound.as_ref().map(|(_, node)| node);
+            assert_eq!(at, Some(node), "seed {seed}: a promise was lost: {life:?}");
+        }
+    }
+    // All promises of a gang come before the first eviction for it.
+    let first = leavers.iter().filter_map(|life| life.leaves).min();
+    for life in &urgent {
+        let told = life.promises.first().map(|(version, _)| *version);
+        assert!(told.is_some() && told < first, "seed {seed}: {life:?}");
+    }
+    assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
+    assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
+}
+
+async fn clear(cluster: &Cluster) -> Result<()> {
+    for pod in cluster.pods("default").await? {
+        remove_pod(cluster, &pod.metadata.name).await?;
+    }
+    cluster.delete(&podgroups("default")).await?;
+    cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await.map(drop)
+}
+
+#[test]
+fn a_scheduler_that_is_killed_while_it_takes_room_takes_no_more_and_forgets_no_promise() -> Result<()> {
+    bed::test(Options::default(), async |plane| {
+        let cluster = plane.cluster();
+        cluster.install_crds(Definitions::Muster).await?;
+        for (name, value) in [("low", 1), ("high", 10)] {
+            let class = json!({
+                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name }, "value": value,
+            });
+            cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+        }
+        cluster.create_nodes(&Nodes::new(NODES).gpus(GPUS as usize)).await?;
+        let file = plane.folder().join("scheduler.conf");
+        std::fs::write(&file, CONFIG)?;
+        let proxy = slow(plane)?;
+        let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
+        let mut kills = BTreeMap::new();
+        for seed in 1..=SEEDS {
+            history(plane, &[&format!("--config={}", file.display()), &way], seed, &mut kills).await?;
+        }
+        println!("killed when {kills:#?}");
+        Ok(())
+    })
+}
