@@ -138,7 +138,14 @@ fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept()
             let [(_, Some(promised)), (_, None)] = &*life.promises else { panic!("{life:?}") };
             assert_eq!(life.bound.as_ref().map(|(_, node)| node), Some(promised));
         }
-        // Nothing is written twice: three promises, and three ends of them.
+        // Nothing is written twice: three promises, and three ends of them. Answers come after what others see.
+        wait(PATIENCE, async || {
+            let count = scheduler.metric("muster_writes_total", "kind=\"nomination\"").await;
+            let count = count.map_err(|error| error.to_string())?;
+            if count >= 6.0 { Ok(()) } else { Err(format!("{count} writes")) }
+        })
+        .await?;
+        rest().await;
         assert_eq!(scheduler.metric("muster_writes_total", "kind=\"nomination\"").await?, 6.0);
         assert_eq!(scheduler.metric("muster_nominations_total", "result=\"hit\"").await?, 3.0);
         assert!(scheduler.metric("muster_nominations_total", "result=\"miss\"").await? >= 3.0);
