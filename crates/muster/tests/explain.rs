@@ -97,7 +97,10 @@ fn who_could_make_room_is_told_with_what_it_costs_and_what_forbids_it() {
         (&best["node"], &best["chosen"], &best["leave"][1]["pod"]),
         (&json!("n1"), &json!(true), &json!("default/crowd-0"))
     );
-    assert_eq!(best["cost"], json!({ "price": null, "highestPriority": 0, "sumOfPriorities": 0, "pods": 2 }));
+    assert_eq!(
+        best["cost"],
+        json!({ "againstBudgets": 0, "price": null, "highestPriority": 0, "sumOfPriorities": 0, "pods": 2 })
+    );
     assert_eq!((&other["works"], &other["why"]), (&json!(false), &json!("lacks 4 nvidia.com/gpu")));
     assert_eq!(other["kept"][0]["rule"], "volcano.sh/preemptable: false");
     let last = &claim["pods"][1];
