@@ -33,9 +33,8 @@ fn cluster(seed: u64, tree: bool) -> String {
         "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 100\n---\napiVersion: \
          scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: mid}\nvalue: 10\n---\n",
     );
-    let nodes = dice.random_range(1..5);
-    for node in 0..nodes {
-        let cpu = dice.random_range(2..9);
+    let mut free: Vec<i64> = (0..dice.random_range(1..5)).map(|_| dice.random_range(2..9)).collect();
+    for (node, cpu) in free.iter().enumerate() {
         write!(
             text,
             "apiVersion: v1\nkind: Node\nmetadata: {{name: n{node}}}\nstatus: {{allocatable: {{cpu: {cpu}, memory: 64Gi, pods: 40}}}}\n---\n"
@@ -63,13 +62,6 @@ fn cluster(seed: u64, tree: bool) -> String {
     }
     if tree {
         text += "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: middle}\nspec: {deserved: {cpu: 4}}\n---\n";
-    }
-    let mut free: Vec<i64> = Vec::new();
-    for node in 0..nodes {
-        let cpu = text.split(&format!("name: n{node}}}")).nth(1).and_then(|rest| rest.split("cpu: ").nth(1));
-        free.push(
-            cpu.and_then(|rest| rest.split(',').next()).and_then(|cpu| cpu.parse().ok()).expect("a number"),
-        );
     }
     for gang in 0..dice.random_range(3..12) {
         let queue = queues[dice.random_range(0..3)];

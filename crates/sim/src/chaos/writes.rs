@@ -275,7 +275,7 @@ impl Day<'_> {
     }
 
     fn refuse(&mut self, write: Write, cause: String) {
-        let gone = !self.world.pods.get(&write.pod.0).is_some_and(|pod| pod.metadata.uid == write.pod.1);
+        let gone = self.world.pods.get(&write.pod.0).is_none_or(|pod| pod.metadata.uid != write.pod.1);
         let ((key, uid), at) = (write.pod.clone(), self.world.now);
         let event = match write.wish {
             Wish::Bind { .. } => Event::BindFailed { key, uid, cause, at },
