@@ -65,12 +65,17 @@ fn a_rival_that_is_faster_is_understood() -> Result<()> {
         }
         hold.lift();
         group(&cluster, "same", is_scheduled).await?;
+        // The watch may be faster than the answers.
         let label = "kind=\"bind\",cause=\"conflict\"";
-        assert_eq!(scheduler.metric("muster_write_errors_total", label).await?, 3.0);
-        assert_eq!(
-            scheduler.metric("volcano_schedule_attempts_total", "result=\"error\"").await?,
-            failed + 2.0
-        );
+        wait(PATIENCE, async || {
+            let seen = scheduler.metric("muster_write_errors_total", label).await;
+            match seen.map_err(|error| error.to_string())? {
+                3.0 => Ok(()),
+                seen => Err(format!("{seen} conflicts")),
+            }
+        })
+        .await?;
+        assert_eq!(scheduler.metric("volcano_schedule_attempts_total", "result=\"error\"").await?, failed);
         remove(&cluster, &ring).await?;
 
         // A foreign pod takes the room: the bind can't be called back, but nothing more is put there.
