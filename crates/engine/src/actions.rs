@@ -3,6 +3,8 @@
 pub mod allocate;
 pub mod backfill;
 pub mod enqueue;
+pub mod gangpreempt;
+pub mod gangreclaim;
 pub mod preempt;
 pub mod reclaim;
 pub mod shuffle;
@@ -31,6 +33,8 @@ pub static ACTIONS: &[&Action] = &[
     &allocate::ACTION,
     &backfill::ACTION,
     &enqueue::ACTION,
+    &gangpreempt::ACTION,
+    &gangreclaim::ACTION,
     &preempt::ACTION,
     &reclaim::ACTION,
     &shuffle::ACTION,
@@ -38,7 +42,7 @@ pub static ACTIONS: &[&Action] = &[
 ];
 
 /// Actions of Volcano and of Muster's design that aren't built (yet): naming one is a warning, not an error.
-pub static NOT_BUILT: &[&str] = &["consolidate", "gangpreempt", "gangreclaim"];
+pub static NOT_BUILT: &[&str] = &["consolidate"];
 
 /// What an action works with.
 pub struct Session<'e> {

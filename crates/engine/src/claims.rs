@@ -1,5 +1,5 @@
-//! A gang that lacks room and makes others leave, pod by pod, all or nothing: what `preempt` and `reclaim` have in common
-//! in their mode `task`.
+//! A gang that lacks room and makes others leave, all or nothing: what `preempt` and `reclaim` have in common. Pod by pod in their mode
+//! `task`; by bundles of gangs (`gang_claims.rs`) in their mode `gang`.
 
 use std::ops::Range;
 
@@ -7,6 +7,8 @@ use muster_api::Time;
 
 use crate::actions::Session;
 use crate::actions::allocate::{Serving, in_order};
+use crate::config::{Mode, Taking};
+use crate::gang_claims::{Causes, GangTaker};
 use crate::ids::{DomainId, GangId, NodeId, PodId, ShapeId};
 use crate::line::{Line, gate};
 use crate::model::Promise;
@@ -14,32 +16,43 @@ use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
 use crate::placement::{Rankings, Wish, one_shape};
-use crate::plan::{Cause, Eviction, Method};
+use crate::plan::{Cause, Eviction};
 use crate::policy::{Claim, Policy, Purpose, Room};
 use crate::reason::Reason;
 use crate::search::{self, seat, seat_by_force};
 use crate::trace::Trace;
 use crate::txn::{Mark, Move, Txn};
-use crate::victims::{Refusal, make_room, reprieve};
+use crate::victims::{make_room, reprieve};
 
-/// What an action has found out in this cycle: for the first pod of a gang that has nothing yet nobody can leave. Another that
-/// has nothing either, of the same queue and shape and no higher priority, needn't look.
+/// What an action has found out in this cycle: for the first pod of a gang that has nothing yet nobody can leave, or for so many.
+/// Another that has nothing either, of the same queue and shape and no higher priority, needn't look.
 #[derive(Default)]
-struct Fruitless(Vec<(GangId, ShapeId)>);
+struct Fruitless(Vec<(GangId, ShapeId, u32)>);
+
+/// What an action is out for.
+#[derive(Copy, Clone)]
+pub struct Errand<'s> {
+    pub action: &'static str,
+    pub purpose: Purpose,
+    pub taking: &'s Taking,
+}
 
 /// Makes room for all gangs that starve, in order.
-pub fn serve_all(session: &mut Session, purpose: Purpose, action: &'static str) {
+pub fn serve_all(session: &mut Session, errand: Errand) {
+    if errand.taking.mode == Mode::NotBuilt {
+        return;
+    }
     let waiting = session.cluster.gangs.waiting().to_vec();
     let starving: Vec<GangId> = waiting.into_iter().filter(|&gang| starves(session, gang)).collect();
     let mut line = Line::new(session.cluster, session.policy, starving);
     let mut fruitless = Fruitless::default();
     // What a queue deserves matters between queues.
-    let next = |line: &mut Line, session: &mut Session| match purpose {
+    let next = |line: &mut Line, session: &mut Session| match errand.purpose {
         Purpose::Reclaim => line.next(session.cluster, session.policy),
         _ => line.next_of_all(session.cluster, session.policy),
     };
     while let Some((_, gang)) = next(&mut line, session) {
-        if serve(session, gang, purpose, action, &mut fruitless) && starves(session, gang) {
+        if serve(session, gang, errand, &mut fruitless) && starves(session, gang) {
             line.put_back(session.cluster, session.policy, gang);
         }
     }
@@ -66,19 +79,13 @@ fn wanted(session: &Session, id: GangId) -> Missing {
 }
 
 /// Makes room for what a gang lacks, all of it or nothing.
-fn serve(
-    session: &mut Session,
-    gang: GangId,
-    purpose: Purpose,
-    action: &'static str,
-    fruitless: &mut Fruitless,
-) -> bool {
+fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fruitless) -> bool {
     let pods = in_order(session, gang, Serving::All);
     let missing = wanted(session, gang);
-    if fruitless.covers(session, gang, &pods) {
+    if fruitless.covers(session, gang, &pods, missing.total) {
         return false;
     }
-    let mut taker = Taker::new(session, gang, purpose, None);
+    let mut taker = Taker::new(session, gang, errand, None);
     let mut txn = Txn::begin(session.cluster);
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
     if let Err(refused) = taker.claim(&mut txn, session.rankings, &wish) {
@@ -87,7 +94,10 @@ fn serve(
         let until = taker.until;
         drop(txn);
         session.plan.wake_at_any(until);
-        fruitless.0.extend(telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape)));
+        // One pod that gets no place tells as much of any number; a whole gang only of gangs that are no smaller.
+        let least = if errand.taking.mode == Mode::Gang { missing.total } else { 0 };
+        let known = telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape, least));
+        fruitless.0.extend(known);
         let mut reasons = session.cluster.gangs[gang].reasons.clone();
         let kind = std::mem::discriminant::<Reason>;
         reasons.retain(|known| refused.iter().all(|reason| kind(known) != kind(reason)));
@@ -96,23 +106,24 @@ fn serve(
         return false;
     }
     let moves = txn.commit();
+    let causes = taker.causes;
     fruitless.0.clear();
-    carry_out(session, gang, purpose, action, &moves);
+    carry_out(session, gang, errand, &moves, &causes);
     true
 }
 
 /// What is tried to make room for a gang, if it starves; nothing comes of it.
-pub fn trace(session: &mut Session, gang: GangId, purpose: Purpose) -> Option<Trace> {
+pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trace> {
     let gangs = &session.cluster.gangs;
     let behind = gangs[gang].reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
     let overused = || session.policy.overused(session.cluster, gangs[gang].queue).is_some();
-    if behind || !starves(session, gang) || purpose == Purpose::Reclaim && overused() {
+    if behind || !starves(session, gang) || errand.purpose == Purpose::Reclaim && overused() {
         return None;
     }
     let pods = in_order(session, gang, Serving::All);
     let missing = wanted(session, gang);
     let mut trace = Trace::default();
-    let mut taker = Taker::new(session, gang, purpose, Some(&mut trace));
+    let mut taker = Taker::new(session, gang, errand, Some(&mut trace));
     let mut txn = Txn::begin(session.cluster);
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
     // Why it failed, if it did, is in the last attempt.
@@ -122,8 +133,9 @@ pub fn trace(session: &mut Session, gang: GangId, purpose: Purpose) -> Option<Tr
 }
 
 /// Makes room for one pod of a gang that runs, by pods of its own that matter less.
-pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, action: &'static str) -> bool {
-    let mut taker = Taker::new(session, gang, Purpose::Within, None);
+pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, errand: Errand) -> bool {
+    let errand = Errand { purpose: Purpose::Within, ..errand };
+    let mut taker = Taker::new(session, gang, errand, None);
     let mut txn = Txn::begin(session.cluster);
     if taker.one(&mut txn, session.rankings, pod, 1).is_err() {
         drop(txn);
@@ -131,17 +143,19 @@ pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, action: &'s
         return false;
     }
     let moves = txn.commit();
-    carry_out(session, gang, Purpose::Within, action, &moves);
+    carry_out(session, gang, errand, &moves, &Causes::new());
     true
 }
 
-fn carry_out(session: &mut Session, gang: GangId, purpose: Purpose, action: &'static str, moves: &[Move]) {
+fn carry_out(session: &mut Session, gang: GangId, errand: Errand, moves: &[Move], causes: &Causes) {
+    let Errand { action, purpose, taking } = errand;
     session.plan.record(moves);
     session.cluster.freed += 1;
     for step in moves {
         let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else { continue };
-        let cause = cause(session, gang, purpose, step.pod);
-        let method = session.settings.method(purpose);
+        let known = causes.get(&step.pod).copied();
+        let cause = known.unwrap_or_else(|| cause(session, gang, purpose, step.pod));
+        let method = taking.method;
         let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause, method };
         session.plan.evictions.push(eviction);
     }
@@ -166,8 +180,10 @@ fn carry_out(session: &mut Session, gang: GangId, purpose: Purpose, action: &'st
 
 /// Lets those stay whom the plan asks to leave without need, since room was made for one gang after the other.
 pub fn review(session: &mut Session) {
+    // Bundles go together.
+    let single = |eviction: &&Eviction| !matches!(eviction.cause, Cause::Bundle { .. });
     let gone = |eviction: &Eviction| Some((eviction.pod, eviction.node, eviction.claimant?));
-    let gone: Vec<_> = session.plan.evictions.iter().filter_map(gone).collect();
+    let gone: Vec<_> = session.plan.evictions.iter().filter(single).filter_map(gone).collect();
     if gone.is_empty() {
         return;
     }
@@ -197,9 +213,10 @@ fn cause(session: &Session, claimant: GangId, purpose: Purpose, victim: PodId) -
 struct Taker<'t> {
     policy: &'t Policy,
     gang: GangId,
-    purpose: Purpose,
+    errand: Errand<'t>,
     now: Time,
-    method: Method,
+    /// Why each leaves, where that is known with the choice.
+    causes: Causes,
     /// When a rule ends that stood in the way and that time alone ends.
     until: Option<Time>,
     /// For someone who wants to know what is tried.
@@ -210,11 +227,17 @@ impl<'t> Taker<'t> {
     fn new<'e: 't>(
         session: &Session<'e>,
         gang: GangId,
-        purpose: Purpose,
+        errand: Errand<'t>,
         trace: Option<&'t mut Trace>,
     ) -> Taker<'t> {
-        let method = session.settings.method(purpose);
-        Taker { policy: session.policy, gang, purpose, now: session.now, method, until: None, trace }
+        let (policy, now, causes) = (session.policy, session.now, Causes::new());
+        Taker { policy, gang, errand, now, causes, until: None, trace }
+    }
+
+    fn claim_for(&self, pod: PodId) -> Claim {
+        let Errand { purpose, taking, .. } = self.errand;
+        let by_gang = taking.mode == Mode::Gang;
+        Claim { by_gang, purpose, gang: self.gang, pod, now: self.now, method: taking.method }
     }
 
     fn claim(&mut self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
@@ -224,6 +247,12 @@ impl<'t> Taker<'t> {
         }
         txn.rewind(Mark::START);
         let policy = self.policy;
+        if let (Mode::Gang, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
+            let claim = self.claim_for(first);
+            let taker = GangTaker { policy, taking: self.errand.taking, claim, wish: *wish };
+            self.causes = taker.take(txn, rankings)?;
+            return Ok(());
+        }
         let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {
             self.one(txn, rankings, pod, left)
         };
@@ -255,21 +284,24 @@ impl<'t> Taker<'t> {
         let shape = txn.pods.shape[pod];
         let tops = search::reach(txn, self.gang, pod)?;
         let tops = self.large_enough(txn, rankings, tops, pod, left);
-        let Taker { gang, purpose, now, method, .. } = *self;
-        let claim = Claim { purpose, gang, pod, now, method };
+        let claim = self.claim_for(pod);
         let refused = self.policy.may_take(txn, self.gang, shape, Room::Later).err();
         let free = match &refused {
             None => search::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left),
             Some(_) => None,
         };
         // What others have just left is not simply free: the queue may have no more than it may take back, all in all.
-        let takes_back = self.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
+        let takes_back = self.errand.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
         if free.is_none() && txn.never_preempts(pod) {
             return Err(refused.unwrap_or(Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }));
         }
         if takes_back {
             self.policy.may_reclaim(txn, &claim).map_err(|reason| {
-                reason.unwrap_or(Reason::NothingToTake { purpose: self.purpose, nodes: 0, kept: Vec::new() })
+                reason.unwrap_or(Reason::NothingToTake {
+                    purpose: self.errand.purpose,
+                    nodes: 0,
+                    kept: Vec::new(),
+                })
             })?;
         }
         if let Some(node) = free {
@@ -280,7 +312,7 @@ impl<'t> Taker<'t> {
         let trace = self.trace.as_deref_mut();
         make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, trace).map_err(|refusal| {
             self.until = [self.until, refusal.until].into_iter().flatten().min();
-            refused.unwrap_or_else(|| self.reason(refusal))
+            refused.unwrap_or_else(|| refusal.reason(self.errand.purpose))
         })
     }
 
@@ -301,12 +333,6 @@ impl<'t> Taker<'t> {
         let ranking = rankings.of(txn, self.policy, shape, Room::Later);
         tops.into_iter().filter(|&top| ranking.could_hold(txn, shape, need, txn.domains.ranks(top))).collect()
     }
-
-    fn reason(&self, refusal: Refusal) -> Reason {
-        let Refusal { nodes, kept, until: _ } = refusal;
-        let kept = kept.into_iter().map(|(rule, pods)| (rule.to_owned(), pods)).collect();
-        Reason::NothingToTake { purpose: self.purpose, nodes, kept }
-    }
 }
 
 /// How many nodes are compared for one pod.
@@ -319,10 +345,11 @@ fn telling(session: &Session, gang: GangId, pods: &[PodId]) -> Option<ShapeId> {
 }
 
 impl Fruitless {
-    fn covers(&self, session: &Session, gang: GangId, pods: &[PodId]) -> bool {
+    fn covers(&self, session: &Session, gang: GangId, pods: &[PodId], wanted: u32) -> bool {
         let gangs = &session.cluster.gangs;
-        let alike = |&(other, shape): &(GangId, ShapeId)| {
-            gangs[other].queue == gangs[gang].queue
+        let alike = |&(other, shape, least): &(GangId, ShapeId, u32)| {
+            wanted >= least
+                && gangs[other].queue == gangs[gang].queue
                 && gangs[other].priority >= gangs[gang].priority
                 && telling(session, gang, pods) == Some(shape)
         };

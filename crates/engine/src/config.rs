@@ -84,28 +84,67 @@ pub struct Settings {
     pub stale_after_ms: i64,
     /// A promised place is kept this long; 0 is for ever.
     pub nomination_limit_ms: i64,
-    pub preempt: Mode,
-    pub reclaim: Mode,
-    /// How pods leave that these two take.
-    pub preempt_method: Method,
-    pub reclaim_method: Method,
+    pub preempt: Taking,
+    pub reclaim: Taking,
+    pub gangpreempt: Taking,
+    pub gangreclaim: Taking,
 }
 
 impl Settings {
-    pub fn method(&self, purpose: Purpose) -> Method {
-        match purpose {
-            Purpose::Preempt | Purpose::Within => self.preempt_method,
-            Purpose::Reclaim => self.reclaim_method,
+    /// How an action takes room, if it does.
+    pub fn taking(&self, action: &str) -> Option<(Purpose, &Taking)> {
+        match action {
+            "preempt" => Some((Purpose::Preempt, &self.preempt)),
+            "reclaim" => Some((Purpose::Reclaim, &self.reclaim)),
+            "gangpreempt" => Some((Purpose::Preempt, &self.gangpreempt)),
+            "gangreclaim" => Some((Purpose::Reclaim, &self.gangreclaim)),
+            _ => None,
         }
     }
 }
 
 /// How an action takes room from others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Taking {
+    pub mode: Mode,
+    pub method: Method,
+    pub bundling: Bundling,
+}
+
+/// How whole gangs are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bundling {
+    /// How many domains are tried.
+    pub max_domains: usize,
+    /// Gangs may be broken.
+    pub allow_whole: bool,
+    /// What is left of a broken gang elsewhere goes too.
+    pub evict_broken: bool,
+    /// Returns that differ by no more are equal, in parts per million.
+    pub roi_threshold: i64,
+    /// The priority of gangs goes before what breaks nobody.
+    pub priority_first: bool,
+}
+
+impl Default for Bundling {
+    fn default() -> Self {
+        Bundling {
+            max_domains: 8,
+            allow_whole: true,
+            evict_broken: false,
+            roi_threshold: 50_000,
+            priority_first: false,
+        }
+    }
+}
+
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Pod by pod.
     #[default]
     Task,
+    /// By bundles of gangs.
+    Gang,
     /// A mode that isn't built (yet): nothing is taken.
     NotBuilt,
 }
@@ -117,10 +156,10 @@ impl Default for Settings {
             admission_timeout_ms: 300_000,
             stale_after_ms: 60_000,
             nomination_limit_ms: 1_800_000,
-            preempt: Mode::Task,
-            reclaim: Mode::Task,
-            preempt_method: Method::Evict,
-            reclaim_method: Method::Evict,
+            preempt: Taking::default(),
+            reclaim: Taking::default(),
+            gangpreempt: Taking { mode: Mode::Gang, ..Taking::default() },
+            gangreclaim: Taking { mode: Mode::Gang, ..Taking::default() },
         }
     }
 }

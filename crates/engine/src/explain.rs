@@ -110,6 +110,24 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
             let zone = cluster.nodes.fact[eviction.node].zone().unwrap_or_default();
             format!("its node is in zone {zone}, which is closed now")
         }
+        Cause::Bundle { whole, broken, pods, roi } => {
+            let gang = cluster.pods.gang[eviction.pod].map_or("", |gang| &cluster.gangs[gang].key);
+            let priority = cluster.pods.gang[eviction.pod].map_or(0, |gang| cluster.gangs[gang].priority);
+            let pods = counted(u64::from(pods), "pod");
+            match (whole, broken) {
+                (true, _) => format!(
+                    "makes room for {claimant}: whole gang {gang}, {pods} of it, ROI {}.{:02}, priority {priority}",
+                    roi / 1_000_000,
+                    roi % 1_000_000 / 10_000
+                ),
+                (false, true) => {
+                    format!("makes room for {claimant}: {pods} of gang {gang}, which lacks others anyway")
+                }
+                (false, false) => {
+                    format!("makes room for {claimant}: {pods} that gang {gang} can spare; breaks nobody")
+                }
+            }
+        }
         Cause::Reclaimed { from, to } => {
             let (from, to) = (name(from), name(to));
             format!("makes room for {claimant}: queue {from} has more than it deserves, queue {to} less")

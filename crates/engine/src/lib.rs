@@ -2,6 +2,7 @@
 
 mod actions;
 mod admission;
+mod bundles;
 mod checkpoint;
 mod claims;
 pub mod config;
@@ -9,6 +10,7 @@ mod engine;
 mod event;
 pub mod explain;
 mod fairshare;
+mod gang_claims;
 pub mod ids;
 mod line;
 pub mod model;

@@ -87,6 +87,9 @@ pub enum Cause {
     Outranked { priority: i32, claimant: i32 },
     /// A pod of its own gang with a higher priority needs the room.
     OutrankedWithin { priority: i32 },
+    /// It goes with others of its gang: what the gang can lose, all of one that is broken, or the rest of it, which breaks it. What
+    /// that returns is in parts per million.
+    Bundle { whole: bool, broken: bool, pods: u32, roi: i64 },
     /// Its queue has more than it deserves, and another less.
     Reclaimed { from: QueueId, to: QueueId },
     /// The zone of its node is for others now.

@@ -48,6 +48,8 @@ pub enum Vote {
 /// Who wants room that others have.
 #[derive(Copy, Clone, Debug)]
 pub struct Claim {
+    /// Whole gangs are taken rather than pod by pod: what a gang needs is then no rule, but a price.
+    pub by_gang: bool,
     pub purpose: Purpose,
     pub gang: GangId,
     pub pod: PodId,

@@ -649,6 +649,13 @@ pub fn reach(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>,
     Ok(of_gang.iter().flat_map(both).collect())
 }
 
+/// Where a gang may be put by making others leave, the nearest first: who must be near in one domain, anyone else anywhere.
+pub fn domains_for(cluster: &Cluster, id: GangId) -> Result<Vec<Vec<DomainId>>, Reason> {
+    let gang = &cluster.gangs[id];
+    let closeness = gang.closeness().filter(|closeness| closeness.hard);
+    steps(&cluster.domains, closeness, around(cluster, &gang.pods), ROOT)
+}
+
 fn tops(
     domains: &Domains,
     closeness: Option<&Closeness>,

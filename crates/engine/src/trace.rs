@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 
 use muster_api::Time;
 
-use crate::actions::{Session, preempt, reclaim};
-use crate::claims;
+use crate::actions::Session;
+use crate::claims::{self, Errand};
 use crate::config::Mode;
 use crate::engine::Engine;
 use crate::ids::{GangId, NodeId, PodId, ResourceId};
 use crate::placement::Rankings;
 use crate::plan::Plan;
-use crate::policy::Purpose;
 use crate::reason::{Reason, Shown};
 
 /// What an action tries for a gang.
@@ -120,11 +119,8 @@ impl Engine {
         let settings = &self.config.settings;
         let mut traces = Vec::new();
         for action in &self.config.actions {
-            let (purpose, mode) = match action.name {
-                name if name == preempt::ACTION.name => (Purpose::Preempt, settings.preempt),
-                name if name == reclaim::ACTION.name => (Purpose::Reclaim, settings.reclaim),
-                _ => continue,
-            };
+            let Some((purpose, taking)) = settings.taking(action.name) else { continue };
+            let errand = Errand { action: action.name, purpose, taking };
             let mut session = Session {
                 cluster: &mut self.cluster,
                 policy: &self.config.policy,
@@ -135,8 +131,9 @@ impl Engine {
                 now,
                 heads: Vec::new(),
             };
-            if mode == Mode::Task {
-                traces.extend(claims::trace(&mut session, gang, purpose).map(|trace| (action.name, trace)));
+            // What is tried by whole gangs is not told node by node.
+            if taking.mode == Mode::Task {
+                traces.extend(claims::trace(&mut session, gang, errand).map(|trace| (action.name, trace)));
             }
         }
         // Everything is as it was, so who was at rest is so still.

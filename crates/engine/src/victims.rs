@@ -14,6 +14,7 @@ use crate::model::pods::PodState;
 use crate::placement::Rankings;
 use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::ranking::{has_room, shortcoming};
+use crate::reason::Reason;
 use crate::trace::{Bill, Obstacle, Outcome, Trace};
 use crate::txn::{Mark, Move, Txn};
 
@@ -29,6 +30,18 @@ pub struct Refusal {
     pub kept: BTreeMap<&'static str, u32>,
     /// When the first of these rules ends that time alone ends.
     pub until: Option<Time>,
+}
+
+impl Refusal {
+    pub fn keep(&mut self, Shield { rule, until }: Shield) {
+        *self.kept.entry(rule).or_default() += 1;
+        self.until = [self.until, until].into_iter().flatten().min();
+    }
+
+    pub fn reason(self, purpose: Purpose) -> Reason {
+        let kept = self.kept.into_iter().map(|(rule, pods)| (rule.to_owned(), pods)).collect();
+        Reason::NothingToTake { purpose, nodes: self.nodes, kept }
+    }
 }
 
 /// What it costs to make room on a node; the smallest is the best.
@@ -166,35 +179,61 @@ fn eligible(
     node: NodeId,
     findings: &mut Findings,
 ) -> Vec<PodId> {
-    let own = &cluster.gangs[claim.gang];
-    let modest = cluster.shapes[cluster.pods.shape[claim.pod]].best_effort;
-    let concerns = |pod: PodId| {
-        let Some(gang) = cluster.pods.gang[pod] else { return false };
-        let queue = &cluster.queues[cluster.gangs[gang].queue];
-        let in_scope = match claim.purpose {
-            Purpose::Preempt => gang != claim.gang && cluster.gangs[gang].queue == own.queue,
-            Purpose::Within => gang == claim.gang,
-            Purpose::Reclaim => cluster.gangs[gang].queue != own.queue && queue.reclaimable,
-        };
-        in_scope
-            && matches!(cluster.pods.state[pod], PodState::Running(_))
-            && (!modest || cluster.shapes[cluster.pods.shape[pod]].best_effort)
-    };
-    let mut keeps = |pod: PodId| {
-        let refused = cluster.spared.get(&pod).copied().filter(|until| *until > claim.now);
-        let spared = refused.map(|until| Shield { rule: "an eviction that was refused", until: Some(until) });
-        let always = || policy.protects(cluster, pod).map(|rule| Shield { rule, until: None });
-        let shield = spared.or_else(always).or_else(|| policy.shields(cluster, claim, pod));
-        if let Some(Shield { rule, until }) = shield {
-            findings.keep(node, pod, rule);
-            let known = findings.refusal.until;
-            findings.refusal.until = [known, until].into_iter().flatten().min();
+    let mut free = Vec::new();
+    for &pod in &cluster.nodes.seats[node] {
+        match consider(cluster, policy, claim, pod) {
+            Verdict::NoConcern => {}
+            Verdict::Kept(shield) => {
+                findings.refusal.keep(shield);
+                if let Some(trace) = &mut findings.trace {
+                    trace.keep(node, pod, shield.rule);
+                }
+            }
+            Verdict::Free => free.push(pod),
         }
-        shield.is_some()
+    }
+    free
+}
+
+/// Whether a pod may be asked to leave for a claim, but for rules that count others that have gone.
+pub enum Verdict {
+    /// The claimant has no right to its place at all.
+    NoConcern,
+    Kept(Shield),
+    Free,
+}
+
+pub fn consider(cluster: &Cluster, policy: &Policy, claim: &Claim, pod: PodId) -> Verdict {
+    let Some(gang) = cluster.pods.gang[pod] else { return Verdict::NoConcern };
+    let (own, other) = (&cluster.gangs[claim.gang], &cluster.gangs[gang]);
+    let modest = cluster.shapes[cluster.pods.shape[claim.pod]].best_effort;
+    let weaker = !claim.by_gang || other.priority < own.priority;
+    let in_scope = match claim.purpose {
+        Purpose::Preempt => {
+            gang != claim.gang && other.queue == own.queue && weaker && policy.outranks(cluster, claim, pod)
+        }
+        Purpose::Within => gang == claim.gang && policy.outranks(cluster, claim, pod),
+        Purpose::Reclaim => other.queue != own.queue && cluster.queues[other.queue].reclaimable,
     };
-    let outranked = |pod: PodId| claim.purpose == Purpose::Reclaim || policy.outranks(cluster, claim, pod);
-    let pods = cluster.nodes.seats[node].iter().copied();
-    pods.filter(|&pod| concerns(pod) && outranked(pod) && !keeps(pod)).collect()
+    let runs = matches!(cluster.pods.state[pod], PodState::Running(_));
+    // Nobody breaks a gang that is being bound.
+    let binding = claim.by_gang && other.counts.allocated > 0;
+    let settled = claim.purpose == Purpose::Within || !binding && !just_claimed(cluster, gang);
+    if !in_scope || !runs || !settled || modest && !cluster.shapes[cluster.pods.shape[pod]].best_effort {
+        return Verdict::NoConcern;
+    }
+    let refused = cluster.spared.get(&pod).copied().filter(|until| *until > claim.now);
+    let spared = refused.map(|until| Shield { rule: "an eviction that was refused", until: Some(until) });
+    let always = || policy.protects(cluster, pod).map(|rule| Shield { rule, until: None });
+    let shield = spared.or_else(always).or_else(|| policy.shields(cluster, claim, pod));
+    shield.map_or(Verdict::Free, Verdict::Kept)
+}
+
+/// Whether others were asked to leave for a gang in this cycle: whoever takes from it now would let them go for nobody.
+fn just_claimed(cluster: &Cluster, gang: GangId) -> bool {
+    let just_now =
+        |pod: &PodId| cluster.promised.get(pod).is_some_and(|promise| promise.evicted && !promise.told);
+    !cluster.promised.is_empty() && cluster.gangs[gang].pods.iter().any(just_now)
 }
 
 /// Gangs that hold promises on a node which the claimant may take back: of its queue, with lower priority. Not if others were
@@ -206,12 +245,10 @@ fn weaker(cluster: &Cluster, claim: &Claim, node: NodeId) -> Vec<GangId> {
     let mut gangs: Vec<GangId> = pods.filter_map(|&pod| cluster.pods.gang[pod]).collect();
     gangs.retain(|&gang| {
         let other = &cluster.gangs[gang];
-        let just_now =
-            |pod: &PodId| cluster.promised.get(pod).is_some_and(|promise| promise.evicted && !promise.told);
         gang != claim.gang
             && other.queue == own.queue
             && other.priority < own.priority
-            && !other.pods.iter().any(just_now)
+            && !just_claimed(cluster, gang)
     });
     gangs.sort_unstable();
     gangs.dedup();
@@ -391,14 +428,20 @@ pub fn reprieve(txn: &mut Txn, policy: &Policy, mut gone: Vec<(PodId, NodeId, Ga
     }
 }
 
-/// Whether everyone who was promised a place on the node still has one, and all of the gang if its pods look at other nodes too.
-fn all_stand(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> bool {
+/// Whether everyone who was promised a place on the node still has one, and all of the gang if its pods look at other nodes too;
+/// of its other pods one of each shape, since what its queue may take is no matter of nodes.
+pub fn all_stand(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> bool {
     let promised = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Nominated(_));
     let own = &txn.gangs[gang].pods;
     let far = own.iter().any(|&pod| txn.far_reaching(txn.pods.shape[pod]));
-    let elsewhere = own.iter().filter(|&&pod| far && txn.pods.state[pod].node() != Some(node));
-    let pods: Vec<PodId> =
-        txn.nodes.seats[node].iter().chain(elsewhere).copied().filter(|pod| promised(pod)).collect();
+    let away = |pod: &&PodId| promised(pod) && txn.pods.state[**pod].node() != Some(node);
+    let mut elsewhere: Vec<PodId> = own.iter().filter(away).copied().collect();
+    if !far {
+        elsewhere.sort_by_key(|&pod| txn.pods.shape[pod]);
+        elsewhere.dedup_by_key(|pod| txn.pods.shape[*pod]);
+    }
+    let here = txn.nodes.seats[node].iter().copied().filter(|pod| promised(pod));
+    let pods: Vec<PodId> = here.chain(elsewhere).collect();
     pods.into_iter().all(|pod| {
         let (Some(at), Some(of)) = (txn.pods.state[pod].node(), txn.pods.gang[pod]) else { return false };
         let shape = txn.pods.shape[pod];

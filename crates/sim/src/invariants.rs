@@ -289,8 +289,11 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
             return Err(format!("{name} is evicted, but {rule} protects it"));
         }
         if let Some(claimant) = eviction.claimant {
-            leaves_for_a_reason(engine, eviction, claimant)?;
-            leaves_its_gang_whole(engine, eviction)?;
+            // Bundles go together, whether each of them is needed or not.
+            if !matches!(eviction.cause, Cause::Bundle { .. }) {
+                leaves_for_a_reason(engine, eviction, claimant)?;
+                leaves_its_gang_whole(engine, eviction)?;
+            }
             let has_place = |pod: &PodId| {
                 matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_))
             };

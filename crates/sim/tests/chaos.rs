@@ -116,8 +116,25 @@ tiers:
 
 #[test]
 fn room_that_is_taken_from_others_survives() {
-    let text = r#"
+    let text = taking("task");
+    assert!(survives("taking", &text, 60) > 0, "nobody was ever asked to leave");
+}
+
+#[test]
+fn room_of_whole_gangs_survives() {
+    let text = taking("gang");
+    assert!(survives("taking gangs", &text, 60) > 0, "nobody was ever asked to leave");
+}
+
+fn taking(mode: &str) -> String {
+    format!(
+        r#"
 actions: "enqueue, allocate, backfill, reclaim, preempt"
+configurations:
+- name: reclaim
+  arguments: {{mode: {mode}}}
+- name: preempt
+  arguments: {{mode: {mode}}}
 tiers:
 - plugins:
   - name: priority
@@ -130,7 +147,6 @@ tiers:
   - name: nodeorder
   - name: binpack
   - name: network-topology-aware
-"#;
-    let evictions = survives("taking", text, 60);
-    assert!(evictions > 0, "nobody was ever asked to leave");
+"#
+    )
 }

@@ -18,9 +18,10 @@ const CYCLES: u64 = 50;
 const REST_AFTER: u64 = 25;
 const START: Time = Time(1_767_571_200_000);
 
-fn config(quota: &str, hierarchy: bool) -> String {
+fn config(mode: &str, quota: &str, hierarchy: bool) -> String {
     format!(
-        "actions: \"enqueue, allocate, backfill, reclaim, preempt\"\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n  - name: \
+        "actions: \"enqueue, allocate, backfill, reclaim, preempt\"\nconfigurations:\n- name: reclaim\n  arguments: {{mode: {mode}}}\n- name: \
+         preempt\n  arguments: {{mode: {mode}}}\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n  - name: \
          conformance\n- plugins:\n  - name: predicates\n  - name: {quota}\n    enableHierarchy: {hierarchy}\n  - name: nodeorder\n  - name: \
          binpack\n  - name: network-topology-aware\n"
     )
@@ -137,8 +138,8 @@ fn play(text: &str, config: &str) -> Result<usize, String> {
     }
 }
 
-fn comes_to_rest(quota: &str, tree: bool) {
-    let config = config(quota, tree);
+fn comes_to_rest(mode: &str, quota: &str, tree: bool) {
+    let config = config(mode, quota, tree);
     let seeds = std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
     let mut evictions = 0;
     let mut wrong = Vec::new();
@@ -149,22 +150,29 @@ fn comes_to_rest(quota: &str, tree: bool) {
             Err(what) => wrong.push(format!("seed {seed}: {what}")),
         }
     }
-    println!("{quota}: {evictions} evictions");
+    println!("{mode} {quota}: {evictions} evictions");
     assert!(wrong.is_empty(), "{} of {seeds}\n{}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
     assert!(evictions > seeds as usize / 4, "only {evictions} evictions: nothing is tried here");
 }
 
 #[test]
 fn taking_back_what_queues_deserve_comes_to_rest() {
-    comes_to_rest("capacity", false);
+    comes_to_rest("task", "capacity", false);
 }
 
 #[test]
 fn taking_back_in_a_tree_comes_to_rest() {
-    comes_to_rest("capacity", true);
+    comes_to_rest("task", "capacity", true);
 }
 
 #[test]
 fn taking_back_by_weight_comes_to_rest() {
-    comes_to_rest("proportion", false);
+    comes_to_rest("task", "proportion", false);
+}
+
+#[test]
+fn taking_whole_gangs_comes_to_rest() {
+    comes_to_rest("gang", "capacity", false);
+    comes_to_rest("gang", "capacity", true);
+    comes_to_rest("gang", "proportion", false);
 }

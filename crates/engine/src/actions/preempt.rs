@@ -1,7 +1,7 @@
 //! Takes room from gangs of the same queue that matter less, and within a gang from pods that matter less.
 
 use crate::actions::{Action, Session};
-use crate::claims::{serve_all, serve_within};
+use crate::claims::{Errand, serve_all, serve_within};
 use crate::config::Mode;
 use crate::ids::{GangId, PodId};
 use crate::line::gate;
@@ -16,7 +16,8 @@ pub static ACTION: Action = Action {
         Argument {
             name: "mode",
             default: "task",
-            meaning: "task: pod by pod, exactly as many as needed on the cheapest node (gang and scenario are not built yet)",
+            meaning: "task: pod by pod, exactly as many as needed on the cheapest node; gang: by what gangs can lose, then whole gangs \
+                      (scenario is not built yet)",
         },
         Argument { name: "enableTopologyAwarePreemption", default: "true", meaning: "accepted, always on" },
         Argument {
@@ -37,27 +38,48 @@ pub static ACTION: Action = Action {
             meaning: "eviction: through the Eviction API, no PodDisruptionBudget is broken; delete: pods are deleted, and budgets \
                       are broken where nobody else could make room",
         },
+        Argument {
+            name: "maxDomains",
+            default: "8",
+            meaning: "mode gang: how many domains are tried for a gang",
+        },
+        Argument { name: "allowWholeBundle", default: "true", meaning: "mode gang: gangs may be broken" },
+        Argument {
+            name: "evictBrokenGang",
+            default: "false",
+            meaning: "mode gang: what is left elsewhere of a gang that is broken leaves too",
+        },
+        Argument {
+            name: "roiThreshold",
+            default: "0.05",
+            meaning: "mode gang: returns that differ by no more than this are equal",
+        },
+        Argument {
+            name: "order",
+            default: "safe-first",
+            meaning: "mode gang, preempt: safe-first takes what breaks nobody before anything else, priority-first goes by the \
+                      gang's priority first",
+        },
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "the same" },
         Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
     ],
-    configure: |args, settings| {
-        settings.preempt = args.mode();
-        settings.preempt_method = args.eviction_method();
-    },
+    configure: |args, settings| settings.preempt = args.taking(),
     run,
 };
 
 fn run(session: &mut Session) {
-    if session.settings.preempt != Mode::Task {
+    let taking = &session.settings.preempt;
+    let errand = Errand { action: ACTION.name, purpose: Purpose::Preempt, taking };
+    serve_all(session, errand);
+    if taking.mode != Mode::Task {
         return;
     }
-    serve_all(session, Purpose::Preempt, ACTION.name);
     let mut gangs: Vec<GangId> = session.cluster.gangs.waiting().to_vec();
     gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
     for gang in gangs {
         while let Some(pod) = urgent(session, gang) {
-            if !serve_within(session, gang, pod, ACTION.name) {
+            if !serve_within(session, gang, pod, errand) {
                 break;
             }
         }

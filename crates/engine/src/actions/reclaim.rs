@@ -1,8 +1,7 @@
 //! Takes back for a queue what it deserves, from queues that have more than they deserve.
 
 use crate::actions::{Action, Session};
-use crate::claims::serve_all;
-use crate::config::Mode;
+use crate::claims::{Errand, serve_all};
 use crate::plugins::Argument;
 use crate::policy::Purpose;
 
@@ -13,7 +12,8 @@ pub static ACTION: Action = Action {
         Argument {
             name: "mode",
             default: "task",
-            meaning: "task: pod by pod, exactly as many as needed on the cheapest node (gang and scenario are not built yet)",
+            meaning: "task: pod by pod, exactly as many as needed on the cheapest node; gang: by what gangs can lose, then whole gangs \
+                      (scenario is not built yet)",
         },
         Argument {
             name: "evictionMethod",
@@ -21,20 +21,38 @@ pub static ACTION: Action = Action {
             meaning: "eviction: through the Eviction API, no PodDisruptionBudget is broken; delete: pods are deleted, and budgets \
                       are broken where nobody else could make room",
         },
+        Argument {
+            name: "maxDomains",
+            default: "8",
+            meaning: "mode gang: how many domains are tried for a gang",
+        },
+        Argument { name: "allowWholeBundle", default: "true", meaning: "mode gang: gangs may be broken" },
+        Argument {
+            name: "evictBrokenGang",
+            default: "false",
+            meaning: "mode gang: what is left elsewhere of a gang that is broken leaves too",
+        },
+        Argument {
+            name: "roiThreshold",
+            default: "0.05",
+            meaning: "mode gang: returns that differ by no more than this are equal",
+        },
+        Argument {
+            name: "order",
+            default: "safe-first",
+            meaning: "mode gang, preempt: safe-first takes what breaks nobody before anything else, priority-first goes by the \
+                      gang's priority first",
+        },
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "reclaim.gangAwareEnable", default: "false", meaning: "the same" },
         Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
     ],
-    configure: |args, settings| {
-        settings.reclaim = args.mode();
-        settings.reclaim_method = args.eviction_method();
-    },
+    configure: |args, settings| settings.reclaim = args.taking(),
     run,
 };
 
 fn run(session: &mut Session) {
-    if session.settings.reclaim != Mode::Task {
-        return;
-    }
-    serve_all(session, Purpose::Reclaim, ACTION.name);
+    let taking = &session.settings.reclaim;
+    let errand = Errand { action: ACTION.name, purpose: Purpose::Reclaim, taking };
+    serve_all(session, errand);
 }

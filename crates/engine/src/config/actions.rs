@@ -78,12 +78,7 @@ pub(super) fn configure(root: &Yaml, named: &mut Named, report: &mut Report) -> 
         (action.configure)(&mut args, &mut settings);
         let errors = args.finish(action.arguments);
         report.extend(errors);
-        let mode = match action.name {
-            "preempt" => settings.preempt,
-            "reclaim" => settings.reclaim,
-            _ => Mode::Task,
-        };
-        if mode == Mode::NotBuilt {
+        if settings.taking(action.name).is_some_and(|(_, taking)| taking.mode == Mode::NotBuilt) {
             let message = format!("{name} takes nothing in this mode: not built yet");
             report.warning(at, "name", message, "write mode: task");
         }

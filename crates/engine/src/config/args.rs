@@ -7,7 +7,7 @@ use muster_api::parse_duration;
 use muster_api::yaml::{Key, Value, Yaml};
 
 use super::diagnostic::{Diagnostic, Place, describe, diagnostic, suggest};
-use super::{Mode, scalar};
+use super::{Bundling, Mode, Taking, scalar};
 use crate::plan::Method;
 use crate::plugins::Argument;
 
@@ -129,27 +129,53 @@ impl<'a> Args<'a> {
         found
     }
 
-    /// How an action takes room from others. Modes that aren't built are accepted, and take nothing.
-    pub fn mode(&mut self) -> Mode {
-        let read = |value: &Value| match value {
-            Value::String(text) if text == "task" => Some(Mode::Task),
-            Value::String(text) if text == "gang" || text == "scenario" => Some(Mode::NotBuilt),
-            _ => None,
-        };
-        let named = self.take("mode", "task, gang or scenario", read);
-        let switch = ["gangAwareEnable", "preempt.gangAwareEnable", "reclaim.gangAwareEnable"];
-        let gang_aware = switch.map(|key| self.bool(key, false)).contains(&true);
-        if gang_aware { Mode::NotBuilt } else { named.unwrap_or_default() }
+    /// How an action takes room from others.
+    pub fn taking(&mut self) -> Taking {
+        Taking { mode: self.mode(), ..self.taking_by_gang() }
     }
 
-    /// How an action has pods leave.
-    pub fn eviction_method(&mut self) -> Method {
+    /// The same for one that only takes whole gangs.
+    pub fn taking_by_gang(&mut self) -> Taking {
+        Taking { mode: Mode::Gang, method: self.eviction_method(), bundling: self.bundling() }
+    }
+
+    /// Modes that aren't built are accepted, and take nothing.
+    fn mode(&mut self) -> Mode {
+        let words = [("task", Mode::Task), ("gang", Mode::Gang), ("scenario", Mode::NotBuilt)];
+        let named = self.word("mode", "task, gang or scenario", &words);
+        let switch = ["gangAwareEnable", "preempt.gangAwareEnable", "reclaim.gangAwareEnable"];
+        let on = switch.into_iter().find(|key| self.bool(key, false));
+        if let (Some(key), Some(Mode::Task | Mode::NotBuilt)) = (on, named) {
+            let message = format!("{key} means mode: gang, but mode says otherwise");
+            self.problem(key, message, "remove one of the two".to_owned());
+        }
+        if on.is_some() { Mode::Gang } else { named.unwrap_or_default() }
+    }
+
+    fn eviction_method(&mut self) -> Method {
+        let words = [("eviction", Method::Evict), ("delete", Method::Delete)];
+        self.word("evictionMethod", "eviction or delete", &words).unwrap_or_default()
+    }
+
+    fn bundling(&mut self) -> Bundling {
+        let Bundling { max_domains, allow_whole, evict_broken, roi_threshold, .. } = Bundling::default();
+        let words = [("safe-first", false), ("priority-first", true)];
+        Bundling {
+            max_domains: self.int("maxDomains", max_domains as i64).max(1) as usize,
+            allow_whole: self.bool("allowWholeBundle", allow_whole),
+            evict_broken: self.bool("evictBrokenGang", evict_broken),
+            roi_threshold: self.millionths("roiThreshold", roi_threshold),
+            priority_first: self.word("order", "safe-first or priority-first", &words).unwrap_or_default(),
+        }
+    }
+
+    /// One of a few words, with what it stands for.
+    fn word<T: Copy>(&mut self, key: &str, wanted: &str, words: &[(&str, T)]) -> Option<T> {
         let read = |value: &Value| match value {
-            Value::String(text) if text == "eviction" => Some(Method::Evict),
-            Value::String(text) if text == "delete" => Some(Method::Delete),
+            Value::String(text) => words.iter().find(|(word, _)| word == text).map(|(_, meant)| *meant),
             _ => None,
         };
-        self.take("evictionMethod", "eviction or delete", read).unwrap_or_default()
+        self.take(key, wanted, read)
     }
 
     /// A plugin's own complaint about an argument.

@@ -314,6 +314,25 @@ fn hours_and_time_zones_are_checked() {
 }
 
 #[test]
+fn whole_gangs_are_taken_by_one_setting_and_two_that_disagree_are_an_error() {
+    let with = |arguments: &str| {
+        format!(
+            "actions: preempt, reclaim\nconfigurations:\n- name: preempt\n  arguments: {{{arguments}}}\ntiers:\n- plugins:\n  - name: priority\n"
+        )
+    };
+    for arguments in ["mode: gang", "gangAwareEnable: true", "preempt.gangAwareEnable: true, mode: gang"] {
+        let config = Config::parse("f", &with(arguments)).unwrap_or_else(|errors| panic!("{errors:?}"));
+        assert_eq!(config.settings.preempt.mode, Mode::Gang, "{arguments}");
+        assert_eq!(config.settings.reclaim.mode, Mode::Task, "{arguments}");
+    }
+    errors(
+        &with("mode: task, gangAwareEnable: true, order: any"),
+        "f:4:27: gangAwareEnable: gangAwareEnable means mode: gang, but mode says otherwise\n  help: remove one of the two\n\
+         f:4:50: order: expected safe-first or priority-first, found the string \"any\"\n",
+    );
+}
+
+#[test]
 fn every_switch_has_two_spellings() {
     type Get = fn(&Switches) -> bool;
     let cases: [(&str, Get); 14] = [

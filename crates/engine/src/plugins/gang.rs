@@ -34,8 +34,12 @@ impl Plugin for Gang {
         growth(a).cmp(&growth(b))
     }
 
-    /// A gang gives what it has above its minimum, its roles' and its subgroups'; a gang of one gives itself.
-    fn restrains(&self, cluster: &Cluster, _: &Claim, victim: PodId) -> Option<&'static str> {
+    /// A gang gives what it has above its minimum, its roles' and its subgroups'; a gang of one gives itself. Where whole gangs
+    /// are taken, bundles see to that.
+    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+        if claim.by_gang {
+            return None;
+        }
         let gang = &cluster.gangs[cluster.pods.gang[victim]?];
         let alone = gang.counts.all() == 1 && gang.minimum <= 1;
         (!alone && !gang.can_spare(cluster.pods.place(victim))).then_some("gang at its minimum")

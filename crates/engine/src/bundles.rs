@@ -1,0 +1,181 @@
+//! Pods of one gang that leave together, and the order in which bundles do. A *safe* bundle is what a gang can lose and still run, or
+//! all of a gang that doesn't run anyway; a *whole* bundle is the rest of it in a domain, and breaks it.
+
+use std::cmp::{Ordering, Reverse};
+
+use crate::config::Bundling;
+use crate::ids::{GangId, PodId, ResourceId};
+use crate::model::Cluster;
+use crate::nominations::not_promised;
+use crate::policy::{Claim, Policy, Purpose};
+use crate::resources::PODS;
+use crate::txn::Txn;
+
+/// One, in parts per million.
+const ONE: i64 = 1_000_000;
+
+/// What a gang lacks in a domain, by resource; only what it does lack.
+pub type Needed = Vec<(ResourceId, i64)>;
+
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    pub gang: GangId,
+    pub kind: Kind,
+    /// In the order in which they would leave.
+    pub pods: Vec<PodId>,
+    /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost with a safe one.
+    pub roi: Option<i64>,
+}
+
+/// In the order in which they are taken.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Safe,
+    Whole,
+}
+
+/// Splits the pods of a gang in a domain: what it can lose, and the rest. Leaves the transaction as it was.
+pub fn split(txn: &mut Txn, gang: GangId, mut pods: Vec<PodId>, needed: &Needed) -> Vec<Bundle> {
+    pods.sort_by(|&a, &b| order_within(txn, needed, a, b));
+    // One that was promised what it lacks is as good as whole.
+    let broken = !txn.gangs[gang].ready(true) && not_promised(&txn.gangs[gang], true).total > 0;
+    let mark = txn.mark();
+    let (mut safe, mut core) = (Vec::new(), Vec::new());
+    for pod in pods {
+        if broken || txn.gangs[gang].can_spare(txn.pods.place(pod)) {
+            txn.evict(pod);
+            safe.push(pod);
+        } else {
+            core.push(pod);
+        }
+    }
+    txn.rewind(mark);
+    let bundle = |kind, pods: Vec<PodId>| {
+        let roi = (kind == Kind::Whole).then(|| roi(txn, gang, &pods, needed));
+        (!pods.is_empty()).then_some(Bundle { gang, kind, pods, roi })
+    };
+    [bundle(Kind::Safe, safe), bundle(Kind::Whole, core)].into_iter().flatten().collect()
+}
+
+/// Which pod of a gang leaves first: who frees more of what is needed, then who matters less, then who has less, then the youngest.
+fn order_within(cluster: &Cluster, needed: &Needed, a: PodId, b: PodId) -> Ordering {
+    let key = |pod: PodId| {
+        let fact = &cluster.pods.fact[pod];
+        let has = |resource| cluster.request_of(cluster.pods.shape[pod], resource);
+        let size: i64 = needed.iter().map(|&(resource, need)| share(has(resource), need)).sum();
+        (Reverse(gain(needed, has)), cluster.pods.order[pod], size, Reverse(fact.started), Reverse(&fact.key))
+    };
+    key(a).cmp(&key(b))
+}
+
+/// An amount against a need, in parts per million, rounded down.
+fn share(amount: i64, need: i64) -> i64 {
+    let ppm = i128::from(amount) * i128::from(ONE) / i128::from(need.max(1));
+    i64::try_from(ppm).unwrap_or(i64::MAX / 64)
+}
+
+/// How much of what is needed it frees.
+fn gain(needed: &Needed, has: impl Fn(ResourceId) -> i64) -> i64 {
+    needed.iter().map(|&(resource, need)| share(has(resource).min(need), need)).sum()
+}
+
+/// What these pods of a gang free of what is needed, against all that the gang has of it.
+pub fn roi(cluster: &Cluster, gang: GangId, pods: &[PodId], needed: &Needed) -> i64 {
+    let local =
+        |resource| pods.iter().map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum();
+    let held = &cluster.gangs[gang].held;
+    let cost: i64 = needed.iter().map(|&(resource, need)| share(held.get(resource), need)).sum();
+    share(gain(needed, local), cost)
+}
+
+/// How much a bundle frees that nobody asked for, by pods and resources; the last of all keys.
+fn unasked(cluster: &Cluster, bundle: &Bundle, needed: &Needed) -> usize {
+    let asked = |resource| needed.iter().any(|&(need, _)| need == resource);
+    let more = |&pod: &PodId| {
+        let request = &cluster.shapes[cluster.pods.shape[pod]].request;
+        request.iter().filter(|&(resource, _)| resource != PODS && !asked(resource)).count()
+    };
+    bundle.pods.iter().map(more).sum()
+}
+
+/// Puts bundles in the order in which they are taken. What returns about the same is equal: from the best down, everything within
+/// a threshold of the first of a group belongs to it, and inside a group the next key decides.
+pub fn sort(
+    cluster: &Cluster,
+    policy: &Policy,
+    claim: &Claim,
+    bundling: &Bundling,
+    needed: &Needed,
+    bundles: &mut [Bundle],
+) {
+    let priority = |bundle: &Bundle| cluster.gangs[bundle.gang].priority;
+    let queue = |bundle: &Bundle| cluster.gangs[bundle.gang].queue;
+    let before = |a: &Bundle, b: &Bundle| match claim.purpose {
+        Purpose::Reclaim => {
+            let queues = match queue(a) == queue(b) {
+                true => Ordering::Equal,
+                false => policy.victim_order(cluster, claim, queue(a), queue(b)),
+            };
+            a.kind.cmp(&b.kind).then(queues)
+        }
+        _ if bundling.priority_first => priority(a).cmp(&priority(b)).then(a.kind.cmp(&b.kind)),
+        _ => a.kind.cmp(&b.kind).then(priority(a).cmp(&priority(b))),
+    };
+    let after = |a: &Bundle, b: &Bundle| {
+        let unasked = |bundle: &Bundle| unasked(cluster, bundle, needed);
+        priority(a)
+            .cmp(&priority(b))
+            .then_with(|| unasked(a).cmp(&unasked(b)))
+            // What would be served last leaves first.
+            .then_with(|| policy.gang_order(cluster, b.gang, a.gang))
+    };
+    let returns = |bundle: &Bundle| Reverse(bundle.roi.unwrap_or(i64::MAX));
+    bundles.sort_by(|a, b| before(a, b).then_with(|| returns(a).cmp(&returns(b))));
+    for equal in bundles.chunk_by_mut(|a, b| before(a, b).is_eq()) {
+        let mut rest = equal;
+        while let Some(first) = rest.first() {
+            let least = first.roi.map_or(i64::MAX, |best| best - bundling.roi_threshold);
+            let end = rest.partition_point(|bundle| bundle.roi.unwrap_or(i64::MAX) >= least);
+            let (group, others) = rest.split_at_mut(end.max(1));
+            group.sort_by(&after);
+            rest = others;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables of the design, in its units: what is needed, what a victim has here, and everywhere.
+    fn returned(needed: &[i64], local: &[i64], global: &[i64]) -> i64 {
+        let needed: Needed =
+            needed.iter().enumerate().map(|(at, &need)| (ResourceId::from(at), need)).collect();
+        let cost: i64 = needed.iter().map(|&(id, need)| share(global[usize::from(id)], need)).sum();
+        share(gain(&needed, |id| local[usize::from(id)]), cost)
+    }
+
+    #[test]
+    fn a_gang_in_the_domain_returns_more_than_one_that_is_spread() {
+        assert_eq!(returned(&[2], &[2], &[4]), 500_000);
+        assert_eq!(returned(&[2], &[2], &[2]), ONE);
+    }
+
+    #[test]
+    fn a_small_gang_that_fits_in_part_returns_more_than_a_large_one() {
+        assert_eq!(returned(&[10], &[10], &[20]), 500_000);
+        assert_eq!(returned(&[10], &[2], &[2]), ONE);
+    }
+
+    #[test]
+    fn several_resources_count_by_what_is_needed_of_each() {
+        assert_eq!(returned(&[4, 16], &[4, 4], &[4, 4]), ONE);
+        assert_eq!(returned(&[4, 16], &[2, 8], &[2, 8]), ONE);
+    }
+
+    #[test]
+    fn what_nobody_asked_for_does_not_count() {
+        assert_eq!(returned(&[4], &[4], &[4]), ONE);
+        assert_eq!(returned(&[4], &[4, 1], &[4, 1]), ONE);
+    }
+}
