@@ -332,7 +332,10 @@ fn leaves_its_gang_whole(engine: &Engine, eviction: &Eviction) -> Result<(), Str
     let Some(gang) = cluster.pods.gang[eviction.pod].filter(|_| guarded) else { return Ok(()) };
     let gang = &cluster.gangs[gang];
     let alone = gang.counts.all() == 1 && gang.minimum <= 1;
-    match alone || gang.ready(true) {
+    // It may lack pods of other roles, which is no matter of this one.
+    let role = &gang.roles[cluster.pods.role[eviction.pod] as usize];
+    let complete = !gang.enforces_roles() || role.counts.ready() >= role.minimum;
+    match alone || gang.counts.ready() >= gang.minimum && complete {
         true => Ok(()),
         false => {
             Err(format!("{} is evicted, and {} is broken by it", cluster.pods.name(eviction.pod), gang.key))
