@@ -46,6 +46,18 @@ pub fn behind_a_proxy(
     })
 }
 
+/// The same with a configuration, on a cluster whose pods live.
+pub fn configured(
+    config: &str,
+    body: impl AsyncFnOnce(&mut ControlPlane, &Proxy, &mut Scheduler) -> Result<()>,
+) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("scheduler.conf");
+    std::fs::write(&file, config)?;
+    let options = Options { kwok: true, ..Options::default() };
+    behind_a_proxy(options, &[&format!("--config={}", file.display())], body)
+}
+
 /// Waits for leave to run a control plane; `None` where there is nothing to run, which is said once.
 pub fn place() -> Result<Option<Place>> {
     match binaries() {

@@ -123,6 +123,14 @@ impl Cluster {
         Ok(())
     }
 
+    pub async fn create_priority(&self, name: &str, value: i32) -> Result<()> {
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name }, "value": value,
+        });
+        self.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+        Ok(())
+    }
+
     /// What a scheduler does.
     pub async fn bind(&self, namespace: &str, pod: &str, node: &str) -> kube::Result<Value> {
         let binding = json!({

@@ -2,10 +2,9 @@
 
 use muster_api::core::Pod;
 use muster_e2e::Result;
-use muster_e2e::bed::behind_a_proxy;
+use muster_e2e::bed::configured;
 use muster_e2e::checks::{PATIENCE, all_bound, group, is_scheduled, remove_pod};
 use muster_e2e::cluster::wait;
-use muster_e2e::controlplane::Options;
 use muster_e2e::proxy::{Ask, Fault};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::workload::{Gang, Nodes};
@@ -33,19 +32,6 @@ tiers:
 const EVENTS: &str = "/apis/events.k8s.io/v1/events";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
-fn with_kwok() -> Options {
-    Options { kwok: true, ..Options::default() }
-}
-
-/// Writes a configuration where the scheduler can read it, for as long as the folder lives.
-fn config(text: &str) -> Result<(tempfile::TempDir, String)> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("scheduler.conf");
-    std::fs::write(&file, text)?;
-    let flag = format!("--config={}", file.display());
-    Ok((folder, flag))
-}
-
 async fn refusals(scheduler: &Scheduler, cause: &str, count: usize) -> Result<()> {
     let labels = format!("kind=\"eviction\",cause=\"{cause}\"");
     wait(PATIENCE, async || {
@@ -58,8 +44,7 @@ async fn refusals(scheduler: &Scheduler, cause: &str, count: usize) -> Result<()
 
 #[test]
 fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
-    let (_folder, flag) = config(CONFIG)?;
-    behind_a_proxy(with_kwok(), &[&flag], async |plane, _, scheduler| {
+    configured(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&Gang::new("ring", 3).gpus(2).label("app", "ring")).await?;
@@ -105,8 +90,7 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
 
 #[test]
 fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
-    let (_folder, flag) = config(CONFIG)?;
-    behind_a_proxy(with_kwok(), &[&flag], async |plane, proxy, scheduler| {
+    configured(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(5).gpus(8)).await?;
         cluster.create_gang(&Gang::new("ring", 20).gpus(1)).await?;
@@ -133,14 +117,10 @@ fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
 
 #[test]
 fn a_gang_that_matters_more_gets_the_room_of_those_that_matter_less_and_no_more() -> Result<()> {
-    let (_folder, flag) = config(TAKING)?;
-    behind_a_proxy(with_kwok(), &[&flag], async |plane, _, scheduler| {
+    configured(TAKING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         for (name, value) in [("low", 1), ("high", 10)] {
-            let class = json!({
-                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name }, "value": value,
-            });
-            cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+            cluster.create_priority(name, value).await?;
         }
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         let gang = |name: &str, pods: usize, class: &str| {

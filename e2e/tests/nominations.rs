@@ -6,10 +6,10 @@ use std::time::Duration;
 use futures::future::join;
 use muster_api::keys::{EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, PREDICATE_TIME};
 use muster_e2e::Result;
-use muster_e2e::bed::behind_a_proxy;
+use muster_e2e::bed::configured;
 use muster_e2e::checks::{PATIENCE, group, is_scheduled, release, struck};
 use muster_e2e::cluster::{Cluster, NODES, pods, wait};
-use muster_e2e::controlplane::{ControlPlane, Options};
+use muster_e2e::controlplane::ControlPlane;
 use muster_e2e::proxy::{Ask, Fault, Proxy};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::Witness;
@@ -33,17 +33,9 @@ fn taking(
     config: &str,
     body: impl AsyncFnOnce(&mut ControlPlane, &Proxy, &mut Scheduler) -> Result<()>,
 ) -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("scheduler.conf");
-    std::fs::write(&file, config)?;
-    let options = Options { kwok: true, ..Options::default() };
-    let flag = format!("--config={}", file.display());
-    behind_a_proxy(options, &[&flag], async |plane, proxy, scheduler| {
+    configured(config, async |plane, proxy, scheduler| {
         for (name, value) in [("low", 1), ("middle", 5), ("high", 10)] {
-            let class = json!({
-                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name }, "value": value,
-            });
-            plane.cluster().create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+            plane.cluster().create_priority(name, value).await?;
         }
         body(plane, proxy, scheduler).await
     })

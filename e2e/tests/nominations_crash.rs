@@ -201,10 +201,7 @@ fn a_scheduler_that_is_killed_while_it_takes_room_takes_no_more_and_forgets_no_p
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;
         for (name, value) in [("low", 1), ("high", 10)] {
-            let class = json!({
-                "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": name }, "value": value,
-            });
-            cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+            cluster.create_priority(name, value).await?;
         }
         cluster.create_nodes(&Nodes::new(NODES).gpus(GPUS as usize)).await?;
         let file = plane.folder().join("scheduler.conf");

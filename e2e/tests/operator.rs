@@ -152,10 +152,7 @@ fn rights_are_enough(definitions: Definitions) -> Result<()> {
         group(&cluster, "next", is_scheduled).await?;
         // One that matters more makes another leave.
         fs::write(&config, TAKING)?;
-        let class = json!({
-            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": { "name": "high" }, "value": 10,
-        });
-        cluster.create("/apis/scheduling.k8s.io/v1/priorityclasses", &class).await?;
+        cluster.create_priority("high", 10).await?;
         let urgent = Gang::new("urgent", 30).gpus(1).pod_spec("priorityClassName", json!("high"));
         cluster.create_gang(&urgent).await?;
         let leaves = |pods: &[Pod]| pods.iter().any(|pod| pod.metadata.deletion_timestamp.is_some());

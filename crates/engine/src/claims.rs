@@ -17,6 +17,7 @@ use crate::model::pods::PodState;
 use crate::nominations::not_promised;
 use crate::placement::{Rankings, Wish, one_shape};
 use crate::plan::{Cause, Eviction};
+use crate::plugins::Argument;
 use crate::policy::{Claim, Policy, Purpose, Room};
 use crate::reason::Reason;
 use crate::search::{self, seat, seat_by_force};
@@ -28,6 +29,43 @@ use crate::victims::{make_room, reprieve};
 /// Another that has nothing either, of the same queue and shape and no higher priority, needn't look.
 #[derive(Default)]
 struct Fruitless(Vec<(GangId, ShapeId, u32)>);
+
+/// What the actions that take room have in common.
+pub const EVICTION_METHOD: Argument = Argument {
+    name: "evictionMethod",
+    default: "eviction",
+    meaning: "eviction: through the Eviction API, no PodDisruptionBudget is broken; delete: pods are deleted, and budgets \
+              are broken where nobody else could make room",
+};
+pub const MAX_DOMAINS: Argument = Argument {
+    name: "maxDomains",
+    default: "8",
+    meaning: "whole gangs: how many domains are tried for a gang",
+};
+pub const ALLOW_WHOLE_BUNDLE: Argument =
+    Argument { name: "allowWholeBundle", default: "true", meaning: "whole gangs: gangs may be broken" };
+pub const EVICT_BROKEN_GANG: Argument = Argument {
+    name: "evictBrokenGang",
+    default: "false",
+    meaning: "whole gangs: what is left elsewhere of a gang that is broken leaves too",
+};
+pub const ROI_THRESHOLD: Argument = Argument {
+    name: "roiThreshold",
+    default: "0.05",
+    meaning: "whole gangs: returns that differ by no more than this are equal",
+};
+pub const ORDER: Argument = Argument {
+    name: "order",
+    default: "safe-first",
+    meaning: "whole gangs, preempt: safe-first takes what breaks nobody before anything else, priority-first goes by the \
+              gang's priority first",
+};
+pub const MODE: Argument = Argument {
+    name: "mode",
+    default: "task",
+    meaning: "task: pod by pod, exactly as many as needed on the cheapest node; gang: by what gangs can lose, then whole gangs \
+              (scenario is not built yet)",
+};
 
 /// What an action is out for.
 #[derive(Copy, Clone)]
@@ -250,7 +288,7 @@ impl<'t> Taker<'t> {
         if let (Mode::Gang, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
             let claim = self.claim_for(first);
             let taker = GangTaker { policy, taking: self.errand.taking, claim, wish: *wish };
-            self.causes = taker.take(txn, rankings)?;
+            self.causes = taker.take(txn, rankings, &mut self.until)?;
             return Ok(());
         }
         let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use muster_api::Time;
+
 use crate::bundles::{self, Bundle, Kind, Needed};
 use crate::config::Taking;
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
@@ -12,7 +14,7 @@ use crate::model::pods::PodState;
 use crate::nominations::not_promised;
 use crate::placement::{Rankings, Wish};
 use crate::plan::Cause;
-use crate::policy::{Claim, Policy, Purpose, Room};
+use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::reason::Reason;
 use crate::resources::PODS;
 use crate::search::{domain_of, domains_for, seat};
@@ -39,8 +41,14 @@ struct Way {
 }
 
 impl GangTaker<'_> {
-    /// Makes room for what the gang lacks in the transaction, and says why each leaves.
-    pub fn take(&self, txn: &mut Txn, rankings: &mut Rankings) -> Result<Causes, Vec<Reason>> {
+    /// Makes room for what the gang lacks in the transaction, and says why each leaves; or why not, and when the first rule ends
+    /// that stood in the way and that time alone ends.
+    pub fn take(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        until: &mut Option<Time>,
+    ) -> Result<Causes, Vec<Reason>> {
         let required = self.required(txn);
         if let Some(&pod) = required.iter().find(|&&pod| txn.never_preempts(pod)) {
             return Err(vec![Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }]);
@@ -76,6 +84,7 @@ impl GangTaker<'_> {
                 }
             }
         }
+        *until = refusal.until;
         Err(vec![refusal.reason(self.claim.purpose)])
     }
 
@@ -151,14 +160,11 @@ impl GangTaker<'_> {
         refusal: &mut Refusal,
     ) -> Option<Way> {
         let start = txn.mark();
-        let mut needed = lacks(txn, required, nodes);
-        if needed.is_empty() {
-            // Enough in all, but in pieces.
-            needed = requests(txn, required);
-        }
+        let mut lack = lacks(txn, required, nodes);
+        // Else there is enough in all, but in pieces.
+        let needed = if lack.is_empty() { requests(txn, required) } else { lack.clone() };
         let bundles = self.bundles(txn, nodes, &needed, allowed, refusal);
         let mut taken: Vec<Bundle> = Vec::new();
-        let mut lack: Needed = lacks(txn, required, nodes);
         let mut pause = 1;
         let mut placed = false;
         for bundle in bundles {
@@ -247,7 +253,7 @@ impl GangTaker<'_> {
             let before = bundle.pods.len();
             bundle.pods.retain(|&pod| match self.policy.restrains(txn, &self.claim, pod) {
                 Some(rule) => {
-                    *refusal.kept.entry(rule).or_default() += 1;
+                    refusal.keep(Shield { rule, until: None });
                     false
                 }
                 None => {

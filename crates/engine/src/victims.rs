@@ -75,10 +75,10 @@ struct Findings<'t> {
 }
 
 impl Findings<'_> {
-    fn keep(&mut self, node: NodeId, pod: PodId, rule: &'static str) {
-        *self.refusal.kept.entry(rule).or_default() += 1;
+    fn keep(&mut self, node: NodeId, pod: PodId, shield: Shield) {
+        self.refusal.keep(shield);
         if let Some(trace) = &mut self.trace {
-            trace.keep(node, pod, rule);
+            trace.keep(node, pod, shield.rule);
         }
     }
 
@@ -183,12 +183,7 @@ fn eligible(
     for &pod in &cluster.nodes.seats[node] {
         match consider(cluster, policy, claim, pod) {
             Verdict::NoConcern => {}
-            Verdict::Kept(shield) => {
-                findings.refusal.keep(shield);
-                if let Some(trace) = &mut findings.trace {
-                    trace.keep(node, pod, shield.rule);
-                }
-            }
+            Verdict::Kept(shield) => findings.keep(node, pod, shield),
             Verdict::Free => free.push(pod),
         }
     }
@@ -388,7 +383,7 @@ fn attempt(
             break;
         }
         if let Some(rule) = policy.restrains(txn, claim, pod) {
-            findings.keep(node, pod, rule);
+            findings.keep(node, pod, Shield { rule, until: None });
             continue;
         }
         gone.push((pod, txn.pods.state[pod]));

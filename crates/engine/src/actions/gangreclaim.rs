@@ -1,34 +1,16 @@
 //! `reclaim` in its mode `gang`, under the name that Volcano gives it.
 
 use crate::actions::{Action, Session};
-use crate::claims::{Errand, serve_all};
-use crate::plugins::Argument;
+use crate::claims::{
+    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, Errand, MAX_DOMAINS, ORDER, ROI_THRESHOLD,
+    serve_all,
+};
 use crate::policy::Purpose;
 
 pub static ACTION: Action = Action {
     name: "gangreclaim",
     summary: "evict from queues that have more than they deserve by whole gangs: reclaim in mode gang",
-    arguments: &[
-        Argument { name: "maxDomains", default: "8", meaning: "how many domains are tried for a gang" },
-        Argument { name: "allowWholeBundle", default: "true", meaning: "gangs may be broken" },
-        Argument {
-            name: "evictBrokenGang",
-            default: "false",
-            meaning: "what is left elsewhere of a gang that is broken leaves too",
-        },
-        Argument {
-            name: "roiThreshold",
-            default: "0.05",
-            meaning: "returns that differ by no more than this are equal",
-        },
-        Argument {
-            name: "order",
-            default: "safe-first",
-            meaning: "preempt: safe-first takes what breaks nobody before anything else, priority-first goes by the \
-                      gang's priority first",
-        },
-        Argument { name: "evictionMethod", default: "eviction", meaning: "as for reclaim" },
-    ],
+    arguments: &[MAX_DOMAINS, ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, ROI_THRESHOLD, ORDER, EVICTION_METHOD],
     configure: |args, settings| settings.gangreclaim = args.taking_by_gang(),
     run,
 };

@@ -1,7 +1,10 @@
 //! Takes room from gangs of the same queue that matter less, and within a gang from pods that matter less.
 
 use crate::actions::{Action, Session};
-use crate::claims::{Errand, serve_all, serve_within};
+use crate::claims::{
+    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, Errand, MAX_DOMAINS, MODE, ORDER, ROI_THRESHOLD,
+    serve_all, serve_within,
+};
 use crate::config::Mode;
 use crate::ids::{GangId, PodId};
 use crate::line::gate;
@@ -13,12 +16,7 @@ pub static ACTION: Action = Action {
     name: "preempt",
     summary: "evict what matters less in the same queue, for gangs that lack room",
     arguments: &[
-        Argument {
-            name: "mode",
-            default: "task",
-            meaning: "task: pod by pod, exactly as many as needed on the cheapest node; gang: by what gangs can lose, then whole gangs \
-                      (scenario is not built yet)",
-        },
+        MODE,
         Argument { name: "enableTopologyAwarePreemption", default: "true", meaning: "accepted, always on" },
         Argument {
             name: "topologyAwarePreemptWorkerNum",
@@ -32,34 +30,12 @@ pub static ACTION: Action = Action {
         },
         Argument { name: "minCandidateNodesAbsolute", default: "1", meaning: "accepted, likewise" },
         Argument { name: "maxCandidateNodesAbsolute", default: "100", meaning: "accepted, likewise" },
-        Argument {
-            name: "evictionMethod",
-            default: "eviction",
-            meaning: "eviction: through the Eviction API, no PodDisruptionBudget is broken; delete: pods are deleted, and budgets \
-                      are broken where nobody else could make room",
-        },
-        Argument {
-            name: "maxDomains",
-            default: "8",
-            meaning: "mode gang: how many domains are tried for a gang",
-        },
-        Argument { name: "allowWholeBundle", default: "true", meaning: "mode gang: gangs may be broken" },
-        Argument {
-            name: "evictBrokenGang",
-            default: "false",
-            meaning: "mode gang: what is left elsewhere of a gang that is broken leaves too",
-        },
-        Argument {
-            name: "roiThreshold",
-            default: "0.05",
-            meaning: "mode gang: returns that differ by no more than this are equal",
-        },
-        Argument {
-            name: "order",
-            default: "safe-first",
-            meaning: "mode gang, preempt: safe-first takes what breaks nobody before anything else, priority-first goes by the \
-                      gang's priority first",
-        },
+        EVICTION_METHOD,
+        MAX_DOMAINS,
+        ALLOW_WHOLE_BUNDLE,
+        EVICT_BROKEN_GANG,
+        ROI_THRESHOLD,
+        ORDER,
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "the same" },
         Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },

@@ -1,7 +1,10 @@
 //! Takes back for a queue what it deserves, from queues that have more than they deserve.
 
 use crate::actions::{Action, Session};
-use crate::claims::{Errand, serve_all};
+use crate::claims::{
+    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, Errand, MAX_DOMAINS, MODE, ORDER, ROI_THRESHOLD,
+    serve_all,
+};
 use crate::plugins::Argument;
 use crate::policy::Purpose;
 
@@ -9,40 +12,13 @@ pub static ACTION: Action = Action {
     name: "reclaim",
     summary: "evict from queues that have more than they deserve, for gangs of queues that have less",
     arguments: &[
-        Argument {
-            name: "mode",
-            default: "task",
-            meaning: "task: pod by pod, exactly as many as needed on the cheapest node; gang: by what gangs can lose, then whole gangs \
-                      (scenario is not built yet)",
-        },
-        Argument {
-            name: "evictionMethod",
-            default: "eviction",
-            meaning: "eviction: through the Eviction API, no PodDisruptionBudget is broken; delete: pods are deleted, and budgets \
-                      are broken where nobody else could make room",
-        },
-        Argument {
-            name: "maxDomains",
-            default: "8",
-            meaning: "mode gang: how many domains are tried for a gang",
-        },
-        Argument { name: "allowWholeBundle", default: "true", meaning: "mode gang: gangs may be broken" },
-        Argument {
-            name: "evictBrokenGang",
-            default: "false",
-            meaning: "mode gang: what is left elsewhere of a gang that is broken leaves too",
-        },
-        Argument {
-            name: "roiThreshold",
-            default: "0.05",
-            meaning: "mode gang: returns that differ by no more than this are equal",
-        },
-        Argument {
-            name: "order",
-            default: "safe-first",
-            meaning: "mode gang, preempt: safe-first takes what breaks nobody before anything else, priority-first goes by the \
-                      gang's priority first",
-        },
+        MODE,
+        EVICTION_METHOD,
+        MAX_DOMAINS,
+        ALLOW_WHOLE_BUNDLE,
+        EVICT_BROKEN_GANG,
+        ROI_THRESHOLD,
+        ORDER,
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "reclaim.gangAwareEnable", default: "false", meaning: "the same" },
         Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },

@@ -116,9 +116,13 @@ impl Cluster {
         if let Some(gang) = gang.filter(|_| old.runs != self.pods.fact[id].runs) {
             self.gangs.review(gang);
         }
-        let promised = self.pods.fact[id].promised();
-        if promised.is_some() && old.promised() != promised {
+        let (said, says) = (old.promised(), self.pods.fact[id].promised());
+        if says.is_some() && said != says {
             self.promises.push(id);
+        }
+        // One who is gone has taken it off too late: it is told again.
+        if said.is_some() && says.is_none() {
+            self.promised.entry(id).and_modify(|promise| promise.told = false);
         }
     }
 
@@ -270,6 +274,8 @@ impl Cluster {
         } else {
             self.set(id, PodState::Pending);
             self.freed += 1;
+            // Whoever binds a pod needn't take back an older promise any more.
+            self.promises.extend(self.pods.fact[id].promised().is_some().then_some(id));
         }
         self.back_off(id, at);
     }
