@@ -16,7 +16,7 @@ use crate::plan::Cause;
 use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::reason::Reason;
 use crate::resources::PODS;
-use crate::search::domains_for;
+use crate::search::{domains_for, shapes};
 use crate::seating::Seating;
 use crate::txn::{Move, Txn};
 use crate::victims::{Refusal, Verdict, concerns, consider_one, give_again, take_back};
@@ -165,17 +165,13 @@ impl GangTaker<'_> {
         step: &[DomainId],
         most: usize,
     ) -> Vec<Field> {
-        let mut shapes: BTreeMap<ShapeId, u32> = BTreeMap::new();
-        for &pod in required {
-            *shapes.entry(txn.pods.shape[pod]).or_default() += 1;
-        }
-        let wanted = requests(txn, required);
+        let shapes = shapes(txn, required);
         let mut found = Vec::new();
         for &domain in step {
             let ranks = txn.domains.ranks(domain);
             let nodes = &txn.nodes.by_rank[ranks.start as usize..ranks.end as usize];
             let mut open = vec![false; nodes.len()];
-            let holds = shapes.iter().all(|(&shape, &count)| {
+            let holds = shapes.iter().all(|&(shape, count)| {
                 let ranking = rankings.of(txn, self.policy, shape, Room::Later);
                 open.iter_mut().zip(nodes).for_each(|(open, &node)| *open |= ranking.is_open(node));
                 let count = if shapes.len() == 1 { count } else { 1 };
@@ -364,17 +360,15 @@ impl GangTaker<'_> {
     }
 }
 
-/// What pods ask for in all.
-fn requests(cluster: &Cluster, pods: &[PodId]) -> Needed {
+/// What pods of these shapes ask for in all.
+fn requests(cluster: &Cluster, shapes: &[(ShapeId, u32)]) -> Needed {
     let mut sums: BTreeMap<ResourceId, i64> = BTreeMap::new();
-    for &pod in pods {
-        for (resource, amount) in cluster.shapes[cluster.pods.shape[pod]].request.iter() {
-            if resource != PODS {
-                *sums.entry(resource).or_default() += amount;
-            }
+    for &(shape, count) in shapes {
+        for (resource, amount) in cluster.shapes[shape].request.iter() {
+            *sums.entry(resource).or_default() += amount * i64::from(count);
         }
     }
-    sums.into_iter().filter(|&(_, amount)| amount > 0).collect()
+    sums.into_iter().filter(|&(resource, amount)| resource != PODS && amount > 0).collect()
 }
 
 /// What the nodes will have too little of, in all.
@@ -394,21 +388,20 @@ fn weigh(wanted: &Needed, resource: ResourceId, amount: i64) -> i64 {
 
 /// Gives back what is not needed: what breaks a gang first, the most valuable first, then what goes together, then single pods.
 fn give_back(txn: &mut Txn, rankings: &mut Rankings, seating: &mut Seating, taken: &mut Vec<Bundle>) {
-    for kind in [Kind::Whole, Kind::Safe] {
-        let broken = broken(taken);
-        for at in (0..taken.len()).rev() {
-            let bundle = &taken[at];
-            if bundle.kind != kind || !bundle.together || kind == Kind::Safe && broken.contains(&bundle.gang)
-            {
-                continue;
-            }
-            if seating.spare(txn, rankings, &bundle.pods) {
-                taken.remove(at);
-            }
+    for bundle in taken.iter_mut().rev().filter(|bundle| bundle.kind == Kind::Whole) {
+        if seating.spare(txn, rankings, &bundle.pods) {
+            bundle.pods.clear();
         }
     }
+    taken.retain(|bundle| !bundle.pods.is_empty());
     let broken = broken(taken);
-    for bundle in taken.iter_mut().rev().filter(|bundle| !bundle.together && !broken.contains(&bundle.gang)) {
+    let safe = |bundle: &&mut Bundle| !broken.contains(&bundle.gang);
+    for bundle in taken.iter_mut().rev().filter(safe).filter(|bundle| bundle.together) {
+        if seating.spare(txn, rankings, &bundle.pods) {
+            bundle.pods.clear();
+        }
+    }
+    for bundle in taken.iter_mut().rev().filter(safe).filter(|bundle| !bundle.together) {
         for at in (0..bundle.pods.len()).rev() {
             if seating.spare(txn, rankings, &[bundle.pods[at]]) {
                 bundle.pods.remove(at);

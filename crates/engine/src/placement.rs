@@ -368,16 +368,17 @@ fn first_together(txn: &Txn, pods: &[PodId]) -> Option<(TermId, u32)> {
     })
 }
 
-/// The largest first.
-pub fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {
-    let size = |pod: PodId| {
-        let mut amounts = Amounts::default();
-        amounts.add_all(&txn.shapes[txn.pods.shape[pod]].request, 1);
-        Share::dominant(&amounts, |resource| txn.total.get(resource))
-    };
+fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {
     let mut sorted = pods.to_vec();
-    sorted.sort_by_key(|&pod| Reverse(size(pod)));
+    sorted.sort_by_key(|&pod| Reverse(size_of(txn, txn.pods.shape[pod])));
     sorted
+}
+
+/// What a pod of the shape asks for of the cluster, where it asks for most.
+pub fn size_of(cluster: &Cluster, shape: ShapeId) -> Share {
+    let mut amounts = Amounts::default();
+    amounts.add_all(&cluster.shapes[shape].request, 1);
+    Share::dominant(&amounts, |resource| cluster.total.get(resource))
 }
 
 /// The shape of all of them, if it is one and no rule between pods concerns it.

@@ -751,7 +751,7 @@ pub fn domain_of(cluster: &Cluster, gang: GangId) -> Option<DomainId> {
 }
 
 /// The shapes of pods with how many have each.
-fn shapes(cluster: &Cluster, pods: &[PodId]) -> Vec<(ShapeId, u32)> {
+pub fn shapes(cluster: &Cluster, pods: &[PodId]) -> Vec<(ShapeId, u32)> {
     let mut found: Vec<ShapeId> = pods.iter().map(|&pod| cluster.pods.shape[pod]).collect();
     found.sort_unstable();
     found.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).collect()

@@ -8,7 +8,7 @@ use crate::ids::{DomainId, NodeId, PodId, ShapeId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
-use crate::placement::{Ask, Kind, Rankings, Vicinity, Wish, by_size, one_shape};
+use crate::placement::{Ask, Kind, Rankings, Vicinity, Wish, one_shape, size_of};
 use crate::policy::{Policy, Room};
 use crate::search::{Others, domain_of, seat};
 use crate::txn::Txn;
@@ -18,8 +18,8 @@ pub struct Seating<'s> {
     policy: &'s Policy,
     wish: Wish<'s>,
     domain: DomainId,
-    /// Who has no place yet, the largest first.
-    waiting: Vec<PodId>,
+    /// Who has no place yet, by shape, the largest shapes first; the next one last.
+    waiting: Vec<(ShapeId, Vec<PodId>)>,
     /// One pod of each shape.
     samples: Vec<PodId>,
     /// Who is placed one by one needs to be near these, if it cares; else all are placed together, since it matters who goes where.
@@ -46,18 +46,25 @@ impl<'s> Seating<'s> {
         let one_by_one = gang.rules().is_empty() && (same || all) && required.iter().all(plain);
         let near = gang.choosy.is_some();
         let others = near.then(|| Others::of(txn, &gang.pods));
-        let waiting = if same { required.to_vec() } else { by_size(txn, required) };
-        let mut samples = waiting.clone();
-        samples.sort_by_key(|&pod| txn.pods.shape[pod]);
-        samples.dedup_by_key(|pod| txn.pods.shape[*pod]);
+        let mut waiting: Vec<(ShapeId, Vec<PodId>)> = Vec::new();
+        for &pod in required {
+            let shape = txn.pods.shape[pod];
+            match waiting.iter_mut().find(|(of, _)| *of == shape) {
+                Some((_, pods)) => pods.push(pod),
+                None => waiting.push((shape, vec![pod])),
+            }
+        }
+        let size = |&(shape, _): &(ShapeId, Vec<PodId>)| Reverse(size_of(txn, shape));
+        waiting.sort_by_key(size);
+        waiting.iter_mut().for_each(|(_, pods)| pods.reverse());
+        let samples = waiting.iter().map(|(_, pods)| pods[0]).collect();
         Seating { policy, wish, domain, waiting, samples, one_by_one, others, calls: 0, pause: 1 }
     }
 
     /// Gives places to those who wait, as far as there is room. Whether all have one now.
     pub fn seat(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         if self.one_by_one {
-            self.seat_each(txn, rankings);
-            return self.waiting.is_empty();
+            return self.seat_each(txn, rankings);
         }
         self.calls += 1;
         self.calls >= self.pause && self.seat_together(txn, rankings)
@@ -69,43 +76,28 @@ impl<'s> Seating<'s> {
         self.seat(txn, rankings)
     }
 
-    fn seat_each(&mut self, txn: &mut Txn, rankings: &mut Rankings) {
+    fn seat_each(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         let (policy, gang, within) = (self.policy, self.wish.gang, self.domain);
         let mut near = self.others.as_ref().map(|others| {
             let of = others.pin.filter(|&pin| txn.domains.holds(within, pin)).unwrap_or(within);
             Vicinity { of, within, others: &others.homes }
         });
-        let mut known: Option<(ShapeId, Kind)> = None;
-        let mut stuck: Option<ShapeId> = None;
-        let mut left = self.waiting.len() as u32;
-        self.waiting.retain(|&pod| {
-            let shape = txn.pods.shape[pod];
-            left -= 1;
-            if stuck == Some(shape) {
-                return true;
+        for (shape, pods) in &mut self.waiting {
+            let kind = Kind::of(txn, policy, *shape);
+            while let Some(&pod) = pods.last() {
+                let ask = Ask { cluster: txn, policy, shape: *shape, room: Room::Later, avoid: &[], kind };
+                let found = match (policy.may_take(txn, gang, *shape, Room::Later), near) {
+                    (Err(_), _) => None,
+                    (Ok(()), Some(near)) => rankings.nearest(&ask, near, pods.len() as u32),
+                    (Ok(()), None) => rankings.best(&ask),
+                };
+                let Some(node) = found else { break };
+                near = near.map(|near| Vicinity { of: txn.domains.home(node), ..near });
+                txn.nominate(pod, node);
+                pods.pop();
             }
-            let kind = match known {
-                Some((alike, kind)) if alike == shape => kind,
-                _ => known.insert((shape, Kind::of(txn, policy, shape))).1,
-            };
-            let ask = Ask { cluster: txn, policy, shape, room: Room::Later, avoid: &[], kind };
-            let found = match (policy.may_take(txn, gang, shape, Room::Later), near) {
-                (Err(_), _) => None,
-                (Ok(()), Some(near)) => rankings.nearest(&ask, near, left + 1),
-                (Ok(()), None) => rankings.best(&ask),
-            };
-            match found {
-                Some(node) => {
-                    near = near.map(|near| Vicinity { of: txn.domains.home(node), ..near });
-                    txn.nominate(pod, node);
-                    false
-                }
-                None => {
-                    stuck = Some(shape);
-                    true
-                }
-            }
-        });
+        }
+        self.waiting.iter().all(|(_, pods)| pods.is_empty())
     }
 
     /// Places all that wait, or nobody.
@@ -118,9 +110,7 @@ impl<'s> Seating<'s> {
         let wish = Wish { pods: &pods, missing: &missing, ..self.wish };
         let placed = seat(txn, self.policy, rankings, &wish).is_ok()
             && domain_of(txn, gang).is_none_or(|at| txn.domains.holds(self.domain, at));
-        if placed {
-            self.waiting.clear();
-        } else {
+        if !placed {
             txn.rewind(mark);
             // The sums are there and the places are not.
             self.pause = self.calls + self.calls.div_ceil(4);
@@ -149,7 +139,7 @@ impl<'s> Seating<'s> {
         };
         if !stands {
             txn.rewind(mark);
-            self.waiting.clear();
+            self.waiting.iter_mut().for_each(|(_, pods)| pods.clear());
         }
         stands
     }
@@ -192,14 +182,11 @@ impl<'s> Seating<'s> {
                 // Else the node had too little of it anyway.
                 let Some(&first) = sitting.first() else { break };
                 txn.release(first);
-                self.waiting.push(first);
+                let shape = txn.pods.shape[first];
+                self.waiting.iter_mut().filter(|(of, _)| *of == shape).for_each(|(_, pods)| pods.push(first));
             }
         }
-        if self.samples.len() > 1 {
-            self.waiting = by_size(txn, &self.waiting);
-        }
-        self.seat_each(txn, rankings);
-        self.waiting.is_empty()
+        self.seat_each(txn, rankings)
     }
 
     /// Whether the queue may have the gang there with all who stay.
