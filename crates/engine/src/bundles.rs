@@ -14,6 +14,9 @@ use crate::txn::Txn;
 /// One, in parts per million.
 const ONE: i64 = 1_000_000;
 
+/// The rule that keeps what a gang needs where it may not be broken.
+pub const AT_MINIMUM: &str = "gang at its minimum";
+
 /// What a gang lacks in a domain, by resource; only what it does lack.
 pub type Needed = Vec<(ResourceId, i64)>;
 
@@ -21,6 +24,8 @@ pub type Needed = Vec<(ResourceId, i64)>;
 pub struct Bundle {
     pub gang: GangId,
     pub kind: Kind,
+    /// The gang lacks pods to its minimum anyway.
+    pub broken: bool,
     /// In the order in which they would leave.
     pub pods: Vec<PodId>,
     /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost with a safe one.
@@ -52,7 +57,7 @@ pub fn split(txn: &mut Txn, gang: GangId, mut pods: Vec<PodId>, needed: &Needed)
     txn.rewind(mark);
     let bundle = |kind, pods: Vec<PodId>| {
         let roi = (kind == Kind::Whole).then(|| roi(txn, gang, &pods, needed));
-        (!pods.is_empty()).then_some(Bundle { gang, kind, pods, roi })
+        (!pods.is_empty()).then_some(Bundle { gang, kind, broken, pods, roi })
     };
     [bundle(Kind::Safe, safe), bundle(Kind::Whole, core)].into_iter().flatten().collect()
 }

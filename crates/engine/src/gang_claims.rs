@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::Time;
 
-use crate::bundles::{self, Bundle, Kind, Needed};
+use crate::bundles::{self, AT_MINIMUM, Bundle, Kind, Needed};
 use crate::config::Taking;
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
@@ -18,6 +18,7 @@ use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::reason::Reason;
 use crate::resources::PODS;
 use crate::search::{domain_of, domains_for, seat};
+use crate::trace::{DomainOutcome, Record, Trace};
 use crate::txn::{Move, Txn};
 use crate::victims::{Refusal, Verdict, all_stand, consider};
 
@@ -35,9 +36,37 @@ pub struct GangTaker<'t> {
 
 /// A way to make room in a domain.
 struct Way {
+    domain: DomainId,
     cost: i64,
     moves: Vec<Move>,
     causes: Causes,
+    /// How many were to leave before it turned out that they need not.
+    reprieved: u32,
+}
+
+/// What comes to light while domains are tried, and why nobody can make room.
+struct Findings<'f, 't> {
+    refusal: Refusal,
+    record: &'f mut Record<'t>,
+}
+
+impl Findings<'_, '_> {
+    fn begin_pass(&mut self, allowed: Kind) {
+        self.refusal = Refusal::default();
+        self.tell(|trace| trace.begin_pass(allowed));
+    }
+
+    fn keep(&mut self, pods: &[PodId], shield: Shield) {
+        pods.iter().for_each(|_| self.refusal.keep(shield));
+        self.tell(|trace| trace.keep_bundle(pods, shield.rule));
+    }
+
+    /// To someone who looks.
+    fn tell(&mut self, what: impl FnOnce(&mut Trace)) {
+        if let Some(trace) = &mut self.record.trace {
+            what(trace);
+        }
+    }
 }
 
 impl GangTaker<'_> {
@@ -48,6 +77,7 @@ impl GangTaker<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         until: &mut Option<Time>,
+        record: &mut Record,
     ) -> Result<Causes, Vec<Reason>> {
         let required = self.required(txn);
         if let Some(&pod) = required.iter().find(|&&pod| txn.never_preempts(pod)) {
@@ -57,20 +87,23 @@ impl GangTaker<'_> {
             self.may_reclaim(txn, self.claim.pod).map_err(|reason| vec![reason])?;
         }
         let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
-        let mut refusal = Refusal::default();
+        let mut findings = Findings { refusal: Refusal::default(), record };
         for allowed in [Kind::Safe, Kind::Whole] {
             if allowed == Kind::Whole && !self.taking.bundling.allow_whole {
                 break;
             }
-            refusal = Refusal::default();
+            findings.begin_pass(allowed);
             let mut left = self.taking.bundling.max_domains;
             for step in &steps {
-                let domains = self.promising(txn, rankings, &required, step, left);
+                let domains = self.promising(txn, rankings, &required, step, left, &mut findings);
                 left -= domains.len();
                 let mut best: Option<Way> = None;
                 for (domain, nodes) in domains {
                     let mark = txn.mark();
-                    let way = self.attempt(txn, rankings, &required, (domain, &nodes), allowed, &mut refusal);
+                    findings.record.work.domains += 1;
+                    findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
+                    let way =
+                        self.attempt(txn, rankings, &required, (domain, &nodes), allowed, &mut findings);
                     txn.rewind(mark);
                     if let Some(way) = way
                         && best.as_ref().is_none_or(|known| way.cost < known.cost)
@@ -79,13 +112,17 @@ impl GangTaker<'_> {
                     }
                 }
                 if let Some(way) = best {
+                    findings.tell(|trace| trace.choose(way.domain));
+                    let work = &mut findings.record.work;
+                    work.selected += way.causes.len() as u32 + way.reprieved;
+                    work.reprieved += way.reprieved;
                     txn.replay(&way.moves);
                     return Ok(way.causes);
                 }
             }
         }
-        *until = refusal.until;
-        Err(vec![refusal.reason(self.claim.purpose)])
+        *until = findings.refusal.until;
+        Err(vec![findings.refusal.reason(self.claim.purpose)])
     }
 
     fn may_reclaim(&self, cluster: &Cluster, pod: PodId) -> Result<(), Reason> {
@@ -121,6 +158,7 @@ impl GangTaker<'_> {
         required: &[PodId],
         step: &[DomainId],
         most: usize,
+        findings: &mut Findings,
     ) -> Vec<(DomainId, Vec<NodeId>)> {
         let mut shapes: BTreeMap<ShapeId, u32> = BTreeMap::new();
         for &pod in required {
@@ -142,10 +180,14 @@ impl GangTaker<'_> {
                 let lack: i64 =
                     lacks(txn, required, &nodes).iter().map(|&(id, lack)| weigh(txn, id, lack)).sum();
                 found.push((lack, domain, nodes));
+            } else {
+                findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
             }
         }
         found.sort_by_key(|&(lack, ..)| lack);
-        found.truncate(most);
+        for (_, domain, _) in found.drain(most.min(found.len())..) {
+            findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
+        }
         found.into_iter().map(|(_, domain, nodes)| (domain, nodes)).collect()
     }
 
@@ -157,13 +199,13 @@ impl GangTaker<'_> {
         required: &[PodId],
         (domain, nodes): (DomainId, &[NodeId]),
         allowed: Kind,
-        refusal: &mut Refusal,
+        findings: &mut Findings,
     ) -> Option<Way> {
         let start = txn.mark();
         let mut lack = lacks(txn, required, nodes);
         // Else there is enough in all, but in pieces.
         let needed = if lack.is_empty() { requests(txn, required) } else { lack.clone() };
-        let bundles = self.bundles(txn, nodes, &needed, allowed, refusal);
+        let bundles = self.bundles(txn, nodes, &needed, allowed, findings);
         let mut taken: Vec<Bundle> = Vec::new();
         let mut pause = 1;
         let mut placed = false;
@@ -179,7 +221,7 @@ impl GangTaker<'_> {
             if !lack.is_empty() || taken.len() < pause {
                 continue;
             }
-            placed = self.place(txn, rankings, domain);
+            placed = self.place(txn, rankings, domain, findings);
             if placed {
                 break;
             }
@@ -187,14 +229,21 @@ impl GangTaker<'_> {
             pause = taken.len() + taken.len().div_ceil(4);
         }
         if !placed && lack.is_empty() && !taken.is_empty() {
-            placed = self.place(txn, rankings, domain);
+            placed = self.place(txn, rankings, domain, findings);
         }
         if !placed {
-            refusal.nodes += nodes.len() as u32;
+            findings.refusal.nodes += nodes.len() as u32;
+            findings.tell(|trace| trace.conclude_domain(self.failed(txn, rankings, taken, lack)));
             return None;
         }
-        self.give_back(txn, rankings, domain, &mut taken);
-        if self.claim.purpose == Purpose::Reclaim && !self.stays_within(txn) {
+        let asked = count(&taken);
+        self.give_back(txn, rankings, domain, &mut taken, findings);
+        let reprieved = asked - count(&taken);
+        if self.claim.purpose == Purpose::Reclaim
+            && let Err(reason) = self.stays_within(txn)
+        {
+            let why = vec![reason];
+            findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: taken, why }));
             return None;
         }
         let causes = self.causes(txn, &mut taken, &needed);
@@ -205,7 +254,26 @@ impl GangTaker<'_> {
             };
             needed.iter().map(amount).sum()
         };
-        Some(Way { cost: causes.keys().map(cost).sum(), moves: txn.since(start), causes })
+        let cost = causes.keys().map(cost).sum();
+        findings.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, cost }));
+        Some(Way { domain, cost, moves: txn.since(start), causes, reprieved })
+    }
+
+    /// Why a domain doesn't do, with all gone who may be asked.
+    fn failed(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        gone: Vec<Bundle>,
+        lacks: Needed,
+    ) -> DomainOutcome {
+        if !lacks.is_empty() {
+            return DomainOutcome::TooLittle { gone, lacks };
+        }
+        let mark = txn.mark();
+        let why = seat(txn, self.policy, rankings, &self.wish).err().unwrap_or_default();
+        txn.rewind(mark);
+        DomainOutcome::Fails { gone, why }
     }
 
     /// What may be asked to leave the nodes, in order, after all rules were asked.
@@ -215,17 +283,17 @@ impl GangTaker<'_> {
         nodes: &[NodeId],
         needed: &Needed,
         allowed: Kind,
-        refusal: &mut Refusal,
+        findings: &mut Findings,
     ) -> Vec<Bundle> {
         let mut local: BTreeMap<GangId, Vec<PodId>> = BTreeMap::new();
-        let mut kept: BTreeSet<GangId> = BTreeSet::new();
+        let mut kept: BTreeMap<GangId, Shield> = BTreeMap::new();
         for pod in nodes.iter().flat_map(|&node| txn.nodes.seats[node].iter().copied()) {
             let Some(gang) = txn.pods.gang[pod] else { continue };
             match consider(txn, self.policy, &self.claim, pod) {
                 Verdict::NoConcern => {}
                 Verdict::Kept(shield) => {
-                    refusal.keep(shield);
-                    kept.insert(gang);
+                    findings.keep(&[pod], shield);
+                    kept.insert(gang, shield);
                 }
                 Verdict::Free => local.entry(gang).or_default().push(pod),
             }
@@ -233,27 +301,36 @@ impl GangTaker<'_> {
         let mut found: Vec<Bundle> = Vec::new();
         for (gang, pods) in local {
             let mut bundles = bundles::split(txn, gang, pods, needed);
-            // A gang is not broken for a part of it.
             bundles.retain(|bundle| {
-                bundle.kind <= allowed && (bundle.kind == Kind::Safe || !kept.contains(&gang))
+                let minimum = Shield { rule: AT_MINIMUM, until: None };
+                let shield = match bundle.kind {
+                    Kind::Safe => None,
+                    Kind::Whole if allowed == Kind::Safe => Some(minimum),
+                    // A gang is not broken for a part of it.
+                    Kind::Whole => kept.get(&gang).copied(),
+                };
+                shield.iter().for_each(|&shield| findings.keep(&bundle.pods, shield));
+                shield.is_none()
             });
             found.extend(bundles);
         }
         bundles::sort(txn, self.policy, &self.claim, &self.taking.bundling, needed, &mut found);
-        self.ask(txn, &mut found, refusal);
+        self.ask(txn, &mut found, findings);
         bundles::sort(txn, self.policy, &self.claim, &self.taking.bundling, needed, &mut found);
         found
     }
 
     /// Asks the rules that count what has gone, bundle by bundle: a whole one goes whole or not at all, a safe one shrinks.
-    fn ask(&self, txn: &mut Txn, bundles: &mut Vec<Bundle>, refusal: &mut Refusal) {
+    fn ask(&self, txn: &mut Txn, bundles: &mut Vec<Bundle>, findings: &mut Findings) {
         let start = txn.mark();
         bundles.retain_mut(|bundle| {
             let mark = txn.mark();
-            let before = bundle.pods.len();
+            let mut refused = None;
             bundle.pods.retain(|&pod| match self.policy.restrains(txn, &self.claim, pod) {
                 Some(rule) => {
-                    refusal.keep(Shield { rule, until: None });
+                    let shield = Shield { rule, until: None };
+                    findings.keep(&[pod], shield);
+                    refused.get_or_insert(shield);
                     false
                 }
                 None => {
@@ -261,7 +338,8 @@ impl GangTaker<'_> {
                     true
                 }
             });
-            if bundle.kind == Kind::Whole && bundle.pods.len() < before {
+            if let (Kind::Whole, Some(shield)) = (bundle.kind, refused) {
+                findings.keep(&bundle.pods, shield);
                 txn.rewind(mark);
                 return false;
             }
@@ -271,7 +349,14 @@ impl GangTaker<'_> {
     }
 
     /// Places the gang in the domain, if it goes there now; else the transaction is as it was.
-    fn place(&self, txn: &mut Txn, rankings: &mut Rankings, domain: DomainId) -> bool {
+    fn place(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        domain: DomainId,
+        findings: &mut Findings,
+    ) -> bool {
+        findings.record.work.simulations += 1;
         let mark = txn.mark();
         let gang = self.claim.gang;
         let missing = not_promised(&txn.gangs[gang], true);
@@ -287,9 +372,16 @@ impl GangTaker<'_> {
     }
 
     /// Gives back what is not needed: whole bundles first, the most valuable first, then single pods of safe ones.
-    fn give_back(&self, txn: &mut Txn, rankings: &mut Rankings, domain: DomainId, taken: &mut Vec<Bundle>) {
+    fn give_back(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        domain: DomainId,
+        taken: &mut Vec<Bundle>,
+        findings: &mut Findings,
+    ) {
         for at in (0..taken.len()).rev() {
-            if taken[at].kind == Kind::Whole && self.spare(txn, rankings, domain, &taken[at].pods) {
+            if taken[at].kind == Kind::Whole && self.spare(txn, rankings, domain, &taken[at].pods, findings) {
                 taken.remove(at);
             }
         }
@@ -297,7 +389,7 @@ impl GangTaker<'_> {
             taken.iter().filter(|bundle| bundle.kind == Kind::Whole).map(|bundle| bundle.gang).collect();
         for bundle in taken.iter_mut().rev().filter(|bundle| !broken.contains(&bundle.gang)) {
             for at in (0..bundle.pods.len()).rev() {
-                if self.spare(txn, rankings, domain, &[bundle.pods[at]]) {
+                if self.spare(txn, rankings, domain, &[bundle.pods[at]], findings) {
                     bundle.pods.remove(at);
                 }
             }
@@ -306,7 +398,14 @@ impl GangTaker<'_> {
     }
 
     /// Lets pods stay if the gang has its places all the same; only those that they displace are placed again.
-    fn spare(&self, txn: &mut Txn, rankings: &mut Rankings, domain: DomainId, pods: &[PodId]) -> bool {
+    fn spare(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        domain: DomainId,
+        pods: &[PodId],
+        findings: &mut Findings,
+    ) -> bool {
         let mark = txn.mark();
         let mut nodes = BTreeSet::new();
         for &pod in pods {
@@ -324,7 +423,7 @@ impl GangTaker<'_> {
             .filter(|&pod| matches!(txn.pods.state[pod], PodState::Nominated(node) if nodes.contains(&node)))
             .collect();
         displaced.into_iter().for_each(|pod| txn.release(pod));
-        let stands = self.place(txn, rankings, domain)
+        let stands = self.place(txn, rankings, domain, findings)
             && nodes.iter().all(|&node| all_stand(txn, self.policy, self.claim.gang, node));
         if !stands {
             txn.rewind(mark);
@@ -332,13 +431,13 @@ impl GangTaker<'_> {
         stands
     }
 
-    /// Whether the claimant's queue may have all that it was given.
-    fn stays_within(&self, txn: &mut Txn) -> bool {
+    /// Whether the claimant's queue may have all that it was given; if not, why.
+    fn stays_within(&self, txn: &mut Txn) -> Result<(), Reason> {
         let promised = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Nominated(_));
-        let Some(&last) = self.wish.pods.iter().rev().find(promised) else { return true };
-        let PodState::Nominated(node) = txn.pods.state[last] else { return true };
+        let Some(&last) = self.wish.pods.iter().rev().find(promised) else { return Ok(()) };
+        let PodState::Nominated(node) = txn.pods.state[last] else { return Ok(()) };
         txn.release(last);
-        let within = self.may_reclaim(txn, last).is_ok();
+        let within = self.may_reclaim(txn, last);
         txn.nominate(last, node);
         within
     }
@@ -347,7 +446,6 @@ impl GangTaker<'_> {
     fn causes(&self, txn: &mut Txn, taken: &mut [Bundle], needed: &Needed) -> Causes {
         let mut causes = Causes::new();
         for bundle in taken {
-            let broken = bundle.kind == Kind::Safe && !txn.gangs[bundle.gang].ready(true);
             if bundle.kind == Kind::Whole && self.taking.bundling.evict_broken {
                 let rest = txn.gangs[bundle.gang].pods.clone();
                 for pod in rest {
@@ -360,7 +458,7 @@ impl GangTaker<'_> {
             }
             let cause = Cause::Bundle {
                 whole: bundle.kind == Kind::Whole,
-                broken,
+                broken: bundle.broken,
                 pods: bundle.pods.len() as u32,
                 roi: bundle.roi.filter(|_| !needed.is_empty()).unwrap_or_default(),
             };
@@ -368,6 +466,10 @@ impl GangTaker<'_> {
         }
         causes
     }
+}
+
+fn count(bundles: &[Bundle]) -> u32 {
+    bundles.iter().map(|bundle| bundle.pods.len() as u32).sum()
 }
 
 /// What pods ask for in all.

@@ -33,7 +33,7 @@ pub use actions::{ACTIONS, Action, NOT_BUILT};
 pub use checkpoint::Checkpoint;
 pub use engine::Engine;
 pub use event::Event;
-pub use plan::{Bind, CardNote, Cause, Eviction, FastPath, Method, Plan};
+pub use plan::{Bind, CardNote, Cause, Eviction, FastPath, Method, Plan, Work};
 pub use policy::{Claim, Plugin, Policy, Purpose, Question, Reach, Room, Switches, Vote};
 pub use reason::{Bar, Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
 pub use resources::{Amounts, Dimensions, Share, Sparse};
