@@ -30,7 +30,7 @@ pub struct Trace {
     pub attempts: Vec<Attempt>,
     /// In mode `gang`: only what breaks nobody, then whole gangs too, until one of them does.
     pub passes: Vec<Pass>,
-    /// Why it comes to nothing, if it does.
+    /// In mode `gang`: why it comes to nothing, if it does.
     pub refused: Vec<Reason>,
 }
 
