@@ -1,13 +1,13 @@
 //! SIGKILL while a gang takes room from others: between promises, evictions, departures and binds. What one life has begun the
 //! next one finishes, nobody leaves in vain, and no promise is lost.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use muster_api::core::Pod;
 use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS};
 use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, remove_pod};
-use muster_e2e::cluster::{Cluster, Definitions, podgroups};
+use muster_e2e::cluster::{Cluster, Definitions, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
 use muster_e2e::proxy::{Ask, Fault, Proxy};
 use muster_e2e::scheduler::Scheduler;
@@ -24,7 +24,19 @@ tiers:
   - name: gang
   - name: predicates
 "#;
+const WHOLE_GANGS: &str = r#"
+actions: "enqueue, allocate, backfill, preempt"
+configurations:
+- name: preempt
+  arguments: {mode: gang}
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: predicates
+"#;
 const SEEDS: u64 = 32;
+const TAKING_SEEDS: u64 = 3;
 const NODES: usize = 6;
 const GPUS: i64 = 8;
 /// How long a moment to kill is waited for; with nobody gone, the last moments don't come.
@@ -188,29 +200,162 @@ fn check(story: &Story, size: usize, seed: u64) {
 }
 
 async fn clear(cluster: &Cluster) -> Result<()> {
-    for pod in cluster.pods("default").await? {
-        remove_pod(cluster, &pod.metadata.name).await?;
-    }
+    cluster.delete(&format!("{}?gracePeriodSeconds=0", pods("default"))).await?;
     cluster.delete(&podgroups("default")).await?;
     cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await.map(drop)
+}
+
+/// A cluster full of gangs of four, one pod on each node; half of it is to become one gang's.
+const LARGE: usize = 200;
+const FOUR: usize = 4;
+const CLAIMANT: usize = 100;
+
+/// Gang by gang on nodes that are far apart, so that no gang is where another would do.
+async fn fill_with_fours(cluster: &Cluster) -> Result<()> {
+    let fours: Vec<Gang> =
+        (0..LARGE / FOUR).map(|at| gang(&format!("four-{at}"), FOUR, "low").gpus(GPUS as usize)).collect();
+    cluster.create_all(&podgroups("default"), fours.iter().map(Gang::podgroup)).await?;
+    let placed = fours.iter().enumerate().flat_map(|(at, four)| {
+        four.pods().enumerate().map(move |(index, mut pod)| {
+            pod["spec"]["nodeName"] = json!(format!("node-{}", at + index * (LARGE / FOUR)));
+            pod
+        })
+    });
+    cluster.create_all(&pods("default"), placed).await
+}
+
+/// When a life ends, by how many pods of the claimant are promised a place or bound, and how many others are to leave.
+#[derive(Copy, Clone, Debug, Default)]
+struct Moment {
+    promised: usize,
+    leaves: usize,
+    bound: usize,
+}
+
+impl Moment {
+    fn has_come(self, witness: &Witness) -> bool {
+        let count = |what: fn(&Life) -> bool| witness.names(what).len();
+        count(|life| life.gang == "urgent" && !life.promises.is_empty()) >= self.promised
+            && count(|life| life.leaves.is_some()) >= self.leaves
+            && count(|life| life.gang == "urgent" && life.bound.is_some()) >= self.bound
+    }
+}
+
+async fn taking_history(
+    plane: &ControlPlane,
+    flags: &[&str],
+    seed: u64,
+    kills: &mut BTreeMap<String, usize>,
+) -> Result<()> {
+    let cluster = &plane.cluster();
+    let mut dice = Dice(seed);
+    fill_with_fours(cluster).await?;
+    let witness = Witness::start(cluster).await?;
+    cluster.create_gang(&gang("urgent", CLAIMANT, "high").gpus(GPUS as usize)).await?;
+    let name = format!("muster-{seed}");
+    let mut some = || 1 + dice.below(CLAIMANT as u64 - 2) as usize;
+    let moments = [
+        Moment { promised: some(), ..Moment::default() },
+        Moment { promised: CLAIMANT, ..Moment::default() },
+        Moment { leaves: some(), ..Moment::default() },
+        Moment { bound: some(), ..Moment::default() },
+    ];
+    for moment in moments {
+        let mut scheduler = Scheduler::spawn(plane, &name, flags)?;
+        let deadline = Instant::now() + PATIENCE;
+        while !(moment.has_come(&witness) && scheduler.text("/readyz").await.is_ok()) {
+            scheduler.server.check()?;
+            assert!(
+                Instant::now() < deadline,
+                "seed {seed}: {moment:?} doesn't come: {}",
+                state(&witness, CLAIMANT)
+            );
+            if moment.bound > 0 {
+                reap(cluster, &witness).await;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
+        scheduler.server.kill().await?;
+        *kills.entry(state(&witness, CLAIMANT)).or_default() += 1;
+    }
+    let mut last = Scheduler::start(plane, &name, flags).await?;
+    wait(PATIENCE, async || {
+        reap(cluster, &witness).await;
+        let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
+        let whole = pods.len() == LARGE && bound(&pods) == LARGE && pods.iter().all(is_silent);
+        if whole { Ok(()) } else { Err(format!("seed {seed}: {}", state(&witness, CLAIMANT))) }
+    })
+    .await?;
+    group(cluster, "urgent", is_scheduled).await?;
+    check_taking(&witness.tells().await?, seed);
+    assert_eq!(last.server.stop().await?, 0, "seed {seed}");
+    last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
+    clear(cluster).await
+}
+
+fn check_taking(story: &Story, seed: u64) {
+    let urgent = story.gang("urgent");
+    assert_eq!(urgent.len(), CLAIMANT, "seed {seed}");
+    let minimum = |gang: &str| if gang == "urgent" { CLAIMANT } else { FOUR };
+    assert_eq!(story.split(minimum), Vec::<String>::new(), "seed {seed}: gangs are there or gone");
+    // As many gangs as one plan needs, however often it was made.
+    let leavers = story.leavers();
+    let broken: BTreeSet<&str> = leavers.iter().map(|life| &*life.gang).collect();
+    assert_eq!((broken.len(), leavers.len()), (CLAIMANT / FOUR, CLAIMANT), "seed {seed}: {broken:?} left");
+    let node = |life: &&Life| life.bound.as_ref().map(|(_, node)| node.clone());
+    let left: BTreeSet<String> = leavers.iter().filter_map(node).collect();
+    let taken: BTreeSet<String> = urgent.iter().filter_map(node).collect();
+    assert_eq!(left, taken, "seed {seed}: what was left is what was taken");
+    // All promises of a gang come before the first eviction for it.
+    let first = leavers.iter().filter_map(|life| life.leaves).min();
+    for life in &urgent {
+        let told = life.promises.first().map(|(version, _)| *version);
+        assert!(told.is_some() && told < first, "seed {seed}: {life:?}");
+    }
+    assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
+    assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
+}
+
+#[test]
+fn a_scheduler_that_is_killed_while_whole_gangs_leave_breaks_no_more_of_them() -> Result<()> {
+    bed::test(Options::default(), async |plane| {
+        let flags = prepare(plane, WHOLE_GANGS, LARGE).await?;
+        let proxy = slow(plane)?;
+        // Between the last promise and the first eviction there is a moment too.
+        proxy.rule(Fault::Delay(Duration::from_millis(50)), 100, Ask::is_eviction);
+        let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
+        let mut kills = BTreeMap::new();
+        for seed in 1..=TAKING_SEEDS {
+            taking_history(plane, &[&flags, &way], seed, &mut kills).await?;
+        }
+        println!("killed when {kills:#?}");
+        Ok(())
+    })
+}
+
+/// What both histories begin with; and the flag that names the configuration.
+async fn prepare(plane: &ControlPlane, config: &str, nodes: usize) -> Result<String> {
+    let cluster = plane.cluster();
+    cluster.install_crds(Definitions::Muster).await?;
+    for (name, value) in [("low", 1), ("high", 10)] {
+        cluster.create_priority(name, value).await?;
+    }
+    cluster.create_nodes(&Nodes::new(nodes).gpus(GPUS as usize)).await?;
+    let file = plane.folder().join("scheduler.conf");
+    std::fs::write(&file, config)?;
+    Ok(format!("--config={}", file.display()))
 }
 
 #[test]
 fn a_scheduler_that_is_killed_while_it_takes_room_takes_no_more_and_forgets_no_promise() -> Result<()> {
     bed::test(Options::default(), async |plane| {
-        let cluster = plane.cluster();
-        cluster.install_crds(Definitions::Muster).await?;
-        for (name, value) in [("low", 1), ("high", 10)] {
-            cluster.create_priority(name, value).await?;
-        }
-        cluster.create_nodes(&Nodes::new(NODES).gpus(GPUS as usize)).await?;
-        let file = plane.folder().join("scheduler.conf");
-        std::fs::write(&file, CONFIG)?;
+        let flags = prepare(plane, CONFIG, NODES).await?;
         let proxy = slow(plane)?;
         let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
         let mut kills = BTreeMap::new();
         for seed in 1..=SEEDS {
-            history(plane, &[&format!("--config={}", file.display()), &way], seed, &mut kills).await?;
+            history(plane, &[&flags, &way], seed, &mut kills).await?;
         }
         println!("killed when {kills:#?}");
         Ok(())

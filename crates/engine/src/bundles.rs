@@ -14,6 +14,9 @@ use crate::txn::Txn;
 /// One, in parts per million.
 const ONE: i64 = 1_000_000;
 
+/// The rule that keeps what a gang needs where it may not be broken.
+pub const AT_MINIMUM: &str = "gang at its minimum";
+
 /// What a gang lacks in a domain, by resource; only what it does lack.
 pub type Needed = Vec<(ResourceId, i64)>;
 
@@ -21,12 +24,16 @@ pub type Needed = Vec<(ResourceId, i64)>;
 pub struct Bundle {
     pub gang: GangId,
     pub kind: Kind,
+    /// The gang lacks pods to its minimum anyway.
+    pub broken: bool,
     /// They go all together or not at all.
     pub together: bool,
     /// In the order in which they would leave.
     pub pods: Vec<PodId>,
     /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost with a safe one.
     pub roi: Option<i64>,
+    /// Those before which nothing else goes have the same number; no matter of what they return.
+    pub class: u32,
     /// How much it frees that nobody asked for, by pods and resources.
     unasked: usize,
 }
@@ -34,8 +41,16 @@ pub struct Bundle {
 impl Bundle {
     /// The same with these of its pods.
     pub fn of(&self, pods: Vec<PodId>) -> Bundle {
-        let &Bundle { gang, kind, together, roi, unasked, .. } = self;
-        Bundle { gang, kind, together, pods, roi, unasked }
+        let &Bundle { gang, kind, broken, together, roi, class, unasked, .. } = self;
+        Bundle { gang, kind, broken, together, pods, roi, class, unasked }
+    }
+
+    /// The least that can go of it, each for itself.
+    pub fn one_by_one(&self) -> Vec<Bundle> {
+        match self.together {
+            true => vec![self.clone()],
+            false => self.pods.iter().map(|&pod| self.of(vec![pod])).collect(),
+        }
     }
 }
 
@@ -46,34 +61,46 @@ pub enum Kind {
     Whole,
 }
 
+/// A pod that may be asked to leave.
+#[derive(Copy, Clone, Debug)]
+pub struct Tenant {
+    pub pod: PodId,
+    /// What its node lacks for a pod of the claimant, against what the claimant wants in all; none if no pod would fit there whoever
+    /// leaves.
+    pub deficit: Option<i64>,
+}
+
 /// Splits the pods of a gang in a domain: what it can lose, and the rest. Leaves the transaction as it was.
-pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [PodId], needed: &Needed, found: &mut Vec<Bundle>) {
-    pods.sort_by(|&a, &b| order_within(txn, needed, a, b));
+pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [Tenant], needed: &Needed, found: &mut Vec<Bundle>) {
+    pods.sort_by(|a, b| order_within(txn, needed, a, b));
     // One that was promised what it lacks is as good as whole.
     let broken = !txn.gangs[gang].ready(true) && not_promised(&txn.gangs[gang], true).total > 0;
     let mark = txn.mark();
     let mut safe = Vec::new();
     let mut core = Vec::with_capacity(pods.len());
-    for &mut pod in pods {
-        if broken || txn.gangs[gang].can_spare(txn.pods.place(pod)) {
+    // Nobody is broken for room that is of no use.
+    let mut helps = false;
+    for &mut Tenant { pod, deficit } in pods {
+        if deficit.is_some() && (broken || txn.gangs[gang].can_spare(txn.pods.place(pod))) {
             txn.evict(pod);
             safe.push(pod);
         } else {
             core.push(pod);
+            helps |= deficit.is_some();
         }
     }
     let mut add = |txn: &Txn, kind, together, pods: Vec<PodId>| {
         if !pods.is_empty() {
             let roi = (kind == Kind::Whole).then(|| roi(txn, gang, &pods, needed));
             let unasked = unasked(txn, &pods, needed);
-            found.push(Bundle { gang, kind, together, pods, roi, unasked });
+            found.push(Bundle { gang, kind, broken, together, pods, roi, class: 0, unasked });
         }
     };
     add(txn, Kind::Safe, false, safe);
     for place in (0..txn.gangs[gang].subgroups().len()).rev() {
         let of_it = |pod: &PodId| txn.pods.subgroup[*pod] as usize == place;
         let whole: Vec<PodId> = core.iter().copied().filter(of_it).collect();
-        if txn.gangs[gang].can_spare_subgroup(place, whole.len() as u32) {
+        if helps && !broken && txn.gangs[gang].can_spare_subgroup(place, whole.len() as u32) {
             core.retain(|pod| !whole.contains(pod));
             let before = txn.mark();
             whole.iter().for_each(|&pod| txn.evict(pod));
@@ -86,19 +113,32 @@ pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [PodId], needed: &Needed, f
         }
     }
     txn.rewind(mark);
-    add(txn, Kind::Whole, true, core);
+    if helps && !broken {
+        add(txn, Kind::Whole, true, core);
+    }
 }
 
-/// Which pod of a gang leaves first: who frees more of what is needed, then who matters less, then who has less, then the youngest.
-fn order_within(cluster: &Cluster, needed: &Needed, a: PodId, b: PodId) -> Ordering {
-    let alike = cluster.pods.shape[a] == cluster.pods.shape[b];
-    let by = |key: &dyn Fn(PodId) -> i64| if alike { Ordering::Equal } else { key(a).cmp(&key(b)) };
+/// Which pod of a gang leaves first: who frees more of what is needed where that helps, then who matters less, then who has less, then
+/// who is where least is lacking, then the youngest.
+fn order_within(cluster: &Cluster, needed: &Needed, a: &Tenant, b: &Tenant) -> Ordering {
+    let alike = cluster.pods.shape[a.pod] == cluster.pods.shape[b.pod];
+    let by = |key: &dyn Fn(PodId) -> i64| if alike { Ordering::Equal } else { key(a.pod).cmp(&key(b.pod)) };
     let has = |pod: PodId| move |resource| cluster.request_of(cluster.pods.shape[pod], resource);
     let freed = |pod: PodId| -gain(needed, has(pod));
     let size = |pod: PodId| needed.iter().map(|&(resource, need)| share(has(pod)(resource), need)).sum();
-    let order = |pod: PodId| cluster.pods.order[pod];
-    let age = |pod: PodId| (Reverse(cluster.pods.fact[pod].started), Reverse(&cluster.pods.fact[pod].key));
-    by(&freed).then_with(|| order(a).cmp(&order(b))).then_with(|| by(&size)).then_with(|| age(a).cmp(&age(b)))
+    let order = |tenant: &Tenant| cluster.pods.order[tenant.pod];
+    let age = |tenant: &Tenant| {
+        let fact = &cluster.pods.fact[tenant.pod];
+        (Reverse(fact.started), Reverse(&fact.key))
+    };
+    let helps = |tenant: &Tenant| tenant.deficit.is_none();
+    helps(a)
+        .cmp(&helps(b))
+        .then_with(|| by(&freed))
+        .then_with(|| order(a).cmp(&order(b)))
+        .then_with(|| by(&size))
+        .then_with(|| a.deficit.cmp(&b.deficit))
+        .then_with(|| age(a).cmp(&age(b)))
 }
 
 /// An amount against a need, in parts per million, rounded down.
@@ -167,7 +207,8 @@ pub fn sort(cluster: &Cluster, policy: &Policy, claim: &Claim, bundling: &Bundli
     };
     let returns = |bundle: &Bundle| Reverse(bundle.roi.unwrap_or(i64::MAX));
     bundles.sort_by(|a, b| before(a, b).then_with(|| returns(a).cmp(&returns(b))));
-    for equal in bundles.chunk_by_mut(|a, b| before(a, b).is_eq()) {
+    for (class, equal) in bundles.chunk_by_mut(|a, b| before(a, b).is_eq()).enumerate() {
+        equal.iter_mut().for_each(|bundle| bundle.class = class as u32);
         let mut rest = equal;
         while let Some(first) = rest.first() {
             let least = first.roi.map_or(i64::MAX, |best| best - bundling.roi_threshold);

@@ -22,7 +22,7 @@ use crate::plugins::Argument;
 use crate::policy::{Claim, Policy, Purpose, Room};
 use crate::reason::Reason;
 use crate::search::{self, seat, seat_by_force};
-use crate::trace::Trace;
+use crate::trace::{Record, Trace};
 use crate::txn::{Mark, Move, Txn};
 use crate::victims::{make_room, reprieve};
 
@@ -130,9 +130,10 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
     if let Err(refused) = taker.claim(&mut txn, session.rankings, &wish) {
         let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
         let first = txn.mark() == Mark::START && refused.iter().all(nobody);
-        let until = taker.until;
+        let Taker { until, record, .. } = taker;
         drop(txn);
         session.plan.wake_at_any(until);
+        session.plan.taking.add(&record.work.in_vain());
         // One pod that gets no place tells as much of any number; a whole gang only of gangs that are no smaller.
         let least = if errand.taking.mode == Mode::Gang { missing.total } else { 0 };
         let known = telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape, least));
@@ -145,7 +146,8 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
         return false;
     }
     let moves = txn.commit();
-    let causes = taker.causes;
+    let Taker { causes, record, .. } = taker;
+    session.plan.taking.add(&record.work);
     fruitless.0.clear();
     carry_out(session, gang, errand, &moves, &causes);
     true
@@ -153,6 +155,9 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
 
 /// What is tried to make room for a gang, if it starves; nothing comes of it.
 pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trace> {
+    if errand.taking.mode == Mode::NotBuilt {
+        return None;
+    }
     let gangs = &session.cluster.gangs;
     let behind = gangs[gang].reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
     let overused = || session.policy.overused(session.cluster, gangs[gang].queue).is_some();
@@ -165,9 +170,10 @@ pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trac
     let mut taker = Taker::new(session, gang, errand, Some(&mut trace));
     let mut txn = Txn::begin(session.cluster);
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
-    // Why it failed, if it did, is in the last attempt.
-    let _ = taker.claim(&mut txn, session.rankings, &wish);
+    let refused = taker.claim(&mut txn, session.rankings, &wish).err();
     drop(txn);
+    // Pod by pod it is in the last attempt.
+    trace.refused = refused.filter(|_| errand.taking.mode == Mode::Gang).unwrap_or_default();
     Some(trace)
 }
 
@@ -179,9 +185,11 @@ pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, errand: Err
     if taker.one(&mut txn, session.rankings, pod, 1).is_err() {
         drop(txn);
         session.plan.wake_at_any(taker.until);
+        session.plan.taking.add(&taker.record.work.in_vain());
         return false;
     }
     let moves = txn.commit();
+    session.plan.taking.add(&taker.record.work);
     carry_out(session, gang, errand, &moves, &Causes::new());
     true
 }
@@ -228,9 +236,39 @@ pub fn review(session: &mut Session) {
         return;
     }
     let mut txn = Txn::begin(session.cluster);
-    reprieve(&mut txn, session.policy, gone);
+    session.plan.taking.reprieved += reprieve(&mut txn, session.policy, gone);
     let spared = txn.commit();
     session.plan.evictions.retain(|eviction| !spared.iter().any(|step| step.pod == eviction.pod));
+}
+
+/// Counts what is lost by those whom the plan asks to leave for others: gangs that break, and the time that accelerators were held for
+/// nothing.
+pub fn count_losses(session: &mut Session) {
+    let (cluster, plan) = (&*session.cluster, &mut *session.plan);
+    let mut losers: BTreeSet<PodId> = BTreeSet::new();
+    let mut broken: BTreeSet<GangId> = BTreeSet::new();
+    for eviction in plan.evictions.iter().filter(|eviction| eviction.claimant.is_some()) {
+        losers.insert(eviction.pod);
+        let anyway = matches!(eviction.cause, Cause::Bundle { broken: true, .. });
+        broken.extend(
+            cluster.pods.gang[eviction.pod].filter(|&gang| !anyway && !cluster.gangs[gang].ready(true)),
+        );
+    }
+    for &gang in &broken {
+        let runs = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Running(_));
+        losers.extend(cluster.gangs[gang].pods.iter().copied().filter(runs));
+    }
+    plan.taking.broken += broken.len() as u32;
+    for pod in losers {
+        let Some(started) = cluster.pods.fact[pod].started else { continue };
+        let seconds = (session.now.0 - started.0).max(0) / 1000;
+        for (resource, amount) in cluster.shapes[cluster.pods.shape[pod]].request.iter() {
+            if cluster.dimensions.name(resource).contains('/') {
+                let sum = plan.taking.wasted_seconds.entry(resource).or_default();
+                *sum = sum.saturating_add(amount.saturating_mul(seconds));
+            }
+        }
+    }
 }
 
 fn cause(session: &Session, claimant: GangId, purpose: Purpose, victim: PodId) -> Cause {
@@ -259,8 +297,7 @@ struct Taker<'t> {
     causes: Causes,
     /// When a rule ends that stood in the way and that time alone ends.
     until: Option<Time>,
-    /// For someone who wants to know what is tried.
-    trace: Option<&'t mut Trace>,
+    record: Record<'t>,
 }
 
 impl<'t> Taker<'t> {
@@ -271,7 +308,8 @@ impl<'t> Taker<'t> {
         trace: Option<&'t mut Trace>,
     ) -> Taker<'t> {
         let (policy, now, causes) = (session.policy, session.now, Causes::new());
-        Taker { policy, gang, errand, now, causes, until: None, trace }
+        let record = Record { trace, ..Record::default() };
+        Taker { policy, gang, errand, now, causes, until: None, record }
     }
 
     fn claim_for(&self, pod: PodId) -> Claim {
@@ -290,7 +328,7 @@ impl<'t> Taker<'t> {
         if let (Mode::Gang, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
             let claim = self.claim_for(first);
             let taker = GangTaker { policy, taking: self.errand.taking, claim, wish: *wish };
-            self.causes = taker.take(txn, rankings, &mut self.until)?;
+            self.causes = taker.take(txn, rankings, &mut self.until, &mut self.record)?;
             return Ok(());
         }
         let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {
@@ -298,16 +336,16 @@ impl<'t> Taker<'t> {
         };
         seat_by_force(txn, policy, rankings, wish, force)?;
         let gone = txn.evicted().into_iter().map(|(pod, node)| (pod, node, self.gang)).collect();
-        reprieve(txn, policy, gone);
+        self.record.work.reprieved += reprieve(txn, policy, gone);
         Ok(())
     }
 
     fn one(&mut self, txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32) -> Result<(), Reason> {
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &mut self.record.trace {
             trace.begin(pod);
         }
         let result = self.find_place(txn, rankings, pod, left);
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &mut self.record.trace {
             trace.end(txn.pods.state[pod].node(), result.as_ref().err());
         }
         result
@@ -349,8 +387,8 @@ impl<'t> Taker<'t> {
             return Ok(());
         }
         let ranks: Vec<Range<u32>> = tops.iter().map(|&domain| txn.domains.ranks(domain)).collect();
-        let trace = self.trace.as_deref_mut();
-        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, trace).map_err(|refusal| {
+        let record = &mut self.record;
+        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, record).map_err(|refusal| {
             self.until = [self.until, refusal.until].into_iter().flatten().min();
             refused.unwrap_or_else(|| refusal.reason(self.errand.purpose))
         })

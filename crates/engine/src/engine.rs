@@ -88,6 +88,7 @@ impl Engine {
             through(action.name);
         }
         claims::review(&mut session);
+        claims::count_losses(&mut session);
         nominations::let_go(&mut session, &held);
         nominations::announce(&mut session);
         status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), now, &mut plan);

@@ -5,19 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::Time;
 
-use crate::bundles::{self, Bundle, Kind, Needed};
+use crate::bundles::{self, AT_MINIMUM, Bundle, Kind, Needed, Tenant};
+use crate::clearing;
 use crate::config::Taking;
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
-use crate::placement::{Rankings, Wish};
+use crate::placement::{Rankings, Wish, size_of};
 use crate::plan::Cause;
 use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::reason::Reason;
 use crate::resources::PODS;
-use crate::search::{domains_for, shapes};
+use crate::search::{domains_for, seat, shapes};
 use crate::seating::Seating;
+use crate::trace::{DomainOutcome, Record, Trace};
 use crate::txn::{Move, Txn};
 use crate::victims::{Refusal, Verdict, concerns, consider_one, give_again, take_back};
 
@@ -33,6 +35,16 @@ pub struct GangTaker<'t> {
     pub wish: Wish<'t>,
 }
 
+/// What a gang lacks.
+struct Need {
+    /// In the order in which they are placed.
+    pods: Vec<PodId>,
+    /// How many pods of each, the largest first.
+    shapes: Vec<(ShapeId, u32)>,
+    /// What they ask for in all.
+    wanted: Needed,
+}
+
 /// A domain in which room may be made.
 struct Field {
     domain: DomainId,
@@ -42,22 +54,62 @@ struct Field {
     lack: Needed,
     /// No way to make room there costs less.
     least: i64,
-    /// Who may be asked to leave, in order; once anyone has asked.
+    /// Who may be asked to leave, once anyone has asked.
     victims: Option<Victims>,
 }
 
+#[derive(Default)]
 struct Victims {
-    /// Who lacks nothing in all asks for everything, since what there is is in pieces.
+    /// What is lacking; all that is wanted where nothing is in all, since what there is is in pieces.
     needed: Needed,
+    /// In the order in which they leave.
     bundles: Vec<Bundle>,
-    kept: Refusal,
+    kept: Vec<(PodId, Shield)>,
+}
+
+/// Those who left a domain so that everyone has a place there.
+struct Cleared {
+    cost: i64,
+    taken: Vec<Bundle>,
+    /// How many were to leave before it turned out that they need not.
+    reprieved: u32,
 }
 
 /// A way to make room in a domain.
 struct Way {
     cost: i64,
-    moves: Vec<Move>,
     causes: Causes,
+    reprieved: u32,
+}
+
+/// What comes to light while domains are tried, and why nobody can make room.
+struct Findings<'f, 't> {
+    refusal: Refusal,
+    /// Who is kept has been told.
+    again: bool,
+    record: &'f mut Record<'t>,
+}
+
+impl Findings<'_, '_> {
+    fn begin_pass(&mut self, allowed: Kind) {
+        self.refusal = Refusal::default();
+        self.tell(|trace| trace.begin_pass(allowed));
+    }
+
+    fn keep(&mut self, pods: &[PodId], shield: Shield) {
+        if self.again {
+            return;
+        }
+        pods.iter().for_each(|_| self.refusal.keep(shield));
+        self.tell(|trace| trace.keep_bundle(pods, shield.rule));
+    }
+
+    /// To someone who looks.
+    fn tell(&mut self, what: impl FnOnce(&mut Trace)) {
+        if let Some(trace) = &mut self.record.trace {
+            what(trace);
+        }
+    }
 }
 
 impl GangTaker<'_> {
@@ -68,35 +120,52 @@ impl GangTaker<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         until: &mut Option<Time>,
+        record: &mut Record,
     ) -> Result<Causes, Vec<Reason>> {
-        let required = self.required(txn);
-        if let Some(&pod) = required.iter().find(|&&pod| txn.never_preempts(pod)) {
+        let need = self.need(txn);
+        if let Some(&pod) = need.pods.iter().find(|&&pod| txn.never_preempts(pod)) {
             return Err(vec![Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }]);
         }
         if self.claim.purpose == Purpose::Reclaim {
             self.may_reclaim(txn, self.claim.pod).map_err(|reason| vec![reason])?;
         }
         let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
-        let mut left = self.taking.bundling.max_domains;
+        let mut findings = Findings { refusal: Refusal::default(), again: false, record };
+        let bundling = &self.taking.bundling;
+        let passes: &[Kind] = match (bundling.allow_whole, bundling.priority_first) {
+            (false, _) => &[Kind::Safe],
+            (true, true) => &[Kind::Whole],
+            (true, false) => &[Kind::Safe, Kind::Whole],
+        };
         let mut fields: Vec<Vec<Field>> = Vec::new();
-        for step in &steps {
-            fields.push(self.promising(txn, rankings, &required, step, left));
-            left -= fields.last().map_or(0, Vec::len);
-        }
-        let mut refusal = Refusal::default();
-        for allowed in [Kind::Safe, Kind::Whole] {
-            if allowed == Kind::Whole && !self.taking.bundling.allow_whole {
-                break;
-            }
-            refusal = Refusal::default();
-            for step in &mut fields {
-                if let Some(causes) = self.take_in(txn, rankings, &required, step, allowed, &mut refusal) {
-                    return Ok(causes);
+        for &allowed in passes {
+            findings.begin_pass(allowed);
+            let mut left = bundling.max_domains;
+            for (at, step) in steps.iter().enumerate() {
+                if fields.len() == at {
+                    fields.push(self.promising(txn, rankings, &need, step));
+                }
+                for &domain in
+                    step.iter().filter(|&&domain| fields[at].iter().all(|field| field.domain != domain))
+                {
+                    findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
+                }
+                let most = left.min(fields[at].len());
+                let (tried, others) = fields[at].split_at_mut(most);
+                for field in &*others {
+                    findings.tell(|trace| trace.begin_domain(field.domain, DomainOutcome::NotTried));
+                }
+                left -= tried.len();
+                if let Some(way) = self.take_in(txn, rankings, &need, tried, allowed, &mut findings) {
+                    let work = &mut findings.record.work;
+                    work.selected += way.causes.len() as u32 + way.reprieved;
+                    work.reprieved += way.reprieved;
+                    return Ok(way.causes);
                 }
             }
         }
-        *until = refusal.until;
-        Err(vec![refusal.reason(self.claim.purpose)])
+        *until = findings.refusal.until;
+        Err(vec![findings.refusal.reason(self.claim.purpose)])
     }
 
     /// Makes room in the domain of a step where that costs least.
@@ -104,32 +173,38 @@ impl GangTaker<'_> {
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
-        required: &[PodId],
+        need: &Need,
         step: &mut [Field],
         allowed: Kind,
-        refusal: &mut Refusal,
-    ) -> Option<Causes> {
-        let mut best: Option<Way> = None;
+        findings: &mut Findings,
+    ) -> Option<Way> {
+        let mut best: Option<(Way, DomainId, Vec<Move>)> = None;
         for at in 0..step.len() {
-            if best.as_ref().is_some_and(|best| best.cost <= step[at].least) {
-                break;
+            let domain = step[at].domain;
+            findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
+            if best.as_ref().is_some_and(|(best, ..)| best.cost <= step[at].least) {
+                continue;
             }
             let mark = txn.mark();
-            let found = self.attempt(txn, rankings, required, &mut step[at], allowed, refusal);
-            if let Some((cost, causes)) = found
-                && best.as_ref().is_none_or(|best| cost < best.cost)
+            findings.record.work.domains += 1;
+            let found = self.attempt(txn, rankings, need, &mut step[at], allowed, findings);
+            if let Some(way) = found
+                && best.as_ref().is_none_or(|(best, ..)| way.cost < best.cost)
             {
-                // What can't be beaten stays as it is.
-                if step.get(at + 1).is_none_or(|next| next.least >= cost) {
-                    return Some(causes);
+                let unbeaten = step[at + 1..].iter().all(|next| next.least >= way.cost);
+                if unbeaten {
+                    // What can't be beaten stays as it is.
+                    findings.tell(|trace| trace.choose(domain));
+                    return Some(way);
                 }
-                best = Some(Way { cost, moves: txn.since(mark), causes });
+                best = Some((way, domain, txn.since(mark)));
             }
             txn.rewind(mark);
         }
-        let way = best?;
-        txn.replay(&way.moves);
-        Some(way.causes)
+        let (way, domain, moves) = best?;
+        findings.tell(|trace| trace.choose(domain));
+        txn.replay(&moves);
+        Some(way)
     }
 
     fn may_reclaim(&self, cluster: &Cluster, pod: PodId) -> Result<(), Reason> {
@@ -156,70 +231,125 @@ impl GangTaker<'_> {
         required
     }
 
+    fn need(&self, cluster: &Cluster) -> Need {
+        let pods = self.required(cluster);
+        let mut shapes = shapes(cluster, &pods);
+        shapes.sort_by_key(|&(shape, _)| std::cmp::Reverse(size_of(cluster, shape)));
+        let mut sums: BTreeMap<ResourceId, i64> = BTreeMap::new();
+        for &(shape, count) in &shapes {
+            for (resource, amount) in cluster.shapes[shape].request.iter() {
+                *sums.entry(resource).or_default() += amount * i64::from(count);
+            }
+        }
+        let wanted = sums.into_iter().filter(|&(resource, amount)| resource != PODS && amount > 0).collect();
+        Need { pods, shapes, wanted }
+    }
+
     /// Of these domains, those that could hold the gang if they were empty; where least is lacking first.
-    fn promising(
-        &self,
-        txn: &Txn,
-        rankings: &mut Rankings,
-        required: &[PodId],
-        step: &[DomainId],
-        most: usize,
-    ) -> Vec<Field> {
-        let shapes = shapes(txn, required);
+    fn promising(&self, txn: &Txn, rankings: &mut Rankings, need: &Need, step: &[DomainId]) -> Vec<Field> {
         let mut found = Vec::new();
         for &domain in step {
             let ranks = txn.domains.ranks(domain);
             let nodes = &txn.nodes.by_rank[ranks.start as usize..ranks.end as usize];
             let mut open = vec![false; nodes.len()];
-            let holds = shapes.iter().all(|&(shape, count)| {
+            let holds = need.shapes.iter().all(|&(shape, count)| {
                 let ranking = rankings.of(txn, self.policy, shape, Room::Later);
                 open.iter_mut().zip(nodes).for_each(|(open, &node)| *open |= ranking.is_open(node));
-                let count = if shapes.len() == 1 { count } else { 1 };
+                let count = if need.shapes.len() == 1 { count } else { 1 };
                 ranking.could_hold(txn, shape, count, ranks.clone())
             });
             if holds {
                 let nodes: Vec<NodeId> =
                     nodes.iter().zip(open).filter(|(_, open)| *open).map(|(&node, _)| node).collect();
-                let lack = lacks(txn, &wanted, &nodes);
-                let least = lack.iter().map(|&(resource, lack)| weigh(&wanted, resource, lack)).sum();
+                let lack = need.lacks(txn, &nodes);
+                let least = lack.iter().map(|&(resource, lack)| need.weigh(resource, lack)).sum();
                 found.push(Field { domain, nodes, lack, least, victims: None });
             }
         }
         found.sort_by_key(|field| field.least);
-        found.truncate(most);
         found
     }
 
-    /// Makes room in one domain, with as few gone as possible, and says what that costs. Leaves its moves in the transaction either
-    /// way.
+    /// Makes room in one domain. Leaves its moves in the transaction either way.
     fn attempt(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
-        required: &[PodId],
+        need: &Need,
         field: &mut Field,
         allowed: Kind,
-        refusal: &mut Refusal,
-    ) -> Option<(i64, Causes)> {
-        let promises = take_back(txn, &self.claim, &field.nodes);
-        let wanted = requests(txn, required);
-        let mut lack = match promises.is_empty() {
-            true => field.lack.clone(),
-            false => lacks(txn, &wanted, &field.nodes),
-        };
-        let mut seating = Seating::new(txn, self.policy, self.wish, required, field.domain);
-        let mut seated = !promises.is_empty() && lack.is_empty() && seating.seat(txn, rankings);
-        let mut taken: Vec<Bundle> = Vec::new();
-        if !seated {
-            self.know_victims(txn, &wanted, field);
+        findings: &mut Findings,
+    ) -> Option<Way> {
+        if field.victims.is_none() {
+            field.victims = Some(self.victims(txn, need, field));
         }
-        let nobody = Victims { needed: wanted.clone(), bundles: Vec::new(), kept: Refusal::default() };
-        let victims = field.victims.as_ref().unwrap_or(&nobody);
-        for bundle in victims.bundles.iter().filter(|bundle| bundle.kind <= allowed) {
+        let promises = take_back(txn, &self.claim, &field.nodes);
+        let victims = field.victims.as_ref()?;
+        victims.kept.iter().for_each(|&(pod, shield)| findings.keep(&[pod], shield));
+        let (mut bundles, others): (Vec<&Bundle>, Vec<&Bundle>) =
+            victims.bundles.iter().partition(|bundle| bundle.kind <= allowed);
+        let minimum = Shield { rule: AT_MINIMUM, until: None };
+        others.iter().for_each(|bundle| findings.keep(&bundle.pods, minimum));
+        let start = txn.mark();
+        let mut cleared = self.clear(txn, rankings, need, field, victims, &bundles, findings);
+        if cleared.as_ref().is_none_or(|cleared| cleared.cost > field.least) && bundles.len() > 1 {
+            // Perhaps it costs less to clear one place after the other, as long as nobody goes who matters more.
+            let worst = cleared
+                .as_ref()
+                .map(|cleared| cleared.taken.iter().map(|bundle| bundle.class).max().unwrap_or(0));
+            bundles.retain(|bundle| worst.is_none_or(|worst| bundle.class <= worst));
+            let single: Vec<Bundle> = bundles.iter().flat_map(|bundle| bundle.one_by_one()).collect();
+            let losses: Vec<i64> = single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
+            let order = clearing::by_place(txn, &need.shapes, &field.nodes, &single, &losses);
+            let moves = txn.since(start);
+            txn.rewind(start);
+            let ordered: Vec<&Bundle> = order.into_iter().map(|at| &single[at]).collect();
+            findings.again = true;
+            let again = self.clear(txn, rankings, need, field, victims, &ordered, findings);
+            findings.again = false;
+            let better = match (&cleared, &again) {
+                (Some(cleared), Some(again)) => again.cost < cleared.cost,
+                (cleared, _) => cleared.is_none(),
+            };
+            if better {
+                cleared = again;
+            } else {
+                txn.rewind(start);
+                txn.replay(&moves);
+            }
+        }
+        let Some(mut cleared) = cleared else {
+            findings.refusal.nodes += field.nodes.len() as u32;
+            return None;
+        };
+        give_again(txn, self.policy, &promises);
+        let causes = self.causes(txn, &mut cleared.taken, victims);
+        let Cleared { cost, taken, reprieved } = cleared;
+        findings.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, cost }));
+        Some(Way { cost, causes, reprieved })
+    }
+
+    /// Lets bundles leave in this order until everyone has a place, and as few as possible. Leaves its moves in the transaction either
+    /// way.
+    fn clear(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        field: &Field,
+        victims: &Victims,
+        bundles: &[&Bundle],
+        findings: &mut Findings,
+    ) -> Option<Cleared> {
+        let mut lack = need.lacks(txn, &field.nodes);
+        let mut seating = Seating::new(txn, self.policy, self.wish, &need.pods, field.domain);
+        let mut taken: Vec<Bundle> = Vec::new();
+        let mut seated = lack.is_empty() && seating.seat(txn, rankings);
+        for bundle in bundles {
             if seated {
                 break;
             }
-            let Some(bundle) = self.evict(txn, bundle, refusal) else { continue };
+            let Some(bundle) = self.evict(txn, bundle, findings) else { continue };
             for &pod in &bundle.pods {
                 for (resource, lack) in &mut lack {
                     *lack -= txn.request_of(txn.pods.shape[pod], *resource);
@@ -229,35 +359,52 @@ impl GangTaker<'_> {
             taken.push(bundle);
             seated = lack.is_empty() && seating.seat(txn, rankings);
         }
-        if !seated && lack.is_empty() && !taken.is_empty() {
-            seated = seating.seat_now(txn, rankings);
-        }
+        seated = seated || lack.is_empty() && seating.seat_anew(txn, rankings);
         if !seated {
-            refusal.add(&victims.kept);
-            refusal.nodes += field.nodes.len() as u32;
+            findings.record.work.simulations += seating.tries;
+            findings.tell(|trace| trace.conclude_domain(self.failed(txn, rankings, taken, lack)));
             return None;
         }
+        let asked = count(&taken);
         give_back(txn, rankings, &mut seating, &mut taken);
-        if self.claim.purpose == Purpose::Reclaim && !self.stays_within(txn) {
+        findings.record.work.simulations += seating.tries;
+        if self.claim.purpose == Purpose::Reclaim
+            && let Err(reason) = self.stays_within(txn)
+        {
+            let why = vec![reason];
+            findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: taken, why }));
             return None;
         }
-        give_again(txn, self.policy, &promises);
-        let causes = self.causes(txn, &mut taken, victims);
-        let of_pod = |&pod: &PodId| -> i64 {
-            let amount = |&(resource, _): &(ResourceId, i64)| {
-                weigh(&wanted, resource, txn.request_of(txn.pods.shape[pod], resource))
-            };
-            victims.needed.iter().map(amount).sum()
-        };
-        Some((causes.keys().map(of_pod).sum(), causes))
+        let cost = taken.iter().map(|bundle| need.loss(txn, victims, bundle)).sum();
+        Some(Cleared { cost, reprieved: asked - count(&taken), taken })
     }
 
-    /// Finds out who may be asked to leave a domain, in order.
-    fn know_victims(&self, txn: &mut Txn, wanted: &Needed, field: &mut Field) {
-        if field.victims.is_some() {
-            return;
+    /// Why a domain doesn't do, with all gone who may be asked.
+    fn failed(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        gone: Vec<Bundle>,
+        lacks: Needed,
+    ) -> DomainOutcome {
+        if !lacks.is_empty() {
+            return DomainOutcome::TooLittle { gone, lacks };
         }
-        let needed = if field.lack.is_empty() { wanted.clone() } else { field.lack.clone() };
+        let mark = txn.mark();
+        let own = txn.gangs[self.claim.gang].pods.clone();
+        let promised = |pod: &PodId| {
+            matches!(txn.pods.state[*pod], PodState::Nominated(_)) && self.wish.pods.contains(pod)
+        };
+        let seated: Vec<PodId> = own.into_iter().filter(promised).collect();
+        seated.into_iter().for_each(|pod| txn.release(pod));
+        let why = seat(txn, self.policy, rankings, &self.wish).err().unwrap_or_default();
+        txn.rewind(mark);
+        DomainOutcome::Fails { gone, why }
+    }
+
+    /// Who may be asked to leave a domain, in order.
+    fn victims(&self, txn: &mut Txn, need: &Need, field: &Field) -> Victims {
+        let needed = if field.lack.is_empty() { need.wanted.clone() } else { field.lack.clone() };
         let mut local: Vec<(GangId, PodId)> = Vec::new();
         for pod in field.nodes.iter().flat_map(|&node| txn.nodes.seats[node].iter().copied()) {
             if let (Some(gang), PodState::Running(_)) = (txn.pods.gang[pod], txn.pods.state[pod]) {
@@ -265,49 +412,114 @@ impl GangTaker<'_> {
             }
         }
         local.sort_unstable();
-        let mut kept = Refusal::default();
+        let mut kept: Vec<(PodId, Shield)> = Vec::new();
+        let mut partly: BTreeSet<GangId> = BTreeSet::new();
+        let mut unconcerned: Option<(GangId, bool)> = None;
+        local.retain(|&(gang, pod)| {
+            let concerned = match unconcerned {
+                Some((of, concerned)) if of == gang => concerned,
+                _ => unconcerned.insert((gang, concerns(txn, &self.claim, gang))).1,
+            };
+            match concerned.then(|| consider_one(txn, self.policy, &self.claim, pod)) {
+                None | Some(Verdict::NoConcern) => false,
+                Some(Verdict::Kept(shield)) => {
+                    kept.push((pod, shield));
+                    partly.insert(gang);
+                    false
+                }
+                Some(Verdict::Free) => true,
+            }
+        });
+        let deficits = self.deficits(txn, need, &local);
         let mut bundles: Vec<Bundle> = Vec::new();
+        let mut free: Vec<Tenant> = Vec::new();
         for pods in local.chunk_by(|a, b| a.0 == b.0) {
             let gang = pods[0].0;
-            if !concerns(txn, &self.claim, gang) {
-                continue;
-            }
-            let mut free: Vec<PodId> = Vec::with_capacity(pods.len());
-            let mut whole = true;
-            for &(_, pod) in pods {
-                match consider_one(txn, self.policy, &self.claim, pod) {
-                    Verdict::NoConcern => {}
-                    Verdict::Kept(shield) => {
-                        kept.keep(shield);
-                        whole = false;
-                    }
-                    Verdict::Free => free.push(pod),
-                }
-            }
+            free.clear();
+            free.extend(pods.iter().map(|&(_, pod)| {
+                let deficit = txn.pods.state[pod].node().and_then(|node| deficits[usize::from(node)]);
+                Tenant { pod, deficit }
+            }));
             let before = bundles.len();
             bundles::split(txn, gang, &mut free, &needed, &mut bundles);
             // A gang is not broken for a part of it.
-            if !whole && bundles.len() > before {
-                bundles.pop_if(|bundle| bundle.kind == Kind::Whole);
+            let whole = |bundle: &mut Bundle| bundle.gang == gang && bundle.kind == Kind::Whole;
+            if partly.contains(&gang)
+                && bundles.len() > before
+                && let Some(bundle) = bundles.pop_if(whole)
+            {
+                let shield =
+                    kept.iter().find(|(pod, _)| txn.pods.gang[*pod] == Some(gang)).map(|&(_, shield)| shield);
+                kept.extend(bundle.pods.iter().filter_map(|&pod| Some((pod, shield?))));
             }
         }
         bundles::sort(txn, self.policy, &self.claim, &self.taking.bundling, &mut bundles);
-        field.victims = Some(Victims { needed, bundles, kept });
+        let pods: Vec<PodId> = bundles.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
+        let broken: BTreeSet<PodId> = self.policy.breaks(txn, &self.claim, &pods).into_iter().collect();
+        if !broken.is_empty() {
+            bundles.sort_by_key(|bundle| bundle.pods.iter().any(|pod| broken.contains(pod)));
+        }
+        Victims { needed, bundles, kept }
+    }
+
+    /// What each node lacks for a pod of the gang, against all that is wanted; nothing if no pod would fit there whoever leaves.
+    fn deficits(&self, cluster: &Cluster, need: &Need, local: &[(GangId, PodId)]) -> Vec<Option<i64>> {
+        let asked =
+            |&(shape, _): &(ShapeId, u32)| cluster.shapes[shape].request.iter().map(|(resource, _)| resource);
+        let resources: BTreeSet<ResourceId> = need.shapes.iter().flat_map(asked).collect();
+        let resources: Vec<ResourceId> = resources.into_iter().collect();
+        let mut freed = vec![0; cluster.nodes.name.len() * resources.len()];
+        for &(_, pod) in local {
+            let Some(node) = cluster.pods.state[pod].node() else { continue };
+            let row = &mut freed[usize::from(node) * resources.len()..];
+            for (sum, &resource) in row.iter_mut().zip(&resources) {
+                *sum += cluster.request_of(cluster.pods.shape[pod], resource);
+            }
+        }
+        // Where the queue may take no more, it helps that anyone leaves.
+        let limited = |&(shape, _): &(ShapeId, u32)| {
+            self.policy.may_take(cluster, self.claim.gang, shape, Room::Later).is_err()
+        };
+        let limited = need.shapes.iter().any(limited);
+        let deficit = |node: NodeId, freed: &[i64]| {
+            let mut of_shapes = need.shapes.iter().filter_map(|&(shape, _)| {
+                let mut deficit = 0;
+                for (freed, &resource) in freed.iter().zip(&resources) {
+                    let lack =
+                        cluster.request_of(shape, resource) - cluster.nodes.future_idle(resource, node);
+                    if lack > *freed {
+                        return None;
+                    }
+                    deficit += need.weigh(resource, lack.max(0));
+                }
+                Some(deficit)
+            });
+            of_shapes.next().or(limited.then_some(0))
+        };
+        cluster
+            .nodes
+            .name
+            .ids()
+            .zip(freed.chunks(resources.len().max(1)))
+            .map(|(node, freed)| deficit(node, freed))
+            .collect()
     }
 
     /// Asks the pods of a bundle to leave, after the rules that count what has gone: who goes together goes whole or not at all, others
     /// as far as they may.
-    fn evict(&self, txn: &mut Txn, bundle: &Bundle, refusal: &mut Refusal) -> Option<Bundle> {
+    fn evict(&self, txn: &mut Txn, bundle: &Bundle, findings: &mut Findings) -> Option<Bundle> {
         let mark = txn.mark();
         let mut gone = Vec::with_capacity(bundle.pods.len());
         for &pod in &bundle.pods {
             match self.policy.restrains(txn, &self.claim, pod) {
                 Some(rule) => {
-                    refusal.keep(Shield { rule, until: None });
+                    let shield = Shield { rule, until: None };
                     if bundle.together {
+                        findings.keep(&bundle.pods, shield);
                         txn.rewind(mark);
                         return None;
                     }
+                    findings.keep(&[pod], shield);
                 }
                 None => {
                     txn.evict(pod);
@@ -318,30 +530,29 @@ impl GangTaker<'_> {
         (!gone.is_empty()).then(|| bundle.of(gone))
     }
 
-    /// Whether the claimant's queue may have all that it was given.
-    fn stays_within(&self, txn: &mut Txn) -> bool {
+    /// Whether the claimant's queue may have all that it was given; if not, why.
+    fn stays_within(&self, txn: &mut Txn) -> Result<(), Reason> {
         let promised = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Nominated(_));
-        let Some(&last) = self.wish.pods.iter().rev().find(promised) else { return true };
-        let PodState::Nominated(node) = txn.pods.state[last] else { return true };
+        let Some(&last) = self.wish.pods.iter().rev().find(promised) else { return Ok(()) };
+        let PodState::Nominated(node) = txn.pods.state[last] else { return Ok(()) };
         txn.release(last);
-        let within = self.may_reclaim(txn, last).is_ok();
+        let within = self.may_reclaim(txn, last);
         txn.nominate(last, node);
         within
     }
 
-    /// Why each leaves. Of gangs that are broken the rest leaves too, if that is wished for.
+    /// Why each leaves. Of gangs that are broken the rest leaves too, if that is wished for and no rule keeps it.
     fn causes(&self, txn: &mut Txn, taken: &mut [Bundle], victims: &Victims) -> Causes {
         let mut causes = Causes::new();
-        let broken_gangs = broken(taken);
-        let stays = |bundle: &&Bundle| bundle.kind == Kind::Whole && !broken_gangs.contains(&bundle.gang);
+        let gangs = broken(taken);
+        let stays = |bundle: &&Bundle| bundle.kind == Kind::Whole && !gangs.contains(&bundle.gang);
         let next = victims.bundles.iter().find(stays).and_then(|bundle| Some((bundle.gang, bundle.roi?)));
         for bundle in taken {
-            let broken = bundle.kind == Kind::Safe && !txn.gangs[bundle.gang].ready(true);
             if bundle.kind == Kind::Whole && self.taking.bundling.evict_broken {
                 let rest = txn.gangs[bundle.gang].pods.clone();
                 for pod in rest {
-                    let runs = matches!(txn.pods.state[pod], PodState::Running(_));
-                    if runs && self.policy.protects(txn, pod).is_none() {
+                    let free = matches!(consider_one(txn, self.policy, &self.claim, pod), Verdict::Free);
+                    if free && self.policy.restrains(txn, &self.claim, pod).is_none() {
                         txn.evict(pod);
                         bundle.pods.push(pod);
                     }
@@ -349,7 +560,7 @@ impl GangTaker<'_> {
             }
             let cause = Cause::Bundle {
                 whole: bundle.kind == Kind::Whole,
-                broken,
+                broken: bundle.broken,
                 pods: bundle.pods.len() as u32,
                 roi: bundle.roi.unwrap_or_default(),
                 against: next.filter(|_| bundle.kind == Kind::Whole),
@@ -360,30 +571,39 @@ impl GangTaker<'_> {
     }
 }
 
-/// What pods of these shapes ask for in all.
-fn requests(cluster: &Cluster, shapes: &[(ShapeId, u32)]) -> Needed {
-    let mut sums: BTreeMap<ResourceId, i64> = BTreeMap::new();
-    for &(shape, count) in shapes {
-        for (resource, amount) in cluster.shapes[shape].request.iter() {
-            *sums.entry(resource).or_default() += amount * i64::from(count);
+impl Need {
+    /// What the nodes will have too little of, in all.
+    fn lacks(&self, cluster: &Cluster, nodes: &[NodeId]) -> Needed {
+        let mut lacks = self.wanted.clone();
+        for (resource, lack) in &mut lacks {
+            *lack -= nodes.iter().map(|&node| cluster.nodes.future_idle(*resource, node).max(0)).sum::<i64>();
         }
+        lacks.retain(|&(_, lack)| lack > 0);
+        lacks
     }
-    sums.into_iter().filter(|&(resource, amount)| resource != PODS && amount > 0).collect()
+
+    /// An amount against what is wanted in all, in parts per million, so that resources can be added up and domains compared.
+    fn weigh(&self, resource: ResourceId, amount: i64) -> i64 {
+        let wanted = self.wanted.iter().find(|(of, _)| *of == resource);
+        wanted.map_or(0, |&(_, wanted)| bundles::share(amount, wanted))
+    }
+
+    /// What is lost with a bundle of what is needed: all that the gang had, if it is broken.
+    fn loss(&self, cluster: &Cluster, victims: &Victims, bundle: &Bundle) -> i64 {
+        let gang = &cluster.gangs[bundle.gang];
+        let has = |resource| match bundle.kind {
+            Kind::Whole => gang.held.get(resource) + gang.leaving.get(resource),
+            Kind::Safe => {
+                let of_pod = |&pod: &PodId| cluster.request_of(cluster.pods.shape[pod], resource);
+                bundle.pods.iter().map(of_pod).sum()
+            }
+        };
+        victims.needed.iter().map(|&(resource, _)| self.weigh(resource, has(resource))).sum()
+    }
 }
 
-/// What the nodes will have too little of, in all.
-fn lacks(cluster: &Cluster, wanted: &Needed, nodes: &[NodeId]) -> Needed {
-    let mut lacks = wanted.clone();
-    for (resource, lack) in &mut lacks {
-        *lack -= nodes.iter().map(|&node| cluster.nodes.future_idle(*resource, node).max(0)).sum::<i64>();
-    }
-    lacks.retain(|&(_, lack)| lack > 0);
-    lacks
-}
-
-/// An amount against what is wanted in all, in parts per million, so that resources can be added up and domains compared.
-fn weigh(wanted: &Needed, resource: ResourceId, amount: i64) -> i64 {
-    wanted.iter().find(|(of, _)| *of == resource).map_or(0, |&(_, wanted)| bundles::share(amount, wanted))
+fn count(bundles: &[Bundle]) -> u32 {
+    bundles.iter().map(|bundle| bundle.pods.len() as u32).sum()
 }
 
 /// Gives back what is not needed: what breaks a gang first, the most valuable first, then what goes together, then single pods.

@@ -1,8 +1,10 @@
 //! What one cycle decided. Ids stand for the engine's pods, nodes and gangs until the next event is applied.
 
+use std::collections::BTreeMap;
+
 use muster_api::Time;
 
-use crate::ids::{GangId, NodeId, PodId, QueueId};
+use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use crate::model::Cluster;
 use crate::model::devices::{note_of_bound, note_of_promised};
 use crate::model::pods::PodState;
@@ -26,6 +28,8 @@ pub struct Plan {
     pub card_notes: Vec<CardNote>,
     /// What became of promises, for those who count.
     pub fast_path: FastPath,
+    /// What it took to make others leave, and what that costs, for those who count.
+    pub taking: Work,
     /// Call again then, even if nothing happens.
     pub wake: Option<Time>,
 }
@@ -41,6 +45,42 @@ pub struct FastPath {
     pub voided: u32,
     /// Taken back because they have waited too long.
     pub expired: u32,
+}
+
+/// What the actions that take room for gangs have done in a cycle.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Domains in which room was to be made by whole gangs.
+    pub domains: u32,
+    /// How often it was tried whether a pod or a gang has room when others have left.
+    pub simulations: u32,
+    /// Pods that were to leave for someone.
+    pub selected: u32,
+    /// Those of them that were not needed after all.
+    pub reprieved: u32,
+    /// Gangs that hold less than their minimum since then.
+    pub broken: u32,
+    /// For how many seconds those that leave, and all of the gangs that break, have held accelerators, by resource.
+    pub wasted_seconds: BTreeMap<ResourceId, i64>,
+}
+
+impl Work {
+    pub(crate) fn add(&mut self, more: &Work) {
+        let Work { domains, simulations, selected, reprieved, broken, wasted_seconds } = more;
+        self.domains += domains;
+        self.simulations += simulations;
+        self.selected += selected;
+        self.reprieved += reprieved;
+        self.broken += broken;
+        for (&resource, seconds) in wasted_seconds {
+            *self.wasted_seconds.entry(resource).or_default() += seconds;
+        }
+    }
+
+    /// What was tried, without what would have come of it.
+    pub(crate) fn in_vain(self) -> Work {
+        Work { selected: 0, reprieved: 0, ..self }
+    }
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

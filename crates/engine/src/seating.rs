@@ -28,6 +28,10 @@ pub struct Seating<'s> {
     /// All together are placed again only after so many calls, more and more.
     calls: usize,
     pause: usize,
+    /// How many pods may still be placed again for no other reason than that others might fit better then.
+    patience: usize,
+    /// How often it was tried whether there is room.
+    pub tries: u32,
 }
 
 impl<'s> Seating<'s> {
@@ -58,7 +62,9 @@ impl<'s> Seating<'s> {
         waiting.sort_by_key(size);
         waiting.iter_mut().for_each(|(_, pods)| pods.reverse());
         let samples = waiting.iter().map(|(_, pods)| pods[0]).collect();
-        Seating { policy, wish, domain, waiting, samples, one_by_one, others, calls: 0, pause: 1 }
+        let patience = 256 + required.len();
+        let (calls, pause, tries) = (0, 1, 0);
+        Seating { policy, wish, domain, waiting, samples, one_by_one, others, calls, pause, patience, tries }
     }
 
     /// Gives places to those who wait, as far as there is room. Whether all have one now.
@@ -70,13 +76,34 @@ impl<'s> Seating<'s> {
         self.calls >= self.pause && self.seat_together(txn, rankings)
     }
 
-    /// The same, with nothing more to come.
-    pub fn seat_now(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
-        self.pause = 0;
-        self.seat(txn, rankings)
+    /// Gives places to all from the beginning, with nothing more to come.
+    pub fn seat_anew(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        if self.one_by_one {
+            self.stand_up(txn);
+            if self.seat_each(txn, rankings) {
+                return true;
+            }
+            self.stand_up(txn);
+        }
+        self.seat_together(txn, rankings)
+    }
+
+    /// Everyone waits again.
+    fn stand_up(&mut self, txn: &mut Txn) {
+        let sits = |pod: &PodId| self.sits(txn, *pod);
+        let seated: Vec<PodId> = self.wish.pods.iter().copied().filter(sits).collect();
+        for pod in seated.into_iter().rev() {
+            txn.release(pod);
+            self.wait(txn.pods.shape[pod], pod);
+        }
+    }
+
+    fn wait(&mut self, shape: ShapeId, pod: PodId) {
+        self.waiting.iter_mut().filter(|(of, _)| *of == shape).for_each(|(_, pods)| pods.push(pod));
     }
 
     fn seat_each(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        self.tries += 1;
         let (policy, gang, within) = (self.policy, self.wish.gang, self.domain);
         let mut near = self.others.as_ref().map(|others| {
             let of = others.pin.filter(|&pin| txn.domains.holds(within, pin)).unwrap_or(within);
@@ -102,6 +129,7 @@ impl<'s> Seating<'s> {
 
     /// Places all that wait, or nobody.
     fn seat_together(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        self.tries += 1;
         let mark = txn.mark();
         let gang = self.wish.gang;
         let missing = not_promised(&txn.gangs[gang], true);
@@ -182,10 +210,18 @@ impl<'s> Seating<'s> {
                 // Else the node had too little of it anyway.
                 let Some(&first) = sitting.first() else { break };
                 txn.release(first);
-                let shape = txn.pods.shape[first];
-                self.waiting.iter_mut().filter(|(of, _)| *of == shape).for_each(|(_, pods)| pods.push(first));
+                self.wait(txn.pods.shape[first], first);
             }
         }
+        self.seat_each(txn, rankings) || self.samples.len() > 1 && self.seat_otherwise(txn, rankings)
+    }
+
+    /// Small pods may have taken the room of large ones: everyone is placed again, as long as patience lasts.
+    fn seat_otherwise(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        let left = self.patience.checked_sub(self.wish.pods.len());
+        let Some(left) = left else { return false };
+        self.patience = left;
+        self.stand_up(txn);
         self.seat_each(txn, rankings)
     }
 

@@ -1,5 +1,6 @@
-//! What is tried to make room for a gang, node by node. It is written by the code that decides (`claims.rs`, `victims.rs`)
-//! while someone looks, so that what is told can't disagree with what is done. When nobody looks it costs nothing.
+//! What is tried to make room for a gang: node by node, or by whole gangs domain by domain. It is written by the code that decides
+//! (`claims.rs`, `victims.rs`, `gang_claims.rs`) while someone looks, so that what is told can't disagree with what is done. When nobody
+//! looks it costs nothing.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +8,62 @@ use muster_api::Time;
 
 use crate::actions::Session;
 use crate::claims::{self, Errand};
-use crate::config::Mode;
 use crate::engine::Engine;
-use crate::ids::{GangId, NodeId, PodId, ResourceId};
+use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId};
 use crate::placement::Rankings;
-use crate::plan::Plan;
+use crate::plan::{Plan, Work};
 use crate::reason::{Reason, Shown};
+
+pub use crate::bundles::{Bundle, Kind};
+
+/// What comes to light while room is made: the work that it takes, and all of it for someone who looks.
+#[derive(Default)]
+pub(crate) struct Record<'t> {
+    pub work: Work,
+    pub trace: Option<&'t mut Trace>,
+}
 
 /// What an action tries for a gang.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// Pod by pod, until one gets no place.
+    /// In mode `task`: pod by pod, until one gets no place.
     pub attempts: Vec<Attempt>,
+    /// In mode `gang`: only what breaks nobody, then whole gangs too, until one of them does.
+    pub passes: Vec<Pass>,
+    /// In mode `gang`: why it comes to nothing, if it does.
+    pub refused: Vec<Reason>,
+}
+
+/// What is tried with bundles of one kind, and of those before it.
+#[derive(Clone, Debug)]
+pub struct Pass {
+    pub allowed: Kind,
+    /// In the order in which they are tried.
+    pub domains: Vec<DomainTrial>,
+}
+
+#[derive(Clone, Debug)]
+pub struct DomainTrial {
+    pub domain: DomainId,
+    pub outcome: DomainOutcome,
+    /// It is the one that is taken.
+    pub chosen: bool,
+    /// Pods there that the claimant might have, but for a rule.
+    pub kept: Vec<(PodId, &'static str)>,
+}
+
+#[derive(Clone, Debug)]
+pub enum DomainOutcome {
+    /// It could not hold the gang if it were empty.
+    TooSmall,
+    /// Enough others were more promising.
+    NotTried,
+    /// It would lack these in all, even if all left who may be asked.
+    TooLittle { gone: Vec<Bundle>, lacks: Vec<(ResourceId, i64)> },
+    /// It would not do with these gone.
+    Fails { gone: Vec<Bundle>, why: Vec<Reason> },
+    /// It would do with these gone. What leaves is counted in parts per million of what was lacking.
+    Works { gone: Vec<Bundle>, cost: i64 },
 }
 
 /// The search for a place for one pod.
@@ -103,6 +148,36 @@ impl Trace {
         self.trial(node, |trial| trial.outcome = outcome);
     }
 
+    pub(crate) fn begin_pass(&mut self, allowed: Kind) {
+        self.passes.push(Pass { allowed, domains: Vec::new() });
+    }
+
+    /// What becomes of a domain; what is told of bundles from now on is told of this one.
+    pub(crate) fn begin_domain(&mut self, domain: DomainId, outcome: DomainOutcome) {
+        if let Some(pass) = self.passes.last_mut() {
+            pass.domains.push(DomainTrial { domain, outcome, chosen: false, kept: Vec::new() });
+        }
+    }
+
+    pub(crate) fn keep_bundle(&mut self, pods: &[PodId], rule: &'static str) {
+        self.domain(|trial| trial.kept.extend(pods.iter().map(|&pod| (pod, rule))));
+    }
+
+    pub(crate) fn conclude_domain(&mut self, outcome: DomainOutcome) {
+        self.domain(|trial| trial.outcome = outcome);
+    }
+
+    pub(crate) fn choose(&mut self, domain: DomainId) {
+        let trials = self.passes.last_mut().into_iter().flat_map(|pass| &mut pass.domains);
+        trials.filter(|trial| trial.domain == domain).for_each(|trial| trial.chosen = true);
+    }
+
+    fn domain(&mut self, change: impl FnOnce(&mut DomainTrial)) {
+        if let Some(trial) = self.passes.last_mut().and_then(|pass| pass.domains.last_mut()) {
+            change(trial);
+        }
+    }
+
     fn trial(&mut self, node: NodeId, change: impl FnOnce(&mut Trial)) {
         if let Some(attempt) = self.attempts.last_mut() {
             let untried = Trial { outcome: Outcome::NotTried, kept: Vec::new() };
@@ -131,10 +206,7 @@ impl Engine {
                 now,
                 heads: Vec::new(),
             };
-            // What is tried by whole gangs is not told node by node.
-            if taking.mode == Mode::Task {
-                traces.extend(claims::trace(&mut session, gang, errand).map(|trace| (action.name, trace)));
-            }
+            traces.extend(claims::trace(&mut session, gang, errand).map(|trace| (action.name, trace)));
         }
         // Everything is as it was, so who was at rest is so still.
         if let Some((generation, _)) = self.rests.as_mut().filter(|(generation, _)| *generation == before) {

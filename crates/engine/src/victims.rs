@@ -15,7 +15,7 @@ use crate::placement::Rankings;
 use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::ranking::{has_room, shortcoming};
 use crate::reason::Reason;
-use crate::trace::{Bill, Obstacle, Outcome, Trace};
+use crate::trace::{Bill, Obstacle, Outcome, Record};
 use crate::txn::{Mark, Move, Txn};
 
 /// How many nodes without a solution are tried for each that may have one.
@@ -36,14 +36,6 @@ impl Refusal {
     pub fn keep(&mut self, Shield { rule, until }: Shield) {
         *self.kept.entry(rule).or_default() += 1;
         self.until = [self.until, until].into_iter().flatten().min();
-    }
-
-    pub fn add(&mut self, other: &Refusal) {
-        self.nodes += other.nodes;
-        for (rule, pods) in &other.kept {
-            *self.kept.entry(rule).or_default() += pods;
-        }
-        self.until = [self.until, other.until].into_iter().flatten().min();
     }
 
     pub fn reason(self, purpose: Purpose) -> Reason {
@@ -76,22 +68,30 @@ struct Candidate {
     guess: Cost,
 }
 
-/// What comes to light while nodes are tried: why nobody can make room, and all of it for someone who looks.
-struct Findings<'t> {
-    refusal: Refusal,
-    trace: Option<&'t mut Trace>,
+/// A node that does.
+struct Way {
+    cost: Cost,
+    moves: Vec<Move>,
+    /// How many were to leave before it turned out that they need not.
+    reprieved: u32,
 }
 
-impl Findings<'_> {
+/// What comes to light while nodes are tried, and why nobody can make room.
+struct Findings<'f, 't> {
+    refusal: Refusal,
+    record: &'f mut Record<'t>,
+}
+
+impl Findings<'_, '_> {
     fn keep(&mut self, node: NodeId, pod: PodId, shield: Shield) {
         self.refusal.keep(shield);
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &mut self.record.trace {
             trace.keep(node, pod, shield.rule);
         }
     }
 
     fn conclude(&mut self, node: NodeId, outcome: impl FnOnce() -> Outcome) {
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &mut self.record.trace {
             trace.conclude(node, outcome());
         }
     }
@@ -106,20 +106,21 @@ pub fn make_room(
     claim: &Claim,
     ranks: &[Range<u32>],
     most: usize,
-    trace: Option<&mut Trace>,
+    record: &mut Record,
 ) -> Result<(), Refusal> {
-    let mut findings = Findings { refusal: Refusal::default(), trace };
+    let mut findings = Findings { refusal: Refusal::default(), record };
     let candidates = candidates(txn, policy, rankings, claim, ranks, &mut findings);
-    let mut best: Option<(Cost, Vec<Move>)> = None;
+    let mut best: Option<Way> = None;
     let mut solved = 0;
     for candidate in candidates.iter().take(most.saturating_mul(PATIENCE)) {
         let mark = txn.mark();
+        findings.record.work.simulations += 1;
         match attempt(txn, policy, claim, candidate, &mut findings) {
-            Some(gone) => {
+            Some((gone, reprieved)) => {
                 let cost = cost(txn, policy, claim, candidate.node, &gone);
                 findings.conclude(candidate.node, || worked(txn, mark, &gone, &cost));
-                if best.as_ref().is_none_or(|(known, _)| cost < *known) {
-                    best = Some((cost, txn.since(mark)));
+                if best.as_ref().is_none_or(|known| cost < known.cost) {
+                    best = Some(Way { cost, moves: txn.since(mark), reprieved });
                 }
                 solved += 1;
             }
@@ -133,7 +134,10 @@ pub fn make_room(
             break;
         }
     }
-    let (_, moves) = best.ok_or(findings.refusal)?;
+    let Way { cost, moves, reprieved } = best.ok_or(findings.refusal)?;
+    let work = &mut findings.record.work;
+    work.selected += cost.pods as u32 + reprieved;
+    work.reprieved += reprieved;
     txn.replay(&moves);
     Ok(())
 }
@@ -382,14 +386,15 @@ fn failed(txn: &Txn, policy: &Policy, claim: &Claim, mark: Mark, node: NodeId) -
     Outcome::Fails { gone, obstacle: limit.or_else(lack).unwrap_or(Obstacle::Company) }
 }
 
-/// Makes room on one node, with as few gone as possible. Leaves its moves in the transaction either way.
+/// Makes room on one node, with as few gone as possible, and says how many were given back. Leaves its moves in the transaction either
+/// way.
 fn attempt(
     txn: &mut Txn,
     policy: &Policy,
     claim: &Claim,
     candidate: &Candidate,
     findings: &mut Findings,
-) -> Option<Vec<PodId>> {
+) -> Option<(Vec<PodId>, u32)> {
     let node = candidate.node;
     let shape = txn.pods.shape[claim.pod];
     let fits = |txn: &Txn| {
@@ -414,7 +419,8 @@ fn attempt(
     if !done {
         return None;
     }
-    for at in (0..gone.len()).rev() {
+    let asked = gone.len();
+    for at in (0..asked).rev() {
         let (pod, state) = gone[at];
         txn.spare(pod, state);
         if fits(txn) {
@@ -428,20 +434,25 @@ fn attempt(
     }
     txn.nominate(claim.pod, node);
     give_again(txn, policy, &promises);
-    Some(gone.into_iter().map(|(pod, _)| pod).collect())
+    let reprieved = (asked - gone.len()) as u32;
+    Some((gone.into_iter().map(|(pod, _)| pod).collect(), reprieved))
 }
 
 /// Lets those stay after all who are not needed, the most valuable first: the room that a pod left may be there without him, since
-/// others went for the next claimant. Whoever is asked to leave is given with his node and the gang that he goes for.
-pub fn reprieve(txn: &mut Txn, policy: &Policy, mut gone: Vec<(PodId, NodeId, GangId)>) {
+/// others went for the next claimant. Whoever is asked to leave is given with his node and the gang that he goes for. Says how many stay.
+pub fn reprieve(txn: &mut Txn, policy: &Policy, mut gone: Vec<(PodId, NodeId, GangId)>) -> u32 {
+    let mut reprieved = 0;
     gone.sort_by(|a, b| worth_order(txn, b.0, a.0));
     for (pod, node, gang) in gone {
         let mark = txn.mark();
         txn.spare(pod, PodState::Running(node));
-        if !all_stand(txn, policy, gang, node) {
+        if all_stand(txn, policy, gang, node) {
+            reprieved += 1;
+        } else {
             txn.rewind(mark);
         }
     }
+    reprieved
 }
 
 /// Whether everyone who was promised a place on the node still has one, and all of the gang if its pods look at other nodes too;

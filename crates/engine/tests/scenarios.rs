@@ -20,8 +20,10 @@ use muster_api::core::Pod;
 use muster_api::manifest::Object;
 use muster_api::{Time, parse_duration};
 use muster_engine::config::{BUILTIN, Config};
+use muster_engine::ids::PodId;
 use muster_engine::model::gangs::Gang;
-use muster_engine::{Bind, Engine, Event, Method, Plan, explain};
+use muster_engine::trace::DomainOutcome;
+use muster_engine::{Bind, Engine, Event, Method, Plan, Work, explain};
 
 /// 2026-01-05T00:00:00Z
 const START: Time = Time(1_767_571_200_000);
@@ -72,8 +74,62 @@ fn scenarios(text: &str) -> impl Iterator<Item = Scenario<'_>> {
     })
 }
 
+const WHOLE_GANGS: &str = "
+plugins priority gang conformance cdp predicates network-topology-aware
+actions enqueue allocate backfill preempt
+set preempt mode=gang
+";
+
+#[test]
+fn what_is_told_of_whole_gangs_is_what_is_done() {
+    let script = "
+        domain s0 tier=1 nodes=a,b
+        domain s1 tier=1 nodes=c,d
+        domain s2 tier=1 nodes=e
+        node a b c d e gpu=2
+        gang one min=2 prio=1 cooldown=1h
+        pod one-0 gang=one gpu=2 on=a
+        pod one-1 gang=one gpu=2 on=b
+        gang two min=2 prio=1 cooldown=1h
+        pod two-0 gang=two gpu=2 on=c
+        pod two-1 gang=two gpu=2 on=d
+        gang small x1 gpu=2 prio=1 on=e
+        gang urgent x2 gpu=2 prio=10 close=hard:1
+        cycle
+        after 1h
+        cycle";
+    let stage = staged(&format!("{WHOLE_GANGS}{script}"));
+    assert_eq!(stage.kept_word, 1, "{}", stage.told);
+}
+
+#[test]
+fn the_work_of_taking_room_is_counted() {
+    let script = "
+        node a gpu=4
+        gang elastic x2 gpu=1 min=1 prio=1 on=a
+        gang pair x2 gpu=1 prio=1 on=a
+        gang urgent x2 gpu=1 prio=10";
+    let lines = format!("{WHOLE_GANGS}{script}");
+    let lines: Vec<Line> = lines.lines().filter_map(Line::parse).collect();
+    let mut stage = Stage::new(&lines);
+    lines.iter().for_each(|line| stage.act(line));
+    let Plan { taking, evictions, .. } = stage.cycle();
+    // One pod that can be spared is not enough; when the pair goes, it need not go.
+    assert_eq!((taking.domains, taking.selected, taking.reprieved, taking.broken), (2, 3, 1, 1));
+    assert!(taking.simulations > 0);
+    assert_eq!(evictions.len() as u32, taking.selected - taking.reprieved);
+    // The sixth line is 994 seconds old.
+    let wasted: Vec<i64> = taking.wasted_seconds.into_values().collect();
+    assert_eq!(wasted, [2 * 994]);
+    assert_eq!(stage.cycle().taking, Work::default(), "nobody else leaves");
+}
+
 /// Does what the script says and tells what came of it.
 fn play(script: &str) -> String {
+    staged(script).told
+}
+
+fn staged(script: &str) -> Stage {
     let lines: Vec<Line> = script.lines().filter_map(Line::parse).collect();
     let mut stage = Stage::new(&lines);
     let cycles = lines.iter().filter(|line| line.kind == "cycle").count();
@@ -84,7 +140,7 @@ fn play(script: &str) -> String {
     if cycles == 0 && lines.iter().all(|line| line.kind != "rounds") {
         stage.cycle();
     }
-    stage.told
+    stage
 }
 
 struct Stage {
@@ -97,6 +153,8 @@ struct Stage {
     serial: u64,
     dated: bool,
     told: String,
+    /// How often those left who were to leave as it was told before.
+    kept_word: usize,
 }
 
 impl Stage {
@@ -111,6 +169,7 @@ impl Stage {
             serial: 0,
             dated: false,
             told: String::new(),
+            kept_word: 0,
         }
     }
 
@@ -168,6 +227,18 @@ impl Stage {
         self.engine.cluster().audit().expect("a trial leaves no trace in the sums");
     }
 
+    /// Who would leave for the only gang that waits, as far as whole gangs are told of.
+    fn who_would_leave(&mut self) -> Option<BTreeSet<PodId>> {
+        let &[gang] = self.engine.cluster().gangs.waiting() else { return None };
+        let traces = self.engine.trace(gang, self.now);
+        let passes = traces.into_iter().flat_map(|(_, trace)| trace.passes);
+        let taken = passes.flat_map(|pass| pass.domains).find(|trial| trial.chosen)?;
+        let DomainOutcome::Works { gone, .. } = taken.outcome else {
+            panic!("taken, and doesn't do: {taken:?}")
+        };
+        Some(gone.into_iter().flat_map(|bundle| bundle.pods).collect())
+    }
+
     /// So many cycles, a second apart. Whoever is to leave does, and comes back as its controller makes it again. Told are
     /// only sums, and who waits at the end.
     fn rounds(&mut self, count: usize) {
@@ -202,7 +273,13 @@ impl Stage {
         if self.dated {
             writeln!(self.told, "[{}s]", (self.now.0 - START.0) / 1000).expect("a string");
         }
+        let told = self.who_would_leave();
         let plan = self.engine.cycle(self.now);
+        if let Some(told) = told {
+            let done: BTreeSet<PodId> = plan.evictions.iter().map(|eviction| eviction.pod).collect();
+            assert_eq!(told, done, "what is told is not what is done");
+            self.kept_word += 1;
+        }
         let names = |bind: &Bind| {
             let cluster = self.engine.cluster();
             (cluster.pods.name(bind.pod).to_string(), cluster.nodes.name[bind.node].to_string())

@@ -61,8 +61,17 @@ impl NamedPlan {
     /// To be asked for before the engine hears of anything else: until then it knows what the plan's ids stand for.
     pub fn of(plan: &Plan, engine: &Engine) -> NamedPlan {
         // All fields by name, so that a new one can't be forgotten here.
-        let Plan { binds, nominations, withdrawn, evictions, updates, card_notes: _, fast_path: _, wake } =
-            plan;
+        let Plan {
+            binds,
+            nominations,
+            withdrawn,
+            evictions,
+            updates,
+            card_notes: _,
+            fast_path: _,
+            taking: _,
+            wake,
+        } = plan;
         let cluster = engine.cluster();
         let place = |&Bind { pod, node }: &Bind| {
             let cards = plan.note_of(pod).first().map(|(_, cards)| cards.as_str().into());

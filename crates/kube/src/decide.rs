@@ -242,6 +242,7 @@ impl Decider {
             let _ = self.writes.send(Write::Bind(bind));
         }
         self.promises.tell(cluster, plan, &self.writes);
+        self.metrics.took(&plan.taking, &cluster.dimensions);
         self.metrics.promised(&plan.fast_path, cluster.nominations);
         if self.metrics.guarded(cluster.guards) {
             error!(guards = ?cluster.guards, "a sum of requests would have gone below zero: this is a bug, please report it");

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use muster_engine::FastPath;
 use muster_engine::model::Guards;
+use muster_engine::{Dimensions, FastPath, Work};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -27,6 +27,7 @@ labels! {
     ByAction { action }
     ByKind { kind }
     ByQueue { queue_name }
+    ByResource { resource }
     ByResult { result }
     ByStage { stage }
     BySum { sum }
@@ -67,6 +68,7 @@ pub struct Metrics {
     pub pod: Histogram,
     attempts: Family<ByResult, Counter>,
     evictions: Family<ByAction, Counter>,
+    taking: TakingMetrics,
     nominations: Family<ByResult, Counter>,
     nominations_held: Gauge,
     guards: Family<BySum, Counter>,
@@ -85,6 +87,32 @@ pub struct Metrics {
     pub journal_gaps: Counter,
     pub events: Counter,
     pub queues: QueueMetrics,
+}
+
+/// What it takes to make others leave, and what that costs.
+#[derive(Default)]
+struct TakingMetrics {
+    domains: Counter,
+    simulations: Counter,
+    victims: Family<ByResult, Counter>,
+    broken: Counter,
+    wasted: Family<ByResource, Counter>,
+}
+
+impl TakingMetrics {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Domains in which room was to be made by whole gangs";
+        registry.register("taking_domains", help, self.domains.clone());
+        let help = "How often it was tried whether there is room when others have left";
+        registry.register("taking_simulations", help, self.simulations.clone());
+        let help = "Pods that were to leave for others, and those that were not needed after all";
+        registry.register("victims", help, self.victims.clone());
+        let help = "Gangs that hold less than their minimum since pods of theirs left for others";
+        registry.register("broken_gangs", help, self.broken.clone());
+        let help =
+            "For how long those that leave for others, and all of gangs that break, have held accelerators";
+        registry.register("wasted_accelerator_seconds", help, self.wasted.clone());
+    }
 }
 
 /// What each queue has, by name and resource.
@@ -163,6 +191,7 @@ impl Metrics {
             pod: milliseconds(),
             attempts: Family::default(),
             evictions: Family::default(),
+            taking: TakingMetrics::default(),
             nominations: Family::default(),
             nominations_held: Gauge::default(),
             guards: Family::default(),
@@ -223,6 +252,7 @@ impl Metrics {
         ours.register("bind_queue_length", "Binds that are queued or under way", self.bind_queue.clone());
         let help = "Pods that were asked to leave, by the action that decided it";
         ours.register("evictions", help, self.evictions.clone());
+        self.taking.register(ours);
         let help = "What became of promised places in each cycle, in pods";
         ours.register("nominations", help, self.nominations.clone());
         ours.register("nominations_held", "Pods that are promised a place", self.nominations_held.clone());
@@ -261,6 +291,22 @@ impl Metrics {
 
     pub fn evicted(&self, action: &str) {
         self.evictions.get_or_create(&ByAction { action: action.to_owned() }).inc();
+    }
+
+    /// What a cycle has done to make others leave.
+    pub fn took(&self, work: &Work, dimensions: &Dimensions) {
+        let Work { domains, simulations, selected, reprieved, broken, wasted_seconds } = work;
+        self.taking.domains.inc_by(u64::from(*domains));
+        self.taking.simulations.inc_by(u64::from(*simulations));
+        for (result, pods) in [("selected", *selected), ("reprieved", *reprieved)] {
+            let label = ByResult { result: result.to_owned() };
+            self.taking.victims.get_or_create(&label).inc_by(u64::from(pods));
+        }
+        self.taking.broken.inc_by(u64::from(*broken));
+        for (&resource, &seconds) in wasted_seconds {
+            let label = ByResource { resource: dimensions.name(resource).to_owned() };
+            self.taking.wasted.get_or_create(&label).inc_by(seconds.unsigned_abs());
+        }
     }
 
     /// What a cycle has made of promises, and how many there are now.
@@ -320,6 +366,27 @@ pub fn in_ms(duration: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_work_of_cycles_adds_up() {
+        let metrics = Metrics::new();
+        let mut dimensions = Dimensions::default();
+        let wasted_seconds = [(dimensions.intern("nvidia.com/gpu"), 3600)].into();
+        let work = Work { domains: 2, simulations: 5, selected: 8, reprieved: 4, broken: 1, wasted_seconds };
+        metrics.took(&work, &dimensions);
+        metrics.took(&work, &dimensions);
+        let text = metrics.text();
+        for line in [
+            "muster_taking_domains_total 4",
+            "muster_taking_simulations_total 10",
+            "muster_victims_total{result=\"selected\"} 16",
+            "muster_victims_total{result=\"reprieved\"} 8",
+            "muster_broken_gangs_total 2",
+            "muster_wasted_accelerator_seconds_total{resource=\"nvidia.com/gpu\"} 7200",
+        ] {
+            assert!(text.contains(line), "{line} is not in\n{text}");
+        }
+    }
 
     #[test]
     fn guards_are_counted_as_the_model_counts_them_and_told_once() {

@@ -79,6 +79,7 @@ scenarios! {
     gangs_that_break_stay_close_together: "topology-failure";
     every_reason_has_its_numbers: "why-pending";
     what_comes_together_is_decided_together: "what-if";
+    a_whole_gang_leaves_for_one_that_matters_more: "whole-gangs";
 }
 
 #[test]
@@ -109,6 +110,7 @@ explanations! {
     a_queue_is_explained: "queue/vision" "capacity-tree";
     a_gang_that_starves_is_explained: "giant" "what-if";
     a_promised_place_is_explained: "urgent" "what-if";
+    a_gang_that_whole_gangs_can_t_help_is_explained: "train" "whole-gangs";
 }
 
 #[track_caller]
@@ -202,6 +204,27 @@ fn what_would_be_tried_is_data_too() {
     has_keys(node, &["node", "works", "chosen", "leave", "unpromised", "cost", "kept", "why"]);
     assert_eq!((&node["node"], &node["works"]), (&"node-b".into(), &false.into()));
     assert_eq!(node["kept"][0]["rule"], "gang at its minimum");
+}
+
+#[test]
+fn what_would_be_tried_by_whole_gangs_is_data_too() {
+    let gang = json(&["explain", "train"], "whole-gangs", &[]);
+    let claim = &gang["claims"][0];
+    has_keys(claim, &["action", "placed", "wanted", "pods", "passes", "reasons"]);
+    let passes = claim["passes"].as_array().expect("a list");
+    let bundles: Vec<&Value> = passes.iter().map(|pass| &pass["bundles"]).collect();
+    assert_eq!((&claim["placed"], bundles), (&0.into(), vec![&"safe".into(), &"whole".into()]));
+    let pass = &passes[1];
+    has_keys(pass, &["bundles", "domains", "moreDomains", "notTried", "tooSmall"]);
+    assert_eq!(pass["tooSmall"][0], "rack-d");
+    let domain = &pass["domains"][0];
+    has_keys(domain, &["domain", "works", "chosen", "leave", "costPpm", "kept", "why"]);
+    assert_eq!((&domain["domain"], &domain["why"]), (&"rack-a".into(), &"lacks 4 nvidia.com/gpu".into()));
+    let bundle = &domain["leave"][1];
+    has_keys(bundle, &["gang", "kind", "priority", "pods", "roiPpm"]);
+    assert_eq!((&bundle["gang"], &bundle["kind"]), (&"default/search".into(), &"whole".into()));
+    has_keys(&domain["kept"][0], &["gang", "rule", "pods"]);
+    assert_eq!(domain["kept"][0]["rule"], "volcano.sh/preemptable: false");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::Entry;
+use crate::bundles::AT_MINIMUM;
 use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
 use crate::model::gangs::Role;
@@ -42,7 +43,7 @@ impl Plugin for Gang {
         }
         let gang = &cluster.gangs[cluster.pods.gang[victim]?];
         let alone = gang.counts.all() == 1 && gang.minimum <= 1;
-        (!alone && !gang.can_spare(cluster.pods.place(victim))).then_some("gang at its minimum")
+        (!alone && !gang.can_spare(cluster.pods.place(victim))).then_some(AT_MINIMUM)
     }
 
     fn gangs_are_whole(&self) -> bool {

@@ -3,6 +3,7 @@
 mod claims;
 mod domains;
 mod facts;
+mod gang_claims;
 mod promises;
 mod room;
 mod target;
@@ -20,6 +21,7 @@ use crate::render;
 pub use claims::{ClaimFacts, NodeTrial};
 pub use domains::ClosestDomain;
 pub use facts::{Explanation, GangFacts, Look, PodFacts, QueueFacts, Subject, explain};
+pub use gang_claims::{BundleFacts, DomainClaim, PassFacts};
 pub use promises::PromiseFacts;
 pub use target::find;
 
@@ -44,14 +46,14 @@ pub struct ExplainArgs {
     /// How many cycles to run before, one second apart
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     cycles: u64,
-    /// Show every node on which others could be asked to leave, not only the most promising
+    /// Show every node or domain in which others could be asked to leave, not only the most promising
     #[arg(long)]
     all: bool,
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
 }
 
-/// So many nodes are shown for each pod that others could make room for.
+/// So many nodes are shown for each pod that others could make room for, and so many domains for each gang.
 pub const NODES: usize = 10;
 
 #[derive(Copy, Clone, ValueEnum)]

@@ -1,6 +1,7 @@
 //! An explanation in a few lines.
 
 mod claims;
+mod gang_claims;
 
 use std::collections::BTreeMap;
 use std::io::Write;

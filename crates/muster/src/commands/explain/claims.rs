@@ -8,10 +8,11 @@ use muster_engine::explain::{message, shown_text};
 use muster_engine::ids::{GangId, NodeId, PodId};
 use muster_engine::model::Cluster;
 use muster_engine::trace::{Attempt, Bill, Obstacle, Outcome, Trace, Trial};
-use muster_engine::{Engine, Shown};
+use muster_engine::{Engine, Reason, Shown};
 use serde::Serialize;
 
 use super::facts::listed;
+use super::gang_claims::{PassFacts, pass};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -20,8 +21,12 @@ pub struct ClaimFacts {
     /// How many of its pods would get a place, and how many need one.
     pub placed: usize,
     pub wanted: usize,
-    /// The first for which others would have to leave, and the one that gets no place.
+    /// In mode `task`: the first for which others would have to leave, and the one that gets no place.
     pub pods: Vec<PodClaim>,
+    /// In mode `gang`: first what breaks nobody, then whole gangs.
+    pub passes: Vec<PassFacts>,
+    /// In mode `gang`: why it gets nothing.
+    pub reasons: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -87,15 +92,19 @@ pub struct Kept {
     pub rule: &'static str,
 }
 
-/// What each action tries for the gang, if it starves. So many nodes are told of each pod.
+/// What each action tries for the gang, if it starves. So many nodes are told of each pod, and so many domains.
 pub fn facts(engine: &mut Engine, gang: GangId, now: Time, nodes: usize) -> Vec<ClaimFacts> {
     let traces = engine.trace(gang, now);
     let (cluster, whole) = (engine.cluster(), engine.policy().gangs_are_whole());
     let row = &cluster.gangs[gang];
     let wanted = (row.missing(whole).total.saturating_sub(row.counts.nominated)).max(1) as usize;
+    let reason = |reason: &Reason| message(reason, &cluster.dimensions);
     let claim = |(action, trace): (&'static str, Trace)| ClaimFacts {
         action,
-        placed: trace.attempts.iter().filter(|attempt| attempt.place.is_some()).count(),
+        placed: match trace.passes.is_empty() || !trace.refused.is_empty() {
+            true => trace.attempts.iter().filter(|attempt| attempt.place.is_some()).count(),
+            false => wanted,
+        },
         wanted,
         pods: trace
             .attempts
@@ -103,8 +112,12 @@ pub fn facts(engine: &mut Engine, gang: GangId, now: Time, nodes: usize) -> Vec<
             .filter(|one| is_telling(one))
             .map(|one| pod(cluster, one, nodes))
             .collect(),
+        passes: trace.passes.iter().map(|one| pass(cluster, one, nodes)).collect(),
+        reasons: trace.refused.iter().map(reason).collect(),
     };
-    let tried = traces.into_iter().filter(|(_, trace)| !trace.attempts.is_empty());
+    let is_silent =
+        |trace: &Trace| trace.attempts.is_empty() && trace.passes.is_empty() && trace.refused.is_empty();
+    let tried = traces.into_iter().filter(|(_, trace)| !is_silent(trace));
     tried.map(claim).collect()
 }
 
@@ -222,6 +235,6 @@ fn victim(cluster: &Cluster, pod: PodId) -> Victim {
     Victim { pod: cluster.pods.name(pod).to_string(), gang: gang_of(cluster, pod), priority }
 }
 
-fn gang_of(cluster: &Cluster, pod: PodId) -> String {
+pub fn gang_of(cluster: &Cluster, pod: PodId) -> String {
     cluster.pods.gang[pod].map_or_else(String::new, |gang| cluster.gangs[gang].key.to_string())
 }

@@ -66,10 +66,11 @@ impl Page {
         }
     }
 
-    /// Pod by pod, the nodes on which others could leave for it.
+    /// Pod by pod, the nodes on which others could leave for it; or domain by domain for the whole gang.
     fn claim(&mut self, claim: &ClaimFacts, space: &str) {
         let found = format!("{} of {} would get a place", claim.placed, counted(claim.wanted as u64, "pod"));
-        self.entry(&format!("  {}", claim.action), &found);
+        self.entry(&label(claim.action), &found);
+        self.passes(claim, space);
         for pod in &claim.pods {
             let name = short(&pod.pod, space);
             let text = match (&pod.node, &pod.reason) {
@@ -78,18 +79,8 @@ impl Page {
                 (None, _) => format!("for {name}, no node would do:"),
             };
             self.entry("", &text);
-            let longest = pod.nodes.iter().map(|trial| width(&trial.node)).max().unwrap_or(0).min(30);
-            for trial in &pod.nodes {
-                let mark = if trial.chosen { styled(GOOD, "→") } else { " ".to_owned() };
-                let node = format!("{:<longest$}", cut_middle(&trial.node, 30));
-                let lines = wrap(&trial_text(trial, space), COLUMNS - 6 - longest);
-                for (at, text) in lines.iter().enumerate() {
-                    match at {
-                        0 => self.line(&format!("  {mark} {}  {text}", styled(BOLD, &node))),
-                        _ => self.line(&format!("{}{text}", " ".repeat(longest + 6))),
-                    }
-                }
-            }
+            let trials = pod.nodes.iter();
+            self.trials(trials.map(|trial| (&*trial.node, trial.chosen, trial_text(trial, space))).collect());
             let rest = [
                 (pod.more_nodes, "more, use --all"),
                 (pod.nobody_nodes, "with nobody who may be asked to leave"),
@@ -100,6 +91,26 @@ impl Page {
             }
         }
     }
+
+    /// Places with what would happen there; an arrow before the one that is taken.
+    pub(super) fn trials(&mut self, trials: Vec<(&str, bool, String)>) {
+        let longest = trials.iter().map(|(place, ..)| width(place)).max().unwrap_or(0).min(30);
+        for (place, chosen, text) in trials {
+            let mark = if chosen { styled(GOOD, "→") } else { " ".to_owned() };
+            let place = format!("{:<longest$}", cut_middle(place, 30));
+            for (at, text) in wrap(&text, COLUMNS - 6 - longest).iter().enumerate() {
+                match at {
+                    0 => self.line(&format!("  {mark} {}  {text}", styled(BOLD, &place))),
+                    _ => self.line(&format!("{}{text}", " ".repeat(longest + 6))),
+                }
+            }
+        }
+    }
+}
+
+/// Beside the text there is room for a short name only.
+fn label(action: &str) -> String {
+    format!("  {}", action.strip_prefix("gang").unwrap_or(action))
 }
 
 fn space_of(gang: &GangFacts) -> &str {
@@ -146,6 +157,6 @@ fn trial_text(trial: &NodeTrial, space: &str) -> String {
 }
 
 /// Without the namespace, if it is this one.
-fn short<'n>(name: &'n str, space: &str) -> &'n str {
+pub(super) fn short<'n>(name: &'n str, space: &str) -> &'n str {
     name.strip_prefix(space).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name)
 }

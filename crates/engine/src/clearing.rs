@@ -1,0 +1,204 @@
+//! Which bundles clear nodes for least: an order in which those go first that together free a place for a pod, wherever that loses least.
+//! Reckoned with amounts only, nothing moves.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use crate::bundles::Bundle;
+use crate::ids::{NodeId, PodId, ResourceId, ShapeId};
+use crate::model::Cluster;
+
+/// A node that is being cleared.
+struct Site {
+    node: NodeId,
+    /// What it has free of each resource that pods of the shape ask for, without those that have been taken.
+    free: Vec<i64>,
+    /// Who could leave: the bundle that it goes with, and what it frees.
+    tenants: Vec<(usize, Vec<i64>)>,
+    /// How often its price has changed.
+    version: u32,
+}
+
+struct Clearing<'c> {
+    losses: &'c [i64],
+    taken: Vec<bool>,
+    sites: Vec<Site>,
+    /// The sites of each bundle.
+    places: Vec<Vec<usize>>,
+    request: Vec<(ResourceId, i64)>,
+}
+
+/// Puts bundles, each of which goes as a whole, in the order in which they clear places for so many pods of each shape, the largest
+/// first; then the rest as they were. `losses` is what is lost with each.
+pub fn by_place(
+    cluster: &Cluster,
+    shapes: &[(ShapeId, u32)],
+    nodes: &[NodeId],
+    bundles: &[Bundle],
+    losses: &[i64],
+) -> Vec<usize> {
+    let mut order: Vec<usize> = Vec::new();
+    let mut seated: BTreeMap<NodeId, Vec<(ShapeId, i64)>> = BTreeMap::new();
+    let mut taken = vec![false; bundles.len()];
+    for &(shape, count) in shapes {
+        let mut clearing = Clearing::new(cluster, shape, nodes, bundles, losses, taken);
+        for (node, pods) in &seated {
+            clearing.occupy(cluster, *node, pods);
+        }
+        clearing.clear(i64::from(count), &mut order);
+        clearing.seat(shape, i64::from(count), &mut seated);
+        taken = clearing.taken;
+    }
+    order.extend((0..bundles.len()).filter(|&at| !taken[at]));
+    order
+}
+
+impl<'c> Clearing<'c> {
+    fn new(
+        cluster: &Cluster,
+        shape: ShapeId,
+        nodes: &[NodeId],
+        bundles: &[Bundle],
+        losses: &'c [i64],
+        taken: Vec<bool>,
+    ) -> Clearing<'c> {
+        let request: Vec<(ResourceId, i64)> = cluster.shapes[shape].request.iter().collect();
+        let has = |pod: PodId| -> Vec<i64> {
+            request.iter().map(|&(id, _)| cluster.request_of(cluster.pods.shape[pod], id)).collect()
+        };
+        let mut at_node: BTreeMap<NodeId, usize> = BTreeMap::new();
+        let mut sites: Vec<Site> = Vec::with_capacity(nodes.len());
+        for &node in nodes {
+            at_node.insert(node, sites.len());
+            let free = request.iter().map(|&(id, _)| cluster.nodes.future_idle(id, node)).collect();
+            sites.push(Site { node, free, tenants: Vec::new(), version: 0 });
+        }
+        let mut places: Vec<Vec<usize>> = vec![Vec::new(); bundles.len()];
+        for (at, bundle) in bundles.iter().enumerate() {
+            for &pod in &bundle.pods {
+                let Some(&site) = cluster.pods.state[pod].node().and_then(|node| at_node.get(&node)) else {
+                    continue;
+                };
+                let freed = has(pod);
+                match sites[site].tenants.last_mut() {
+                    Some((known, sum)) if *known == at => {
+                        sum.iter_mut().zip(&freed).for_each(|(sum, freed)| *sum += freed)
+                    }
+                    _ => sites[site].tenants.push((at, freed)),
+                }
+                places[at].push(site);
+            }
+            places[at].sort_unstable();
+            places[at].dedup();
+        }
+        let mut clearing = Clearing { losses, taken, sites, places, request };
+        for site in 0..clearing.sites.len() {
+            for at in 0..clearing.sites[site].tenants.len() {
+                let (bundle, freed) = clearing.sites[site].tenants[at].clone();
+                if clearing.taken[bundle] {
+                    add(&mut clearing.sites[site].free, &freed, 1);
+                }
+            }
+        }
+        clearing
+    }
+
+    /// Pods of other shapes have places there.
+    fn occupy(&mut self, cluster: &Cluster, node: NodeId, pods: &[(ShapeId, i64)]) {
+        let Some(site) = self.sites.iter_mut().find(|site| site.node == node) else { return };
+        for &(shape, count) in pods {
+            let used: Vec<i64> = self.request.iter().map(|&(id, _)| cluster.request_of(shape, id)).collect();
+            add(&mut site.free, &used, -count);
+        }
+    }
+
+    /// How many pods fit.
+    fn holds(&self, free: &[i64]) -> i64 {
+        let fits = |(&free, &(_, want)): (&i64, &(ResourceId, i64))| free.max(0) / want.max(1);
+        free.iter().zip(&self.request).map(fits).min().unwrap_or(0)
+    }
+
+    /// Who has to leave a site so that one more pod fits, and what is lost with them.
+    fn price(&self, site: usize) -> Option<(i64, Vec<usize>)> {
+        let site = &self.sites[site];
+        let more = self.holds(&site.free) + 1;
+        let mut free = site.free.clone();
+        let mut tenants: Vec<&(usize, Vec<i64>)> =
+            site.tenants.iter().filter(|(bundle, _)| !self.taken[*bundle]).collect();
+        tenants.sort_by_key(|(bundle, _)| (self.losses[*bundle], *bundle));
+        let mut gone: Vec<&(usize, Vec<i64>)> = Vec::new();
+        for tenant in tenants {
+            if self.holds(&free) >= more {
+                break;
+            }
+            add(&mut free, &tenant.1, 1);
+            gone.push(tenant);
+        }
+        if self.holds(&free) < more {
+            return None;
+        }
+        for at in (0..gone.len()).rev() {
+            add(&mut free, &gone[at].1, -1);
+            if self.holds(&free) >= more {
+                gone.remove(at);
+            } else {
+                add(&mut free, &gone[at].1, 1);
+            }
+        }
+        let gone: Vec<usize> = gone.into_iter().map(|(bundle, _)| *bundle).collect();
+        Some((gone.iter().map(|&bundle| self.losses[bundle]).sum(), gone))
+    }
+
+    /// Takes bundles until so many pods have places, the cheapest place first.
+    fn clear(&mut self, count: i64, order: &mut Vec<usize>) {
+        let mut lacking = count - self.sites.iter().map(|site| self.holds(&site.free)).sum::<i64>();
+        let mut line: BinaryHeap<Reverse<(i64, usize, u32)>> = BinaryHeap::new();
+        let enter = |clearing: &Clearing, line: &mut BinaryHeap<Reverse<(i64, usize, u32)>>, site: usize| {
+            if let Some((price, _)) = clearing.price(site) {
+                line.push(Reverse((price, site, clearing.sites[site].version)));
+            }
+        };
+        if lacking > 0 {
+            (0..self.sites.len()).for_each(|site| enter(self, &mut line, site));
+        }
+        while lacking > 0
+            && let Some(Reverse((_, site, version))) = line.pop()
+        {
+            if version != self.sites[site].version {
+                continue;
+            }
+            let Some((_, gone)) = self.price(site) else { continue };
+            for bundle in gone {
+                self.taken[bundle] = true;
+                order.push(bundle);
+                for at in self.places[bundle].clone() {
+                    let before = self.holds(&self.sites[at].free);
+                    let freed = self.sites[at]
+                        .tenants
+                        .iter()
+                        .find(|(of, _)| *of == bundle)
+                        .map(|(_, freed)| freed.clone());
+                    add(&mut self.sites[at].free, &freed.unwrap_or_default(), 1);
+                    self.sites[at].version += 1;
+                    lacking -= self.holds(&self.sites[at].free) - before;
+                    enter(self, &mut line, at);
+                }
+            }
+        }
+    }
+
+    /// Where so many pods would be, for those that come after them.
+    fn seat(&self, shape: ShapeId, mut count: i64, seated: &mut BTreeMap<NodeId, Vec<(ShapeId, i64)>>) {
+        for site in &self.sites {
+            let pods = self.holds(&site.free).min(count);
+            if pods > 0 {
+                seated.entry(site.node).or_default().push((shape, pods));
+                count -= pods;
+            }
+        }
+    }
+}
+
+fn add(sum: &mut [i64], amounts: &[i64], times: i64) {
+    sum.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum += times * amount);
+}

@@ -1,0 +1,152 @@
+//! Where whole gangs could make room for one that starves: domain by domain, who would leave and what that costs, or what stands in the
+//! way. As in `claims.rs`, the engine tells what it tries.
+
+use std::collections::BTreeMap;
+
+use muster_engine::Reason;
+use muster_engine::explain::{counted, message};
+use muster_engine::ids::{DomainId, PodId};
+use muster_engine::model::Cluster;
+use muster_engine::model::domains::ROOT;
+use muster_engine::trace::{Bundle, DomainOutcome, DomainTrial, Kind, Pass};
+use serde::Serialize;
+
+use super::claims::gang_of;
+use super::facts::listed;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PassFacts {
+    /// `safe`: only what breaks nobody may leave; `whole`: whole gangs too.
+    pub bundles: &'static str,
+    /// The domains that were tried, the one that is taken first, then in the order in which they were.
+    pub domains: Vec<DomainClaim>,
+    /// How many more there are.
+    pub more_domains: usize,
+    /// Not tried, because so many others were more promising as may be tried.
+    pub not_tried: Vec<String>,
+    /// They could not hold the gang if they were empty.
+    pub too_small: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DomainClaim {
+    /// Nothing stands for the whole cluster.
+    pub domain: Option<String>,
+    pub works: bool,
+    /// And it is the one that is taken.
+    pub chosen: bool,
+    /// Who would leave. If it doesn't do, who was asked in vain.
+    pub leave: Vec<BundleFacts>,
+    /// How much leaves, in parts per million of what was lacking.
+    pub cost_ppm: Option<i64>,
+    /// Pods there that a rule keeps, by gang and rule.
+    pub kept: Vec<KeptFacts>,
+    /// Why it would not do.
+    pub why: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BundleFacts {
+    pub gang: String,
+    /// `spare`: the gang can lose them; `broken`: it lacks others anyway; `whole`: they are the rest of it here, and it breaks.
+    pub kind: &'static str,
+    pub priority: i32,
+    pub pods: Vec<String>,
+    /// What a whole gang returns for what is lost, in parts per million.
+    pub roi_ppm: Option<i64>,
+}
+
+#[derive(Serialize)]
+pub struct KeptFacts {
+    pub gang: String,
+    pub rule: &'static str,
+    pub pods: Vec<String>,
+}
+
+/// So many domains are told.
+pub fn pass(cluster: &Cluster, pass: &Pass, most: usize) -> PassFacts {
+    let mut tried: Vec<&DomainTrial> = pass.domains.iter().filter(|trial| is_tried(trial)).collect();
+    tried.sort_by_key(|trial| !trial.chosen);
+    let named = |wanted: fn(&DomainOutcome) -> bool| {
+        let trials = pass.domains.iter().filter(|trial| wanted(&trial.outcome));
+        trials.map(|trial| name(cluster, trial.domain).unwrap_or_default()).collect()
+    };
+    PassFacts {
+        bundles: if pass.allowed == Kind::Safe { "safe" } else { "whole" },
+        more_domains: tried.len().saturating_sub(most),
+        domains: tried.into_iter().take(most).map(|trial| told(cluster, trial)).collect(),
+        not_tried: named(|outcome| matches!(outcome, DomainOutcome::NotTried)),
+        too_small: named(|outcome| matches!(outcome, DomainOutcome::TooSmall)),
+    }
+}
+
+fn is_tried(trial: &DomainTrial) -> bool {
+    !matches!(trial.outcome, DomainOutcome::NotTried | DomainOutcome::TooSmall)
+}
+
+fn name(cluster: &Cluster, domain: DomainId) -> Option<String> {
+    (domain != ROOT).then(|| cluster.domains[domain].name.to_string())
+}
+
+fn told(cluster: &Cluster, trial: &DomainTrial) -> DomainClaim {
+    let (leave, cost_ppm) = match &trial.outcome {
+        DomainOutcome::Works { gone, cost } => (&gone[..], Some(*cost)),
+        DomainOutcome::Fails { gone, .. } | DomainOutcome::TooLittle { gone, .. } => (&gone[..], None),
+        DomainOutcome::TooSmall | DomainOutcome::NotTried => (&[][..], None),
+    };
+    DomainClaim {
+        domain: name(cluster, trial.domain),
+        works: cost_ppm.is_some(),
+        chosen: trial.chosen,
+        leave: leave.iter().map(|one| bundle(cluster, one)).collect(),
+        cost_ppm,
+        kept: kept(cluster, &trial.kept),
+        why: why(cluster, trial),
+    }
+}
+
+fn bundle(cluster: &Cluster, bundle: &Bundle) -> BundleFacts {
+    let gang = &cluster.gangs[bundle.gang];
+    BundleFacts {
+        gang: gang.key.to_string(),
+        kind: match (bundle.kind, bundle.broken) {
+            (Kind::Whole, _) => "whole",
+            (Kind::Safe, true) => "broken",
+            (Kind::Safe, false) => "spare",
+        },
+        priority: gang.priority,
+        pods: bundle.pods.iter().map(|&pod| cluster.pods.name(pod).to_string()).collect(),
+        roi_ppm: bundle.roi,
+    }
+}
+
+fn kept(cluster: &Cluster, kept: &[(PodId, &'static str)]) -> Vec<KeptFacts> {
+    let mut found: BTreeMap<(&'static str, String), Vec<String>> = BTreeMap::new();
+    for &(pod, rule) in kept {
+        let pods = found.entry((rule, gang_of(cluster, pod))).or_default();
+        pods.push(cluster.pods.name(pod).to_string());
+    }
+    found.into_iter().map(|((rule, gang), pods)| KeptFacts { gang, rule, pods }).collect()
+}
+
+fn why(cluster: &Cluster, trial: &DomainTrial) -> Option<String> {
+    let domain = &cluster.domains[trial.domain].name;
+    // Of all domains only this one is of interest here.
+    let text = |reason: &Reason| match reason {
+        Reason::NoDomain { wanted, near, .. } => {
+            let holds = near.iter().find(|near| near.domain == *domain).map_or(0, |near| near.holds);
+            format!("has room for {holds} of {}", counted(u64::from(*wanted), "pod"))
+        }
+        reason => message(reason, &cluster.dimensions),
+    };
+    match &trial.outcome {
+        DomainOutcome::TooLittle { lacks, .. } => {
+            Some(format!("lacks {}", listed(cluster, lacks.iter().copied())))
+        }
+        DomainOutcome::Fails { why, .. } => Some(why.iter().map(text).collect::<Vec<_>>().join("; ")),
+        DomainOutcome::Works { .. } | DomainOutcome::TooSmall | DomainOutcome::NotTried => None,
+    }
+}

@@ -1,0 +1,116 @@
+//! The domains in which whole gangs could make room for one that starves.
+
+use std::collections::BTreeMap;
+
+use muster_engine::explain::{counted, grouped};
+
+use super::claims::short;
+use super::{COLUMNS, MARGIN, Page};
+use crate::commands::explain::{BundleFacts, ClaimFacts, DomainClaim, PassFacts};
+use crate::render::text::{DIM, styled, wrap};
+
+/// So many bundles, gangs or domains are named in one place.
+const NAMES: usize = 4;
+const CLUSTER: &str = "the cluster";
+
+impl Page {
+    pub(super) fn passes(&mut self, claim: &ClaimFacts, space: &str) {
+        if claim.passes.is_empty() {
+            claim.reasons.iter().for_each(|reason| self.entry("", reason));
+        }
+        for pass in &claim.passes {
+            let how = match pass.bundles {
+                "safe" => "if no gang may break",
+                _ => "if whole gangs leave",
+            };
+            self.entry("", &format!("{how}, {}:", verdict(pass)));
+            let trials = pass.domains.iter();
+            self.trials(trials.map(|trial| (place(trial), trial.chosen, trial_text(trial, space))).collect());
+            if pass.more_domains > 0 {
+                self.remark(&format!("{} more, use --all", counted(pass.more_domains as u64, "domain")));
+            }
+            let rest = [
+                (&pass.not_tried, "not tried, since more are not allowed (maxDomains)"),
+                (&pass.too_small, "too small, even if nobody else were there"),
+            ];
+            for (domains, what) in rest.into_iter().filter(|(domains, _)| !domains.is_empty()) {
+                let count = counted(domains.len() as u64, "domain");
+                self.remark(&format!("{count} {what}: {}", named(domains.iter().map(|name| &**name))));
+            }
+        }
+    }
+
+    fn remark(&mut self, text: &str) {
+        for (at, line) in wrap(text, COLUMNS - MARGIN).iter().enumerate() {
+            self.line(&styled(DIM, format!("{}{line}", " ".repeat(if at == 0 { 4 } else { 6 }))));
+        }
+    }
+}
+
+fn verdict(pass: &PassFacts) -> String {
+    match pass.domains.first() {
+        Some(best) if best.chosen => format!("{} is cheapest", place(best)),
+        Some(one) if one.domain.is_none() => "there is not enough".to_owned(),
+        Some(_) => "no domain would do".to_owned(),
+        None => "no domain can be tried".to_owned(),
+    }
+}
+
+fn place(trial: &DomainClaim) -> &str {
+    trial.domain.as_deref().unwrap_or(CLUSTER)
+}
+
+/// What would happen in a domain: "2 pods that search can spare, whole gang pair (2 pods, ROI 1.00) leave: cost 1.00".
+fn trial_text(trial: &DomainClaim, space: &str) -> String {
+    let one = match &trial.leave[..] {
+        [only] => only.kind == "whole" || only.pods.len() == 1,
+        _ => false,
+    };
+    let verb = if one { "leaves" } else { "leave" };
+    let who = listed(trial.leave.iter().map(|bundle| bundle_text(bundle, space)).collect());
+    let why = trial.why.as_deref().unwrap_or_default();
+    let mut text = match trial.cost_ppm {
+        Some(cost) => format!("{who} {verb}: cost {}", hundredths(cost)),
+        None if trial.leave.is_empty() => why.to_owned(),
+        None => format!("if {who} {verb}: {why}"),
+    };
+    let mut rules: BTreeMap<&str, (Vec<&str>, usize)> = BTreeMap::new();
+    for kept in &trial.kept {
+        let (gangs, pods) = rules.entry(kept.rule).or_default();
+        gangs.push(short(&kept.gang, space));
+        *pods += kept.pods.len();
+    }
+    for (rule, (gangs, pods)) in rules {
+        let pods = counted(pods as u64, "pod");
+        text += &format!("; {pods} of {} kept by {rule}", named(gangs.into_iter()));
+    }
+    text
+}
+
+fn bundle_text(bundle: &BundleFacts, space: &str) -> String {
+    let (gang, pods) = (short(&bundle.gang, space), counted(bundle.pods.len() as u64, "pod"));
+    match bundle.kind {
+        "whole" => {
+            let roi = bundle.roi_ppm.map_or(String::new(), |roi| format!(", ROI {}", hundredths(roi)));
+            format!("whole gang {gang} ({pods}{roi})")
+        }
+        "broken" => format!("{pods} of {gang}, which lacks others anyway"),
+        _ => format!("{pods} that {gang} can spare"),
+    }
+}
+
+fn named<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    listed(names.map(str::to_owned).collect())
+}
+
+/// The first few of them, and how many there are beside.
+fn listed(names: Vec<String>) -> String {
+    let more = names.len().saturating_sub(NAMES);
+    let more = if more > 0 { format!(" and {} more", grouped(more as u64)) } else { String::new() };
+    format!("{}{more}", names[..names.len().min(NAMES)].join(", "))
+}
+
+/// Parts per million with two digits after the point, rounded down.
+fn hundredths(ppm: i64) -> String {
+    format!("{}.{:02}", ppm / 1_000_000, ppm % 1_000_000 / 10_000)
+}
