@@ -10,7 +10,7 @@
 
 mod arrivals;
 mod cluster;
-mod draw;
+pub(crate) mod draw;
 mod durations;
 mod gangs;
 mod manifest;

@@ -5,6 +5,7 @@ pub mod chaos;
 pub mod difference;
 pub mod generate;
 pub mod invariants;
+pub mod quality;
 pub mod report;
 mod simulation;
 mod world;

@@ -13,6 +13,7 @@ pub enum Stream {
     Nodes = 1,
     Gangs = 2,
     Arrivals = 3,
+    SmallClusters = 4,
 }
 
 pub struct Draw {

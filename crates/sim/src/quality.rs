@@ -1,0 +1,21 @@
+//! How good the engine's choices are, as opposed to how fast (`bench.rs`): against the best that there is, on clusters so small that all
+//! can be tried.
+
+mod drawing;
+mod gaps;
+mod manifests;
+mod optimum;
+mod packing;
+mod small;
+mod verdict;
+mod words;
+
+pub use drawing::small;
+pub use gaps::{Bin, Distribution, Gaps, gaps};
+pub use verdict::{Outcome, Verdict, judge};
+
+/// The small cluster of a seed, in words.
+pub fn describe(seed: u64) -> String {
+    let small = small(seed);
+    words::describe(seed, &small, &judge(&small))
+}

@@ -1,0 +1,121 @@
+//! The cheapest way to make room, found by trying all that the rules allow. Written without the engine.
+
+use super::small::{Domain, Pods, Purpose, Small, members};
+
+/// What a way to make room costs; the smallest is the best.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cost {
+    pub breaks: bool,
+    pub tier: u8,
+    /// The highest priority of a gang that loses something; between queues it doesn't matter.
+    pub priority: i32,
+    /// In parts per million of what is needed.
+    pub lost: i64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Solution {
+    pub domain: Domain,
+    pub gone: Pods,
+    pub cost: Cost,
+}
+
+pub fn cost(small: &Small, domain: &Domain, gone: Pods) -> Cost {
+    Cost {
+        breaks: (0..small.gangs.len()).any(|gang| small.breaks(gang, gone)),
+        tier: domain.tier,
+        priority: highest(small, gone),
+        lost: small.lost(domain, gone),
+    }
+}
+
+fn highest(small: &Small, gone: Pods) -> i32 {
+    match small.purpose {
+        Purpose::Preempt => members(gone).map(|pod| small.gangs[small.pods[pod].gang].priority).max(),
+        Purpose::Reclaim => None,
+    }
+    .unwrap_or(i32::MIN)
+}
+
+/// The best way there is.
+pub fn optimum(small: &Small) -> Option<Solution> {
+    if !small.may_take() {
+        return None;
+    }
+    let domains = small.domains();
+    for breaks in [false, true] {
+        for tier in domains.chunk_by(|a, b| a.tier == b.tier) {
+            let found = tier.iter().filter_map(|domain| Search::new(small, domain, breaks).best());
+            if let Some(best) = found.min_by_key(|solution| solution.cost) {
+                return Some(best);
+            }
+        }
+    }
+    None
+}
+
+/// All ways to make room in one domain.
+struct Search<'s> {
+    small: &'s Small,
+    domain: &'s Domain,
+    /// For each gang, what may leave of it.
+    choices: Vec<Vec<Pods>>,
+    best: Option<Solution>,
+}
+
+impl<'s> Search<'s> {
+    fn new(small: &'s Small, domain: &'s Domain, breaks: bool) -> Self {
+        let concerned = (0..small.gangs.len()).filter(|&gang| small.concerns(gang));
+        let choices = concerned.map(|gang| choices(small, domain, gang, breaks)).collect();
+        Search { small, domain, choices, best: None }
+    }
+
+    fn best(mut self) -> Option<Solution> {
+        self.go(0, 0);
+        self.best
+    }
+
+    /// Tries all choices of the gangs from one on, with these gone already. Whoever leaves in addition costs more and only adds room.
+    fn go(&mut self, gang: usize, gone: Pods) {
+        let cost = cost(self.small, self.domain, gone);
+        let cheaper = self.best.as_ref().is_none_or(|best| cost < best.cost);
+        if !cheaper || !self.small.quotas_allow(gone) {
+            return;
+        }
+        if self.small.holds(self.domain, gone) {
+            self.best = Some(Solution { domain: self.domain.clone(), gone, cost });
+            return;
+        }
+        let all = self.choices[gang..].iter().flatten().fold(gone, |all, pods| all | pods);
+        if gang == self.choices.len() || !self.small.holds(self.domain, all) {
+            return;
+        }
+        for at in 0..self.choices[gang].len() {
+            self.go(gang + 1, gone | self.choices[gang][at]);
+        }
+    }
+}
+
+/// What may leave of a gang in a domain: any pods that it can do without, or all that it has there. Of pods that are alike only the
+/// first ones are taken.
+fn choices(small: &Small, domain: &Domain, gang: usize, breaks: bool) -> Vec<Pods> {
+    let here = small.pods_of(gang) & small.pods_in(domain);
+    let mut found = vec![0];
+    for pod in members(here) {
+        let alike = |other: &usize| {
+            let (one, other) = (&small.pods[pod], &small.pods[*other]);
+            (one.role, one.node, one.request) == (other.role, other.node, other.request)
+        };
+        let before = members(here).take_while(|&other| other < pod).filter(alike).last();
+        for at in 0..found.len() {
+            if before.is_none_or(|before| found[at] & 1 << before != 0) {
+                found.push(found[at] | 1 << pod);
+            }
+        }
+    }
+    found.retain(|&gone| !small.breaks(gang, gone));
+    if breaks && small.breaks(gang, here) {
+        found.push(here);
+    }
+    found
+}
