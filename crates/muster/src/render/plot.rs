@@ -181,3 +181,39 @@ fn line(area: Area, mode: usize, points: impl Iterator<Item = (f64, f64)>, out: 
     }
     writeln!(out, "\"/>")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn played(mode: &'static str, evicted_pods: usize) -> Played {
+        Played {
+            mode,
+            utilisation: 0.5,
+            utilisation_over_time: vec![0.25, 0.75],
+            waits: Vec::new(),
+            waited_at_most: WAITS_SECONDS.map(|_| 1.0).to_vec(),
+            finished: 1,
+            evicted_pods,
+            broken_gangs: 0,
+            wasted_gpu_hours: 0.0,
+        }
+    }
+
+    #[test]
+    fn every_mode_has_its_own_line_and_bars() {
+        let modes = vec![played("task", 1_200), played("gang", 600), played("scenario", 300)];
+        let picture = load(&Load { nodes: 2, gpus: 16, hours: 12, gangs: 3, modes });
+        for (colour, dashes) in STYLES {
+            let line = format!("stroke=\"{colour}\" stroke-width=\"2.5\"");
+            assert_eq!(picture.matches(&line).count(), 2, "one for utilisation, one for waits");
+            assert!(picture.contains(&format!("stroke-dasharray=\"{dashes}\"")));
+            assert_eq!(picture.matches(&format!("fill=\"{colour}\"")).count(), 3, "one in each group");
+        }
+        for name in [">task<", ">gang<", ">scenario<", ">1,200<", ">600<", ">300<"] {
+            assert!(picture.contains(name), "no {name} in\n{picture}");
+        }
+        // Nobody was broken, and nothing divides by that.
+        assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+    }
+}

@@ -60,7 +60,7 @@ fn outcomes(gaps: &Gaps) -> Table {
         table.push(Row::default().cell(what).cell(grouped(clusters)).cell(""));
     };
     plain("there is no way, and none is found", gaps.nothing);
-    plain("as good in all this: losses compared below", gaps.gap.clusters);
+    plain("as good in all this: compared below", gaps.gap.clusters);
     table
 }
 
@@ -111,13 +111,13 @@ fn days(load: &Load) -> Table {
     for at in 0..classes {
         let waits = |mode: &Played| {
             let waits = &mode.waits[at];
-            [waits.median_seconds, waits.p90_seconds, waits.p99_seconds].map(duration).join(" / ")
+            [waits.median_seconds, waits.p90_seconds, waits.p99_seconds].map(duration).join("/")
         };
         let waits_of = &load.modes[0].waits[at];
         let of = waits_of.class.as_deref().unwrap_or("all");
-        row(format!("waits of {} {of} gangs: median / p90 / p99", waits_of.gangs), &waits);
+        row(format!("waits of {} {of}: median/p90/p99", waits_of.gangs), &waits);
     }
-    row("gangs finished by the end of the day".into(), &|mode| grouped(mode.finished as u64));
+    row("gangs finished within the day".into(), &|mode| grouped(mode.finished as u64));
     row("pods evicted".into(), &|mode| grouped(mode.evicted_pods as u64));
     row("gangs broken".into(), &|mode| grouped(mode.broken_gangs as u64));
     row("GPU hours wasted".into(), &|mode| grouped(mode.wasted_gpu_hours.round() as u64));
