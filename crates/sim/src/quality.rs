@@ -1,8 +1,10 @@
 //! How good the engine's choices are, as opposed to how fast (`bench.rs`): against the best that there is, on clusters so small that all
-//! can be tried.
+//! can be tried; and what becomes of a day's work in each mode.
 
 mod drawing;
 mod gaps;
+mod history;
+mod load;
 mod manifests;
 mod optimum;
 mod packing;
@@ -12,6 +14,7 @@ mod words;
 
 pub use drawing::small;
 pub use gaps::{Bin, Distribution, Gaps, gaps};
+pub use load::{Load, LoadSpec, MODES, Played, WAITS_SECONDS, Waits, load};
 pub use verdict::{Outcome, Verdict, judge};
 
 /// The small cluster of a seed, in words.

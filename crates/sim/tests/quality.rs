@@ -1,6 +1,6 @@
 //! How good the engine's choices are, on clusters where all can be tried.
 
-use muster_sim::quality::gaps;
+use muster_sim::quality::{LoadSpec, MODES, describe, gaps, load};
 
 #[test]
 fn nothing_is_lost_without_need_on_small_clusters() {
@@ -11,4 +11,28 @@ fn nothing_is_lost_without_need_on_small_clusters() {
     assert_eq!(gaps.missed, [96, 168], "clusters where a way is not found");
     assert_eq!(gaps.gap.median, 0.0);
     assert!(gaps.gap.clusters > 150, "only {} to compare: nothing is tried here", gaps.gap.clusters);
+}
+
+#[test]
+fn a_small_cluster_is_told_in_words() {
+    let told = describe(3);
+    assert_eq!(told, describe(3));
+    for word in ["small cluster 3", "claimant starts with", "\nengine: ", "\nbest: "] {
+        assert!(told.contains(word), "no {word:?} in\n{told}");
+    }
+}
+
+#[test]
+fn the_same_load_goes_the_same_way_twice() {
+    let spec = LoadSpec { nodes: 16, hours: 6, percent: 400, ..LoadSpec::default() };
+    let once = load(&spec, |_, _| {});
+    assert_eq!(format!("{once:?}"), format!("{:?}", load(&spec, |_, _| {})));
+    assert_eq!(once.modes.iter().map(|mode| mode.mode).collect::<Vec<_>>(), MODES);
+    for mode in &once.modes {
+        let played = format!("{mode:?}");
+        assert!(mode.utilisation_over_time.iter().all(|share| (0.0..=1.0).contains(share)), "{played}");
+        assert!(mode.waited_at_most.is_sorted(), "{played}");
+        assert_eq!(mode.waits[0].gangs, once.gangs, "all start in the end: {played}");
+        assert!(mode.evicted_pods >= mode.broken_gangs && mode.wasted_gpu_hours > 0.0, "{played}");
+    }
 }

@@ -119,3 +119,42 @@ fn choices(small: &Small, domain: &Domain, gang: usize, breaks: bool) -> Vec<Pod
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quality::drawing;
+
+    /// Every set of pods in every domain, one after the other.
+    fn slowly(small: &Small) -> Option<Cost> {
+        let allowed = |domain: &Domain, gone: Pods| {
+            let here = small.pods_in(domain);
+            gone & !here == 0
+                && small.quotas_allow(gone)
+                && (0..small.gangs.len()).filter(|&gang| gone & small.pods_of(gang) != 0).all(|gang| {
+                    let all = small.pods_of(gang) & here;
+                    small.concerns(gang) && (!small.breaks(gang, gone) || gone & all == all)
+                })
+        };
+        let mut best = None;
+        for domain in small.domains().iter().filter(|_| small.may_take()) {
+            for gone in 0..1 << small.pods.len() {
+                if allowed(domain, gone) && small.holds(domain, gone) {
+                    let cost = cost(small, domain, gone);
+                    best = Some(best.map_or(cost, |best: Cost| best.min(cost)));
+                }
+            }
+        }
+        best
+    }
+
+    #[test]
+    fn nothing_is_left_out() {
+        let clusters = (0..400).map(drawing::small).filter(|small| small.pods.len() <= 11);
+        let clusters: Vec<Small> = clusters.collect();
+        assert!(clusters.len() > 80, "only {} are small enough", clusters.len());
+        for small in &clusters {
+            assert_eq!(optimum(small).map(|best| best.cost), slowly(small), "{small:?}");
+        }
+    }
+}

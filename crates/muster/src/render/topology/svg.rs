@@ -13,14 +13,12 @@ use muster_engine::model::domains::ROOT;
 
 use super::Chart;
 use crate::render::map::{Holder, Map};
-use crate::render::text::{cut_middle, width, wrap};
+use crate::render::svg::{self, INK, LINE, MUTED, text_width};
+use crate::render::text::{cut_middle, wrap};
 use layout::{Frame, Layout, SCALES, Scale};
 
 /// How full a domain is, from empty to full.
 pub const TINTS: [&str; 5] = ["#ffffff", "#edf3fb", "#dbe7f6", "#c3d7ef", "#a6c3e6"];
-const INK: &str = "#0f172a";
-const MUTED: &str = "#475569";
-const LINE: &str = "#7b8ca6";
 const ALARM: &str = "#b91c1c";
 const OTHERS: &str = "#b4bcc8";
 
@@ -80,13 +78,7 @@ impl Picture<'_, '_> {
         let below = TOP + tree.height + 24;
         let left_rows = if left.is_empty() { 0 } else { left.len() as i32 + 1 };
         let height = below + rows * ROW + left_rows * LEFT_ROW + MARGIN;
-        let out = &mut self.out;
-        writeln!(
-            out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-             font-family=\"Helvetica, Arial, sans-serif\">"
-        )?;
-        writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>")?;
+        svg::open(&mut self.out, width, height)?;
         self.text((MARGIN, 44), 22, INK, "font-weight=\"bold\"", "Network topology")?;
         self.text((MARGIN, 68), 14, MUTED, "", &self.chart.summary())?;
         self.tints(width - MARGIN)?;
@@ -97,17 +89,11 @@ impl Picture<'_, '_> {
     }
 
     fn text(&mut self, at: (i32, i32), size: i32, fill: &str, more: &str, text: &str) -> std::fmt::Result {
-        let space = if more.is_empty() { "" } else { " " };
-        let (x, y) = at;
-        writeln!(
-            self.out,
-            "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{fill}\"{space}{more}>{}</text>",
-            escaped(text)
-        )
+        svg::text(&mut self.out, at, size, fill, more, text)
     }
 
     fn rect(&mut self, x: i32, y: i32, width: i32, height: i32, more: &str) -> std::fmt::Result {
-        writeln!(self.out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {more}/>")
+        svg::rect(&mut self.out, (x, y), (width, height), more)
     }
 
     /// What the colours of domains mean, at the right.
@@ -172,13 +158,4 @@ impl Picture<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// About how long a text is. Nobody can measure it here, so rather too much than too little.
-fn text_width(text: &str, font: i32) -> i32 {
-    width(text) as i32 * font * 6 / 10
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

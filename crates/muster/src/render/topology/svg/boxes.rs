@@ -8,8 +8,9 @@ use muster_engine::ids::{DomainId, GangId, NodeId};
 use muster_engine::model::domains::ROOT;
 
 use super::layout::{Frame, SMALL_NODE, Scale, UNIT, What};
-use super::{Detail, INK, LINE, MUTED, OTHERS, Picture, TINTS, escaped, text_width};
+use super::{Detail, OTHERS, Picture, TINTS};
 use crate::render::map::Holder;
+use crate::render::svg::{INK, LINE, MUTED, escaped, text_width};
 use crate::render::text::cut_middle;
 use crate::render::topology::Chart;
 

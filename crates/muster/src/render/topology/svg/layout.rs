@@ -4,8 +4,9 @@ use muster_engine::ids::{DomainId, NodeId};
 use muster_engine::model::domains::ROOT;
 
 use super::super::Chart;
-use super::{Detail, text_width};
+use super::Detail;
 use crate::render::map::Map;
+use crate::render::svg::text_width;
 
 /// The shape that is aimed at, width by height: a slide with a title and a legend.
 const ASPECT: (i64, i64) = (2, 1);
