@@ -30,6 +30,8 @@ pub struct Bundle {
     pub together: bool,
     /// In the order in which they would leave.
     pub pods: Vec<PodId>,
+    /// What the gang could lose goes with the rest of it.
+    pub rest: Vec<PodId>,
     /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost with a safe one.
     pub roi: Option<i64>,
     /// Those before which nothing else goes have the same number; no matter of what they return.
@@ -42,7 +44,7 @@ impl Bundle {
     /// The same with these of its pods.
     pub fn of(&self, pods: Vec<PodId>) -> Bundle {
         let &Bundle { gang, kind, broken, together, roi, class, unasked, .. } = self;
-        Bundle { gang, kind, broken, together, pods, roi, class, unasked }
+        Bundle { gang, kind, broken, together, pods, rest: Vec::new(), roi, class, unasked }
     }
 
     /// The least that can go of it, each for itself.
@@ -89,14 +91,15 @@ pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [Tenant], needed: &Needed, 
             helps |= deficit.is_some();
         }
     }
-    let mut add = |txn: &Txn, kind, together, pods: Vec<PodId>| {
+    let mut rest = safe.clone();
+    let mut add = |txn: &Txn, kind, together, pods: Vec<PodId>, rest: Vec<PodId>| {
         if !pods.is_empty() {
             let roi = (kind == Kind::Whole).then(|| roi(txn, gang, &pods, needed));
             let unasked = unasked(txn, &pods, needed);
-            found.push(Bundle { gang, kind, broken, together, pods, roi, class: 0, unasked });
+            found.push(Bundle { gang, kind, broken, together, pods, rest, roi, class: 0, unasked });
         }
     };
-    add(txn, Kind::Safe, false, safe);
+    add(txn, Kind::Safe, false, safe, Vec::new());
     for place in (0..txn.gangs[gang].subgroups().len()).rev() {
         let of_it = |pod: &PodId| txn.pods.subgroup[*pod] as usize == place;
         let whole: Vec<PodId> = core.iter().copied().filter(of_it).collect();
@@ -105,7 +108,8 @@ pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [Tenant], needed: &Needed, 
             let before = txn.mark();
             whole.iter().for_each(|&pod| txn.evict(pod));
             if txn.gangs[gang].ready(true) {
-                add(txn, Kind::Safe, true, whole);
+                rest.extend(&whole);
+                add(txn, Kind::Safe, true, whole, Vec::new());
             } else {
                 txn.rewind(before);
                 core.extend(whole);
@@ -114,7 +118,7 @@ pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [Tenant], needed: &Needed, 
     }
     txn.rewind(mark);
     if helps && !broken {
-        add(txn, Kind::Whole, true, core);
+        add(txn, Kind::Whole, true, core, rest);
     }
 }
 

@@ -23,6 +23,9 @@ use crate::trace::{DomainOutcome, Record, Trace};
 use crate::txn::{Move, Txn};
 use crate::victims::{Refusal, Verdict, concerns, consider_one, give_again, take_back};
 
+/// How many bundles are tried as the first where the usual order leads to nothing.
+const HEADS: usize = 16;
+
 /// Why each pod leaves.
 pub type Causes = BTreeMap<PodId, Cause>;
 
@@ -258,9 +261,11 @@ impl GangTaker<'_> {
                 let count = if need.shapes.len() == 1 { count } else { 1 };
                 ranking.could_hold(txn, shape, count, ranks.clone())
             });
-            if holds {
-                let nodes: Vec<NodeId> =
-                    nodes.iter().zip(open).filter(|(_, open)| *open).map(|(&node, _)| node).collect();
+            let nodes: Vec<NodeId> =
+                nodes.iter().zip(open).filter(|(_, open)| *open).map(|(&node, _)| node).collect();
+            let total =
+                |resource| nodes.iter().map(|&node| txn.nodes.allocatable[resource][node]).sum::<i64>();
+            if holds && need.wanted.iter().all(|&(resource, wanted)| total(resource) >= wanted) {
                 let lack = need.lacks(txn, &nodes);
                 let least = lack.iter().map(|&(resource, lack)| need.weigh(resource, lack)).sum();
                 found.push(Field { domain, nodes, lack, least, victims: None });
@@ -291,31 +296,25 @@ impl GangTaker<'_> {
         let minimum = Shield { rule: AT_MINIMUM, until: None };
         others.iter().for_each(|bundle| findings.keep(&bundle.pods, minimum));
         let start = txn.mark();
-        let mut cleared = self.clear(txn, rankings, need, field, victims, &bundles, findings);
+        let mut cleared = self.clear(txn, rankings, need, (field, victims), &bundles, findings);
         if cleared.as_ref().is_none_or(|cleared| cleared.cost > field.least) && bundles.len() > 1 {
-            // Perhaps it costs less to clear one place after the other, as long as nobody goes who matters more.
-            let worst = cleared
-                .as_ref()
-                .map(|cleared| cleared.taken.iter().map(|bundle| bundle.class).max().unwrap_or(0));
-            bundles.retain(|bundle| worst.is_none_or(|worst| bundle.class <= worst));
-            let single: Vec<Bundle> = bundles.iter().flat_map(|bundle| bundle.one_by_one()).collect();
-            let losses: Vec<i64> = single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
-            let order = clearing::by_place(txn, &need.shapes, &field.nodes, &single, &losses);
+            let worst = cleared.as_ref().map(|cleared| cleared.taken.iter().map(|bundle| bundle.class).max());
+            bundles.retain(|bundle| worst.is_none_or(|worst| worst >= Some(bundle.class)));
             let moves = txn.since(start);
             txn.rewind(start);
-            let ordered: Vec<&Bundle> = order.into_iter().map(|at| &single[at]).collect();
             findings.again = true;
-            let again = self.clear(txn, rankings, need, field, victims, &ordered, findings);
+            let better = self.clear_otherwise(
+                txn,
+                rankings,
+                need,
+                (field, victims),
+                (&bundles, cleared.as_ref()),
+                findings,
+            );
             findings.again = false;
-            let better = match (&cleared, &again) {
-                (Some(cleared), Some(again)) => again.cost < cleared.cost,
-                (cleared, _) => cleared.is_none(),
-            };
-            if better {
-                cleared = again;
-            } else {
-                txn.rewind(start);
-                txn.replay(&moves);
+            match better {
+                Some(better) => cleared = Some(better),
+                None => txn.replay(&moves),
             }
         }
         let Some(mut cleared) = cleared else {
@@ -329,6 +328,37 @@ impl GangTaker<'_> {
         Some(Way { cost, causes, reprieved })
     }
 
+    /// Looks for a way that costs less than the one that is known, with these bundles in another order. Leaves its moves in the
+    /// transaction if it finds one.
+    fn clear_otherwise(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        (field, victims): (&Field, &Victims),
+        (bundles, known): (&[&Bundle], Option<&Cleared>),
+        findings: &mut Findings,
+    ) -> Option<Cleared> {
+        let start = txn.mark();
+        let single: Vec<Bundle> = bundles.iter().flat_map(|bundle| bundle.one_by_one()).collect();
+        let losses: Vec<i64> = single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
+        // Place after place, each where least is lost.
+        let order = clearing::by_place(txn, &need.shapes, &field.nodes, &single, &losses);
+        // And where a rule lets only so many go, each of the first before all others.
+        let heads = if known.is_none() { HEADS.min(order.len()) } else { 1 };
+        for head in 0..heads {
+            let ahead = std::iter::once(order[head]);
+            let others = order.iter().copied().filter(|&at| at != order[head]);
+            let ordered: Vec<&Bundle> = ahead.chain(others).map(|at| &single[at]).collect();
+            let found = self.clear(txn, rankings, need, (field, victims), &ordered, findings);
+            if let Some(found) = found.filter(|found| known.is_none_or(|known| found.cost < known.cost)) {
+                return Some(found);
+            }
+            txn.rewind(start);
+        }
+        None
+    }
+
     /// Lets bundles leave in this order until everyone has a place, and as few as possible. Leaves its moves in the transaction either
     /// way.
     fn clear(
@@ -336,8 +366,7 @@ impl GangTaker<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
-        field: &Field,
-        victims: &Victims,
+        (field, victims): (&Field, &Victims),
         bundles: &[&Bundle],
         findings: &mut Findings,
     ) -> Option<Cleared> {
@@ -510,7 +539,9 @@ impl GangTaker<'_> {
     fn evict(&self, txn: &mut Txn, bundle: &Bundle, findings: &mut Findings) -> Option<Bundle> {
         let mark = txn.mark();
         let mut gone = Vec::with_capacity(bundle.pods.len());
-        for &pod in &bundle.pods {
+        let stays = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Running(_));
+        let rest: Vec<PodId> = bundle.rest.iter().filter(stays).copied().collect();
+        for &pod in bundle.pods.iter().chain(&rest) {
             match self.policy.restrains(txn, &self.claim, pod) {
                 Some(rule) => {
                     let shield = Shield { rule, until: None };

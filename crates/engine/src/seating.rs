@@ -192,7 +192,7 @@ impl<'s> Seating<'s> {
     }
 
     /// Those of the gang that have been promised a place on the node.
-    fn sits_on<'c>(&self, cluster: &'c Cluster, node: NodeId) -> impl Iterator<Item = PodId> {
+    fn sits_on(&self, cluster: &Cluster, node: NodeId) -> impl Iterator<Item = PodId> {
         cluster.nodes.seats[node].iter().copied().filter(|&pod| self.sits(cluster, pod))
     }
 

@@ -7,7 +7,7 @@ use super::small::{Domain, Pods, Purpose, Small, members};
 pub struct Cost {
     pub breaks: bool,
     pub tier: u8,
-    /// The highest priority of a gang that loses something; between queues it doesn't matter.
+    /// The highest priority of a gang that loses something; between queues, how late its queue gives.
     pub priority: i32,
     /// In parts per million of what is needed.
     pub lost: i64,
@@ -30,11 +30,12 @@ pub fn cost(small: &Small, domain: &Domain, gone: Pods) -> Cost {
 }
 
 fn highest(small: &Small, gone: Pods) -> i32 {
-    match small.purpose {
-        Purpose::Preempt => members(gone).map(|pod| small.gangs[small.pods[pod].gang].priority).max(),
-        Purpose::Reclaim => None,
-    }
-    .unwrap_or(i32::MIN)
+    let gangs = members(gone).map(|pod| &small.gangs[small.pods[pod].gang]);
+    let rank = gangs.map(|gang| match small.purpose {
+        Purpose::Preempt => gang.priority,
+        Purpose::Reclaim => small.queues_before(gang.queue),
+    });
+    rank.max().unwrap_or(i32::MIN)
 }
 
 /// The best way there is.

@@ -204,8 +204,7 @@ impl Small {
 
     /// What the claimant lacks in a domain, by resource; if it lacks nothing in all, but room in one piece, what it asks for.
     pub fn needed(&self, domain: &Domain) -> Amounts {
-        let mut wanted = [0; 2];
-        self.required().into_iter().for_each(|request| add(&mut wanted, request, 1));
+        let wanted = self.wanted();
         let free = self.free_without(0);
         let mut lack = wanted;
         domain.nodes.iter().for_each(|&node| add(&mut lack, free[node], -1));
@@ -213,7 +212,8 @@ impl Small {
         if lack == [0; 2] { wanted } else { lack }
     }
 
-    /// What is lost if these leave the domain, in parts per million of what is needed there: of a gang that breaks, all that it has.
+    /// What is lost if these leave the domain, of what is lacking there, in parts per million of what the claimant wants: of a gang
+    /// that breaks, all that it has.
     pub fn lost(&self, domain: &Domain, gone: Pods) -> i64 {
         let broken = (0..self.gangs.len()).filter(|&gang| self.breaks(gang, gone));
         let lost = broken.fold(gone, |lost, gang| lost | self.pods_of(gang));
@@ -221,7 +221,25 @@ impl Small {
     }
 
     pub fn weighed(&self, needed: Amounts, lost: Pods) -> i64 {
-        let amounts = self.requests(lost);
-        (0..2).filter(|&id| needed[id] > 0).map(|id| amounts[id] * 1_000_000 / needed[id]).sum()
+        let (amounts, wanted) = (self.requests(lost), self.wanted());
+        (0..2).filter(|&id| needed[id] > 0).map(|id| amounts[id] * 1_000_000 / wanted[id]).sum()
+    }
+
+    fn wanted(&self) -> Amounts {
+        let mut wanted = [0; 2];
+        self.required().into_iter().for_each(|request| add(&mut wanted, request, 1));
+        wanted
+    }
+
+    /// How many queues give before this one: those that have more of what they deserve. One that deserves nothing counts as one that
+    /// has just that.
+    pub fn queues_before(&self, queue: usize) -> i32 {
+        let share = |queue: usize| {
+            let used = self.requests(self.set(|pod| self.gangs[pod.gang].queue == queue));
+            let deserved = self.queues[queue].deserved;
+            let shares = (0..2).filter(|&id| deserved[id] > 0).map(|id| used[id] * 1_000_000 / deserved[id]);
+            (shares.max().unwrap_or(1_000_000), deserved == [0; 2])
+        };
+        (0..self.queues.len()).filter(|&other| share(other) > share(queue)).count() as i32
     }
 }
