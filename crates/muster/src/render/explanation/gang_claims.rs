@@ -30,7 +30,7 @@ impl Page {
                 self.remark(&format!("{} more, use --all", counted(pass.more_domains as u64, "domain")));
             }
             let rest = [
-                (&pass.not_tried, "not tried, since more are not allowed (maxDomains)"),
+                (&pass.not_tried, "not tried, beyond maxDomains or no cheaper than what was found"),
                 (&pass.too_small, "too small, even if nobody else were there"),
             ];
             for (domains, what) in rest.into_iter().filter(|(domains, _)| !domains.is_empty()) {
