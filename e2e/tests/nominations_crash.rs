@@ -36,7 +36,7 @@ tiers:
   - name: predicates
 "#;
 const SEEDS: u64 = 32;
-const TAKING_SEEDS: u64 = 3;
+const TAKING_SEEDS: u64 = 6;
 const NODES: usize = 6;
 const GPUS: i64 = 8;
 /// How long a moment to kill is waited for; with nobody gone, the last moments don't come.
