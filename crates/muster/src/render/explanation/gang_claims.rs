@@ -50,7 +50,7 @@ impl Page {
 fn verdict(pass: &PassFacts) -> String {
     match pass.domains.first() {
         Some(best) if best.chosen => format!("{} is cheapest", place(best)),
-        Some(one) if one.domain.is_none() => "there is not enough".to_owned(),
+        Some(one) if one.domain.is_none() => "it would not do".to_owned(),
         Some(_) => "no domain would do".to_owned(),
         None => "no domain can be tried".to_owned(),
     }
