@@ -36,7 +36,7 @@ tiers:
   - name: predicates
 "#;
 const SEEDS: u64 = 32;
-const TAKING_SEEDS: u64 = 3;
+const TAKING_SEEDS: u64 = 6;
 const NODES: usize = 6;
 const GPUS: i64 = 8;
 /// How long a moment to kill is waited for; with nobody gone, the last moments don't come.
@@ -241,6 +241,20 @@ impl Moment {
     }
 }
 
+/// Whoever was not asked to leave matters less from now on: a plan that forgets whom it has begun to break would take these.
+async fn lower_the_rest(cluster: &Cluster, witness: &Witness) -> Result<()> {
+    let broken: BTreeSet<String> = witness
+        .names(|life| life.leaves.is_some())
+        .iter()
+        .filter_map(|name| Some(name.rsplit_once('-')?.0.to_owned()))
+        .collect();
+    for four in (0..LARGE / FOUR).map(|at| format!("four-{at}")).filter(|four| !broken.contains(four)) {
+        let lowest = json!({ "spec": { "priorityClassName": "lowest" } });
+        cluster.patch(&format!("{}/{four}", podgroups("default")), &lowest).await?;
+    }
+    Ok(())
+}
+
 async fn taking_history(
     plane: &ControlPlane,
     flags: &[&str],
@@ -278,12 +292,16 @@ async fn taking_history(
         tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
         scheduler.server.kill().await?;
         *kills.entry(state(&witness, CLAIMANT)).or_default() += 1;
+        if moment.leaves > 0 {
+            lower_the_rest(cluster, &witness).await?;
+        }
     }
     let mut last = Scheduler::start(plane, &name, flags).await?;
     wait(PATIENCE, async || {
         reap(cluster, &witness).await;
         let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
-        let whole = pods.len() == LARGE && bound(&pods) == LARGE && pods.iter().all(is_silent);
+        let at_rest = |pod: &Pod| is_silent(pod) && pod.metadata.deletion_timestamp.is_none();
+        let whole = bound(&pods) == pods.len() && pods.iter().all(at_rest);
         if whole { Ok(()) } else { Err(format!("seed {seed}: {}", state(&witness, CLAIMANT))) }
     })
     .await?;
@@ -338,7 +356,7 @@ fn a_scheduler_that_is_killed_while_whole_gangs_leave_breaks_no_more_of_them() -
 async fn prepare(plane: &ControlPlane, config: &str, nodes: usize) -> Result<String> {
     let cluster = plane.cluster();
     cluster.install_crds(Definitions::Muster).await?;
-    for (name, value) in [("low", 1), ("high", 10)] {
+    for (name, value) in [("lowest", 0), ("low", 1), ("high", 10)] {
         cluster.create_priority(name, value).await?;
     }
     cluster.create_nodes(&Nodes::new(nodes).gpus(GPUS as usize)).await?;

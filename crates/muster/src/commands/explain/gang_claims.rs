@@ -23,7 +23,7 @@ pub struct PassFacts {
     pub domains: Vec<DomainClaim>,
     /// How many more there are.
     pub more_domains: usize,
-    /// Not tried, because so many others were more promising as may be tried.
+    /// Not tried, because others were more promising: as many as may be tried, or one that can't be beaten.
     pub not_tried: Vec<String>,
     /// They could not hold the gang if they were empty.
     pub too_small: Vec<String>,

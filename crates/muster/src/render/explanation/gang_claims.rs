@@ -30,7 +30,7 @@ impl Page {
                 self.remark(&format!("{} more, use --all", counted(pass.more_domains as u64, "domain")));
             }
             let rest = [
-                (&pass.not_tried, "not tried, since more are not allowed (maxDomains)"),
+                (&pass.not_tried, "not tried, beyond maxDomains or no cheaper than what was found"),
                 (&pass.too_small, "too small, even if nobody else were there"),
             ];
             for (domains, what) in rest.into_iter().filter(|(domains, _)| !domains.is_empty()) {
@@ -50,7 +50,7 @@ impl Page {
 fn verdict(pass: &PassFacts) -> String {
     match pass.domains.first() {
         Some(best) if best.chosen => format!("{} is cheapest", place(best)),
-        Some(one) if one.domain.is_none() => "there is not enough".to_owned(),
+        Some(one) if one.domain.is_none() => "it would not do".to_owned(),
         Some(_) => "no domain would do".to_owned(),
         None => "no domain can be tried".to_owned(),
     }
@@ -113,4 +113,53 @@ fn listed(names: Vec<String>) -> String {
 /// Parts per million with two digits after the point, rounded down.
 fn hundredths(ppm: i64) -> String {
     format!("{}.{:02}", ppm / 1_000_000, ppm % 1_000_000 / 10_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_domain_that_is_taken_comes_first_with_its_cost() {
+        let bundle = |gang: &str, kind, pods: usize, roi_ppm| BundleFacts {
+            gang: format!("default/{gang}"),
+            kind,
+            priority: 1,
+            pods: vec![String::new(); pods],
+            roi_ppm,
+        };
+        let trial = |domain: &str, chosen, leave, cost| DomainClaim {
+            domain: Some(domain.to_owned()),
+            works: true,
+            chosen,
+            leave,
+            cost_ppm: Some(cost),
+            kept: Vec::new(),
+            why: None,
+        };
+        let spare = vec![bundle("search", "spare", 1, None), bundle("pair", "whole", 2, Some(500_000))];
+        let pass = PassFacts {
+            bundles: "whole",
+            domains: vec![
+                trial("rack-a", true, vec![bundle("ring", "whole", 4, Some(1_000_000))], 1_000_000),
+                trial("rack-b", false, spare, 1_250_000),
+            ],
+            more_domains: 0,
+            not_tried: vec!["rack-c".to_owned()],
+            too_small: Vec::new(),
+        };
+        let (passes, pods, reasons) = (vec![pass], Vec::new(), Vec::new());
+        let claim = ClaimFacts { action: "preempt", placed: 2, wanted: 2, pods, passes, reasons };
+        let mut page = Page::default();
+        page.passes(&claim, "default");
+        let plain = anstream::adapter::strip_str(&page.text).to_string();
+        let expected = "            if whole gangs leave, rack-a is cheapest:
+  → rack-a  whole gang ring (4 pods, ROI 1.00) leaves: cost 1.00
+    rack-b  1 pod that search can spare, whole gang pair (2 pods, ROI 0.50)
+            leave: cost 1.25
+    1 domain not tried, beyond maxDomains or no cheaper than what was
+      found: rack-c
+";
+        assert_eq!(plain, expected);
+    }
 }
