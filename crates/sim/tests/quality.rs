@@ -24,7 +24,7 @@ fn a_small_cluster_is_told_in_words() {
 
 #[test]
 fn the_same_load_goes_the_same_way_twice() {
-    let spec = LoadSpec { nodes: 16, hours: 6, percent: 400, ..LoadSpec::default() };
+    let spec = LoadSpec { nodes: 8, hours: 6, percent: 200, ..LoadSpec::default() };
     let once = load(&spec, |_, _| {});
     assert_eq!(format!("{once:?}"), format!("{:?}", load(&spec, |_, _| {})));
     assert_eq!(once.modes.iter().map(|mode| mode.mode).collect::<Vec<_>>(), MODES);

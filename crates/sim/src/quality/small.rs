@@ -165,7 +165,7 @@ impl Small {
     }
 
     /// Whether quotas allow that these leave, in some order: each while its queue has more than it deserves of something that the
-    /// claimant asks for, none so that the queue has less than its guarantee. What more of them may never leave, if these may not.
+    /// claimant asks for, none so that the queue has less than its guarantee. If these may not leave, neither may these and more.
     pub fn quotas_allow(&self, gone: Pods) -> bool {
         if self.purpose == Purpose::Preempt {
             return true;
