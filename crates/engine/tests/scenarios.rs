@@ -5,7 +5,8 @@
 //! `plugins`, `with`, `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
 //! `done POD`, `undomain DOMAIN`, `unnode NODE`, `refuse PODS` (their next bind, promise or eviction). Without a `cycle` there is
 //! one at the end. `->` is bound, `~>` is promised, `~> nowhere` no longer, `/` begins the next tier of plugins, `rounds 50` are so
-//! many cycles in a row. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`.
+//! many cycles in a row. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`, `pdb+unasked` (whoever has to
+//! leave). `restart` is another process that knows what the objects say, and nothing else.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -90,7 +91,10 @@ fn play(script: &str) -> String {
 struct Stage {
     engine: Engine,
     now: Time,
+    config: String,
     pods: BTreeMap<String, Pod>,
+    /// All other objects, as they came.
+    others: Vec<Object>,
     /// Pods whose next bind or eviction the API server refuses.
     refused: BTreeSet<String>,
     /// Lines so far: they order creation and tell incarnations apart.
@@ -101,12 +105,13 @@ struct Stage {
 
 impl Stage {
     fn new(lines: &[Line]) -> Stage {
-        let config =
-            Config::parse("scenario", &configuration(lines)).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let config = configuration(lines);
         Stage {
-            engine: Engine::new(config, vec!["volcano".into()]),
+            engine: engine(&config),
             now: START,
+            config,
             pods: BTreeMap::new(),
+            others: Vec::new(),
             refused: BTreeSet::new(),
             serial: 0,
             dated: false,
@@ -120,6 +125,7 @@ impl Stage {
         match line.kind {
             "plugins" | "with" | "actions" | "set" => {}
             "cycle" => drop(self.cycle()),
+            "restart" => self.restart(),
             "rounds" => self.rounds(first().parse().expect("a number")),
             "after" => self.now = self.now.plus_ms(parse_duration(first()).expect("a duration")),
             "gone" => {
@@ -147,8 +153,9 @@ impl Stage {
         let text = line.manifests(&born.to_string(), self.serial);
         assert!(!text.is_empty(), "nothing is called {}", line.kind);
         for object in support::objects(&text) {
-            if let Object::Pod(pod) = &object {
-                self.pods.insert(pod.metadata.key(), pod.clone());
+            match &object {
+                Object::Pod(pod) => drop(self.pods.insert(pod.metadata.key(), pod.clone())),
+                other => self.others.push(other.clone()),
             }
             self.engine.apply(Event::from(object));
         }
@@ -158,6 +165,24 @@ impl Stage {
         let pod = self.pods.get_mut(&key(name)).unwrap_or_else(|| panic!("no pod {name}"));
         change(pod);
         self.engine.apply(Event::Pod(Box::new(pod.clone())));
+    }
+
+    /// What was promised is on the pods; all else is forgotten.
+    fn restart(&mut self) {
+        let cluster = self.engine.cluster();
+        for (pod, promise) in &cluster.promised {
+            let pod =
+                self.pods.get_mut(cluster.pods.name(*pod).as_ref()).expect("a pod is promised its place");
+            let notes = [
+                ("volcano.sh/pipelined-status", "true".to_owned()),
+                ("volcano.sh/pipelined-node", cluster.nodes.name[promise.node].to_string()),
+                ("volcano.sh/eviction-occurred", promise.evicted.to_string()),
+            ];
+            pod.metadata.annotations.extend(notes.map(|(key, text)| (key.to_owned(), text)));
+        }
+        self.engine = engine(&self.config);
+        let pods = self.pods.values().map(|pod| Object::Pod(pod.clone()));
+        self.others.iter().cloned().chain(pods).for_each(|object| self.engine.apply(Event::from(object)));
     }
 
     /// Whoever asks what would be tried changes nothing: what follows comes out as written all the same.
@@ -272,6 +297,11 @@ impl Stage {
     }
 }
 
+fn engine(config: &str) -> Engine {
+    let config = Config::parse("scenario", config).unwrap_or_else(|errors| panic!("{errors:?}"));
+    Engine::new(config, vec!["volcano".into()])
+}
+
 fn key(name: &str) -> String {
     if name.contains('/') { name.to_owned() } else { format!("default/{name}") }
 }
@@ -314,6 +344,10 @@ fn plugin(word: &str, lines: &[Line]) -> String {
         let argument = match word {
             "hierarchy" => {
                 text += "    enableHierarchy: true\n";
+                continue;
+            }
+            "unasked" => {
+                text += "    enablePreemptable: false\n    enableReclaimable: false\n";
                 continue;
             }
             "memory" => "deviceshare.GPUSharingEnable: true",
