@@ -4,7 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use crate::config::Bundling;
-use crate::ids::{GangId, PodId, ResourceId};
+use crate::ids::{GangId, PodId, QueueId, ResourceId};
 use crate::model::Cluster;
 use crate::nominations::not_promised;
 use crate::policy::{Claim, Policy, Purpose};
@@ -21,10 +21,22 @@ pub type Needed = Vec<(ResourceId, i64)>;
 pub struct Bundle {
     pub gang: GangId,
     pub kind: Kind,
+    /// They go all together or not at all.
+    pub together: bool,
     /// In the order in which they would leave.
     pub pods: Vec<PodId>,
     /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost with a safe one.
     pub roi: Option<i64>,
+    /// How much it frees that nobody asked for, by pods and resources.
+    unasked: usize,
+}
+
+impl Bundle {
+    /// The same with these of its pods.
+    pub fn of(&self, pods: Vec<PodId>) -> Bundle {
+        let &Bundle { gang, kind, together, roi, unasked, .. } = self;
+        Bundle { gang, kind, together, pods, roi, unasked }
+    }
 }
 
 /// In the order in which they are taken.
@@ -35,13 +47,14 @@ pub enum Kind {
 }
 
 /// Splits the pods of a gang in a domain: what it can lose, and the rest. Leaves the transaction as it was.
-pub fn split(txn: &mut Txn, gang: GangId, mut pods: Vec<PodId>, needed: &Needed) -> Vec<Bundle> {
+pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [PodId], needed: &Needed, found: &mut Vec<Bundle>) {
     pods.sort_by(|&a, &b| order_within(txn, needed, a, b));
     // One that was promised what it lacks is as good as whole.
     let broken = !txn.gangs[gang].ready(true) && not_promised(&txn.gangs[gang], true).total > 0;
     let mark = txn.mark();
-    let (mut safe, mut core) = (Vec::new(), Vec::new());
-    for pod in pods {
+    let mut safe = Vec::new();
+    let mut core = Vec::with_capacity(pods.len());
+    for &mut pod in pods {
         if broken || txn.gangs[gang].can_spare(txn.pods.place(pod)) {
             txn.evict(pod);
             safe.push(pod);
@@ -49,29 +62,54 @@ pub fn split(txn: &mut Txn, gang: GangId, mut pods: Vec<PodId>, needed: &Needed)
             core.push(pod);
         }
     }
-    txn.rewind(mark);
-    let bundle = |kind, pods: Vec<PodId>| {
-        let roi = (kind == Kind::Whole).then(|| roi(txn, gang, &pods, needed));
-        (!pods.is_empty()).then_some(Bundle { gang, kind, pods, roi })
+    let mut add = |txn: &Txn, kind, together, pods: Vec<PodId>| {
+        if !pods.is_empty() {
+            let roi = (kind == Kind::Whole).then(|| roi(txn, gang, &pods, needed));
+            let unasked = unasked(txn, &pods, needed);
+            found.push(Bundle { gang, kind, together, pods, roi, unasked });
+        }
     };
-    [bundle(Kind::Safe, safe), bundle(Kind::Whole, core)].into_iter().flatten().collect()
+    add(txn, Kind::Safe, false, safe);
+    for place in (0..txn.gangs[gang].subgroups().len()).rev() {
+        let of_it = |pod: &PodId| txn.pods.subgroup[*pod] as usize == place;
+        let whole: Vec<PodId> = core.iter().copied().filter(of_it).collect();
+        if txn.gangs[gang].can_spare_subgroup(place, whole.len() as u32) {
+            core.retain(|pod| !whole.contains(pod));
+            let before = txn.mark();
+            whole.iter().for_each(|&pod| txn.evict(pod));
+            if txn.gangs[gang].ready(true) {
+                add(txn, Kind::Safe, true, whole);
+            } else {
+                txn.rewind(before);
+                core.extend(whole);
+            }
+        }
+    }
+    txn.rewind(mark);
+    add(txn, Kind::Whole, true, core);
 }
 
 /// Which pod of a gang leaves first: who frees more of what is needed, then who matters less, then who has less, then the youngest.
 fn order_within(cluster: &Cluster, needed: &Needed, a: PodId, b: PodId) -> Ordering {
-    let key = |pod: PodId| {
-        let fact = &cluster.pods.fact[pod];
-        let has = |resource| cluster.request_of(cluster.pods.shape[pod], resource);
-        let size: i64 = needed.iter().map(|&(resource, need)| share(has(resource), need)).sum();
-        (Reverse(gain(needed, has)), cluster.pods.order[pod], size, Reverse(fact.started), Reverse(&fact.key))
-    };
-    key(a).cmp(&key(b))
+    let alike = cluster.pods.shape[a] == cluster.pods.shape[b];
+    let by = |key: &dyn Fn(PodId) -> i64| if alike { Ordering::Equal } else { key(a).cmp(&key(b)) };
+    let has = |pod: PodId| move |resource| cluster.request_of(cluster.pods.shape[pod], resource);
+    let freed = |pod: PodId| -gain(needed, has(pod));
+    let size = |pod: PodId| needed.iter().map(|&(resource, need)| share(has(pod)(resource), need)).sum();
+    let order = |pod: PodId| cluster.pods.order[pod];
+    let age = |pod: PodId| (Reverse(cluster.pods.fact[pod].started), Reverse(&cluster.pods.fact[pod].key));
+    by(&freed).then_with(|| order(a).cmp(&order(b))).then_with(|| by(&size)).then_with(|| age(a).cmp(&age(b)))
 }
 
 /// An amount against a need, in parts per million, rounded down.
-fn share(amount: i64, need: i64) -> i64 {
-    let ppm = i128::from(amount) * i128::from(ONE) / i128::from(need.max(1));
-    i64::try_from(ppm).unwrap_or(i64::MAX / 64)
+pub fn share(amount: i64, need: i64) -> i64 {
+    match amount.checked_mul(ONE) {
+        Some(scaled) => scaled / need.max(1),
+        None => {
+            let ppm = i128::from(amount) * i128::from(ONE) / i128::from(need.max(1));
+            i64::try_from(ppm).unwrap_or(i64::MAX / 64)
+        }
+    }
 }
 
 /// How much of what is needed it frees.
@@ -88,44 +126,42 @@ pub fn roi(cluster: &Cluster, gang: GangId, pods: &[PodId], needed: &Needed) -> 
     share(gain(needed, local), cost)
 }
 
-/// How much a bundle frees that nobody asked for, by pods and resources; the last of all keys.
-fn unasked(cluster: &Cluster, bundle: &Bundle, needed: &Needed) -> usize {
+/// How much pods free that nobody asked for, by pods and resources.
+fn unasked(cluster: &Cluster, pods: &[PodId], needed: &Needed) -> usize {
     let asked = |resource| needed.iter().any(|&(need, _)| need == resource);
     let more = |&pod: &PodId| {
         let request = &cluster.shapes[cluster.pods.shape[pod]].request;
         request.iter().filter(|&(resource, _)| resource != PODS && !asked(resource)).count()
     };
-    bundle.pods.iter().map(more).sum()
+    pods.iter().map(more).sum()
 }
 
 /// Puts bundles in the order in which they are taken. What returns about the same is equal: from the best down, everything within
 /// a threshold of the first of a group belongs to it, and inside a group the next key decides.
-pub fn sort(
-    cluster: &Cluster,
-    policy: &Policy,
-    claim: &Claim,
-    bundling: &Bundling,
-    needed: &Needed,
-    bundles: &mut [Bundle],
-) {
+pub fn sort(cluster: &Cluster, policy: &Policy, claim: &Claim, bundling: &Bundling, bundles: &mut [Bundle]) {
     let priority = |bundle: &Bundle| cluster.gangs[bundle.gang].priority;
     let queue = |bundle: &Bundle| cluster.gangs[bundle.gang].queue;
+    let mut queues: Vec<QueueId> = bundles.iter().map(queue).collect();
+    queues.sort_unstable();
+    queues.dedup();
+    queues.sort_by(|&a, &b| policy.victim_order(cluster, claim, a, b));
+    // Queues of which neither gives first are one.
+    let mut turns: Vec<(QueueId, usize)> = queues.iter().map(|&queue| (queue, 0)).collect();
+    for at in 1..turns.len() {
+        let later = policy.victim_order(cluster, claim, queues[at - 1], queues[at]).is_ne();
+        turns[at].1 = turns[at - 1].1 + usize::from(later);
+    }
+    let turn =
+        |bundle: &Bundle| turns.iter().find(|(of, _)| *of == queue(bundle)).map_or(0, |&(_, turn)| turn);
     let before = |a: &Bundle, b: &Bundle| match claim.purpose {
-        Purpose::Reclaim => {
-            let queues = match queue(a) == queue(b) {
-                true => Ordering::Equal,
-                false => policy.victim_order(cluster, claim, queue(a), queue(b)),
-            };
-            a.kind.cmp(&b.kind).then(queues)
-        }
+        Purpose::Reclaim => a.kind.cmp(&b.kind).then_with(|| turn(a).cmp(&turn(b))),
         _ if bundling.priority_first => priority(a).cmp(&priority(b)).then(a.kind.cmp(&b.kind)),
         _ => a.kind.cmp(&b.kind).then(priority(a).cmp(&priority(b))),
     };
     let after = |a: &Bundle, b: &Bundle| {
-        let unasked = |bundle: &Bundle| unasked(cluster, bundle, needed);
         priority(a)
             .cmp(&priority(b))
-            .then_with(|| unasked(a).cmp(&unasked(b)))
+            .then_with(|| a.unasked.cmp(&b.unasked))
             // What would be served last leaves first.
             .then_with(|| policy.gang_order(cluster, b.gang, a.gang))
     };

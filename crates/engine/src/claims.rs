@@ -1,6 +1,7 @@
 //! A gang that lacks room and makes others leave, all or nothing: what `preempt` and `reclaim` have in common. Pod by pod in their mode
 //! `task`; by bundles of gangs (`gang_claims.rs`) in their mode `gang`.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use muster_api::Time;
@@ -197,10 +198,11 @@ fn carry_out(session: &mut Session, gang: GangId, errand: Errand, moves: &[Move]
         let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause, method };
         session.plan.evictions.push(eviction);
     }
-    let left = |at: NodeId| moves.iter().any(|step| step.to == PodState::Releasing(at));
+    let leaving = |step: &Move| step.to.node().filter(|&node| step.to == PodState::Releasing(node));
+    let left: BTreeSet<NodeId> = moves.iter().filter_map(leaving).collect();
     for step in moves {
         if let PodState::Nominated(node) = step.to
-            && left(node)
+            && left.contains(&node)
         {
             let promise = Promise { node, since: session.now, turn: 0, evicted: true, told: false };
             session.cluster.promised.insert(step.pod, promise);

@@ -110,15 +110,18 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
             let zone = cluster.nodes.fact[eviction.node].zone().unwrap_or_default();
             format!("its node is in zone {zone}, which is closed now")
         }
-        Cause::Bundle { whole, broken, pods, roi } => {
+        Cause::Bundle { whole, broken, pods, roi, against } => {
             let gang = cluster.pods.gang[eviction.pod].map_or("", |gang| &cluster.gangs[gang].key);
+            let returns = |roi: i64| format!("{}.{:02}", roi / 1_000_000, roi % 1_000_000 / 10_000);
+            let against = against
+                .map(|(gang, roi)| format!(" against {} of gang {}", returns(roi), cluster.gangs[gang].key));
             let priority = cluster.pods.gang[eviction.pod].map_or(0, |gang| cluster.gangs[gang].priority);
             let pods = counted(u64::from(pods), "pod");
             match (whole, broken) {
                 (true, _) => format!(
-                    "makes room for {claimant}: whole gang {gang}, {pods} of it, ROI {}.{:02}, priority {priority}",
-                    roi / 1_000_000,
-                    roi % 1_000_000 / 10_000
+                    "makes room for {claimant}: whole gang {gang}, {pods} of it, ROI {}{}, priority {priority}",
+                    returns(roi),
+                    against.unwrap_or_default()
                 ),
                 (false, true) => {
                     format!("makes room for {claimant}: {pods} of gang {gang}, which lacks others anyway")

@@ -11,15 +11,15 @@ use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
-use crate::nominations::not_promised;
 use crate::placement::{Rankings, Wish};
 use crate::plan::Cause;
 use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::reason::Reason;
 use crate::resources::PODS;
-use crate::search::{domain_of, domains_for, seat};
+use crate::search::domains_for;
+use crate::seating::Seating;
 use crate::txn::{Move, Txn};
-use crate::victims::{Refusal, Verdict, all_stand, consider};
+use crate::victims::{Refusal, Verdict, concerns, consider_one, give_again, take_back};
 
 /// Why each pod leaves.
 pub type Causes = BTreeMap<PodId, Cause>;
@@ -31,6 +31,26 @@ pub struct GangTaker<'t> {
     /// For the first of its pods.
     pub claim: Claim,
     pub wish: Wish<'t>,
+}
+
+/// A domain in which room may be made.
+struct Field {
+    domain: DomainId,
+    /// The nodes there that take pods of the gang.
+    nodes: Vec<NodeId>,
+    /// What it has too little of.
+    lack: Needed,
+    /// No way to make room there costs less.
+    least: i64,
+    /// Who may be asked to leave, in order; once anyone has asked.
+    victims: Option<Victims>,
+}
+
+struct Victims {
+    /// Who lacks nothing in all asks for everything, since what there is is in pieces.
+    needed: Needed,
+    bundles: Vec<Bundle>,
+    kept: Refusal,
 }
 
 /// A way to make room in a domain.
@@ -57,35 +77,59 @@ impl GangTaker<'_> {
             self.may_reclaim(txn, self.claim.pod).map_err(|reason| vec![reason])?;
         }
         let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
+        let mut left = self.taking.bundling.max_domains;
+        let mut fields: Vec<Vec<Field>> = Vec::new();
+        for step in &steps {
+            fields.push(self.promising(txn, rankings, &required, step, left));
+            left -= fields.last().map_or(0, Vec::len);
+        }
         let mut refusal = Refusal::default();
         for allowed in [Kind::Safe, Kind::Whole] {
             if allowed == Kind::Whole && !self.taking.bundling.allow_whole {
                 break;
             }
             refusal = Refusal::default();
-            let mut left = self.taking.bundling.max_domains;
-            for step in &steps {
-                let domains = self.promising(txn, rankings, &required, step, left);
-                left -= domains.len();
-                let mut best: Option<Way> = None;
-                for (domain, nodes) in domains {
-                    let mark = txn.mark();
-                    let way = self.attempt(txn, rankings, &required, (domain, &nodes), allowed, &mut refusal);
-                    txn.rewind(mark);
-                    if let Some(way) = way
-                        && best.as_ref().is_none_or(|known| way.cost < known.cost)
-                    {
-                        best = Some(way);
-                    }
-                }
-                if let Some(way) = best {
-                    txn.replay(&way.moves);
-                    return Ok(way.causes);
+            for step in &mut fields {
+                if let Some(causes) = self.take_in(txn, rankings, &required, step, allowed, &mut refusal) {
+                    return Ok(causes);
                 }
             }
         }
         *until = refusal.until;
         Err(vec![refusal.reason(self.claim.purpose)])
+    }
+
+    /// Makes room in the domain of a step where that costs least.
+    fn take_in(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        required: &[PodId],
+        step: &mut [Field],
+        allowed: Kind,
+        refusal: &mut Refusal,
+    ) -> Option<Causes> {
+        let mut best: Option<Way> = None;
+        for at in 0..step.len() {
+            if best.as_ref().is_some_and(|best| best.cost <= step[at].least) {
+                break;
+            }
+            let mark = txn.mark();
+            let found = self.attempt(txn, rankings, required, &mut step[at], allowed, refusal);
+            if let Some((cost, causes)) = found
+                && best.as_ref().is_none_or(|best| cost < best.cost)
+            {
+                // What can't be beaten stays as it is.
+                if step.get(at + 1).is_none_or(|next| next.least >= cost) {
+                    return Some(causes);
+                }
+                best = Some(Way { cost, moves: txn.since(mark), causes });
+            }
+            txn.rewind(mark);
+        }
+        let way = best?;
+        txn.replay(&way.moves);
+        Some(way.causes)
     }
 
     fn may_reclaim(&self, cluster: &Cluster, pod: PodId) -> Result<(), Reason> {
@@ -112,8 +156,7 @@ impl GangTaker<'_> {
         required
     }
 
-    /// Of these domains, those that could hold the gang if they were empty, with the nodes there that take its pods; where least
-    /// is lacking first.
+    /// Of these domains, those that could hold the gang if they were empty; where least is lacking first.
     fn promising(
         &self,
         txn: &Txn,
@@ -121,215 +164,162 @@ impl GangTaker<'_> {
         required: &[PodId],
         step: &[DomainId],
         most: usize,
-    ) -> Vec<(DomainId, Vec<NodeId>)> {
+    ) -> Vec<Field> {
         let mut shapes: BTreeMap<ShapeId, u32> = BTreeMap::new();
         for &pod in required {
             *shapes.entry(txn.pods.shape[pod]).or_default() += 1;
         }
+        let wanted = requests(txn, required);
         let mut found = Vec::new();
         for &domain in step {
             let ranks = txn.domains.ranks(domain);
-            let mut open: BTreeSet<u32> = BTreeSet::new();
+            let nodes = &txn.nodes.by_rank[ranks.start as usize..ranks.end as usize];
+            let mut open = vec![false; nodes.len()];
             let holds = shapes.iter().all(|(&shape, &count)| {
                 let ranking = rankings.of(txn, self.policy, shape, Room::Later);
-                let takes = |rank: &u32| ranking.is_open(txn.nodes.by_rank[*rank as usize]);
-                open.extend(ranks.clone().filter(takes));
+                open.iter_mut().zip(nodes).for_each(|(open, &node)| *open |= ranking.is_open(node));
                 let count = if shapes.len() == 1 { count } else { 1 };
                 ranking.could_hold(txn, shape, count, ranks.clone())
             });
             if holds {
-                let nodes: Vec<NodeId> = open.iter().map(|&rank| txn.nodes.by_rank[rank as usize]).collect();
-                let lack: i64 =
-                    lacks(txn, required, &nodes).iter().map(|&(id, lack)| weigh(txn, id, lack)).sum();
-                found.push((lack, domain, nodes));
+                let nodes: Vec<NodeId> =
+                    nodes.iter().zip(open).filter(|(_, open)| *open).map(|(&node, _)| node).collect();
+                let lack = lacks(txn, &wanted, &nodes);
+                let least = lack.iter().map(|&(resource, lack)| weigh(&wanted, resource, lack)).sum();
+                found.push(Field { domain, nodes, lack, least, victims: None });
             }
         }
-        found.sort_by_key(|&(lack, ..)| lack);
+        found.sort_by_key(|field| field.least);
         found.truncate(most);
-        found.into_iter().map(|(_, domain, nodes)| (domain, nodes)).collect()
+        found
     }
 
-    /// Makes room in one domain, with as few gone as possible. Leaves its moves in the transaction either way.
+    /// Makes room in one domain, with as few gone as possible, and says what that costs. Leaves its moves in the transaction either
+    /// way.
     fn attempt(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
         required: &[PodId],
-        (domain, nodes): (DomainId, &[NodeId]),
+        field: &mut Field,
         allowed: Kind,
         refusal: &mut Refusal,
-    ) -> Option<Way> {
-        let start = txn.mark();
-        let mut lack = lacks(txn, required, nodes);
-        // Else there is enough in all, but in pieces.
-        let needed = if lack.is_empty() { requests(txn, required) } else { lack.clone() };
-        let bundles = self.bundles(txn, nodes, &needed, allowed, refusal);
+    ) -> Option<(i64, Causes)> {
+        let promises = take_back(txn, &self.claim, &field.nodes);
+        let wanted = requests(txn, required);
+        let mut lack = match promises.is_empty() {
+            true => field.lack.clone(),
+            false => lacks(txn, &wanted, &field.nodes),
+        };
+        let mut seating = Seating::new(txn, self.policy, self.wish, required, field.domain);
+        let mut seated = !promises.is_empty() && lack.is_empty() && seating.seat(txn, rankings);
         let mut taken: Vec<Bundle> = Vec::new();
-        let mut pause = 1;
-        let mut placed = false;
-        for bundle in bundles {
+        if !seated {
+            self.know_victims(txn, &wanted, field);
+        }
+        let nobody = Victims { needed: wanted.clone(), bundles: Vec::new(), kept: Refusal::default() };
+        let victims = field.victims.as_ref().unwrap_or(&nobody);
+        for bundle in victims.bundles.iter().filter(|bundle| bundle.kind <= allowed) {
+            if seated {
+                break;
+            }
+            let Some(bundle) = self.evict(txn, bundle, refusal) else { continue };
             for &pod in &bundle.pods {
-                txn.evict(pod);
                 for (resource, lack) in &mut lack {
                     *lack -= txn.request_of(txn.pods.shape[pod], *resource);
                 }
             }
             lack.retain(|&(_, lack)| lack > 0);
             taken.push(bundle);
-            if !lack.is_empty() || taken.len() < pause {
-                continue;
-            }
-            placed = self.place(txn, rankings, domain);
-            if placed {
-                break;
-            }
-            // The sums are there and the places are not: more and more at a time.
-            pause = taken.len() + taken.len().div_ceil(4);
+            seated = lack.is_empty() && seating.seat(txn, rankings);
         }
-        if !placed && lack.is_empty() && !taken.is_empty() {
-            placed = self.place(txn, rankings, domain);
+        if !seated && lack.is_empty() && !taken.is_empty() {
+            seated = seating.seat_now(txn, rankings);
         }
-        if !placed {
-            refusal.nodes += nodes.len() as u32;
+        if !seated {
+            refusal.add(&victims.kept);
+            refusal.nodes += field.nodes.len() as u32;
             return None;
         }
-        self.give_back(txn, rankings, domain, &mut taken);
+        give_back(txn, rankings, &mut seating, &mut taken);
         if self.claim.purpose == Purpose::Reclaim && !self.stays_within(txn) {
             return None;
         }
-        let causes = self.causes(txn, &mut taken, &needed);
-        let cost = |&pod: &PodId| -> i64 {
-            let amount = |&(id, need): &(ResourceId, i64)| {
-                let amount = txn.request_of(txn.pods.shape[pod], id);
-                (i128::from(amount) * 1_000_000 / i128::from(need.max(1))) as i64
+        give_again(txn, self.policy, &promises);
+        let causes = self.causes(txn, &mut taken, victims);
+        let of_pod = |&pod: &PodId| -> i64 {
+            let amount = |&(resource, _): &(ResourceId, i64)| {
+                weigh(&wanted, resource, txn.request_of(txn.pods.shape[pod], resource))
             };
-            needed.iter().map(amount).sum()
+            victims.needed.iter().map(amount).sum()
         };
-        Some(Way { cost: causes.keys().map(cost).sum(), moves: txn.since(start), causes })
+        Some((causes.keys().map(of_pod).sum(), causes))
     }
 
-    /// What may be asked to leave the nodes, in order, after all rules were asked.
-    fn bundles(
-        &self,
-        txn: &mut Txn,
-        nodes: &[NodeId],
-        needed: &Needed,
-        allowed: Kind,
-        refusal: &mut Refusal,
-    ) -> Vec<Bundle> {
-        let mut local: BTreeMap<GangId, Vec<PodId>> = BTreeMap::new();
-        let mut kept: BTreeSet<GangId> = BTreeSet::new();
-        for pod in nodes.iter().flat_map(|&node| txn.nodes.seats[node].iter().copied()) {
-            let Some(gang) = txn.pods.gang[pod] else { continue };
-            match consider(txn, self.policy, &self.claim, pod) {
-                Verdict::NoConcern => {}
-                Verdict::Kept(shield) => {
-                    refusal.keep(shield);
-                    kept.insert(gang);
-                }
-                Verdict::Free => local.entry(gang).or_default().push(pod),
+    /// Finds out who may be asked to leave a domain, in order.
+    fn know_victims(&self, txn: &mut Txn, wanted: &Needed, field: &mut Field) {
+        if field.victims.is_some() {
+            return;
+        }
+        let needed = if field.lack.is_empty() { wanted.clone() } else { field.lack.clone() };
+        let mut local: Vec<(GangId, PodId)> = Vec::new();
+        for pod in field.nodes.iter().flat_map(|&node| txn.nodes.seats[node].iter().copied()) {
+            if let (Some(gang), PodState::Running(_)) = (txn.pods.gang[pod], txn.pods.state[pod]) {
+                local.push((gang, pod));
             }
         }
-        let mut found: Vec<Bundle> = Vec::new();
-        for (gang, pods) in local {
-            let mut bundles = bundles::split(txn, gang, pods, needed);
+        local.sort_unstable();
+        let mut kept = Refusal::default();
+        let mut bundles: Vec<Bundle> = Vec::new();
+        for pods in local.chunk_by(|a, b| a.0 == b.0) {
+            let gang = pods[0].0;
+            if !concerns(txn, &self.claim, gang) {
+                continue;
+            }
+            let mut free: Vec<PodId> = Vec::with_capacity(pods.len());
+            let mut whole = true;
+            for &(_, pod) in pods {
+                match consider_one(txn, self.policy, &self.claim, pod) {
+                    Verdict::NoConcern => {}
+                    Verdict::Kept(shield) => {
+                        kept.keep(shield);
+                        whole = false;
+                    }
+                    Verdict::Free => free.push(pod),
+                }
+            }
+            let before = bundles.len();
+            bundles::split(txn, gang, &mut free, &needed, &mut bundles);
             // A gang is not broken for a part of it.
-            bundles.retain(|bundle| {
-                bundle.kind <= allowed && (bundle.kind == Kind::Safe || !kept.contains(&gang))
-            });
-            found.extend(bundles);
+            if !whole && bundles.len() > before {
+                bundles.pop_if(|bundle| bundle.kind == Kind::Whole);
+            }
         }
-        bundles::sort(txn, self.policy, &self.claim, &self.taking.bundling, needed, &mut found);
-        self.ask(txn, &mut found, refusal);
-        bundles::sort(txn, self.policy, &self.claim, &self.taking.bundling, needed, &mut found);
-        found
+        bundles::sort(txn, self.policy, &self.claim, &self.taking.bundling, &mut bundles);
+        field.victims = Some(Victims { needed, bundles, kept });
     }
 
-    /// Asks the rules that count what has gone, bundle by bundle: a whole one goes whole or not at all, a safe one shrinks.
-    fn ask(&self, txn: &mut Txn, bundles: &mut Vec<Bundle>, refusal: &mut Refusal) {
-        let start = txn.mark();
-        bundles.retain_mut(|bundle| {
-            let mark = txn.mark();
-            let before = bundle.pods.len();
-            bundle.pods.retain(|&pod| match self.policy.restrains(txn, &self.claim, pod) {
+    /// Asks the pods of a bundle to leave, after the rules that count what has gone: who goes together goes whole or not at all, others
+    /// as far as they may.
+    fn evict(&self, txn: &mut Txn, bundle: &Bundle, refusal: &mut Refusal) -> Option<Bundle> {
+        let mark = txn.mark();
+        let mut gone = Vec::with_capacity(bundle.pods.len());
+        for &pod in &bundle.pods {
+            match self.policy.restrains(txn, &self.claim, pod) {
                 Some(rule) => {
                     refusal.keep(Shield { rule, until: None });
-                    false
+                    if bundle.together {
+                        txn.rewind(mark);
+                        return None;
+                    }
                 }
                 None => {
                     txn.evict(pod);
-                    true
-                }
-            });
-            if bundle.kind == Kind::Whole && bundle.pods.len() < before {
-                txn.rewind(mark);
-                return false;
-            }
-            !bundle.pods.is_empty()
-        });
-        txn.rewind(start);
-    }
-
-    /// Places the gang in the domain, if it goes there now; else the transaction is as it was.
-    fn place(&self, txn: &mut Txn, rankings: &mut Rankings, domain: DomainId) -> bool {
-        let mark = txn.mark();
-        let gang = self.claim.gang;
-        let missing = not_promised(&txn.gangs[gang], true);
-        let waits = |pod: &PodId| txn.pods.state[*pod] == PodState::Pending;
-        let pods: Vec<PodId> = self.wish.pods.iter().copied().filter(waits).collect();
-        let wish = Wish { pods: &pods, missing: &missing, ..self.wish };
-        let placed = seat(txn, self.policy, rankings, &wish).is_ok()
-            && domain_of(txn, gang).is_none_or(|at| txn.domains.holds(domain, at));
-        if !placed {
-            txn.rewind(mark);
-        }
-        placed
-    }
-
-    /// Gives back what is not needed: whole bundles first, the most valuable first, then single pods of safe ones.
-    fn give_back(&self, txn: &mut Txn, rankings: &mut Rankings, domain: DomainId, taken: &mut Vec<Bundle>) {
-        for at in (0..taken.len()).rev() {
-            if taken[at].kind == Kind::Whole && self.spare(txn, rankings, domain, &taken[at].pods) {
-                taken.remove(at);
-            }
-        }
-        let broken: BTreeSet<GangId> =
-            taken.iter().filter(|bundle| bundle.kind == Kind::Whole).map(|bundle| bundle.gang).collect();
-        for bundle in taken.iter_mut().rev().filter(|bundle| !broken.contains(&bundle.gang)) {
-            for at in (0..bundle.pods.len()).rev() {
-                if self.spare(txn, rankings, domain, &[bundle.pods[at]]) {
-                    bundle.pods.remove(at);
+                    gone.push(pod);
                 }
             }
         }
-        taken.retain(|bundle| !bundle.pods.is_empty());
-    }
-
-    /// Lets pods stay if the gang has its places all the same; only those that they displace are placed again.
-    fn spare(&self, txn: &mut Txn, rankings: &mut Rankings, domain: DomainId, pods: &[PodId]) -> bool {
-        let mark = txn.mark();
-        let mut nodes = BTreeSet::new();
-        for &pod in pods {
-            let PodState::Releasing(node) = txn.pods.state[pod] else { continue };
-            txn.spare(pod, PodState::Running(node));
-            nodes.insert(node);
-        }
-        if nodes.iter().all(|&node| all_stand(txn, self.policy, self.claim.gang, node)) {
-            return true;
-        }
-        let displaced: Vec<PodId> = txn.gangs[self.claim.gang]
-            .pods
-            .iter()
-            .copied()
-            .filter(|&pod| matches!(txn.pods.state[pod], PodState::Nominated(node) if nodes.contains(&node)))
-            .collect();
-        displaced.into_iter().for_each(|pod| txn.release(pod));
-        let stands = self.place(txn, rankings, domain)
-            && nodes.iter().all(|&node| all_stand(txn, self.policy, self.claim.gang, node));
-        if !stands {
-            txn.rewind(mark);
-        }
-        stands
+        (!gone.is_empty()).then(|| bundle.of(gone))
     }
 
     /// Whether the claimant's queue may have all that it was given.
@@ -344,8 +334,11 @@ impl GangTaker<'_> {
     }
 
     /// Why each leaves. Of gangs that are broken the rest leaves too, if that is wished for.
-    fn causes(&self, txn: &mut Txn, taken: &mut [Bundle], needed: &Needed) -> Causes {
+    fn causes(&self, txn: &mut Txn, taken: &mut [Bundle], victims: &Victims) -> Causes {
         let mut causes = Causes::new();
+        let broken_gangs = broken(taken);
+        let stays = |bundle: &&Bundle| bundle.kind == Kind::Whole && !broken_gangs.contains(&bundle.gang);
+        let next = victims.bundles.iter().find(stays).and_then(|bundle| Some((bundle.gang, bundle.roi?)));
         for bundle in taken {
             let broken = bundle.kind == Kind::Safe && !txn.gangs[bundle.gang].ready(true);
             if bundle.kind == Kind::Whole && self.taking.bundling.evict_broken {
@@ -362,7 +355,8 @@ impl GangTaker<'_> {
                 whole: bundle.kind == Kind::Whole,
                 broken,
                 pods: bundle.pods.len() as u32,
-                roi: bundle.roi.filter(|_| !needed.is_empty()).unwrap_or_default(),
+                roi: bundle.roi.unwrap_or_default(),
+                against: next.filter(|_| bundle.kind == Kind::Whole),
             };
             causes.extend(bundle.pods.iter().map(|&pod| (pod, cause)));
         }
@@ -383,9 +377,9 @@ fn requests(cluster: &Cluster, pods: &[PodId]) -> Needed {
     sums.into_iter().filter(|&(_, amount)| amount > 0).collect()
 }
 
-/// What the nodes will have too little of for these pods, in all.
-fn lacks(cluster: &Cluster, pods: &[PodId], nodes: &[NodeId]) -> Needed {
-    let mut lacks = requests(cluster, pods);
+/// What the nodes will have too little of, in all.
+fn lacks(cluster: &Cluster, wanted: &Needed, nodes: &[NodeId]) -> Needed {
+    let mut lacks = wanted.clone();
     for (resource, lack) in &mut lacks {
         *lack -= nodes.iter().map(|&node| cluster.nodes.future_idle(*resource, node).max(0)).sum::<i64>();
     }
@@ -393,7 +387,38 @@ fn lacks(cluster: &Cluster, pods: &[PodId], nodes: &[NodeId]) -> Needed {
     lacks
 }
 
-/// An amount against what the cluster has, so that resources can be added up.
-fn weigh(cluster: &Cluster, resource: ResourceId, amount: i64) -> i64 {
-    (i128::from(amount) * 1_000_000 / i128::from(cluster.total.get(resource).max(1))) as i64
+/// An amount against what is wanted in all, in parts per million, so that resources can be added up and domains compared.
+fn weigh(wanted: &Needed, resource: ResourceId, amount: i64) -> i64 {
+    wanted.iter().find(|(of, _)| *of == resource).map_or(0, |&(_, wanted)| bundles::share(amount, wanted))
+}
+
+/// Gives back what is not needed: what breaks a gang first, the most valuable first, then what goes together, then single pods.
+fn give_back(txn: &mut Txn, rankings: &mut Rankings, seating: &mut Seating, taken: &mut Vec<Bundle>) {
+    for kind in [Kind::Whole, Kind::Safe] {
+        let broken = broken(taken);
+        for at in (0..taken.len()).rev() {
+            let bundle = &taken[at];
+            if bundle.kind != kind || !bundle.together || kind == Kind::Safe && broken.contains(&bundle.gang)
+            {
+                continue;
+            }
+            if seating.spare(txn, rankings, &bundle.pods) {
+                taken.remove(at);
+            }
+        }
+    }
+    let broken = broken(taken);
+    for bundle in taken.iter_mut().rev().filter(|bundle| !bundle.together && !broken.contains(&bundle.gang)) {
+        for at in (0..bundle.pods.len()).rev() {
+            if seating.spare(txn, rankings, &[bundle.pods[at]]) {
+                bundle.pods.remove(at);
+            }
+        }
+    }
+    taken.retain(|bundle| !bundle.pods.is_empty());
+}
+
+/// The gangs that are broken.
+fn broken(taken: &[Bundle]) -> BTreeSet<GangId> {
+    taken.iter().filter(|bundle| bundle.kind == Kind::Whole).map(|bundle| bundle.gang).collect()
 }

@@ -24,6 +24,7 @@ mod ranking;
 mod reason;
 mod resources;
 pub mod search;
+mod seating;
 pub mod status;
 pub mod trace;
 mod txn;

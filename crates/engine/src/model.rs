@@ -384,6 +384,15 @@ impl Cluster {
         self.queues[queue].lineage.iter().copied().find(|&queue| self.queues[queue].picky())
     }
 
+    /// Whether a node takes a pod of the shape as long as it has enough of everything, once it takes any.
+    pub fn asks_for_amounts_only(&self, shape: ShapeId) -> bool {
+        let row = &self.shapes[shape];
+        row.ports.is_empty()
+            && !row.uses_claims()
+            && self.demand(shape).is_none()
+            && !self.far_reaching(shape)
+    }
+
     /// Placing a pod of the shape can change what other nodes answer, so that all of them are asked for each pod.
     pub fn far_reaching(&self, shape: ShapeId) -> bool {
         let shape = &self.shapes[shape];

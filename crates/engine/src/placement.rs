@@ -368,7 +368,8 @@ fn first_together(txn: &Txn, pods: &[PodId]) -> Option<(TermId, u32)> {
     })
 }
 
-fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {
+/// The largest first.
+pub fn by_size(txn: &Txn, pods: &[PodId]) -> Vec<PodId> {
     let size = |pod: PodId| {
         let mut amounts = Amounts::default();
         amounts.add_all(&txn.shapes[txn.pods.shape[pod]].request, 1);

@@ -112,14 +112,19 @@ struct Set<'p> {
 
 /// Where others of a set are already.
 #[derive(Default)]
-struct Others {
+pub struct Others {
     /// The smallest domain that holds them all.
-    pin: Option<DomainId>,
+    pub pin: Option<DomainId>,
     /// Their homes, in order.
-    homes: Vec<DomainId>,
+    pub homes: Vec<DomainId>,
 }
 
 impl Others {
+    /// Where these pods are, or will be.
+    pub fn of<'p>(cluster: &Cluster, pods: impl IntoIterator<Item = &'p PodId>) -> Others {
+        Others::on(&cluster.domains, pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
+    }
+
     fn on(domains: &Domains, nodes: impl Iterator<Item = NodeId>) -> Others {
         let mut others = Others::default();
         others.join(domains, nodes);
@@ -161,7 +166,7 @@ impl Search<'_, '_> {
     fn seat_gang(&mut self, txn: &mut Txn, pods: &[PodId], missing: &Missing) -> Result<(), Vec<Reason>> {
         let gang = &txn.gangs[self.gang];
         let (closeness, ruled) = (gang.closeness().cloned(), !gang.rules().is_empty());
-        let others = Others::on(&txn.domains, gang.pods.iter().filter_map(|&pod| place_of(txn, pod)));
+        let others = Others::of(txn, &gang.pods);
         let steps =
             steps(&txn.domains, closeness.as_ref(), others.pin, ROOT).map_err(|reason| vec![reason])?;
         let set = Set { pods, missing, others: &others };
@@ -691,7 +696,7 @@ pub fn free_place(
     }
     let place = cluster.pods.subgroup[pod];
     let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
-    let others = Others::on(&cluster.domains, company.filter_map(|&other| place_of(cluster, other)));
+    let others = Others::of(cluster, company);
     tops.iter().find_map(|&within| {
         let pin = others.pin.filter(|&pin| cluster.domains.holds(within, pin));
         let near = Vicinity { of: pin.unwrap_or(within), within, others: &others.homes };

@@ -38,6 +38,14 @@ impl Refusal {
         self.until = [self.until, until].into_iter().flatten().min();
     }
 
+    pub fn add(&mut self, other: &Refusal) {
+        self.nodes += other.nodes;
+        for (rule, pods) in &other.kept {
+            *self.kept.entry(rule).or_default() += pods;
+        }
+        self.until = [self.until, other.until].into_iter().flatten().min();
+    }
+
     pub fn reason(self, purpose: Purpose) -> Reason {
         let kept = self.kept.into_iter().map(|(rule, pods)| (rule.to_owned(), pods)).collect();
         Reason::NothingToTake { purpose, nodes: self.nodes, kept }
@@ -149,7 +157,7 @@ fn candidates(
             continue;
         }
         let mut victims = eligible(cluster, policy, claim, node, findings);
-        if victims.is_empty() && weaker(cluster, claim, node).is_empty() {
+        if victims.is_empty() && weaker(cluster, claim, &[node]).is_empty() {
             findings.conclude(node, || Outcome::Nobody);
             continue;
         }
@@ -199,22 +207,32 @@ pub enum Verdict {
 }
 
 pub fn consider(cluster: &Cluster, policy: &Policy, claim: &Claim, pod: PodId) -> Verdict {
-    let Some(gang) = cluster.pods.gang[pod] else { return Verdict::NoConcern };
+    match cluster.pods.gang[pod] {
+        Some(gang) if concerns(cluster, claim, gang) => consider_one(cluster, policy, claim, pod),
+        _ => Verdict::NoConcern,
+    }
+}
+
+/// Whether pods of a gang may be asked to leave for a claim at all.
+pub fn concerns(cluster: &Cluster, claim: &Claim, gang: GangId) -> bool {
     let (own, other) = (&cluster.gangs[claim.gang], &cluster.gangs[gang]);
-    let modest = cluster.shapes[cluster.pods.shape[claim.pod]].best_effort;
     let weaker = !claim.by_gang || other.priority < own.priority;
     let in_scope = match claim.purpose {
-        Purpose::Preempt => {
-            gang != claim.gang && other.queue == own.queue && weaker && policy.outranks(cluster, claim, pod)
-        }
-        Purpose::Within => gang == claim.gang && policy.outranks(cluster, claim, pod),
+        Purpose::Preempt => gang != claim.gang && other.queue == own.queue && weaker,
+        Purpose::Within => gang == claim.gang,
         Purpose::Reclaim => other.queue != own.queue && cluster.queues[other.queue].reclaimable,
     };
-    let runs = matches!(cluster.pods.state[pod], PodState::Running(_));
     // Nobody breaks a gang that is being bound.
     let binding = claim.by_gang && other.counts.allocated > 0;
-    let settled = claim.purpose == Purpose::Within || !binding && !just_claimed(cluster, gang);
-    if !in_scope || !runs || !settled || modest && !cluster.shapes[cluster.pods.shape[pod]].best_effort {
+    in_scope && (claim.purpose == Purpose::Within || !binding && !just_claimed(cluster, gang))
+}
+
+/// The same for one of its pods.
+pub fn consider_one(cluster: &Cluster, policy: &Policy, claim: &Claim, pod: PodId) -> Verdict {
+    let modest = cluster.shapes[cluster.pods.shape[claim.pod]].best_effort;
+    let runs = matches!(cluster.pods.state[pod], PodState::Running(_));
+    let outranked = claim.purpose == Purpose::Reclaim || policy.outranks(cluster, claim, pod);
+    if !runs || !outranked || modest && !cluster.shapes[cluster.pods.shape[pod]].best_effort {
         return Verdict::NoConcern;
     }
     let refused = cluster.spared.get(&pod).copied().filter(|until| *until > claim.now);
@@ -231,13 +249,18 @@ fn just_claimed(cluster: &Cluster, gang: GangId) -> bool {
     !cluster.promised.is_empty() && cluster.gangs[gang].pods.iter().any(just_now)
 }
 
-/// Gangs that hold promises on a node which the claimant may take back: of its queue, with lower priority. Not if others were
+/// Gangs that hold promises on nodes which the claimant may take back: of its queue, with lower priority. Not if others were
 /// asked to leave for them just now: they would go for nobody.
-fn weaker(cluster: &Cluster, claim: &Claim, node: NodeId) -> Vec<GangId> {
+pub fn weaker(cluster: &Cluster, claim: &Claim, nodes: &[NodeId]) -> Vec<GangId> {
+    if cluster.nominations == 0 {
+        return Vec::new();
+    }
     let own = &cluster.gangs[claim.gang];
-    let promised = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_));
-    let pods = cluster.nodes.seats[node].iter().filter(|pod| promised(pod));
+    let promised = |pod: &&PodId| matches!(cluster.pods.state[**pod], PodState::Nominated(_));
+    let pods = nodes.iter().flat_map(|&node| &cluster.nodes.seats[node]).filter(promised);
     let mut gangs: Vec<GangId> = pods.filter_map(|&pod| cluster.pods.gang[pod]).collect();
+    gangs.sort_unstable();
+    gangs.dedup();
     gangs.retain(|&gang| {
         let other = &cluster.gangs[gang];
         gang != claim.gang
@@ -245,8 +268,6 @@ fn weaker(cluster: &Cluster, claim: &Claim, node: NodeId) -> Vec<GangId> {
             && other.priority < own.priority
             && !just_claimed(cluster, gang)
     });
-    gangs.sort_unstable();
-    gangs.dedup();
     gangs
 }
 
@@ -289,7 +310,7 @@ fn enough(
     victims: &[PodId],
 ) -> Result<usize, Vec<(ResourceId, i64)>> {
     let promised = |resource: ResourceId| -> i64 {
-        let pods = weaker(cluster, claim, node).into_iter().flat_map(|gang| &cluster.gangs[gang].pods);
+        let pods = weaker(cluster, claim, &[node]).into_iter().flat_map(|gang| &cluster.gangs[gang].pods);
         let here = pods.filter(|&&pod| cluster.pods.state[pod] == PodState::Nominated(node));
         here.map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum()
     };
@@ -375,7 +396,7 @@ fn attempt(
         policy.may_take(txn, claim.gang, shape, Room::Later).is_ok()
             && has_room(txn, policy, shape, node, Room::Later)
     };
-    let promises = take_back(txn, claim, node);
+    let promises = take_back(txn, claim, &[node]);
     let mut gone: Vec<(PodId, PodState)> = Vec::new();
     let mut done = fits(txn);
     for &pod in &candidate.victims {
@@ -448,10 +469,10 @@ pub fn all_stand(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> 
     })
 }
 
-/// Takes back the promises of weaker gangs with a place on the node, all of each gang.
-fn take_back(txn: &mut Txn, claim: &Claim, node: NodeId) -> Vec<Vec<(PodId, NodeId)>> {
+/// Takes back the promises of weaker gangs with a place on one of the nodes, all of each gang.
+pub fn take_back(txn: &mut Txn, claim: &Claim, nodes: &[NodeId]) -> Vec<Vec<(PodId, NodeId)>> {
     let mut taken = Vec::new();
-    for gang in weaker(txn, claim, node) {
+    for gang in weaker(txn, claim, nodes) {
         let promised = |&pod: &PodId| match txn.pods.state[pod] {
             PodState::Nominated(node) => Some((pod, node)),
             _ => None,
@@ -464,7 +485,7 @@ fn take_back(txn: &mut Txn, claim: &Claim, node: NodeId) -> Vec<Vec<(PodId, Node
 }
 
 /// Gives promises again that the claimant left room for: all of a gang's or none.
-fn give_again(txn: &mut Txn, policy: &Policy, promises: &[Vec<(PodId, NodeId)>]) {
+pub fn give_again(txn: &mut Txn, policy: &Policy, promises: &[Vec<(PodId, NodeId)>]) {
     for places in promises {
         let mark = txn.mark();
         for &(pod, node) in places {

@@ -3,6 +3,7 @@
 //! one process, and the best of several rounds counts.
 
 mod evictions;
+mod gang_claims;
 mod topology;
 
 use std::collections::BTreeMap;
@@ -117,6 +118,7 @@ pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Fig
 
     told("room that is taken from others");
     evictions::run(rounds, &mut add);
+    gang_claims::run(rounds, &mut add);
 
     told("memory");
     if let Some(before) = allocated() {
@@ -284,40 +286,51 @@ fn running(name: &str, node: &str, gpus: i64) -> Event {
 
 /// A gang of whole nodes.
 fn gang_of(engine: &mut Engine, name: &str, pods: usize, asks: topology::Asks) {
-    asking_gang(engine, name, pods, pods as i32, 8, 1_000, asks);
+    Group { asks, ..Group::new(name, std::iter::repeat_n(8, pods)) }.create(engine);
 }
 
 fn gang(engine: &mut Engine, name: &str, pods: usize, minimum: i32, gpus: i64, milli_cpu: i64) {
-    asking_gang(engine, name, pods, minimum, gpus, milli_cpu, topology::Asks::default());
+    let mut group = Group { minimum, ..Group::new(name, []) };
+    let pod = |index| pod(&format!("{name}-{index:04}"), gpus, milli_cpu, Some(name));
+    group.pods.extend((0..pods).map(pod));
+    group.create(engine);
 }
 
-fn asking_gang(
-    engine: &mut Engine,
-    name: &str,
-    pods: usize,
+/// A gang that comes to the cluster, or runs there already.
+struct Group {
+    name: String,
     minimum: i32,
-    gpus: i64,
-    milli_cpu: i64,
     asks: topology::Asks,
-) {
-    let mut group = PodGroup::new(
-        name,
-        PodGroupSpec {
+    pods: Vec<Pod>,
+}
+
+impl Group {
+    /// All of them are needed; each wants so many GPUs.
+    fn new(name: &str, gpus: impl IntoIterator<Item = i64>) -> Group {
+        let pod = |(index, gpus)| pod(&format!("{name}-{index:04}"), gpus, 1_000, Some(name));
+        let pods: Vec<Pod> = gpus.into_iter().enumerate().map(pod).collect();
+        let (minimum, asks) = (pods.len() as i32, topology::Asks::default());
+        Group { name: name.to_owned(), minimum, asks, pods }
+    }
+
+    fn create(self, engine: &mut Engine) {
+        let Group { name, minimum, asks, pods } = self;
+        let spec = PodGroupSpec {
             min_member: minimum,
             queue: DEFAULT_QUEUE.into(),
             network_topology: asks.closeness(),
             sub_group_policy: asks.policies(),
             ..PodGroupSpec::default()
-        },
-    );
-    group.metadata.namespace = Some("default".into());
-    group.metadata.uid = Some(name.into());
-    group.status = Some(PodGroupStatus { phase: PodGroupPhase::Inqueue, ..PodGroupStatus::default() });
-    engine.apply(Event::PodGroup(Box::new(group)));
-    for index in 0..pods {
-        let mut pod = pod(&format!("{name}-{index:04}"), gpus, milli_cpu, Some(name));
-        pod.metadata.labels = asks.labels(index);
-        engine.apply(Event::Pod(Box::new(pod)));
+        };
+        let mut group = PodGroup::new(&name, spec);
+        group.metadata.namespace = Some("default".into());
+        group.metadata.uid = Some(name);
+        group.status = Some(PodGroupStatus { phase: PodGroupPhase::Inqueue, ..PodGroupStatus::default() });
+        engine.apply(Event::PodGroup(Box::new(group)));
+        for (index, mut pod) in pods.into_iter().enumerate() {
+            pod.metadata.labels = asks.labels(index);
+            engine.apply(Event::Pod(Box::new(pod)));
+        }
     }
 }
 

@@ -229,6 +229,19 @@ impl Gang {
             && subgroup.is_none_or(|group| group.rule.is_none() || group.counts.ready() > self.size_of(group))
     }
 
+    /// Whether so many pods are all of a subgroup, and the gang has as many others of its kind as it needs.
+    pub fn can_spare_subgroup(&self, place: usize, pods: u32) -> bool {
+        let group = &self.subgroups()[place];
+        let Some(rule) = group.rule else { return false };
+        let ready =
+            |group: &&Subgroup| group.rule == Some(rule) && group.counts.ready() >= self.size_of(group);
+        let others = self.subgroups().iter().filter(ready).count() - usize::from(ready(&group));
+        pods > 0
+            && group.counts.ready() == pods
+            && others >= self.rules()[rule as usize].minimum as usize
+            && self.counts.ready() >= self.minimum + pods
+    }
+
     /// Of each rule, as many subgroups as it needs are placed.
     fn has_its_subgroups(&self) -> bool {
         self.rules().iter().zip(0..).all(|(rule, at)| {

@@ -59,7 +59,7 @@ pub fn run(rounds: u32, add: &mut Add) {
     let asking = |pods: usize, asks: Asks| move |engine: &mut Engine| gang_of(engine, "near", pods, asks);
     let tier = |tier| Asks { tier: Some(tier), groups: None };
     let split = |size, low, high| Asks { tier: Some(high), groups: Some((size, low)) };
-    let fabric = |nodes| network(nodes, 32, 16);
+    let fabric = |nodes| networked(nodes, 32, 16);
 
     let cases = [
         ("gang of 512 × 8 GPUs, hard tier 2, against no topology", 512, tier(2), 2.0),
@@ -87,7 +87,7 @@ pub fn run(rounds: u32, add: &mut Add) {
         Some(sides[1]),
     );
 
-    let small = || network(1_000, 20, 10);
+    let small = || networked(1_000, 20, 10);
     let [split_time, _] = alternately(
         rounds,
         &small,
@@ -101,7 +101,7 @@ pub fn run(rounds: u32, add: &mut Add) {
         Some(10.0),
         Some(split_time),
     );
-    let wide = || network(5_000, 50, 20);
+    let wide = || networked(5_000, 50, 20);
     let [showcase, _] = alternately(rounds, &wide, 1_000, [&asking(1_000, tier(2)), &free(1_000)]);
     add("gang of 1,000, hard tier 2, 5,000 nodes", showcase / 1e6, "ms", None, Some(showcase));
 
@@ -140,9 +140,15 @@ fn alternately(
     best
 }
 
-/// Nodes in leaves, leaves in spines, spines in one core.
-fn network(nodes: usize, per_leaf: usize, per_spine: usize) -> Engine {
+fn networked(nodes: usize, per_leaf: usize, per_spine: usize) -> Engine {
     let mut engine = Engine::new(Config::builtin(), vec!["volcano".into()]);
+    network(&mut engine, nodes, per_leaf, per_spine);
+    engine.cycle(NOW);
+    engine
+}
+
+/// Nodes in leaves, leaves in spines, spines in one core.
+pub fn network(engine: &mut Engine, nodes: usize, per_leaf: usize, per_spine: usize) {
     for index in 0..nodes {
         engine.apply(Event::Node(Box::new(node(&format!("n{index:05}")))));
     }
@@ -164,8 +170,6 @@ fn network(nodes: usize, per_leaf: usize, per_spine: usize) -> Engine {
         }
         below = names;
     }
-    engine.cycle(NOW);
-    engine
 }
 
 fn labelled(nodes: usize, per_leaf: usize) -> Vec<Event> {

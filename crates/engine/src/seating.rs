@@ -1,0 +1,227 @@
+//! Places for a gang in one domain, found as room appears there: whoever waits takes what is free, nobody starts over. And the way
+//! back: those who left may stay after all if whom they displace finds another place.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use crate::ids::{DomainId, NodeId, PodId, ShapeId};
+use crate::model::Cluster;
+use crate::model::pods::PodState;
+use crate::nominations::not_promised;
+use crate::placement::{Ask, Kind, Rankings, Vicinity, Wish, by_size, one_shape};
+use crate::policy::{Policy, Room};
+use crate::search::{Others, domain_of, seat};
+use crate::txn::Txn;
+use crate::victims::all_stand;
+
+pub struct Seating<'s> {
+    policy: &'s Policy,
+    wish: Wish<'s>,
+    domain: DomainId,
+    /// Who has no place yet, the largest first.
+    waiting: Vec<PodId>,
+    /// One pod of each shape.
+    samples: Vec<PodId>,
+    /// Who is placed one by one needs to be near these, if it cares; else all are placed together, since it matters who goes where.
+    one_by_one: bool,
+    others: Option<Others>,
+    /// All together are placed again only after so many calls, more and more.
+    calls: usize,
+    pause: usize,
+}
+
+impl<'s> Seating<'s> {
+    /// Nobody has a place yet of those who are required.
+    pub fn new(
+        txn: &Txn,
+        policy: &'s Policy,
+        wish: Wish<'s>,
+        required: &[PodId],
+        domain: DomainId,
+    ) -> Seating<'s> {
+        let gang = &txn.gangs[wish.gang];
+        let plain = |&pod: &PodId| txn.asks_for_amounts_only(txn.pods.shape[pod]);
+        let same = one_shape(txn, wish.pods).is_some();
+        let all = required.len() == wish.pods.len();
+        let one_by_one = gang.rules().is_empty() && (same || all) && required.iter().all(plain);
+        let near = gang.choosy.is_some();
+        let others = near.then(|| Others::of(txn, &gang.pods));
+        let waiting = if same { required.to_vec() } else { by_size(txn, required) };
+        let mut samples = waiting.clone();
+        samples.sort_by_key(|&pod| txn.pods.shape[pod]);
+        samples.dedup_by_key(|pod| txn.pods.shape[*pod]);
+        Seating { policy, wish, domain, waiting, samples, one_by_one, others, calls: 0, pause: 1 }
+    }
+
+    /// Gives places to those who wait, as far as there is room. Whether all have one now.
+    pub fn seat(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        if self.one_by_one {
+            self.seat_each(txn, rankings);
+            return self.waiting.is_empty();
+        }
+        self.calls += 1;
+        self.calls >= self.pause && self.seat_together(txn, rankings)
+    }
+
+    /// The same, with nothing more to come.
+    pub fn seat_now(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        self.pause = 0;
+        self.seat(txn, rankings)
+    }
+
+    fn seat_each(&mut self, txn: &mut Txn, rankings: &mut Rankings) {
+        let (policy, gang, within) = (self.policy, self.wish.gang, self.domain);
+        let mut near = self.others.as_ref().map(|others| {
+            let of = others.pin.filter(|&pin| txn.domains.holds(within, pin)).unwrap_or(within);
+            Vicinity { of, within, others: &others.homes }
+        });
+        let mut known: Option<(ShapeId, Kind)> = None;
+        let mut stuck: Option<ShapeId> = None;
+        let mut left = self.waiting.len() as u32;
+        self.waiting.retain(|&pod| {
+            let shape = txn.pods.shape[pod];
+            left -= 1;
+            if stuck == Some(shape) {
+                return true;
+            }
+            let kind = match known {
+                Some((alike, kind)) if alike == shape => kind,
+                _ => known.insert((shape, Kind::of(txn, policy, shape))).1,
+            };
+            let ask = Ask { cluster: txn, policy, shape, room: Room::Later, avoid: &[], kind };
+            let found = match (policy.may_take(txn, gang, shape, Room::Later), near) {
+                (Err(_), _) => None,
+                (Ok(()), Some(near)) => rankings.nearest(&ask, near, left + 1),
+                (Ok(()), None) => rankings.best(&ask),
+            };
+            match found {
+                Some(node) => {
+                    near = near.map(|near| Vicinity { of: txn.domains.home(node), ..near });
+                    txn.nominate(pod, node);
+                    false
+                }
+                None => {
+                    stuck = Some(shape);
+                    true
+                }
+            }
+        });
+    }
+
+    /// Places all that wait, or nobody.
+    fn seat_together(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        let mark = txn.mark();
+        let gang = self.wish.gang;
+        let missing = not_promised(&txn.gangs[gang], true);
+        let waits = |pod: &PodId| txn.pods.state[*pod] == PodState::Pending;
+        let pods: Vec<PodId> = self.wish.pods.iter().copied().filter(waits).collect();
+        let wish = Wish { pods: &pods, missing: &missing, ..self.wish };
+        let placed = seat(txn, self.policy, rankings, &wish).is_ok()
+            && domain_of(txn, gang).is_none_or(|at| txn.domains.holds(self.domain, at));
+        if placed {
+            self.waiting.clear();
+        } else {
+            txn.rewind(mark);
+            // The sums are there and the places are not.
+            self.pause = self.calls + self.calls.div_ceil(4);
+        }
+        placed
+    }
+
+    /// Lets pods stay that were asked to leave, if everyone in the gang has a place all the same: only those whom they displace are
+    /// placed again.
+    pub fn spare(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
+        let leaving = |&pod: &PodId| match txn.pods.state[pod] {
+            PodState::Releasing(node) => Some((pod, node)),
+            _ => None,
+        };
+        let pods: Vec<(PodId, NodeId)> = pods.iter().filter_map(leaving).collect();
+        if pods.iter().any(|&(pod, node)| self.is_needed(txn, rankings, pod, node)) {
+            return false;
+        }
+        let mark = txn.mark();
+        for &(pod, node) in &pods {
+            txn.spare(pod, PodState::Running(node));
+        }
+        let stands = match self.one_by_one {
+            true => self.displace(txn, rankings, &pods) && self.is_allowed(txn),
+            false => self.displace_all(txn, rankings, &pods),
+        };
+        if !stands {
+            txn.rewind(mark);
+            self.waiting.clear();
+        }
+        stands
+    }
+
+    /// Whether the pod's room is used by the gang and none of those who use it has another place, so that nothing need be tried.
+    fn is_needed(&self, txn: &Txn, rankings: &mut Rankings, pod: PodId, node: NodeId) -> bool {
+        let back = &txn.shapes[txn.pods.shape[pod]].request;
+        let fits = back.iter().all(|(resource, amount)| txn.nodes.future_idle(resource, node) >= amount);
+        let ranks = txn.domains.ranks(self.domain);
+        let mut movable = |&sample: &PodId| {
+            let shape = txn.pods.shape[sample];
+            let seated =
+                txn.nodes.seats[node].iter().any(|&pod| self.sits(txn, pod) && txn.pods.shape[pod] == shape);
+            seated && rankings.of(txn, self.policy, shape, Room::Later).best_of(txn, ranks.clone()).is_some()
+        };
+        !fits && self.sits_on(txn, node).next().is_some() && !self.samples.iter().any(&mut movable)
+    }
+
+    fn sits(&self, cluster: &Cluster, pod: PodId) -> bool {
+        cluster.pods.gang[pod] == Some(self.wish.gang)
+            && matches!(cluster.pods.state[pod], PodState::Nominated(_))
+    }
+
+    /// Those of the gang that have been promised a place on the node.
+    fn sits_on<'c>(&self, cluster: &'c Cluster, node: NodeId) -> impl Iterator<Item = PodId> {
+        cluster.nodes.seats[node].iter().copied().filter(|&pod| self.sits(cluster, pod))
+    }
+
+    /// Places those again whose room is gone now that these pods are back.
+    fn displace(&mut self, txn: &mut Txn, rankings: &mut Rankings, back: &[(PodId, NodeId)]) -> bool {
+        let ranks = txn.domains.ranks(self.domain);
+        for &(pod, node) in back {
+            let request = &txn.shapes[txn.pods.shape[pod]].request.clone();
+            while request.iter().any(|(resource, _)| txn.nodes.future_idle(resource, node) < 0) {
+                let mut sitting: Vec<PodId> = self.sits_on(txn, node).collect();
+                sitting.sort_unstable_by_key(|&pod| {
+                    let ranking = rankings.of(txn, self.policy, txn.pods.shape[pod], Room::Later);
+                    (ranking.best_of(txn, ranks.clone()).is_none(), Reverse(pod))
+                });
+                // Else the node had too little of it anyway.
+                let Some(&first) = sitting.first() else { break };
+                txn.release(first);
+                self.waiting.push(first);
+            }
+        }
+        if self.samples.len() > 1 {
+            self.waiting = by_size(txn, &self.waiting);
+        }
+        self.seat_each(txn, rankings);
+        self.waiting.is_empty()
+    }
+
+    /// Whether the queue may have the gang there with all who stay.
+    fn is_allowed(&self, txn: &mut Txn) -> bool {
+        self.samples.iter().all(|&pod| {
+            let PodState::Nominated(node) = txn.pods.state[pod] else { return true };
+            txn.release(pod);
+            let allowed = self.policy.may_take(txn, self.wish.gang, txn.pods.shape[pod], Room::Later).is_ok();
+            txn.nominate(pod, node);
+            allowed
+        })
+    }
+
+    /// The same where it matters who goes where.
+    fn displace_all(&mut self, txn: &mut Txn, rankings: &mut Rankings, back: &[(PodId, NodeId)]) -> bool {
+        let gang = self.wish.gang;
+        let nodes: BTreeSet<NodeId> = back.iter().map(|&(_, node)| node).collect();
+        if nodes.iter().all(|&node| all_stand(txn, self.policy, gang, node)) {
+            return true;
+        }
+        let displaced: Vec<PodId> = nodes.iter().flat_map(|&node| self.sits_on(txn, node)).collect();
+        displaced.into_iter().for_each(|pod| txn.release(pod));
+        self.seat_together(txn, rankings) && nodes.iter().all(|&node| all_stand(txn, self.policy, gang, node))
+    }
+}

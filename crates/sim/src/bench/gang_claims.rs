@@ -1,0 +1,196 @@
+//! Room that a gang takes from whole gangs, against placing the same gang on the empty cluster.
+
+use muster_engine::config::Config;
+use muster_engine::{Engine, Event};
+
+use super::topology::{Asks, network};
+use super::{Add, Group, NOW, cycle_nanos, node, pod, timed};
+
+const TAKING: &str = r#"
+actions: "enqueue, allocate, backfill, preempt"
+configurations:
+- name: preempt
+  arguments: {mode: gang}
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+  - name: pdb
+- plugins:
+  - name: predicates
+  - name: capacity
+  - name: nodeorder
+    arguments: {leastrequested.weight: 0}
+  - name: binpack
+  - name: network-topology-aware
+"#;
+
+/// Pods that run on each node in gangs of four, by priority and GPUs.
+#[derive(Copy, Clone)]
+enum Fill {
+    /// One a node, with all of its GPUs.
+    Whole,
+    /// On three nodes of five a small one beside another that nobody may take; whole ones matter more.
+    MostlyInVain,
+    /// Gangs with whole nodes and gangs with halves in turn.
+    TwoShapes,
+}
+
+struct Case {
+    name: &'static str,
+    nodes: usize,
+    fill: Fill,
+    /// How many pods of the gang want so many GPUs.
+    wants: &'static [(usize, i64)],
+    tier: Option<i32>,
+    bar: f64,
+}
+
+const CASES: [Case; 6] = [
+    Case {
+        name: "gang of 1,000 takes 1,000 nodes from gangs of 4, against the empty cluster",
+        nodes: 1_000,
+        fill: Fill::Whole,
+        wants: &[(1_000, 8)],
+        tier: None,
+        bar: 6.0,
+    },
+    Case {
+        name: "gang of 3,000 takes 3,000 of 5,000 nodes, likewise",
+        nodes: 5_000,
+        fill: Fill::Whole,
+        wants: &[(3_000, 8)],
+        tier: None,
+        bar: 6.0,
+    },
+    Case {
+        name: "gang of 2,000 on 5,000 nodes, 2 of 5 that may go are needed, likewise",
+        nodes: 5_000,
+        fill: Fill::MostlyInVain,
+        wants: &[(2_000, 8)],
+        tier: None,
+        bar: 12.0,
+    },
+    Case {
+        name: "gang of 400, 1,000 nodes, 2 of 5 that may go are needed, likewise",
+        nodes: 1_000,
+        fill: Fill::MostlyInVain,
+        wants: &[(400, 8)],
+        tier: None,
+        bar: 12.0,
+    },
+    Case {
+        name: "gang of two shapes, 1,500 pods, takes from gangs of two, 5,000 nodes, likewise",
+        nodes: 5_000,
+        fill: Fill::TwoShapes,
+        wants: &[(1_000, 8), (500, 4)],
+        tier: None,
+        bar: 12.0,
+    },
+    Case {
+        name: "gang of 500, hard tier 2 of 3, 5,000 nodes, likewise",
+        nodes: 5_000,
+        fill: Fill::Whole,
+        wants: &[(500, 8)],
+        tier: Some(2),
+        bar: 10.0,
+    },
+];
+
+pub fn run(rounds: u32, add: &mut Add) {
+    for case in &CASES {
+        let pods: usize = case.wants.iter().map(|&(pods, _)| pods).sum();
+        let [mut taking, mut placing] = [f64::MAX; 2];
+        for _ in 0..rounds {
+            placing = placing.min(cycle_nanos(&mut case.engine(false), pods));
+            taking = taking.min(case.taking_nanos(pods));
+        }
+        add(case.name, taking / placing, "times", Some(case.bar), Some(taking));
+    }
+    let sides: [(usize, &[(usize, i64)]); 2] = [(2_500, &[(1_500, 8)]), (10_000, &[(6_000, 8)])];
+    let mut nanos = [f64::MAX; 2];
+    for _ in 0..rounds {
+        for (best, (nodes, wants)) in nanos.iter_mut().zip(sides) {
+            let case = Case { name: "", nodes, fill: Fill::Whole, wants, tier: None, bar: 0.0 };
+            *best = best.min(case.taking_nanos(wants[0].0));
+        }
+    }
+    let name = "gang of 6,000 takes from 10,000 nodes against 1,500 from 2,500";
+    // Four times as many pods, times the logarithm.
+    add(name, nanos[1] / nanos[0], "times", Some(4.7), Some(nanos[1]));
+}
+
+impl Case {
+    /// The decision that makes room for the whole gang.
+    fn taking_nanos(&self, pods: usize) -> f64 {
+        let mut engine = self.engine(true);
+        let mut promised = 0;
+        let nanos = timed(|| promised = engine.cycle(NOW).nominations.len());
+        assert_eq!(promised, pods, "the case is built so that there is room for everyone");
+        nanos
+    }
+
+    /// A cluster with the gang that wants room, full or empty.
+    fn engine(&self, full: bool) -> Engine {
+        let config = Config::parse("bench", TAKING).expect("a right configuration");
+        let mut engine = Engine::new(config, vec!["volcano".into()]);
+        match self.tier {
+            Some(_) => network(&mut engine, self.nodes, 32, 16),
+            None => {
+                for index in 0..self.nodes {
+                    engine.apply(Event::Node(Box::new(node(&format!("n{index:05}")))));
+                }
+            }
+        }
+        if full {
+            for gang in 0..self.nodes.div_ceil(4) {
+                self.fill(&mut engine, gang);
+            }
+        }
+        for _ in 0..3 {
+            engine.cycle(NOW);
+        }
+        let asks = Asks { tier: self.tier, groups: None };
+        let wants = self.wants.iter().flat_map(|&(pods, gpus)| std::iter::repeat_n(gpus, pods));
+        let mut urgent = Group { asks, ..Group::new("urgent", wants) };
+        urgent.pods.iter_mut().for_each(|pod| pod.spec.priority = Some(100));
+        urgent.create(&mut engine);
+        engine
+    }
+
+    /// Four nodes' worth of those who have the cluster.
+    fn fill(&self, engine: &mut Engine, gang: usize) {
+        let run =
+            |engine: &mut Engine, name: &str, gpus: i64, priority: i32, node_of: &dyn Fn(usize) -> usize| {
+                let mut group = Group::new(name, [gpus; 4]);
+                for (index, pod) in group.pods.iter_mut().enumerate() {
+                    pod.spec.priority = Some(priority);
+                    pod.spec.node_name = Some(format!("n{:05}", node_of(index)));
+                    pod.status.phase = "Running".into();
+                }
+                group.create(engine);
+            };
+        let name = format!("low{gang:05}");
+        let beside = |index: usize| gang * 4 + index;
+        match self.fill {
+            Fill::Whole => run(engine, &name, 8, 1, &beside),
+            Fill::TwoShapes if gang.is_multiple_of(2) => run(engine, &name, 8, 1, &beside),
+            Fill::TwoShapes => {
+                run(engine, &name, 4, 1, &beside);
+                run(engine, &format!("{name}b"), 4, 1, &beside);
+            }
+            Fill::MostlyInVain if gang % 5 < 2 => run(engine, &name, 8, 2, &beside),
+            Fill::MostlyInVain => {
+                run(engine, &name, 4, 1, &beside);
+                for index in 0..4 {
+                    let mut strong = pod(&format!("strong{:05}", beside(index)), 4, 1_000, None);
+                    strong.spec.priority = Some(200);
+                    strong.spec.node_name = Some(format!("n{:05}", beside(index)));
+                    strong.status.phase = "Running".into();
+                    engine.apply(Event::Pod(Box::new(strong)));
+                }
+            }
+        }
+    }
+}
