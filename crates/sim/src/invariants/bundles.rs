@@ -97,21 +97,21 @@ fn nobody_is_broken_in_part(
     if !is_whole(cluster, gang, &gone) {
         return Ok(());
     }
-    if is_whole(cluster, gang, &[]) {
-        for (group, at) in gang.subgroups().iter().zip(0..).filter(|(group, _)| group.rule.is_some()) {
-            let left = gone.iter().filter(|&&pod| cluster.pods.subgroup[pod] == at).count() as u32;
-            let (size, has) = (gang.size_of(group), group.counts.ready());
-            if has > 0 && has < size && has + left >= size {
-                return Err(format!("{} {} is left with {has} of {size} pods", gang.key, group.name));
-            }
-        }
-        return Ok(());
-    }
     let mut takers = bundles.iter().filter(|((of, _), gone)| *of == victim && gone.iter().any(breaks));
-    if takers.clone().next().is_none() {
+    if takers.clone().next().is_some() {
+        return takers.try_for_each(|(&(_, claimant), _)| leaves_the_domain(engine, victim, claimant));
+    }
+    if !is_whole(cluster, gang, &[]) {
         return Err(format!("{} is broken by what it was said to be able to spare", gang.key));
     }
-    takers.try_for_each(|(&(_, claimant), _)| leaves_the_domain(engine, victim, claimant))
+    for (group, at) in gang.subgroups().iter().zip(0..).filter(|(group, _)| group.rule.is_some()) {
+        let left = gone.iter().filter(|&&pod| cluster.pods.subgroup[pod] == at).count() as u32;
+        let (size, has) = (gang.size_of(group), group.counts.ready());
+        if has > 0 && has < size && has + left >= size {
+            return Err(format!("{} {} is left with {has} of {size} pods", gang.key, group.name));
+        }
+    }
+    Ok(())
 }
 
 /// Nobody of a gang stays on the nodes of the claimant's domain that would take the claimant.
@@ -188,6 +188,10 @@ fn nobody_could_have_stayed(
 /// Whether all of them could stay where they are, with all that is promised.
 fn has_room_again(engine: &Engine, gone: &[&Eviction]) -> bool {
     let cluster = engine.cluster();
+    // A limit is asked for one pod at a time.
+    if gone.len() > 1 && gone.iter().any(|eviction| is_limited(engine, eviction)) {
+        return false;
+    }
     let mut wanted: BTreeMap<(ResourceId, NodeId), i64> = BTreeMap::new();
     for eviction in gone {
         let shape = cluster.pods.shape[eviction.pod];
@@ -200,4 +204,16 @@ fn has_room_again(engine: &Engine, gone: &[&Eviction]) -> bool {
         }
     }
     wanted.iter().all(|(&(resource, node), &amount)| cluster.nodes.future_idle(resource, node) >= amount)
+}
+
+fn is_limited(engine: &Engine, eviction: &Eviction) -> bool {
+    let cluster = engine.cluster();
+    let by_weight = engine.policy().seats.iter().any(|seat| seat.name == "proportion");
+    let Some(gang) = cluster.pods.gang[eviction.pod] else { return false };
+    let lineage = &cluster.queues[cluster.gangs[gang].queue].lineage;
+    let mut request = cluster.shapes[cluster.pods.shape[eviction.pod]].request.iter();
+    by_weight
+        || request.any(|(resource, _)| {
+            lineage.iter().any(|&queue| cluster.queues[queue].capability.get(resource).is_some())
+        })
 }
