@@ -24,12 +24,13 @@ pub use diagnostic::Diagnostic;
 use diagnostic::{Place, Report, describe, suggest};
 
 /// What is used when no configuration is given.
-pub const BUILTIN: &str = r#"actions: "enqueue, allocate, backfill"
+pub const BUILTIN: &str = r#"actions: "enqueue, allocate, backfill, reclaim, preempt"
 tiers:
 - plugins:
   - name: priority
   - name: gang
   - name: conformance
+  - name: pdb
 - plugins:
   - name: overcommit
   - name: drf
@@ -40,6 +41,12 @@ tiers:
       # So that it doesn't pull against binpack.
       leastrequested.weight: 0
   - name: binpack
+  - name: network-topology-aware
+configurations:
+- name: reclaim
+  arguments: {mode: gang}
+- name: preempt
+  arguments: {mode: gang}
 "#;
 
 pub struct Config {

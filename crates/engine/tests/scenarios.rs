@@ -20,7 +20,7 @@ use lines::Line;
 use muster_api::core::Pod;
 use muster_api::manifest::Object;
 use muster_api::{Time, parse_duration};
-use muster_engine::config::{BUILTIN, Config};
+use muster_engine::config::Config;
 use muster_engine::model::gangs::Gang;
 use muster_engine::{Bind, Engine, Event, Method, Plan, explain};
 
@@ -310,7 +310,15 @@ fn short(text: &str) -> String {
     text.replace("default/", "").replace("nvidia.com/gpu", "gpu")
 }
 
-/// `plugins a b+hierarchy`, `with plugin key=value`, `actions a b`, `set action key=value`; without the first the built-in
+/// What is built in, but nobody has to leave.
+const PLAIN: &str = "actions: enqueue, allocate, backfill
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: capacity}, {name: nodeorder, arguments: \
+  {leastrequested.weight: 0}}, {name: binpack}]
+";
+
+/// `plugins a b+hierarchy`, `with plugin key=value`, `actions a b`, `set action key=value`; without the first, a plain
 /// configuration.
 fn configuration(lines: &[Line]) -> String {
     let find = |kind: &str| lines.iter().find(|line| line.kind == kind);
@@ -322,7 +330,7 @@ fn configuration(lines: &[Line]) -> String {
     let settings = if settings.is_empty() { settings } else { format!("configurations:\n{settings}") };
     let Some(plugins) = find("plugins") else {
         assert!(find("actions").is_none(), "actions are read only together with plugins");
-        return format!("{BUILTIN}{settings}");
+        return format!("{PLAIN}{settings}");
     };
     let actions = find("actions").map_or("enqueue, allocate, backfill".into(), |line| line.names.join(", "));
     let tier = |words: &[&str]| {

@@ -40,7 +40,7 @@ fn the_builtin_configuration_has_no_warnings() {
     let config = Config::builtin();
     assert_eq!(shown(&config.warnings), "");
     let actions: Vec<&str> = config.actions.iter().map(|action| action.name).collect();
-    assert_eq!(actions, ["enqueue", "allocate", "backfill"]);
+    assert_eq!(actions, ["enqueue", "allocate", "backfill", "reclaim", "preempt"]);
     let plugins: Vec<&str> = config.policy.seats.iter().map(|seat| seat.name).collect();
     assert_eq!(
         plugins,
@@ -48,15 +48,18 @@ fn the_builtin_configuration_has_no_warnings() {
             "priority",
             "gang",
             "conformance",
+            "pdb",
             "overcommit",
             "drf",
             "predicates",
             "capacity",
             "nodeorder",
-            "binpack"
+            "binpack",
+            "network-topology-aware"
         ]
     );
-    assert_eq!(config.settings, Settings::default());
+    let gangs = || Taking { mode: Mode::Gang, ..Taking::default() };
+    assert_eq!(config.settings, Settings { preempt: gangs(), reclaim: gangs(), ..Settings::default() });
 }
 
 #[test]
