@@ -20,7 +20,7 @@ use crate::placement::{Rankings, Wish, one_shape};
 use crate::plan::{Cause, Eviction};
 use crate::plugins::Argument;
 use crate::policy::{Claim, Policy, Purpose, Room};
-use crate::reason::Reason;
+use crate::reason::{Limit, Reason};
 use crate::search::{self, seat, seat_by_force};
 use crate::trace::Trace;
 use crate::txn::{Mark, Move, Txn};
@@ -138,9 +138,10 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
         let known = telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape, least));
         fruitless.0.extend(known);
         let mut reasons = session.cluster.gangs[gang].reasons.clone();
-        let kind = std::mem::discriminant::<Reason>;
-        reasons.retain(|known| refused.iter().all(|reason| kind(known) != kind(reason)));
-        reasons.extend(refused);
+        reasons.retain(|known| refused.iter().all(|reason| !same(known, reason)));
+        // Who deserves nothing has nothing to take back: that is why no one leaves for it, not why it waits.
+        let news = refused.into_iter().filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
+        reasons.extend(news.collect::<Vec<_>>());
         session.cluster.gangs.explain(gang, reasons);
         return false;
     }
@@ -149,6 +150,22 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
     fruitless.0.clear();
     carry_out(session, gang, errand, &moves, &causes);
     true
+}
+
+/// Whether two reasons are about the same: the newer one is said.
+fn same(one: &Reason, other: &Reason) -> bool {
+    let kind = std::mem::discriminant::<Reason>;
+    let limits = match (one, other) {
+        (Reason::OverLimit { limit: one, .. }, Reason::OverLimit { limit: other, .. }) => {
+            std::mem::discriminant(one) == std::mem::discriminant(other)
+        }
+        _ => true,
+    };
+    kind(one) == kind(other) && limits
+}
+
+fn deserves_nothing(reason: &Reason) -> bool {
+    matches!(reason, Reason::OverLimit { limit: Limit::Deserved(_), lack, .. } if lack.limit == 0)
 }
 
 /// What is tried to make room for a gang, if it starves; nothing comes of it.
