@@ -124,11 +124,13 @@ fn leaves_the_domain(engine: &Engine, victim: GangId, claimant: GangId) -> Resul
     let placed = own.pods.iter().filter(|&&pod| matches!(cluster.pods.state[pod], PodState::Nominated(_)));
     let shapes: BTreeSet<_> = placed.map(|&pod| cluster.pods.shape[pod]).collect();
     let takes = |node: NodeId| {
-        shapes.iter().any(|&shape| {
-            let mut why = [Why::Fits];
-            engine.policy().filter(Reach::Facts, cluster, (shape, Room::Later), &[node], &mut why);
-            why[0] == Why::Fits
-        })
+        let ready = cluster.nodes.fact[node].live && cluster.nodes.fact[node].lets_go();
+        ready
+            && shapes.iter().any(|&shape| {
+                let mut why = [Why::Fits];
+                engine.policy().filter(Reach::Facts, cluster, (shape, Room::Later), &[node], &mut why);
+                why[0] == Why::Fits
+            })
     };
     for &pod in &cluster.gangs[victim].pods {
         let PodState::Running(node) = cluster.pods.state[pod] else { continue };
