@@ -99,7 +99,7 @@ fn nobody_is_broken_in_part(
     }
     let mut takers = bundles.iter().filter(|((of, _), gone)| *of == victim && gone.iter().any(breaks));
     if takers.clone().next().is_some() {
-        return takers.try_for_each(|(&(_, claimant), _)| leaves_the_domain(engine, victim, claimant));
+        return takers.try_for_each(|(&(_, claimant), _)| leaves_the_domain(engine, plan, victim, claimant));
     }
     if !is_whole(cluster, gang, &[]) {
         return Err(format!("{} is broken by what it was said to be able to spare", gang.key));
@@ -115,14 +115,15 @@ fn nobody_is_broken_in_part(
 }
 
 /// Nobody of a gang stays on the nodes of the claimant's domain that would take the claimant.
-fn leaves_the_domain(engine: &Engine, victim: GangId, claimant: GangId) -> Result<(), String> {
+fn leaves_the_domain(engine: &Engine, plan: &Plan, victim: GangId, claimant: GangId) -> Result<(), String> {
     let cluster = engine.cluster();
     let own = &cluster.gangs[claimant];
     let hard = own.closeness().is_some_and(|closeness| closeness.hard);
     let domain = search::around(cluster, &own.pods).filter(|_| hard).unwrap_or(ROOT);
     let ranks = cluster.domains.ranks(domain);
-    let placed = own.pods.iter().filter(|&&pod| matches!(cluster.pods.state[pod], PodState::Nominated(_)));
-    let shapes: BTreeSet<_> = placed.map(|&pod| cluster.pods.shape[pod]).collect();
+    // Who had been promised a place before wants none.
+    let placed = plan.nominations.iter().map(|bind| bind.pod).filter(|pod| own.pods.contains(pod));
+    let shapes: BTreeSet<_> = placed.map(|pod| cluster.pods.shape[pod]).collect();
     let takes = |node: NodeId| {
         let ready = cluster.nodes.fact[node].live && cluster.nodes.fact[node].lets_go();
         ready
