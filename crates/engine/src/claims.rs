@@ -10,7 +10,7 @@ use crate::actions::Session;
 use crate::actions::allocate::{Serving, in_order};
 use crate::config::{Mode, Taking};
 use crate::gang_claims::{Causes, GangTaker};
-use crate::ids::{DomainId, GangId, NodeId, PodId, ShapeId};
+use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::line::{Line, gate};
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
@@ -224,10 +224,12 @@ fn carry_out(session: &mut Session, gang: GangId, errand: Errand, moves: &[Move]
         session.plan.evictions.push(eviction);
     }
     let leaving = |step: &Move| step.to.node().filter(|&node| step.to == PodState::Releasing(node));
-    let left: BTreeSet<NodeId> = moves.iter().filter_map(leaving).collect();
+    let mut left: Vec<NodeId> = moves.iter().filter_map(leaving).collect();
+    left.sort_unstable();
+    left.dedup();
     for step in moves {
         if let PodState::Nominated(node) = step.to
-            && left.contains(&node)
+            && left.binary_search(&node).is_ok()
         {
             let promise = Promise { node, since: session.now, turn: 0, evicted: true, told: false };
             session.cluster.promised.insert(step.pod, promise);
@@ -246,6 +248,11 @@ fn carry_out(session: &mut Session, gang: GangId, errand: Errand, moves: &[Move]
 /// Lets those stay whom the plan asks to leave without need, since room was made for one gang after the other. A gang that breaks stays
 /// or goes together; of what others can lose each pod does, or a subgroup.
 pub fn review(session: &mut Session) {
+    let mut claimants = session.plan.evictions.iter().filter_map(|eviction| eviction.claimant);
+    let first = claimants.next();
+    if claimants.all(|claimant| Some(claimant) == first) {
+        return;
+    }
     let mut single: Vec<Vec<Leaver>> = Vec::new();
     let mut whole: BTreeMap<GangId, Vec<Leaver>> = BTreeMap::new();
     let mut safe: Vec<(GangId, Leaver)> = Vec::new();
@@ -257,9 +264,6 @@ pub fn review(session: &mut Session) {
             Cause::Bundle { .. } => safe.push((gang, leaver)),
             _ => single.push(vec![leaver]),
         }
-    }
-    if single.is_empty() && whole.is_empty() && safe.is_empty() {
-        return;
     }
     let mut txn = Txn::begin(session.cluster);
     let mut reprieved = reprieve(&mut txn, session.policy, single);
@@ -317,10 +321,10 @@ fn recount(session: &mut Session) {
 /// nothing.
 pub fn count_losses(session: &mut Session) {
     let (cluster, plan) = (&*session.cluster, &mut *session.plan);
-    let mut losers: BTreeSet<PodId> = BTreeSet::new();
+    let mut losers: Vec<PodId> = Vec::new();
     let mut broken: BTreeSet<GangId> = BTreeSet::new();
     for eviction in plan.evictions.iter().filter(|eviction| eviction.claimant.is_some()) {
-        losers.insert(eviction.pod);
+        losers.push(eviction.pod);
         let anyway = matches!(eviction.cause, Cause::Bundle { broken: true, .. });
         broken.extend(
             cluster.pods.gang[eviction.pod].filter(|&gang| !anyway && !cluster.gangs[gang].ready(true)),
@@ -330,12 +334,18 @@ pub fn count_losses(session: &mut Session) {
         let runs = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Running(_));
         losers.extend(cluster.gangs[gang].pods.iter().copied().filter(runs));
     }
+    losers.sort_unstable();
+    losers.dedup();
     plan.taking.broken += broken.len() as u32;
+    let dimensions = (0..cluster.dimensions.len()).map(ResourceId::from);
+    let accelerators: Vec<ResourceId> =
+        dimensions.filter(|&resource| cluster.dimensions.name(resource).contains('/')).collect();
     for pod in losers {
         let Some(started) = cluster.pods.fact[pod].started else { continue };
         let seconds = (session.now.0 - started.0).max(0) / 1000;
-        for (resource, amount) in cluster.shapes[cluster.pods.shape[pod]].request.iter() {
-            if cluster.dimensions.name(resource).contains('/') {
+        for &resource in &accelerators {
+            let amount = cluster.request_of(cluster.pods.shape[pod], resource);
+            if amount > 0 {
                 let sum = plan.taking.wasted_seconds.entry(resource).or_default();
                 *sum = sum.saturating_add(amount.saturating_mul(seconds));
             }
@@ -392,7 +402,9 @@ impl<'t> Taker<'t> {
 
     fn claim(&mut self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
         // Nobody leaves where nobody has to.
-        if seat(txn, self.policy, rankings, wish).is_ok() {
+        let full = one_shape(txn, wish.pods)
+            .is_some_and(|shape| rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_none());
+        if !full && seat(txn, self.policy, rankings, wish).is_ok() {
             return Ok(());
         }
         txn.rewind(Mark::START);

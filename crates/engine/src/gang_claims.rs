@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::Time;
+use rustc_hash::FxHashSet;
 
 use crate::bundles::{self, AT_MINIMUM, Bundle, Kind, Needed, Tenant};
 use crate::clearing;
@@ -434,39 +435,41 @@ impl GangTaker<'_> {
     /// Who may be asked to leave a domain, in order.
     fn victims(&self, txn: &mut Txn, need: &Need, field: &Field) -> Victims {
         let needed = if field.lack.is_empty() { need.wanted.clone() } else { field.lack.clone() };
-        let mut local: Vec<(GangId, PodId)> = Vec::new();
-        for pod in field.nodes.iter().flat_map(|&node| txn.nodes.seats[node].iter().copied()) {
-            if let (Some(gang), PodState::Running(_)) = (txn.pods.gang[pod], txn.pods.state[pod]) {
-                local.push((gang, pod));
-            }
+        let ranks = txn.domains.ranks(field.domain);
+        let place = |cluster: &Cluster, node: NodeId| (cluster.nodes.rank[node] - ranks.start) as usize;
+        let mut open = vec![false; ranks.len()];
+        field.nodes.iter().for_each(|&node| open[place(txn, node)] = true);
+        let is_open = |node: NodeId| ranks.contains(&txn.nodes.rank[node]) && open[place(txn, node)];
+        let mut gangs: Vec<GangId> = Vec::new();
+        let mut met: FxHashSet<GangId> = FxHashSet::default();
+        for &pod in field.nodes.iter().flat_map(|&node| &txn.nodes.seats[node]) {
+            gangs.extend(txn.pods.gang[pod].filter(|&gang| met.insert(gang)));
         }
-        local.sort_unstable();
+        gangs.retain(|&gang| concerns(txn, &self.claim, gang));
+        let mut local: Vec<(GangId, PodId)> = Vec::new();
+        for &gang in &gangs {
+            let here = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Running(node) if is_open(node));
+            local.extend(txn.gangs[gang].pods.iter().copied().filter(here).map(|pod| (gang, pod)));
+        }
         let mut kept: Vec<(PodId, Shield)> = Vec::new();
         let mut partly: BTreeSet<GangId> = BTreeSet::new();
-        let mut unconcerned: Option<(GangId, bool)> = None;
-        local.retain(|&(gang, pod)| {
-            let concerned = match unconcerned {
-                Some((of, concerned)) if of == gang => concerned,
-                _ => unconcerned.insert((gang, concerns(txn, &self.claim, gang))).1,
-            };
-            match concerned.then(|| consider_one(txn, self.policy, &self.claim, pod)) {
-                None | Some(Verdict::NoConcern) => false,
-                Some(Verdict::Kept(shield)) => {
-                    kept.push((pod, shield));
-                    partly.insert(gang);
-                    false
-                }
-                Some(Verdict::Free) => true,
+        local.retain(|&(gang, pod)| match consider_one(txn, self.policy, &self.claim, pod) {
+            Verdict::NoConcern => false,
+            Verdict::Kept(shield) => {
+                kept.push((pod, shield));
+                partly.insert(gang);
+                false
             }
+            Verdict::Free => true,
         });
-        let deficits = self.deficits(txn, need, &local);
+        let deficits = self.deficits(txn, need, field.domain, &local);
         let mut bundles: Vec<Bundle> = Vec::new();
         let mut free: Vec<Tenant> = Vec::new();
         for pods in local.chunk_by(|a, b| a.0 == b.0) {
             let gang = pods[0].0;
             free.clear();
             free.extend(pods.iter().map(|&(_, pod)| {
-                let deficit = txn.pods.state[pod].node().and_then(|node| deficits[usize::from(node)]);
+                let deficit = txn.pods.state[pod].node().and_then(|node| deficits[place(txn, node)]);
                 Tenant { pod, deficit }
             }));
             let before = bundles.len();
@@ -491,17 +494,25 @@ impl GangTaker<'_> {
         Victims { needed, bundles, kept }
     }
 
-    /// What each node lacks for a pod of the gang, against all that is wanted; nothing if no pod would fit there whoever leaves.
-    fn deficits(&self, cluster: &Cluster, need: &Need, local: &[(GangId, PodId)]) -> Vec<Option<i64>> {
+    /// What each node of a domain lacks for a pod of the gang, against all that is wanted; nothing if no pod would fit there whoever
+    /// leaves.
+    fn deficits(
+        &self,
+        cluster: &Cluster,
+        need: &Need,
+        domain: DomainId,
+        local: &[(GangId, PodId)],
+    ) -> Vec<Option<i64>> {
         let asked =
             |&(shape, _): &(ShapeId, u32)| cluster.shapes[shape].request.iter().map(|(resource, _)| resource);
         let resources: BTreeSet<ResourceId> = need.shapes.iter().flat_map(asked).collect();
         let resources: Vec<ResourceId> = resources.into_iter().collect();
-        let mut freed = vec![0; cluster.nodes.name.len() * resources.len()];
+        let ranks = cluster.domains.ranks(domain);
+        let mut freed = vec![0; ranks.len() * resources.len()];
         for &(_, pod) in local {
             let Some(node) = cluster.pods.state[pod].node() else { continue };
-            let row = &mut freed[usize::from(node) * resources.len()..];
-            for (sum, &resource) in row.iter_mut().zip(&resources) {
+            let row = (cluster.nodes.rank[node] - ranks.start) as usize * resources.len();
+            for (sum, &resource) in freed[row..].iter_mut().zip(&resources) {
                 *sum += cluster.request_of(cluster.pods.shape[pod], resource);
             }
         }
@@ -510,28 +521,25 @@ impl GangTaker<'_> {
             self.policy.may_take(cluster, self.claim.gang, shape, Room::Later).is_err()
         };
         let limited = need.shapes.iter().any(limited);
-        let deficit = |node: NodeId, freed: &[i64]| {
-            let mut of_shapes = need.shapes.iter().filter_map(|&(shape, _)| {
-                let mut deficit = 0;
-                for (freed, &resource) in freed.iter().zip(&resources) {
-                    let lack =
-                        cluster.request_of(shape, resource) - cluster.nodes.future_idle(resource, node);
-                    if lack > *freed {
-                        return None;
-                    }
-                    deficit += need.weigh(resource, lack.max(0));
+        let of_shape = |shape: ShapeId, node: NodeId, freed: &[i64]| {
+            let mut deficit = 0;
+            for (freed, &resource) in freed.iter().zip(&resources) {
+                let lack = cluster.request_of(shape, resource) - cluster.nodes.future_idle(resource, node);
+                if lack > *freed {
+                    return None;
                 }
-                Some(deficit)
-            });
-            of_shapes.next().or(limited.then_some(0))
+                if lack > 0 {
+                    deficit += need.weigh(resource, lack);
+                }
+            }
+            Some(deficit)
         };
-        cluster
-            .nodes
-            .name
-            .ids()
-            .zip(freed.chunks(resources.len().max(1)))
-            .map(|(node, freed)| deficit(node, freed))
-            .collect()
+        let nodes = &cluster.nodes.by_rank[ranks.start as usize..ranks.end as usize];
+        let deficit = |(&node, freed): (&NodeId, &[i64])| {
+            let best = need.shapes.iter().find_map(|&(shape, _)| of_shape(shape, node, freed));
+            best.or(limited.then_some(0))
+        };
+        nodes.iter().zip(freed.chunks(resources.len().max(1))).map(deficit).collect()
     }
 
     /// Asks the pods of a bundle to leave, after the rules that count what has gone: who goes together goes whole or not at all, others
