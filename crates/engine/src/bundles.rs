@@ -32,6 +32,8 @@ pub struct Bundle {
     pub pods: Vec<PodId>,
     /// What the gang could lose goes with the rest of it.
     pub rest: Vec<PodId>,
+    /// Who could go instead of these, if each may go alone.
+    pub instead: Vec<PodId>,
     /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost with a safe one.
     pub roi: Option<i64>,
     /// Those before which nothing else goes have the same number; no matter of what they return.
@@ -44,14 +46,15 @@ impl Bundle {
     /// The same with these of its pods.
     pub fn of(&self, pods: Vec<PodId>) -> Bundle {
         let &Bundle { gang, kind, broken, together, roi, class, unasked, .. } = self;
-        Bundle { gang, kind, broken, together, pods, rest: Vec::new(), roi, class, unasked }
+        let (rest, instead) = (Vec::new(), Vec::new());
+        Bundle { gang, kind, broken, together, pods, rest, instead, roi, class, unasked }
     }
 
-    /// The least that can go of it, each for itself.
+    /// The least that can go of it, each for itself, and who could go instead.
     pub fn one_by_one(&self) -> Vec<Bundle> {
         match self.together {
             true => vec![self.clone()],
-            false => self.pods.iter().map(|&pod| self.of(vec![pod])).collect(),
+            false => self.pods.iter().chain(&self.instead).map(|&pod| self.of(vec![pod])).collect(),
         }
     }
 }
@@ -80,6 +83,7 @@ pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [Tenant], needed: &Needed, 
     let mark = txn.mark();
     let mut safe = Vec::new();
     let mut core = Vec::with_capacity(pods.len());
+    let mut instead = Vec::new();
     // Nobody is broken for room that is of no use.
     let mut helps = false;
     for &mut Tenant { pod, deficit } in pods {
@@ -89,17 +93,21 @@ pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [Tenant], needed: &Needed, 
         } else {
             core.push(pod);
             helps |= deficit.is_some();
+            instead.extend(deficit.map(|_| pod));
         }
     }
     let mut rest = safe.clone();
-    let mut add = |txn: &Txn, kind, together, pods: Vec<PodId>, rest: Vec<PodId>| {
+    let mut add = |txn: &Txn, kind, together, pods: Vec<PodId>, others: Vec<PodId>| {
         if !pods.is_empty() {
             let roi = (kind == Kind::Whole).then(|| roi(txn, gang, &pods, needed));
             let unasked = unasked(txn, &pods, needed);
-            found.push(Bundle { gang, kind, broken, together, pods, rest, roi, class: 0, unasked });
+            let (rest, instead) =
+                if kind == Kind::Whole { (others, Vec::new()) } else { (Vec::new(), others) };
+            let class = 0;
+            found.push(Bundle { gang, kind, broken, together, pods, rest, instead, roi, class, unasked });
         }
     };
-    add(txn, Kind::Safe, false, safe, Vec::new());
+    add(txn, Kind::Safe, false, safe, instead);
     for place in (0..txn.gangs[gang].subgroups().len()).rev() {
         let of_it = |pod: &PodId| txn.pods.subgroup[*pod] as usize == place;
         let whole: Vec<PodId> = core.iter().copied().filter(of_it).collect();

@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::bundles::Bundle;
-use crate::ids::{NodeId, PodId, ResourceId, ShapeId};
+use crate::bundles::{Bundle, Kind};
+use crate::ids::{GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 
 /// A node that is being cleared.
@@ -21,7 +21,10 @@ struct Site {
 
 struct Clearing<'c> {
     losses: &'c [i64],
+    bundles: &'c [Bundle],
     taken: Vec<bool>,
+    /// How many of a gang's pods may still go alone.
+    spare: BTreeMap<GangId, usize>,
     sites: Vec<Site>,
     /// The sites of each bundle.
     places: Vec<Vec<usize>>,
@@ -29,25 +32,26 @@ struct Clearing<'c> {
 }
 
 /// Puts bundles, each of which goes as a whole, in the order in which they clear places for so many pods of each shape, the largest
-/// first; then the rest as they were. `losses` is what is lost with each.
+/// first; then the rest as they were. `losses` is what is lost with each, `spare` how many pods each gang can lose.
 pub fn by_place(
     cluster: &Cluster,
     shapes: &[(ShapeId, u32)],
     nodes: &[NodeId],
     bundles: &[Bundle],
     losses: &[i64],
+    mut spare: BTreeMap<GangId, usize>,
 ) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     let mut seated: BTreeMap<NodeId, Vec<(ShapeId, i64)>> = BTreeMap::new();
     let mut taken = vec![false; bundles.len()];
     for &(shape, count) in shapes {
-        let mut clearing = Clearing::new(cluster, shape, nodes, bundles, losses, taken);
+        let mut clearing = Clearing::new(cluster, shape, nodes, bundles, losses, (taken, spare));
         for (node, pods) in &seated {
             clearing.occupy(cluster, *node, pods);
         }
         clearing.clear(i64::from(count), &mut order);
         clearing.seat(shape, i64::from(count), &mut seated);
-        taken = clearing.taken;
+        (taken, spare) = (clearing.taken, clearing.spare);
     }
     order.extend((0..bundles.len()).filter(|&at| !taken[at]));
     order
@@ -58,9 +62,9 @@ impl<'c> Clearing<'c> {
         cluster: &Cluster,
         shape: ShapeId,
         nodes: &[NodeId],
-        bundles: &[Bundle],
+        bundles: &'c [Bundle],
         losses: &'c [i64],
-        taken: Vec<bool>,
+        (taken, spare): (Vec<bool>, BTreeMap<GangId, usize>),
     ) -> Clearing<'c> {
         let request: Vec<(ResourceId, i64)> = cluster.shapes[shape].request.iter().collect();
         let has = |pod: PodId| -> Vec<i64> {
@@ -91,7 +95,7 @@ impl<'c> Clearing<'c> {
             places[at].sort_unstable();
             places[at].dedup();
         }
-        let mut clearing = Clearing { losses, taken, sites, places, request };
+        let mut clearing = Clearing { losses, bundles, taken, spare, sites, places, request };
         for site in 0..clearing.sites.len() {
             for at in 0..clearing.sites[site].tenants.len() {
                 let (bundle, freed) = clearing.sites[site].tenants[at].clone();
@@ -118,6 +122,12 @@ impl<'c> Clearing<'c> {
         free.iter().zip(&self.request).map(fits).min().unwrap_or(0)
     }
 
+    /// The gang that loses one of those that it can spare with a bundle.
+    fn spares(&self, bundle: usize) -> Option<GangId> {
+        let bundle = &self.bundles[bundle];
+        (bundle.kind == Kind::Safe && !bundle.together && !bundle.broken).then_some(bundle.gang)
+    }
+
     /// Who has to leave a site so that one more pod fits, and what is lost with them.
     fn price(&self, site: usize) -> Option<(i64, Vec<usize>)> {
         let site = &self.sites[site];
@@ -130,6 +140,12 @@ impl<'c> Clearing<'c> {
         for tenant in tenants {
             if self.holds(&free) >= more {
                 break;
+            }
+            let of_gang =
+                |gang: GangId| gone.iter().filter(|(bundle, _)| self.spares(*bundle) == Some(gang)).count();
+            let enough = |gang: GangId| of_gang(gang) >= self.spare.get(&gang).copied().unwrap_or(0);
+            if self.spares(tenant.0).is_some_and(enough) {
+                continue;
             }
             add(&mut free, &tenant.1, 1);
             gone.push(tenant);
@@ -162,15 +178,22 @@ impl<'c> Clearing<'c> {
             (0..self.sites.len()).for_each(|site| enter(self, &mut line, site));
         }
         while lacking > 0
-            && let Some(Reverse((_, site, version))) = line.pop()
+            && let Some(Reverse((known, site, version))) = line.pop()
         {
             if version != self.sites[site].version {
                 continue;
             }
-            let Some((_, gone)) = self.price(site) else { continue };
+            let Some((price, gone)) = self.price(site) else { continue };
+            if price != known {
+                line.push(Reverse((price, site, version)));
+                continue;
+            }
             for bundle in gone {
                 self.taken[bundle] = true;
                 order.push(bundle);
+                if let Some(left) = self.spares(bundle).and_then(|gang| self.spare.get_mut(&gang)) {
+                    *left -= 1;
+                }
                 for at in self.places[bundle].clone() {
                     let before = self.holds(&self.sites[at].free);
                     let freed = self.sites[at]

@@ -298,7 +298,8 @@ impl GangTaker<'_> {
         others.iter().for_each(|bundle| findings.keep(&bundle.pods, minimum));
         let start = txn.mark();
         let mut cleared = self.clear(txn, rankings, need, (field, victims), &bundles, findings);
-        if cleared.as_ref().is_none_or(|cleared| cleared.cost > field.least) && bundles.len() > 1 {
+        let choice = bundles.len() > 1 || bundles.iter().any(|bundle| !bundle.instead.is_empty());
+        if choice && cleared.as_ref().is_none_or(|cleared| cleared.cost > field.least) {
             let worst = cleared.as_ref().map(|cleared| cleared.taken.iter().map(|bundle| bundle.class).max());
             bundles.retain(|bundle| worst.is_none_or(|worst| worst >= Some(bundle.class)));
             let moves = txn.since(start);
@@ -344,7 +345,9 @@ impl GangTaker<'_> {
         let single: Vec<Bundle> = bundles.iter().flat_map(|bundle| bundle.one_by_one()).collect();
         let losses: Vec<i64> = single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
         // Place after place, each where least is lost.
-        let order = clearing::by_place(txn, &need.shapes, &field.nodes, &single, &losses);
+        let spare = bundles.iter().filter(|bundle| bundle.kind == Kind::Safe && !bundle.together);
+        let spare = spare.map(|bundle| (bundle.gang, bundle.pods.len())).collect();
+        let order = clearing::by_place(txn, &need.shapes, &field.nodes, &single, &losses, spare);
         // And where a rule lets only so many go, each of the first before all others.
         let heads = if known.is_none() { HEADS.min(order.len()) } else { 1 };
         for head in 0..heads {
@@ -549,7 +552,12 @@ impl GangTaker<'_> {
         let mut gone = Vec::with_capacity(bundle.pods.len());
         let stays = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Running(_));
         let rest: Vec<PodId> = bundle.rest.iter().filter(stays).copied().collect();
-        for &pod in bundle.pods.iter().chain(&rest) {
+        let pods: Vec<PodId> = bundle.pods.iter().filter(stays).copied().chain(rest).collect();
+        for pod in pods {
+            let alone = bundle.kind == Kind::Safe && !bundle.together && !bundle.broken;
+            if alone && !txn.gangs[bundle.gang].can_spare(txn.pods.place(pod)) {
+                continue;
+            }
             match self.policy.restrains(txn, &self.claim, pod) {
                 Some(rule) => {
                     let shield = Shield { rule, until: None };
