@@ -1,7 +1,7 @@
 //! A gang that lacks room and makes others leave, all or nothing: what `preempt` and `reclaim` have in common. Pod by pod in their mode
 //! `task`; by bundles of gangs (`gang_claims.rs`) in their mode `gang`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use muster_api::Time;
@@ -12,19 +12,19 @@ use crate::config::{Mode, Taking};
 use crate::gang_claims::{Causes, GangTaker};
 use crate::ids::{DomainId, GangId, NodeId, PodId, ShapeId};
 use crate::line::{Line, gate};
-use crate::model::Promise;
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
+use crate::model::{Cluster, Promise};
 use crate::nominations::not_promised;
 use crate::placement::{Rankings, Wish, one_shape};
 use crate::plan::{Cause, Eviction};
 use crate::plugins::Argument;
 use crate::policy::{Claim, Policy, Purpose, Room};
-use crate::reason::Reason;
+use crate::reason::{Limit, Reason};
 use crate::search::{self, seat, seat_by_force};
 use crate::trace::{Record, Trace};
 use crate::txn::{Mark, Move, Txn};
-use crate::victims::{concerns, make_room, reprieve};
+use crate::victims::{Leaver, concerns, make_room, reprieve};
 
 /// What an action has found out in this cycle: for the first pod of a gang that has nothing yet nobody can leave, or for so many.
 /// Another that has nothing either, of the same queue and shape and no higher priority, needn't look.
@@ -183,9 +183,10 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
         let known = telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape, least));
         fruitless.0.extend(known);
         let mut reasons = session.cluster.gangs[gang].reasons.clone();
-        let kind = std::mem::discriminant::<Reason>;
-        reasons.retain(|known| refused.iter().all(|reason| kind(known) != kind(reason)));
-        reasons.extend(refused);
+        reasons.retain(|known| refused.iter().all(|reason| !same(known, reason)));
+        // Who deserves nothing has nothing to take back: that is why no one leaves for it, not why it waits.
+        let news = refused.into_iter().filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
+        reasons.extend(news.collect::<Vec<_>>());
         session.cluster.gangs.explain(gang, reasons);
         return false;
     }
@@ -201,6 +202,22 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
     fruitless.0.clear();
     carry_out(session, gang, errand, &moves, &causes);
     true
+}
+
+/// Whether two reasons are about the same: the newer one is said.
+fn same(one: &Reason, other: &Reason) -> bool {
+    let kind = std::mem::discriminant::<Reason>;
+    let limits = match (one, other) {
+        (Reason::OverLimit { limit: one, .. }, Reason::OverLimit { limit: other, .. }) => {
+            std::mem::discriminant(one) == std::mem::discriminant(other)
+        }
+        _ => true,
+    };
+    kind(one) == kind(other) && limits
+}
+
+fn deserves_nothing(reason: &Reason) -> bool {
+    matches!(reason, Reason::OverLimit { limit: Limit::Deserved(_), lack, .. } if lack.limit == 0)
 }
 
 /// Whether there is anyone with pods to spare whom the errand of a gang concerns, so that it is worth looking where they are.
@@ -288,19 +305,74 @@ fn carry_out(session: &mut Session, gang: GangId, errand: Errand, moves: &[Move]
     }
 }
 
-/// Lets those stay whom the plan asks to leave without need, since room was made for one gang after the other.
+/// Lets those stay whom the plan asks to leave without need, since room was made for one gang after the other. A gang that breaks stays
+/// or goes together; of what others can lose each pod does, or a subgroup.
 pub fn review(session: &mut Session) {
-    // Bundles go together.
-    let single = |eviction: &&Eviction| !matches!(eviction.cause, Cause::Bundle { .. });
-    let gone = |eviction: &Eviction| Some((eviction.pod, eviction.node, eviction.claimant?));
-    let gone: Vec<_> = session.plan.evictions.iter().filter(single).filter_map(gone).collect();
-    if gone.is_empty() {
+    let mut single: Vec<Vec<Leaver>> = Vec::new();
+    let mut whole: BTreeMap<GangId, Vec<Leaver>> = BTreeMap::new();
+    let mut safe: Vec<(GangId, Leaver)> = Vec::new();
+    for &Eviction { pod, node, claimant, cause, .. } in &session.plan.evictions {
+        let (Some(claimant), Some(gang)) = (claimant, session.cluster.pods.gang[pod]) else { continue };
+        let leaver = (pod, node, claimant);
+        match cause {
+            Cause::Bundle { whole: true, .. } => whole.entry(gang).or_default().push(leaver),
+            Cause::Bundle { .. } => safe.push((gang, leaver)),
+            _ => single.push(vec![leaver]),
+        }
+    }
+    if single.is_empty() && whole.is_empty() && safe.is_empty() {
         return;
     }
     let mut txn = Txn::begin(session.cluster);
-    session.plan.taking.reprieved += reprieve(&mut txn, session.policy, gone);
-    let spared = txn.commit();
-    session.plan.evictions.retain(|eviction| !spared.iter().any(|step| step.pod == eviction.pod));
+    let mut reprieved = reprieve(&mut txn, session.policy, single);
+    reprieved += reprieve(&mut txn, session.policy, whole.values().cloned().collect());
+    // What a gang could spare is of no use to it once it is broken.
+    let leaves = |(pod, ..): &Leaver| matches!(txn.pods.state[*pod], PodState::Releasing(_));
+    whole.retain(|_, gone| gone.iter().any(leaves));
+    safe.retain(|(gang, _)| !whole.contains_key(gang));
+    let safe = by_subgroup(&txn, safe);
+    session.plan.taking.reprieved += reprieved + reprieve(&mut txn, session.policy, safe);
+    let spared: BTreeSet<PodId> = txn.commit().into_iter().map(|step| step.pod).collect();
+    session.plan.evictions.retain(|eviction| !spared.contains(&eviction.pod));
+    if !spared.is_empty() {
+        recount(session);
+    }
+}
+
+/// Each alone, but those of a subgroup that goes.
+fn by_subgroup(cluster: &Cluster, gone: Vec<(GangId, Leaver)>) -> Vec<Vec<Leaver>> {
+    let mut sets: Vec<Vec<Leaver>> = Vec::new();
+    let mut groups: BTreeMap<(GangId, u32), Vec<Leaver>> = BTreeMap::new();
+    for (gang, leaver) in gone {
+        let (row, place) = (&cluster.gangs[gang], cluster.pods.subgroup[leaver.0]);
+        let group = row.subgroups().get(place as usize).filter(|group| group.rule.is_some());
+        match group.is_some_and(|group| group.counts.ready() < row.size_of(group)) {
+            true => groups.entry((gang, place)).or_default().push(leaver),
+            false => sets.push(vec![leaver]),
+        }
+    }
+    sets.extend(groups.into_values());
+    sets
+}
+
+/// Bundles of which some stay say how many go.
+fn recount(session: &mut Session) {
+    let mut counts: BTreeMap<(Option<GangId>, Option<GangId>, bool), u32> = BTreeMap::new();
+    let cluster = &*session.cluster;
+    let key = |eviction: &Eviction, whole: bool| (cluster.pods.gang[eviction.pod], eviction.claimant, whole);
+    for eviction in &session.plan.evictions {
+        if let Cause::Bundle { whole, .. } = eviction.cause {
+            *counts.entry(key(eviction, whole)).or_default() += 1;
+        }
+    }
+    for eviction in &mut session.plan.evictions {
+        if let Cause::Bundle { whole, .. } = eviction.cause
+            && let Some(&left) = counts.get(&key(eviction, whole))
+            && let Cause::Bundle { pods, .. } = &mut eviction.cause
+        {
+            *pods = left;
+        }
+    }
 }
 
 /// Counts what is lost by those whom the plan asks to leave for others: gangs that break, and the time that accelerators were held for
@@ -397,7 +469,7 @@ impl<'t> Taker<'t> {
             self.one(txn, rankings, pod, left)
         };
         seat_by_force(txn, policy, rankings, wish, force)?;
-        let gone = txn.evicted().into_iter().map(|(pod, node)| (pod, node, self.gang)).collect();
+        let gone = txn.evicted().into_iter().map(|(pod, node)| vec![(pod, node, self.gang)]).collect();
         self.record.work.reprieved += reprieve(txn, policy, gone);
         Ok(())
     }

@@ -7,6 +7,7 @@ mod actions;
 mod args;
 mod diagnostic;
 mod lint;
+mod modes;
 mod scalar;
 mod switches;
 mod tiers;
@@ -23,12 +24,13 @@ pub use diagnostic::Diagnostic;
 use diagnostic::{Place, Report, describe, suggest};
 
 /// What is used when no configuration is given.
-pub const BUILTIN: &str = r#"actions: "enqueue, allocate, backfill"
+pub const BUILTIN: &str = r#"actions: "enqueue, allocate, backfill, reclaim, preempt"
 tiers:
 - plugins:
   - name: priority
   - name: gang
   - name: conformance
+  - name: pdb
 - plugins:
   - name: overcommit
   - name: drf
@@ -39,6 +41,12 @@ tiers:
       # So that it doesn't pull against binpack.
       leastrequested.weight: 0
   - name: binpack
+  - name: network-topology-aware
+configurations:
+- name: reclaim
+  arguments: {mode: gang}
+- name: preempt
+  arguments: {mode: gang}
 "#;
 
 pub struct Config {
@@ -157,6 +165,19 @@ pub enum Mode {
     NotBuilt,
 }
 
+impl Mode {
+    const NAMES: [(&str, Mode); 3] =
+        [("task", Mode::Task), ("gang", Mode::Gang), ("scenario", Mode::NotBuilt)];
+
+    fn named(text: &str) -> Option<Mode> {
+        Mode::NAMES.into_iter().find(|(name, _)| *name == text).map(|(_, mode)| mode)
+    }
+
+    fn name(self) -> &'static str {
+        Mode::NAMES.into_iter().find(|(_, mode)| *mode == self).map_or("", |(name, _)| name)
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -189,8 +210,10 @@ fn read(text: &str, report: &mut Report) -> Option<Parts> {
     top_level(&root, report)?;
 
     let mut named = actions::read(&root, report);
-    let settings = actions::configure(&root, &mut named, report);
-    let (plugins, seats) = tiers::read(&root, report);
+    let mut said = modes::Said::default();
+    let mut settings = actions::configure(&root, &mut named, &mut said, report);
+    let (plugins, seats) = tiers::read(&root, &mut said, report);
+    said.settle(&named.names, &mut settings, report);
     let setup = lint::Setup {
         actions: &named.names,
         actions_at: named.at,

@@ -581,9 +581,11 @@ impl GangTaker<'_> {
         for bundle in taken {
             if bundle.kind == Kind::Whole && self.taking.bundling.evict_broken {
                 let rest = txn.gangs[bundle.gang].pods.clone();
+                // What its queue deserves is no reason to keep what can't run.
+                let claim = Claim { purpose: Purpose::Preempt, ..self.claim };
                 for pod in rest {
                     let free = matches!(consider_one(txn, self.policy, &self.claim, pod), Verdict::Free);
-                    if free && self.policy.restrains(txn, &self.claim, pod).is_none() {
+                    if free && self.policy.restrains(txn, &claim, pod).is_none() {
                         txn.evict(pod);
                         bundle.pods.push(pod);
                     }

@@ -240,9 +240,9 @@ fn suffice(txn: &mut Txn, gang: GangId, whole: bool) -> bool {
         return not_promised(&txn.gangs[gang], whole).total == 0;
     }
     let mark = txn.mark();
-    places(txn, gang).into_iter().for_each(|(pod, node)| txn.allocate(pod, node));
-    let row = &txn.gangs[gang];
-    let ready = row.ready(whole) && has_whole_subgroups(row);
+    let promised = places(txn, gang);
+    promised.iter().for_each(|&(pod, node)| txn.allocate(pod, node));
+    let ready = txn.gangs[gang].ready(whole) && has_whole_subgroups(txn, gang, &promised);
     txn.rewind(mark);
     ready
 }
@@ -296,8 +296,8 @@ pub fn fulfil(session: &mut Session) {
                 txn.rewind(mark);
             }
         }
-        let row = &txn.gangs[gang];
-        if row.ready(session.policy.gangs_are_whole()) && has_whole_subgroups(row) {
+        let ready = txn.gangs[gang].ready(session.policy.gangs_are_whole());
+        if ready && has_whole_subgroups(&txn, gang, &promised) {
             let moves = txn.commit();
             session.plan.record(&moves);
             session.plan.fast_path.hits += moves.len() as u32;

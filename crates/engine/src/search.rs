@@ -10,7 +10,7 @@ use std::rc::Rc;
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::domains::{Domains, ROOT};
-use crate::model::gangs::{Gang, Missing};
+use crate::model::gangs::Missing;
 use crate::model::pods::{Counts, PodState};
 use crate::model::subgroups::{Closeness, Subgroup};
 use crate::nominations::not_promised;
@@ -739,10 +739,11 @@ pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
         && gang.subgroups().iter().zip(pins).all(|(group, pin)| holds(of_rule(group), pin))
 }
 
-/// Whether no subgroup of the gang is bound in part.
-pub fn has_whole_subgroups(gang: &Gang) -> bool {
+/// Whether no subgroup of these pods is placed in part. One that lost pods before is no reason against the others.
+pub fn has_whole_subgroups(cluster: &Cluster, gang: GangId, placed: &[(PodId, NodeId)]) -> bool {
+    let gang = &cluster.gangs[gang];
     let whole = |group: &Subgroup| group.counts.ready() == 0 || group.counts.ready() >= gang.size_of(group);
-    gang.subgroups().iter().all(whole)
+    placed.iter().all(|&(pod, _)| gang.subgroups().get(cluster.pods.place(pod).1).is_none_or(whole))
 }
 
 /// The domain in which a gang is, if any of it has a place.

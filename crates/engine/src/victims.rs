@@ -447,21 +447,46 @@ fn attempt(
     Some((gone.into_iter().map(|(pod, _)| pod).collect(), reprieved))
 }
 
+/// Who is asked to leave, from which node and for which gang.
+pub type Leaver = (PodId, NodeId, GangId);
+
 /// Lets those stay after all who are not needed, the most valuable first: the room that a pod left may be there without him, since
-/// others went for the next claimant. Whoever is asked to leave is given with his node and the gang that he goes for. Says how many stay.
-pub fn reprieve(txn: &mut Txn, policy: &Policy, mut gone: Vec<(PodId, NodeId, GangId)>) -> u32 {
+/// others went for the next claimant. Each set stays or goes together. Says how many stay.
+pub fn reprieve(txn: &mut Txn, policy: &Policy, gone: Vec<Vec<Leaver>>) -> u32 {
     let mut reprieved = 0;
+    let dearest = |set: &[Leaver]| set.iter().map(|&(pod, ..)| pod).max_by(|&a, &b| worth_order(txn, a, b));
+    let mut gone: Vec<(PodId, Vec<Leaver>)> =
+        gone.into_iter().filter_map(|set| Some((dearest(&set)?, set))).collect();
     gone.sort_by(|a, b| worth_order(txn, b.0, a.0));
-    for (pod, node, gang) in gone {
+    for (_, set) in gone {
+        if !could_stay(txn, &set) {
+            continue;
+        }
         let mark = txn.mark();
-        txn.spare(pod, PodState::Running(node));
-        if all_stand(txn, policy, gang, node) {
-            reprieved += 1;
+        for &(pod, node, _) in &set {
+            txn.spare(pod, PodState::Running(node));
+        }
+        let mut places: Vec<(NodeId, GangId)> = set.iter().map(|&(_, node, gang)| (node, gang)).collect();
+        places.sort_unstable();
+        places.dedup();
+        if places.iter().all(|&(node, gang)| all_stand(txn, policy, gang, node)) {
+            reprieved += set.len() as u32;
         } else {
             txn.rewind(mark);
         }
     }
     reprieved
+}
+
+/// Whether there is room for all of them beside what is promised, as numbers go.
+fn could_stay(cluster: &Cluster, set: &[Leaver]) -> bool {
+    let mut wanted: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
+    for &(pod, node, _) in set {
+        for (resource, amount) in cluster.shapes[cluster.pods.shape[pod]].request.iter() {
+            *wanted.entry((node, resource)).or_default() += amount;
+        }
+    }
+    wanted.iter().all(|(&(node, resource), &amount)| cluster.nodes.future_idle(resource, node) >= amount)
 }
 
 /// Whether everyone who was promised a place on the node still has one, and all of the gang if its pods look at other nodes too;

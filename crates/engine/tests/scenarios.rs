@@ -5,7 +5,8 @@
 //! `plugins`, `with`, `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
 //! `done POD`, `undomain DOMAIN`, `unnode NODE`, `refuse PODS` (their next bind, promise or eviction), `says POD saved=TIME`. Without a `cycle` there is
 //! one at the end. `->` is bound, `~>` is promised, `~> nowhere` no longer, `/` begins the next tier of plugins, `rounds 50` are so
-//! many cycles in a row. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`.
+//! many cycles in a row. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`, `pdb+unasked` (whoever has to
+//! leave). `restart` is another process that knows what the objects say, and nothing else.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -19,7 +20,7 @@ use lines::Line;
 use muster_api::core::Pod;
 use muster_api::manifest::Object;
 use muster_api::{Time, parse_duration};
-use muster_engine::config::{BUILTIN, Config};
+use muster_engine::config::Config;
 use muster_engine::ids::PodId;
 use muster_engine::model::gangs::Gang;
 use muster_engine::trace::DomainOutcome;
@@ -146,7 +147,10 @@ fn staged(script: &str) -> Stage {
 struct Stage {
     engine: Engine,
     now: Time,
+    config: String,
     pods: BTreeMap<String, Pod>,
+    /// All other objects, as they came.
+    others: Vec<Object>,
     /// Pods whose next bind or eviction the API server refuses.
     refused: BTreeSet<String>,
     /// Lines so far: they order creation and tell incarnations apart.
@@ -159,12 +163,13 @@ struct Stage {
 
 impl Stage {
     fn new(lines: &[Line]) -> Stage {
-        let config =
-            Config::parse("scenario", &configuration(lines)).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let config = configuration(lines);
         Stage {
-            engine: Engine::new(config, vec!["volcano".into()]),
+            engine: engine(&config),
             now: START,
+            config,
             pods: BTreeMap::new(),
+            others: Vec::new(),
             refused: BTreeSet::new(),
             serial: 0,
             dated: false,
@@ -179,6 +184,7 @@ impl Stage {
         match line.kind {
             "plugins" | "with" | "actions" | "set" => {}
             "cycle" => drop(self.cycle()),
+            "restart" => self.restart(),
             "rounds" => self.rounds(first().parse().expect("a number")),
             "after" => self.now = self.now.plus_ms(parse_duration(first()).expect("a duration")),
             "gone" => {
@@ -209,8 +215,9 @@ impl Stage {
         let text = line.manifests(&born.to_string(), self.serial);
         assert!(!text.is_empty(), "nothing is called {}", line.kind);
         for object in support::objects(&text) {
-            if let Object::Pod(pod) = &object {
-                self.pods.insert(pod.metadata.key(), pod.clone());
+            match &object {
+                Object::Pod(pod) => drop(self.pods.insert(pod.metadata.key(), pod.clone())),
+                other => self.others.push(other.clone()),
             }
             self.engine.apply(Event::from(object));
         }
@@ -220,6 +227,24 @@ impl Stage {
         let pod = self.pods.get_mut(&key(name)).unwrap_or_else(|| panic!("no pod {name}"));
         change(pod);
         self.engine.apply(Event::Pod(Box::new(pod.clone())));
+    }
+
+    /// What was promised is on the pods; all else is forgotten.
+    fn restart(&mut self) {
+        let cluster = self.engine.cluster();
+        for (pod, promise) in &cluster.promised {
+            let pod =
+                self.pods.get_mut(cluster.pods.name(*pod).as_ref()).expect("a pod is promised its place");
+            let notes = [
+                ("volcano.sh/pipelined-status", "true".to_owned()),
+                ("volcano.sh/pipelined-node", cluster.nodes.name[promise.node].to_string()),
+                ("volcano.sh/eviction-occurred", promise.evicted.to_string()),
+            ];
+            pod.metadata.annotations.extend(notes.map(|(key, text)| (key.to_owned(), text)));
+        }
+        self.engine = engine(&self.config);
+        let pods = self.pods.values().map(|pod| Object::Pod(pod.clone()));
+        self.others.iter().cloned().chain(pods).for_each(|object| self.engine.apply(Event::from(object)));
     }
 
     /// Whoever asks what would be tried changes nothing: what follows comes out as written all the same.
@@ -352,6 +377,11 @@ impl Stage {
     }
 }
 
+fn engine(config: &str) -> Engine {
+    let config = Config::parse("scenario", config).unwrap_or_else(|errors| panic!("{errors:?}"));
+    Engine::new(config, vec!["volcano".into()])
+}
+
 fn key(name: &str) -> String {
     if name.contains('/') { name.to_owned() } else { format!("default/{name}") }
 }
@@ -360,7 +390,15 @@ fn short(text: &str) -> String {
     text.replace("default/", "").replace("nvidia.com/gpu", "gpu")
 }
 
-/// `plugins a b+hierarchy`, `with plugin key=value`, `actions a b`, `set action key=value`; without the first the built-in
+/// What is built in, but nobody has to leave.
+const PLAIN: &str = "actions: enqueue, allocate, backfill
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: capacity}, {name: nodeorder, arguments: \
+  {leastrequested.weight: 0}}, {name: binpack}]
+";
+
+/// `plugins a b+hierarchy`, `with plugin key=value`, `actions a b`, `set action key=value`; without the first, a plain
 /// configuration.
 fn configuration(lines: &[Line]) -> String {
     let find = |kind: &str| lines.iter().find(|line| line.kind == kind);
@@ -372,7 +410,7 @@ fn configuration(lines: &[Line]) -> String {
     let settings = if settings.is_empty() { settings } else { format!("configurations:\n{settings}") };
     let Some(plugins) = find("plugins") else {
         assert!(find("actions").is_none(), "actions are read only together with plugins");
-        return format!("{BUILTIN}{settings}");
+        return format!("{PLAIN}{settings}");
     };
     let actions = find("actions").map_or("enqueue, allocate, backfill".into(), |line| line.names.join(", "));
     let tier = |words: &[&str]| {
@@ -394,6 +432,10 @@ fn plugin(word: &str, lines: &[Line]) -> String {
         let argument = match word {
             "hierarchy" => {
                 text += "    enableHierarchy: true\n";
+                continue;
+            }
+            "unasked" => {
+                text += "    enablePreemptable: false\n    enableReclaimable: false\n";
                 continue;
             }
             "memory" => "deviceshare.GPUSharingEnable: true",

@@ -1,5 +1,7 @@
 //! What is always true (DESIGN §10), checked from the engine's model after a cycle.
 
+mod bundles;
+
 use std::collections::BTreeSet;
 
 use muster_api::QueueState;
@@ -22,6 +24,8 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     no_gang_is_too_far_apart(engine, plan)?;
     only_gangs_that_may_run_are_bound(engine, plan)?;
     only_those_that_may_leave_are_evicted(engine, plan)?;
+    who_takes_room_gets_what_it_lacks(engine, plan)?;
+    bundles::check(engine, plan)?;
     no_queue_is_over(engine, plan)
 }
 
@@ -288,19 +292,11 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         if let Some(rule) = engine.policy().protects(cluster, eviction.pod) {
             return Err(format!("{name} is evicted, but {rule} protects it"));
         }
-        if let Some(claimant) = eviction.claimant {
-            // Bundles go together, whether each of them is needed or not.
-            if !matches!(eviction.cause, Cause::Bundle { .. }) {
-                leaves_for_a_reason(engine, eviction, claimant)?;
-                leaves_its_gang_whole(engine, eviction)?;
-            }
-            let has_place = |pod: &PodId| {
-                matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_))
-            };
-            if !cluster.gangs[claimant].pods.iter().any(has_place) {
-                let claimant = &cluster.gangs[claimant].key;
-                return Err(format!("{name} is evicted for {claimant}, which gets no place"));
-            }
+        // Bundles are looked at as such.
+        if let Some(claimant) = eviction.claimant.filter(|_| !matches!(eviction.cause, Cause::Bundle { .. }))
+        {
+            leaves_for_a_reason(engine, eviction, claimant)?;
+            leaves_its_gang_whole(engine, eviction)?;
         }
         if !matches!(eviction.cause, Cause::Stale { .. }) {
             continue;
@@ -316,6 +312,23 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         };
         if let Some(&pod) = gang.pods.iter().find(stays) {
             return Err(format!("{name} is evicted, but {} of its gang stays", cluster.pods.name(pod)));
+        }
+    }
+    Ok(())
+}
+
+/// Nobody leaves for a gang that is not placed or promised all that it lacks.
+fn who_takes_room_gets_what_it_lacks(engine: &Engine, plan: &Plan) -> Result<(), String> {
+    let cluster = engine.cluster();
+    let whole = engine.policy().gangs_are_whole();
+    for eviction in &plan.evictions {
+        let Some(claimant) = eviction.claimant else { continue };
+        let (name, gang) = (cluster.pods.name(eviction.pod), &cluster.gangs[claimant]);
+        let has_place =
+            |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_));
+        let lacks = gang.missing(whole).total.saturating_sub(gang.counts.nominated);
+        if lacks > 0 || !gang.pods.iter().any(has_place) {
+            return Err(format!("{name} is evicted for {}, which still lacks {lacks} places", gang.key));
         }
     }
     Ok(())
@@ -348,18 +361,11 @@ fn leaves_its_gang_whole(engine: &Engine, eviction: &Eviction) -> Result<(), Str
 fn leaves_for_a_reason(engine: &Engine, eviction: &Eviction, claimant: GangId) -> Result<(), String> {
     let cluster = engine.cluster();
     let shape = |pod: PodId| cluster.pods.shape[pod];
-    let gang = &cluster.gangs[claimant];
-    let simple = |&pod: &PodId| {
-        let shape = shape(pod);
-        !cluster.far_reaching(shape)
-            && cluster.shapes[shape].ports.is_empty()
-            && cluster.demand(shape).is_none()
-    };
     // Its queue could not have both.
     let limited = cluster.pods.gang[eviction.pod].is_some_and(|gang| {
         engine.policy().may_take(cluster, gang, shape(eviction.pod), Room::Later).is_err()
     });
-    if limited || !gang.pods.iter().all(simple) {
+    if limited || !only_room_decides(engine, claimant) {
         return Ok(());
     }
     let mut request = cluster.shapes[shape(eviction.pod)].request.iter();
@@ -372,6 +378,17 @@ fn leaves_for_a_reason(engine: &Engine, eviction: &Eviction, claimant: GangId) -
         ));
     }
     Ok(())
+}
+
+/// Whether nothing but room says where the pods of a gang can be.
+fn only_room_decides(engine: &Engine, gang: GangId) -> bool {
+    let cluster = engine.cluster();
+    cluster.gangs[gang].pods.iter().all(|&pod| {
+        let shape = cluster.pods.shape[pod];
+        !cluster.far_reaching(shape)
+            && cluster.shapes[shape].ports.is_empty()
+            && cluster.demand(shape).is_none()
+    })
 }
 
 /// Our plan never takes a queue above its capability, in any dimension that it binds. In a tree the same holds for

@@ -42,6 +42,7 @@ fn cluster(seed: u64, tree: bool) -> String {
         )
         .expect("a string");
     }
+    network(&mut text, &mut dice, free.len());
     let queues = ["red", "blue", "green"];
     for queue in queues {
         let mut spec = format!("weight: {}", dice.random_range(1..4));
@@ -71,10 +72,11 @@ fn cluster(seed: u64, tree: bool) -> String {
         let cpu = dice.random_range(1..4);
         let class = ["", ", priorityClassName: mid", ", priorityClassName: high"][dice.random_range(0..3)];
         let never = if dice.random_bool(0.1) { ", volcano.sh/preemptable: \"false\"" } else { "" };
+        let company = company(&mut dice, size, minimum);
         write!(
             text,
             "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {{name: g{gang}, namespace: default, creationTimestamp: \
-             \"{START}\"}}\nspec: {{minMember: {minimum}, queue: {queue}{class}}}\n---\n"
+             \"{START}\"}}\nspec: {{minMember: {minimum}, queue: {queue}{class}{company}}}\n---\n"
         )
         .expect("a string");
         let runs = dice.random_bool(0.6);
@@ -87,16 +89,65 @@ fn cluster(seed: u64, tree: bool) -> String {
                 }
                 None => (String::new(), "Pending"),
             };
+            let (role, part) = (if pod == 0 { "lead" } else { "work" }, pod / 2);
             write!(
                 text,
-                "apiVersion: v1\nkind: Pod\nmetadata: {{name: g{gang}-{pod}, namespace: default, creationTimestamp: \"{START}\", annotations: \
-                 {{scheduling.k8s.io/group-name: g{gang}{never}}}}}\nspec: {{schedulerName: volcano{place}, containers: [{{name: main, image: \
+                "apiVersion: v1\nkind: Pod\nmetadata: {{name: g{gang}-{pod}, namespace: default, creationTimestamp: \"{START}\", labels: \
+                 {{volcano.sh/task-spec: {role}, part: '{part}'}}, annotations: {{scheduling.k8s.io/group-name: g{gang}{never}}}}}\nspec: {{schedulerName: volcano{place}, containers: [{{name: main, image: \
                  busybox, resources: {{requests: {{cpu: {cpu}}}}}}}]}}\nstatus: {{phase: {phase}}}\n---\n"
             )
             .expect("a string");
         }
     }
     text
+}
+
+/// Two racks and what holds both, on some days.
+fn network(text: &mut String, dice: &mut ChaCha8Rng, nodes: usize) {
+    if !dice.random_bool(0.6) {
+        return;
+    }
+    let racks = [("rack0", 0..nodes.div_ceil(2)), ("rack1", nodes.div_ceil(2)..nodes)];
+    let mut members = Vec::new();
+    let mut domain = |name: &str, tier: u32, members: &[String]| {
+        write!(
+            text,
+            "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {{name: {name}}}\nspec: {{tier: {tier}, members: [{}]}}\n---\n",
+            members.join(", ")
+        )
+        .expect("a string");
+    };
+    let member =
+        |kind: &str, name: &str| format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}");
+    for (name, nodes) in racks.into_iter().filter(|(_, nodes)| !nodes.is_empty()) {
+        let nodes: Vec<String> = nodes.map(|node| member("Node", &format!("n{node}"))).collect();
+        domain(name, 1, &nodes);
+        members.push(member("HyperNode", name));
+    }
+    domain("whole", 2, &members);
+}
+
+/// What a gang wants of its pods' company: roles, parts that start together, to be near.
+fn company(dice: &mut ChaCha8Rng, size: i32, minimum: i32) -> String {
+    let mut spec = String::new();
+    if size > 1 && dice.random_bool(0.25) {
+        write!(spec, ", minTaskMember: {{lead: 1, work: {}}}", minimum - 1).expect("a string");
+    }
+    if dice.random_bool(0.25) {
+        let mode =
+            ["{mode: soft}", "{mode: hard, highestTierAllowed: 1}", "{mode: hard, highestTierAllowed: 2}"];
+        write!(spec, ", networkTopology: {}", mode[dice.random_range(0..3)]).expect("a string");
+    }
+    if size > 1 && dice.random_bool(0.25) {
+        let near = ["", ", networkTopology: {mode: hard, highestTierAllowed: 1}"][dice.random_range(0..2)];
+        let parts = dice.random_range(0..=minimum / 2);
+        write!(
+            spec,
+            ", subGroupPolicy: [{{name: part, matchLabelKeys: [part], subGroupSize: 2, minSubGroups: {parts}{near}}}]"
+        )
+        .expect("a string");
+    }
+    spec
 }
 
 /// Plays a cluster; the number of evictions, or what is wrong.

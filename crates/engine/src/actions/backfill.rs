@@ -31,7 +31,7 @@ pub static ACTION: Action = Action {
 };
 
 fn run(session: &mut Session) {
-    let heads = std::mem::take(&mut session.heads);
+    let heads = session.heads.clone();
     let whole = session.policy.gangs_are_whole();
     let best_effort = |id: &GangId| {
         let gang = &session.cluster.gangs[*id];

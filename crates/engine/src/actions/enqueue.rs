@@ -95,7 +95,10 @@ fn admit(session: &mut Session, admission: &mut Admission, gang: GangId) {
     admission.admit(session.cluster, gang);
     session.cluster.gangs[gang].admitted = Some(session.now);
     session.cluster.gangs.set_phase(gang, PodGroupPhase::Inqueue);
-    session.cluster.gangs.explain(gang, Vec::new());
+    // An earlier process may have promised it places.
+    let places = session.cluster.gangs[gang].counts.nominated;
+    let promised = (places > 0).then_some(Reason::Promised { places });
+    session.cluster.gangs.explain(gang, promised.into_iter().collect());
 }
 
 /// Gangs whose admission has run out compete for it again, behind those that were refused.

@@ -4,6 +4,7 @@ use muster_api::yaml::{Value, Yaml};
 
 use super::args::Args;
 use super::diagnostic::{Place, Report, describe, quoted, suggest};
+use super::modes::Said;
 use super::{Mode, Settings, arguments, field, items, name, scalar};
 use crate::actions::{ACTIONS, Action, NOT_BUILT};
 
@@ -49,7 +50,12 @@ pub(super) fn read(root: &Yaml, report: &mut Report) -> Named {
 }
 
 /// Gives the actions their arguments.
-pub(super) fn configure(root: &Yaml, named: &mut Named, report: &mut Report) -> Settings {
+pub(super) fn configure<'y>(
+    root: &'y Yaml,
+    named: &mut Named,
+    said: &mut Said<'y>,
+    report: &mut Report,
+) -> Settings {
     let mut settings = Settings::default();
     let mut seen: Vec<(&str, u32)> = Vec::new();
     for item in
@@ -74,6 +80,7 @@ pub(super) fn configure(root: &Yaml, named: &mut Named, report: &mut Report) -> 
         let arguments = arguments(item, report);
         let Some(action) = registered(name, at, "name", &mut named.ignored, report) else { continue };
 
+        said.by_action(action.name, arguments, report);
         let mut args = Args::new(&report.file, action.name, at, arguments);
         (action.configure)(&mut args, &mut settings);
         let errors = args.finish(action.arguments);

@@ -139,17 +139,13 @@ impl<'a> Args<'a> {
         Taking { mode: Mode::Gang, method: self.eviction_method(), bundling: self.bundling() }
     }
 
-    /// Modes that aren't built are accepted, and take nothing.
+    /// Modes that aren't built are accepted, and take nothing. What else says the mode is settled in `modes.rs`.
     fn mode(&mut self) -> Mode {
-        let words = [("task", Mode::Task), ("gang", Mode::Gang), ("scenario", Mode::NotBuilt)];
-        let named = self.word("mode", "task, gang or scenario", &words);
-        let switch = ["gangAwareEnable", "preempt.gangAwareEnable", "reclaim.gangAwareEnable"];
-        let on = switch.into_iter().find(|key| self.bool(key, false));
-        if let (Some(key), Some(Mode::Task | Mode::NotBuilt)) = (on, named) {
-            let message = format!("{key} means mode: gang, but mode says otherwise");
-            self.problem(key, message, "remove one of the two".to_owned());
-        }
-        if on.is_some() { Mode::Gang } else { named.unwrap_or_default() }
+        let read = |value: &Value| match value {
+            Value::String(text) => Mode::named(text),
+            _ => None,
+        };
+        self.take("mode", "task, gang or scenario", read).unwrap_or_default()
     }
 
     fn eviction_method(&mut self) -> Method {
@@ -183,6 +179,11 @@ impl<'a> Args<'a> {
         let at =
             self.given.iter().find(|given| given.key.name == key).map_or(self.at, |given| given.key.into());
         self.errors.push(diagnostic(self.file, at, key, message, help));
+    }
+
+    /// Leaves out arguments that are for others.
+    pub(super) fn leave(&mut self, others: &[Argument]) {
+        self.given.retain(|given| !others.iter().any(|argument| argument.name == given.key.name));
     }
 
     /// What was wrong, including what nobody took. What is declared but of no use here is fine.

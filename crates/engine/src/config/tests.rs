@@ -40,7 +40,7 @@ fn the_builtin_configuration_has_no_warnings() {
     let config = Config::builtin();
     assert_eq!(shown(&config.warnings), "");
     let actions: Vec<&str> = config.actions.iter().map(|action| action.name).collect();
-    assert_eq!(actions, ["enqueue", "allocate", "backfill"]);
+    assert_eq!(actions, ["enqueue", "allocate", "backfill", "reclaim", "preempt"]);
     let plugins: Vec<&str> = config.policy.seats.iter().map(|seat| seat.name).collect();
     assert_eq!(
         plugins,
@@ -48,15 +48,18 @@ fn the_builtin_configuration_has_no_warnings() {
             "priority",
             "gang",
             "conformance",
+            "pdb",
             "overcommit",
             "drf",
             "predicates",
             "capacity",
             "nodeorder",
-            "binpack"
+            "binpack",
+            "network-topology-aware"
         ]
     );
-    assert_eq!(config.settings, Settings::default());
+    let gangs = || Taking { mode: Mode::Gang, ..Taking::default() };
+    assert_eq!(config.settings, Settings { preempt: gangs(), reclaim: gangs(), ..Settings::default() });
 }
 
 #[test]
@@ -327,8 +330,93 @@ fn whole_gangs_are_taken_by_one_setting_and_two_that_disagree_are_an_error() {
     }
     errors(
         &with("mode: task, gangAwareEnable: true, order: any"),
-        "f:4:27: gangAwareEnable: gangAwareEnable means mode: gang, but mode says otherwise\n  help: remove one of the two\n\
+        "f:4:27: gangAwareEnable: this puts preempt in mode gang, but mode in line 4 says task\n  help: remove one of the two\n\
          f:4:50: order: expected safe-first or priority-first, found the string \"any\"\n",
+    );
+    errors(
+        &with("reclaim.gangAwareEnable: true, gangAwareEnable: maybe"),
+        "f:4:15: reclaim.gangAwareEnable: preempt has no such argument\n  help: did you mean preempt.gangAwareEnable?\n\
+         f:4:46: gangAwareEnable: expected true or false, found the string \"maybe\"\n",
+    );
+}
+
+/// Modes of preempt and reclaim with these lines as the only tier.
+#[track_caller]
+fn modes(tier: &str) -> (Mode, Mode) {
+    let config = parsed(&format!("actions: allocate, preempt, reclaim\ntiers:\n{tier}"));
+    (config.settings.preempt.mode, config.settings.reclaim.mode)
+}
+
+#[test]
+fn whole_gangs_are_taken_wherever_that_is_written_in_tiers() {
+    // As the design has it: beside the list of plugins.
+    let design = "  - plugins:\n    - name: gang\n    - name: binpack\n    arguments:\n      preempt.gangAwareEnable: true\n      \
+                  reclaim.gangAwareEnable: true\n";
+    assert_eq!(modes(design), (Mode::Gang, Mode::Gang));
+    let plugin = |arguments: &str| {
+        format!(
+            "- plugins:\n  - name: gang\n  - name: binpack\n    arguments: {{binpack.weight: 5, {arguments}}}\n"
+        )
+    };
+    assert_eq!(modes(&plugin("preempt.gangAwareEnable: \"true\"")), (Mode::Gang, Mode::Task));
+    assert_eq!(modes(&plugin("reclaim.gangAwareEnable: true")), (Mode::Task, Mode::Gang));
+    assert_eq!(modes(&plugin("gangAwareEnable: true")), (Mode::Gang, Mode::Gang));
+    assert_eq!(modes(&plugin("gangAwareEnable: false")), (Mode::Task, Mode::Task));
+    let foreign = "- plugins:\n  - name: usage\n    arguments: {preempt.gangAwareEnable: true, x: 1}\n";
+    assert_eq!(modes(foreign), (Mode::Gang, Mode::Task), "also with a plugin that is ignored");
+}
+
+#[test]
+fn places_that_disagree_about_whole_gangs_are_both_named() {
+    let text = |actions: &str, plugin: &str, tier: &str| {
+        format!(
+            "actions: preempt, reclaim\ntiers:\n- plugins:\n  - name: gang\n    arguments: {{{plugin}}}\n  arguments: {{{tier}}}\nconfigurations:\n\
+             - name: preempt\n  arguments: {{{actions}}}\n"
+        )
+    };
+    errors(
+        &text("mode: task", "preempt.gangAwareEnable: true", ""),
+        "f:5:17: preempt.gangAwareEnable: this puts preempt in mode gang, but mode in line 9 says task\n  \
+         help: remove one of the two\n",
+    );
+    errors(
+        &text("mode: gang", "", "gangAwareEnable: false"),
+        "f:6:15: gangAwareEnable: this keeps preempt from mode gang, but mode in line 9 says gang\n  \
+         help: remove one of the two\n",
+    );
+    errors(
+        &text("", "reclaim.gangAwareEnable: true", "gangAwareEnable: false"),
+        "f:5:17: reclaim.gangAwareEnable: this puts reclaim in mode gang, but gangAwareEnable in line 6 says false\n  \
+         help: remove one of the two\n",
+    );
+    errors(
+        &text("mode: scenario", "gangAwareEnable: true", ""),
+        "f:5:17: gangAwareEnable: this puts preempt in mode gang, but mode in line 9 says scenario\n  \
+         help: remove one of the two\n",
+    );
+    parsed(&text("mode: gang", "preempt.gangAwareEnable: true", "reclaim.gangAwareEnable: false"));
+}
+
+#[test]
+fn other_arguments_of_a_tier_are_refused() {
+    errors(
+        "actions: preempt\ntiers:\n- plugins:\n  - name: gang\n  arguments:\n    preempt.gangAware: true\n    gangAwareEnable: 7\n",
+        "f:6:5: preempt.gangAware: a tier has no such argument\n  help: did you mean preempt.gangAwareEnable?\n\
+         f:7:5: gangAwareEnable: expected true or false, found the number 7\n",
+    );
+}
+
+#[test]
+fn gang_awareness_of_actions_that_do_not_run_is_warned_of() {
+    let config = parsed(
+        "actions: allocate, gangpreempt\ntiers:\n- plugins:\n  - name: gang\n    arguments: {preempt.gangAwareEnable: true}\n",
+    );
+    let warnings = shown(&config.warnings);
+    assert!(
+        warnings.contains(
+            "f:5:17: preempt.gangAwareEnable: no effect: preempt is not among the actions\n  help: add preempt to actions\n"
+        ),
+        "{warnings}"
     );
 }
 

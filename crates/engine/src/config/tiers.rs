@@ -4,6 +4,7 @@ use muster_api::yaml::{Key, Value, Yaml};
 
 use super::args::Args;
 use super::diagnostic::{Place, Report, describe, quoted, suggest};
+use super::modes::{self, Said};
 use super::{arguments, items, name, scalar, switches};
 use crate::plugins::{Entry, PLUGINS, VOLCANO_ONLY};
 use crate::policy::{Seat, Switches};
@@ -32,13 +33,22 @@ impl Chosen<'_> {
 }
 
 /// The plugins with what is known of them from the text, and the same plugins built.
-pub(super) fn read<'y>(root: &'y Yaml, report: &mut Report) -> (Vec<Chosen<'y>>, Vec<Seat>) {
+pub(super) fn read<'y>(
+    root: &'y Yaml,
+    said: &mut Said<'y>,
+    report: &mut Report,
+) -> (Vec<Chosen<'y>>, Vec<Seat>) {
     let mut chosen = Vec::new();
     let mut seats = Vec::new();
     let mut seen: Vec<(&str, u32)> = Vec::new();
     let tiers = items(root, "tiers", "write - plugins: under tiers:, once for each tier", report);
     for (place, tier) in tiers.iter().enumerate() {
-        for item in plugins_of(tier, report) {
+        let plugins = plugins_of(tier, report);
+        let own = arguments(tier, report);
+        said.by_tier(own, report);
+        let others = Args::new(&report.file, "a tier", tier.into(), own).finish(modes::SWITCHES);
+        report.extend(others);
+        for item in plugins {
             let (reader, name) = fields(item, report);
             let Some((at, name)) = name else { continue };
             if let Some((_, first)) = seen.iter().find(|(seen, _)| *seen == name) {
@@ -48,9 +58,11 @@ pub(super) fn read<'y>(root: &'y Yaml, report: &mut Report) -> (Vec<Chosen<'y>>,
             }
             seen.push((name, at.line));
             let arguments = arguments(item, report);
+            said.by_tier(arguments, report);
             let Some(entry) = registered(name, at, report) else { continue };
 
             let mut args = Args::new(&report.file, entry.name, at, arguments);
+            args.leave(modes::SWITCHES);
             let plugin = (entry.build)(&mut args, &reader.switches);
             let errors = args.finish(entry.arguments);
             report.extend(errors);
@@ -81,8 +93,9 @@ fn plugins_of<'y>(tier: &'y Yaml, report: &mut Report) -> &'y [Yaml] {
         report.error(tier.into(), "tiers", message, "write - plugins: and below it the plugins of the tier");
         return &[];
     };
-    for (key, _) in entries.iter().filter(|(key, _)| key.name != "plugins") {
-        report.error(key.into(), &key.name, "a tier has no such key", suggest(&key.name, ["plugins"]));
+    let keys = ["plugins", "arguments"];
+    for (key, _) in entries.iter().filter(|(key, _)| !keys.contains(&key.name.as_str())) {
+        report.error(key.into(), &key.name, "a tier has no such key", suggest(&key.name, keys));
     }
     items(tier, "plugins", "write one - name: for each plugin", report)
 }

@@ -120,13 +120,20 @@ fn grow(cluster: &Cluster, changes: &[(QueueId, &Sparse, i64)]) -> Branch {
     root
 }
 
-/// A gang's dominant share with (or without) a pod.
-fn share_after(cluster: &Cluster, gang: GangId, pod: PodId, sign: i64) -> Share {
+/// A gang's dominant share with (or without) so many pods like this one.
+fn share_after(cluster: &Cluster, gang: GangId, pod: PodId, times: i64) -> Share {
     let row = &cluster.gangs[gang];
     let mut taken = row.held.clone();
     taken.add_amounts(&row.nominated, 1);
-    taken.add_all(&cluster.shapes[cluster.pods.shape[pod]].request, sign);
+    taken.add_all(&cluster.shapes[cluster.pods.shape[pod]].request, times);
     Share::dominant(&taken, |resource| cluster.total.get(resource))
+}
+
+/// The claimant's share with what it asks for: one pod, or as many like it as its gang lacks.
+fn share_wanted(cluster: &Cluster, claim: &Claim) -> Share {
+    let row = &cluster.gangs[claim.gang];
+    let lacks = row.minimum.saturating_sub(row.counts.ready() + row.counts.nominated).max(1);
+    share_after(cluster, claim.gang, claim.pod, if claim.by_gang { i64::from(lacks) } else { 1 })
 }
 
 /// Compares two queues where their paths part: who is served first.
@@ -162,7 +169,7 @@ impl Plugin for Drf {
     /// Preempt takes from gangs that have more than the claimant would have.
     fn outranks(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<bool> {
         let other = cluster.pods.gang[victim].filter(|_| claim.purpose == Purpose::Preempt)?;
-        let claimant = share_after(cluster, claim.gang, claim.pod, 1);
+        let claimant = share_wanted(cluster, claim);
         Some(claimant <= share_after(cluster, other, victim, -1))
     }
 

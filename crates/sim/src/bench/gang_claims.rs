@@ -4,7 +4,7 @@ use muster_engine::config::Config;
 use muster_engine::{Engine, Event};
 
 use super::topology::{Asks, network};
-use super::{Add, Group, NOW, cycle_nanos, node, pod, timed};
+use super::{Add, Group, NOW, cycle_nanos, node, timed};
 
 const TAKING: &str = r#"
 actions: "enqueue, allocate, backfill, preempt"
@@ -31,7 +31,7 @@ tiers:
 enum Fill {
     /// One a node, with all of its GPUs.
     Whole,
-    /// On three nodes of five a small one beside another that nobody may take; whole ones matter more.
+    /// On three nodes of five a half beside another that matters most; whole ones matter more than the first.
     MostlyInVain,
     /// Gangs with whole nodes and gangs with halves in turn.
     TwoShapes,
@@ -183,13 +183,7 @@ impl Case {
             Fill::MostlyInVain if gang % 5 < 2 => run(engine, &name, 8, 2, &beside),
             Fill::MostlyInVain => {
                 run(engine, &name, 4, 1, &beside);
-                for index in 0..4 {
-                    let mut strong = pod(&format!("strong{:05}", beside(index)), 4, 1_000, None);
-                    strong.spec.priority = Some(200);
-                    strong.spec.node_name = Some(format!("n{:05}", beside(index)));
-                    strong.status.phase = "Running".into();
-                    engine.apply(Event::Pod(Box::new(strong)));
-                }
+                run(engine, &format!("{name}b"), 4, 3, &beside);
             }
         }
     }

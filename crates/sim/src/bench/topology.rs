@@ -7,7 +7,6 @@ use muster_api::{
     ExactMatch, HyperNode, HyperNodeSpec, Member, MemberKind, MemberSelector, NetworkTopologyMode,
     NetworkTopologySpec, SubGroupPolicy,
 };
-use muster_engine::config::Config;
 use muster_engine::{Engine, Event};
 
 use super::{Add, NOW, cycle_nanos, gang_of, node, timed};
@@ -107,7 +106,7 @@ pub fn run(rounds: u32, add: &mut Add) {
 
     let mut built = f64::MAX;
     for _ in 0..rounds.min(3) {
-        let mut engine = Engine::new(Config::builtin(), vec!["volcano".into()]);
+        let mut engine = super::plain();
         let events = labelled(5_000, 32);
         built = built.min(timed(|| {
             events.into_iter().for_each(|event| engine.apply(event));
@@ -141,7 +140,7 @@ fn alternately(
 }
 
 fn networked(nodes: usize, per_leaf: usize, per_spine: usize) -> Engine {
-    let mut engine = Engine::new(Config::builtin(), vec!["volcano".into()]);
+    let mut engine = super::plain();
     network(&mut engine, nodes, per_leaf, per_spine);
     engine.cycle(NOW);
     engine

@@ -1,0 +1,130 @@
+//! How `preempt` and `reclaim` take room, in whatever place that is written: `mode` among an action's arguments, or `gangAwareEnable`
+//! there, in the arguments of a plugin or of a tier. Two places that disagree are an error, for nobody can say which was meant.
+
+use muster_api::yaml::{Value, Yaml};
+
+use super::diagnostic::{Place, Report, describe};
+use super::{Mode, Settings, scalar};
+use crate::plugins::Argument;
+
+/// The arguments that any plugin or tier may have, for the sake of these actions.
+pub(super) const SWITCHES: &[Argument] = &[
+    Argument { name: "gangAwareEnable", default: "false", meaning: "preempt and reclaim in mode gang" },
+    Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "preempt in mode gang" },
+    Argument { name: "reclaim.gangAwareEnable", default: "false", meaning: "reclaim in mode gang" },
+];
+
+/// The actions that have a mode.
+const ACTIONS: [&str; 2] = ["preempt", "reclaim"];
+
+/// All that is said about modes.
+#[derive(Default)]
+pub(super) struct Said<'y>(Vec<Word<'y>>);
+
+struct Word<'y> {
+    at: Place,
+    key: &'y str,
+    actions: Vec<&'static str>,
+    says: Says,
+}
+
+#[derive(Copy, Clone)]
+enum Says {
+    Mode(Mode),
+    Aware(bool),
+}
+
+impl<'y> Said<'y> {
+    /// Hears what the arguments of an action say.
+    pub fn by_action(&mut self, action: &str, arguments: Option<&'y Yaml>, report: &mut Report) {
+        let Some(action) = ACTIONS.into_iter().find(|known| *known == action) else { return };
+        self.hear(&[action], arguments, report);
+    }
+
+    /// Hears what the arguments of a plugin or a tier say.
+    pub fn by_tier(&mut self, arguments: Option<&'y Yaml>, report: &mut Report) {
+        self.hear(&ACTIONS, arguments, report);
+    }
+
+    fn hear(&mut self, about: &[&'static str], arguments: Option<&'y Yaml>, report: &mut Report) {
+        let Some(Value::Map(entries)) = arguments.map(|arguments| &arguments.value) else { return };
+        for (key, value) in entries {
+            let named = |action: &&&str| key.name.strip_prefix(**action) == Some(".gangAwareEnable");
+            let (actions, says) = match key.name.as_str() {
+                "gangAwareEnable" => (about.to_vec(), scalar::boolean(&value.value).map(Says::Aware)),
+                // What is no mode is complained of where the action takes its arguments.
+                "mode" if about.len() == 1 => match value.as_str().and_then(Mode::named) {
+                    Some(mode) => (about.to_vec(), Some(Says::Mode(mode))),
+                    None => continue,
+                },
+                _ => match about.iter().find(named) {
+                    Some(&action) => (vec![action], scalar::boolean(&value.value).map(Says::Aware)),
+                    None => continue,
+                },
+            };
+            match says {
+                Some(says) => self.0.push(Word { at: key.into(), key: &key.name, actions, says }),
+                None => {
+                    let message = format!("expected true or false, found {}", describe(value));
+                    report.error(key.into(), &key.name, message, "");
+                }
+            }
+        }
+    }
+
+    /// Gives the actions their modes.
+    pub fn settle(&self, named: &[String], settings: &mut Settings, report: &mut Report) {
+        for action in ACTIONS {
+            let words: Vec<&Word> = self.0.iter().filter(|word| word.actions.contains(&action)).collect();
+            let contrary = words.iter().enumerate().find_map(|(at, word)| {
+                words[..at].iter().find(|former| !agree(former.says, word.says)).map(|former| (former, word))
+            });
+            if let Some((former, word)) = contrary {
+                let message = format!(
+                    "{}, but {} in line {} {}",
+                    told(action, word.says),
+                    former.key,
+                    former.at.line,
+                    told_otherwise(former.says)
+                );
+                report.error(word.at, word.key, message, "remove one of the two");
+            }
+            let taking = if action == "preempt" { &mut settings.preempt } else { &mut settings.reclaim };
+            if words.iter().any(|word| matches!(word.says, Says::Aware(true))) {
+                taking.mode = Mode::Gang;
+            }
+        }
+        for word in &self.0 {
+            let runs = |action: &&str| named.iter().any(|name| name == action);
+            if matches!(word.says, Says::Aware(_)) && !word.actions.iter().any(runs) {
+                let message = format!("no effect: {} is not among the actions", word.actions.join(" or "));
+                report.warning(word.at, word.key, message, format!("add {} to actions", word.actions[0]));
+            }
+        }
+    }
+}
+
+fn agree(one: Says, other: Says) -> bool {
+    match (one, other) {
+        (Says::Aware(one), Says::Aware(other)) => one == other,
+        (Says::Mode(mode), Says::Aware(aware)) | (Says::Aware(aware), Says::Mode(mode)) => {
+            (mode == Mode::Gang) == aware
+        }
+        (Says::Mode(one), Says::Mode(other)) => one == other,
+    }
+}
+
+fn told(action: &str, says: Says) -> String {
+    match says {
+        Says::Mode(mode) => format!("{action} is in mode {} here", mode.name()),
+        Says::Aware(true) => format!("this puts {action} in mode gang"),
+        Says::Aware(false) => format!("this keeps {action} from mode gang"),
+    }
+}
+
+fn told_otherwise(says: Says) -> String {
+    match says {
+        Says::Mode(mode) => format!("says {}", mode.name()),
+        Says::Aware(on) => format!("says {on}"),
+    }
+}
