@@ -191,7 +191,7 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
         return false;
     }
     // Room that is free is for `allocate` to give, which asks whether the queue may have it.
-    if more && txn.evicted().is_empty() {
+    if more && (txn.evicted().is_empty() || gave_too_much(session.policy, &txn, errand, &pods)) {
         drop(txn);
         session.plan.taking.add(&taker.record.work.in_vain());
         return false;
@@ -218,6 +218,18 @@ fn same(one: &Reason, other: &Reason) -> bool {
 
 fn deserves_nothing(reason: &Reason) -> bool {
     matches!(reason, Reason::OverLimit { limit: Limit::Deserved(_), lack, .. } if lack.limit == 0)
+}
+
+/// Whether a queue from which room was taken back has less now than it deserves of what these pods ask for: it would take that back.
+fn gave_too_much(policy: &Policy, txn: &Txn, errand: Errand, pods: &[PodId]) -> bool {
+    let asked = |resource| pods.iter().any(|&pod| txn.request_of(txn.pods.shape[pod], resource) > 0);
+    let lacks = |(victim, _): (PodId, NodeId)| {
+        let queue = txn.pods.gang[victim].map(|gang| txn.gangs[gang].queue)?;
+        let (deserved, _) = policy.deserves(txn, queue)?;
+        let less = |(resource, amount)| asked(resource) && txn.queues[queue].claimed(resource) < amount;
+        Some(deserved.iter().any(less))
+    };
+    errand.purpose == Purpose::Reclaim && txn.evicted().into_iter().any(|gone| lacks(gone) == Some(true))
 }
 
 /// Whether there is anyone with pods to spare whom the errand of a gang concerns, so that it is worth looking where they are.
