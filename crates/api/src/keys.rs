@@ -26,6 +26,10 @@ pub const JDB_MAX_UNAVAILABLE: &str = "volcano.sh/jdb-max-unavailable";
 pub const RUNNING_ESTIMATE: &str = "volcano.sh/running-estimate";
 /// How long a pod is not asked to leave after it got its place (label or annotation, pod or PodGroup, plugin `cdp`).
 pub const COOLDOWN_TIME: &str = "volcano.sh/cooldown-time";
+/// When a gang last saved its work, and when it is expected to be done (RFC 3339, PodGroup or a pod without one): what is lost if it
+/// is broken.
+pub const LAST_CHECKPOINT_TIME: &str = "volcano.sh/last-checkpoint-time";
+pub const EXPECTED_END_TIME: &str = "volcano.sh/expected-end-time";
 /// How long the embedded cluster lets a pod run before it succeeds.
 pub const SIMULATED_DURATION: &str = "muster.sh/simulated-duration";
 /// How long a gang may wait before it goes first (plugin `sla`).
@@ -82,9 +86,10 @@ pub const CARD_NOTES: [&str; 8] =
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 31] = [
+pub const ANNOTATIONS: [&str; 33] = [
     AS_FOUND,
     COOLDOWN_TIME,
+    EXPECTED_END_TIME,
     GPU_INDEX,
     GPU_UNHEALTHY,
     GROUP_NAME[0],
@@ -93,6 +98,7 @@ pub const ANNOTATIONS: [&str; 31] = [
     HIERARCHY_WEIGHTS,
     JDB_MAX_UNAVAILABLE,
     JDB_MIN_AVAILABLE,
+    LAST_CHECKPOINT_TIME,
     NODEGROUP_LIMITS,
     NOUSE_GPU_ID,
     NOUSE_GPU_TYPE,

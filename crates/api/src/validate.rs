@@ -183,6 +183,15 @@ impl Problems {
         }
     }
 
+    /// Annotations that hold a point in time, of pods and groups alike.
+    fn times(&mut self, meta: &Meta) {
+        for key in [keys::LAST_CHECKPOINT_TIME, keys::EXPECTED_END_TIME] {
+            if let Some(Err(message)) = meta.annotations.get(key).map(|text| Time::parse(text)) {
+                self.add(format!("metadata.annotations[{key}]"), message);
+            }
+        }
+    }
+
     /// Annotations and labels that hold a duration, of pods and groups alike.
     fn durations(&mut self, meta: &Meta) {
         let [sla, sla_short] = keys::SLA_WAITING_TIME;

@@ -2,6 +2,7 @@
 //! all of a gang that doesn't run anyway; a *whole* bundle is the rest of it in a domain, and breaks it.
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
 
 use crate::config::Bundling;
 use crate::ids::{GangId, PodId, QueueId, ResourceId};
@@ -10,6 +11,7 @@ use crate::nominations::not_promised;
 use crate::policy::{Claim, Policy, Purpose};
 use crate::resources::PODS;
 use crate::txn::Txn;
+use crate::worth::{lost_with, says_how_far};
 
 /// One, in parts per million.
 const ONE: i64 = 1_000_000;
@@ -210,9 +212,16 @@ pub fn sort(cluster: &Cluster, policy: &Policy, claim: &Claim, bundling: &Bundli
         _ if bundling.priority_first => priority(a).cmp(&priority(b)).then(a.kind.cmp(&b.kind)),
         _ => a.kind.cmp(&b.kind).then(priority(a).cmp(&priority(b))),
     };
+    // Only where somebody says how far it has come.
+    let told = bundles.iter().any(|bundle| bundle.kind == Kind::Whole && says_how_far(cluster, bundle.gang));
+    let whole = bundles.iter().filter(|bundle| told && bundle.kind == Kind::Whole);
+    let lost: BTreeMap<GangId, i64> =
+        whole.map(|bundle| (bundle.gang, lost_with(cluster, bundle.gang, claim.now))).collect();
+    let lost = |bundle: &Bundle| lost.get(&bundle.gang).filter(|_| bundle.kind == Kind::Whole);
     let after = |a: &Bundle, b: &Bundle| {
         priority(a)
             .cmp(&priority(b))
+            .then_with(|| lost(a).cmp(&lost(b)))
             .then_with(|| a.unasked.cmp(&b.unasked))
             // What would be served last leaves first.
             .then_with(|| policy.gang_order(cluster, b.gang, a.gang))

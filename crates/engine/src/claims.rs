@@ -12,7 +12,7 @@ use crate::config::{Mode, Taking};
 use crate::gang_claims::{Causes, GangTaker};
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::line::{Line, gate};
-use crate::model::gangs::Missing;
+use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
 use crate::model::{Cluster, Promise};
 use crate::nominations::not_promised;
@@ -24,7 +24,7 @@ use crate::reason::{Limit, Reason};
 use crate::search::{self, seat, seat_by_force};
 use crate::trace::{Record, Trace};
 use crate::txn::{Mark, Move, Txn};
-use crate::victims::{Leaver, make_room, reprieve};
+use crate::victims::{Leaver, concerns, make_room, reprieve};
 
 /// What an action has found out in this cycle: for the first pod of a gang that has nothing yet nobody can leave, or for so many.
 /// Another that has nothing either, of the same queue and shape and no higher priority, needn't look.
@@ -76,22 +76,37 @@ pub struct Errand<'s> {
     pub taking: &'s Taking,
 }
 
-/// Makes room for all gangs that starve, in order.
+/// Makes room for all gangs that starve, in order; then, where whole gangs are taken, for those that have their minimum and more pods,
+/// by what others can spare.
 pub fn serve_all(session: &mut Session, errand: Errand) {
     if errand.taking.mode == Mode::NotBuilt {
         return;
     }
-    let waiting = session.cluster.gangs.waiting().to_vec();
-    let starving: Vec<GangId> = waiting.into_iter().filter(|&gang| starves(session, gang)).collect();
-    let mut line = Line::new(session.cluster, session.policy, starving);
     let mut fruitless = Fruitless::default();
+    serve_those(session, errand, &mut fruitless, starves);
+    if errand.taking.mode == Mode::Gang {
+        let taking = &errand.taking.breaking_nobody();
+        serve_those(session, Errand { taking, ..errand }, &mut fruitless, grows);
+    }
+}
+
+/// Gives turns to all gangs of which this is true, as long as it is and they bring something.
+fn serve_those(
+    session: &mut Session,
+    errand: Errand,
+    fruitless: &mut Fruitless,
+    wants: fn(&Session, GangId) -> bool,
+) {
+    let waiting = session.cluster.gangs.waiting().to_vec();
+    let wanting: Vec<GangId> = waiting.into_iter().filter(|&gang| wants(session, gang)).collect();
+    let mut line = Line::new(session.cluster, session.policy, wanting);
     // What a queue deserves matters between queues.
     let next = |line: &mut Line, session: &mut Session| match errand.purpose {
         Purpose::Reclaim => line.next(session.cluster, session.policy),
         _ => line.next_of_all(session.cluster, session.policy),
     };
     while let Some((_, gang)) = next(&mut line, session) {
-        if serve(session, gang, errand, &mut fruitless) && starves(session, gang) {
+        if serve(session, gang, errand, fruitless) && wants(session, gang) {
             line.put_back(session.cluster, session.policy, gang);
         }
     }
@@ -99,12 +114,25 @@ pub fn serve_all(session: &mut Session, errand: Errand) {
 
 /// Whether a gang lacks pods to its minimum that nobody has promised it a place for, and nobody must go before it.
 fn starves(session: &Session, id: GangId) -> bool {
+    wanted(session, id).total > 0 && has_a_turn(session, id)
+}
+
+/// Whether a gang has its minimum or is promised it, more of its pods wait, and nobody must go before it. Subgroups would have to come
+/// as a whole.
+fn grows(session: &Session, id: GangId) -> bool {
+    let gang = &session.cluster.gangs[id];
+    wanted(session, id).total == 0
+        && gang.rules().is_empty()
+        && gang.counts.pending > gang.counts.pending_best_effort
+        && has_a_turn(session, id)
+}
+
+fn has_a_turn(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
     let behind = session.heads.iter().any(|&(queue, head)| queue == gang.queue && head != id);
     !behind
         && gang.admitted()
         && gang.counts.pending > 0
-        && wanted(session, id).total > 0
         && gate(session.cluster, session.policy, id, session.now).is_ok()
 }
 
@@ -117,10 +145,26 @@ fn wanted(session: &Session, id: GangId) -> Missing {
     }
 }
 
-/// Makes room for what a gang lacks, all of it or nothing.
-fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fruitless) -> bool {
-    let pods = in_order(session, gang, Serving::All);
+/// The pods that want places, and how many of them must get one: all that the gang lacks, or the first one above that.
+fn turn_of(session: &Session, gang: GangId) -> (Vec<PodId>, Missing) {
+    let mut pods = in_order(session, gang, Serving::All);
     let missing = wanted(session, gang);
+    if missing.total > 0 {
+        return (pods, missing);
+    }
+    let cluster = &*session.cluster;
+    pods.retain(|&pod| !cluster.shapes[cluster.pods.shape[pod]].best_effort);
+    pods.truncate(1);
+    (pods, Missing::one(cluster.gangs[gang].roles.len()))
+}
+
+/// Makes room for what a gang lacks, all of it or nothing; or for one pod more.
+fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fruitless) -> bool {
+    let more = grows(session, gang);
+    let (pods, missing) = turn_of(session, gang);
+    if more && !anyone_spares(session, gang, errand) {
+        return false;
+    }
     if fruitless.covers(session, gang, &pods, missing.total) {
         return false;
     }
@@ -144,6 +188,12 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
         let news = refused.into_iter().filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
         reasons.extend(news.collect::<Vec<_>>());
         session.cluster.gangs.explain(gang, reasons);
+        return false;
+    }
+    // Room that is free is for `allocate` to give, which asks whether the queue may have it.
+    if more && (txn.evicted().is_empty() || gave_too_much(session.policy, &txn, errand, &pods)) {
+        drop(txn);
+        session.plan.taking.add(&taker.record.work.in_vain());
         return false;
     }
     let moves = txn.commit();
@@ -170,7 +220,28 @@ fn deserves_nothing(reason: &Reason) -> bool {
     matches!(reason, Reason::OverLimit { limit: Limit::Deserved(_), lack, .. } if lack.limit == 0)
 }
 
-/// What is tried to make room for a gang, if it starves; nothing comes of it.
+/// Whether a queue from which room was taken back has less now than it deserves of what these pods ask for: it would take that back.
+fn gave_too_much(policy: &Policy, txn: &Txn, errand: Errand, pods: &[PodId]) -> bool {
+    let asked = |resource| pods.iter().any(|&pod| txn.request_of(txn.pods.shape[pod], resource) > 0);
+    let lacks = |(victim, _): (PodId, NodeId)| {
+        let queue = txn.pods.gang[victim].map(|gang| txn.gangs[gang].queue)?;
+        let (deserved, _) = policy.deserves(txn, queue)?;
+        let less = |(resource, amount)| asked(resource) && txn.queues[queue].claimed(resource) < amount;
+        Some(deserved.iter().any(less))
+    };
+    errand.purpose == Purpose::Reclaim && txn.evicted().into_iter().any(|gone| lacks(gone) == Some(true))
+}
+
+/// Whether there is anyone with pods to spare whom the errand of a gang concerns, so that it is worth looking where they are.
+fn anyone_spares(session: &Session, gang: GangId, errand: Errand) -> bool {
+    let taker = Taker::new(session, gang, errand, None);
+    let claim = session.cluster.gangs[gang].pods.first().map(|&pod| taker.claim_for(pod));
+    let spares = |other: &Gang| other.counts.running > 0 && other.counts.ready() > other.minimum;
+    let concerned = |id: GangId| claim.is_some_and(|claim| concerns(session.cluster, &claim, id));
+    session.cluster.gangs.iter().any(|(id, other)| spares(other) && concerned(id))
+}
+
+/// What is tried to make room for a gang, if it starves or grows; nothing comes of it.
 pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trace> {
     if errand.taking.mode == Mode::NotBuilt {
         return None;
@@ -178,11 +249,14 @@ pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trac
     let gangs = &session.cluster.gangs;
     let behind = gangs[gang].reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
     let overused = || session.policy.overused(session.cluster, gangs[gang].queue).is_some();
-    if behind || !starves(session, gang) || errand.purpose == Purpose::Reclaim && overused() {
+    let more = errand.taking.mode == Mode::Gang && grows(session, gang);
+    let wants = more || starves(session, gang);
+    if behind || !wants || errand.purpose == Purpose::Reclaim && overused() {
         return None;
     }
-    let pods = in_order(session, gang, Serving::All);
-    let missing = wanted(session, gang);
+    let modest = errand.taking.breaking_nobody();
+    let errand = if more { Errand { taking: &modest, ..errand } } else { errand };
+    let (pods, missing) = turn_of(session, gang);
     let mut trace = Trace::default();
     let mut taker = Taker::new(session, gang, errand, Some(&mut trace));
     let mut txn = Txn::begin(session.cluster);

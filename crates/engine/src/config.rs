@@ -119,6 +119,14 @@ pub struct Taking {
     pub bundling: Bundling,
 }
 
+impl Taking {
+    /// The same, but no gang may be broken.
+    pub fn breaking_nobody(&self) -> Taking {
+        let bundling = Bundling { allow_whole: false, ..self.bundling.clone() };
+        Taking { bundling, ..self.clone() }
+    }
+}
+
 /// How whole gangs are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bundling {

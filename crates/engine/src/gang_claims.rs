@@ -488,7 +488,7 @@ impl GangTaker<'_> {
                 kept.extend(bundle.pods.iter().filter_map(|&pod| Some((pod, shield?))));
             }
         }
-        bundles::sort(txn, self.policy, &self.claim, &self.taking.bundling, &mut bundles);
+        let mut bundles = self.policy.select(txn, &self.claim, &self.taking.bundling, &needed, bundles);
         let pods: Vec<PodId> = bundles.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
         let broken: BTreeSet<PodId> = self.policy.breaks(txn, &self.claim, &pods).into_iter().collect();
         if !broken.is_empty() {

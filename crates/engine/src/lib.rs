@@ -30,13 +30,15 @@ pub mod status;
 pub mod trace;
 mod txn;
 mod victims;
+mod worth;
 
 pub use actions::{ACTIONS, Action, NOT_BUILT};
+pub use bundles::{Bundle, Needed};
 pub use checkpoint::Checkpoint;
 pub use engine::Engine;
 pub use event::Event;
 pub use plan::{Bind, CardNote, Cause, Eviction, FastPath, Method, Plan, Work};
-pub use policy::{Claim, Plugin, Policy, Purpose, Question, Reach, Room, Switches, Vote};
+pub use policy::{Claim, Plugin, Policy, Purpose, Question, Reach, Room, Seat, Switches, Vote};
 pub use reason::{Bar, Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
 pub use resources::{Amounts, Dimensions, Share, Sparse};
 pub use txn::{Mark, Move, Txn};

@@ -7,6 +7,8 @@ use muster_api::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::admission::Admission;
+use crate::bundles::{self, Bundle, Needed};
+use crate::config::Bundling;
 use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
@@ -252,6 +254,11 @@ pub trait Plugin: Send {
     /// Which of two queues gives first.
     fn victim_order(&self, _: &Cluster, _: &Claim, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
+    }
+    /// Who leaves a domain that lacks this much, where whole gangs are taken: the places of these bundles in the order in which they are
+    /// taken. Who is not named stays.
+    fn select(&self, _: &Cluster, _: &Claim, _: &Needed, _: &[Bundle]) -> Option<Vec<usize>> {
+        None
     }
 
     /// Pods that should leave for nobody's sake.
@@ -546,6 +553,28 @@ impl Policy {
         let named = self.asked(Question::Reclaim).map(|plugin| plugin.victim_order(cluster, claim, a, b));
         let served = self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, b, a));
         first_difference(named.chain(served))
+    }
+
+    /// Puts bundles in the order in which they are taken: as the first plugin says that has an opinion, else by the usual order. A
+    /// bundle is taken once and as it is, whatever a plugin says.
+    pub fn select(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        bundling: &Bundling,
+        needed: &Needed,
+        mut bundles: Vec<Bundle>,
+    ) -> Vec<Bundle> {
+        let mut asked = self.asked(claim.purpose.question());
+        let Some(chosen) = asked.find_map(|plugin| plugin.select(cluster, claim, needed, &bundles)) else {
+            bundles::sort(cluster, self, claim, bundling, &mut bundles);
+            return bundles;
+        };
+        let mut left: Vec<Option<Bundle>> = bundles.into_iter().map(Some).collect();
+        let named = chosen.into_iter().filter_map(|at| left.get_mut(at)?.take());
+        let mut ordered: Vec<Bundle> = named.collect();
+        ordered.iter_mut().zip(0..).for_each(|(bundle, class)| bundle.class = class);
+        ordered
     }
 
     /// When time alone changes what is said of nodes: all that was found out about them holds until then.

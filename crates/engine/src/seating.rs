@@ -20,6 +20,8 @@ pub struct Seating<'s> {
     domain: DomainId,
     /// Who has no place yet, by shape, the largest shapes first; the next one last.
     waiting: Vec<(ShapeId, Vec<PodId>)>,
+    /// The gang has its minimum without them.
+    more: bool,
     /// One pod of each shape.
     samples: Vec<PodId>,
     /// Who is placed one by one needs to be near these, if it cares; else all are placed together, since it matters who goes where.
@@ -48,6 +50,7 @@ impl<'s> Seating<'s> {
         let same = one_shape(txn, wish.pods).is_some();
         let all = required.len() == wish.pods.len();
         let one_by_one = gang.rules().is_empty() && (same || all) && required.iter().all(plain);
+        let more = not_promised(gang, true).total == 0;
         let near = gang.choosy.is_some();
         let others = near.then(|| Others::of(txn, &gang.pods));
         let mut waiting: Vec<(ShapeId, Vec<PodId>)> = Vec::new();
@@ -64,7 +67,20 @@ impl<'s> Seating<'s> {
         let samples = waiting.iter().map(|(_, pods)| pods[0]).collect();
         let patience = 256 + required.len();
         let (calls, pause, tries) = (0, 1, 0);
-        Seating { policy, wish, domain, waiting, samples, one_by_one, others, calls, pause, patience, tries }
+        Seating {
+            policy,
+            wish,
+            domain,
+            waiting,
+            more,
+            samples,
+            one_by_one,
+            others,
+            calls,
+            pause,
+            patience,
+            tries,
+        }
     }
 
     /// Gives places to those who wait, as far as there is room. Whether all have one now.
@@ -132,7 +148,10 @@ impl<'s> Seating<'s> {
         self.tries += 1;
         let mark = txn.mark();
         let gang = self.wish.gang;
-        let missing = not_promised(&txn.gangs[gang], true);
+        let missing = match self.more {
+            true => self.wish.missing.clone(),
+            false => not_promised(&txn.gangs[gang], true),
+        };
         let waits = |pod: &PodId| txn.pods.state[*pod] == PodState::Pending;
         let pods: Vec<PodId> = self.wish.pods.iter().copied().filter(waits).collect();
         let wish = Wish { pods: &pods, missing: &missing, ..self.wish };

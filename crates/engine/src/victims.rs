@@ -11,6 +11,7 @@ use muster_api::Time;
 use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
+use crate::nominations::not_promised;
 use crate::placement::Rankings;
 use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::ranking::{has_room, shortcoming};
@@ -228,7 +229,15 @@ pub fn concerns(cluster: &Cluster, claim: &Claim, gang: GangId) -> bool {
     };
     // Nobody breaks a gang that is being bound.
     let binding = claim.by_gang && other.counts.allocated > 0;
-    in_scope && (claim.purpose == Purpose::Within || !binding && !just_claimed(cluster, gang))
+    // Who wants more than its minimum takes from those who have more than theirs.
+    in_scope
+        && (other.ready(true) || !wants_more(cluster, claim))
+        && (claim.purpose == Purpose::Within || !binding && !just_claimed(cluster, gang))
+}
+
+/// Whether a gang that takes by gangs has its minimum already: then it breaks nobody.
+fn wants_more(cluster: &Cluster, claim: &Claim) -> bool {
+    claim.by_gang && not_promised(&cluster.gangs[claim.gang], true).total == 0
 }
 
 /// The same for one of its pods.
@@ -254,12 +263,12 @@ fn just_claimed(cluster: &Cluster, gang: GangId) -> bool {
 }
 
 /// Gangs that hold promises on nodes which the claimant may take back: of its queue, with lower priority. Not if others were
-/// asked to leave for them just now: they would go for nobody.
+/// asked to leave for them just now: they would go for nobody. Not for more than a minimum.
 pub fn weaker(cluster: &Cluster, claim: &Claim, nodes: &[NodeId]) -> Vec<GangId> {
-    if cluster.nominations == 0 {
+    let own = &cluster.gangs[claim.gang];
+    if cluster.nominations == 0 || wants_more(cluster, claim) {
         return Vec::new();
     }
-    let own = &cluster.gangs[claim.gang];
     let promised = |pod: &&PodId| matches!(cluster.pods.state[**pod], PodState::Nominated(_));
     let pods = nodes.iter().flat_map(|&node| &cluster.nodes.seats[node]).filter(promised);
     let mut gangs: Vec<GangId> = pods.filter_map(|&pod| cluster.pods.gang[pod]).collect();

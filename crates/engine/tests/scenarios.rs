@@ -3,7 +3,7 @@
 //!
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see `support/lines.rs`) there are
 //! `plugins`, `with`, `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
-//! `done POD`, `undomain DOMAIN`, `unnode NODE`, `refuse PODS` (their next bind, promise or eviction). Without a `cycle` there is
+//! `done POD`, `undomain DOMAIN`, `unnode NODE`, `refuse PODS` (their next bind, promise or eviction), `says POD saved=TIME`. Without a `cycle` there is
 //! one at the end. `->` is bound, `~>` is promised, `~> nowhere` no longer, `/` begins the next tier of plugins, `rounds 50` are so
 //! many cycles in a row. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`, `pdb+unasked` (whoever has to
 //! leave). `restart` is another process that knows what the objects say, and nothing else.
@@ -195,6 +195,9 @@ impl Stage {
                 let now = self.now;
                 self.change(first(), |pod| pod.metadata.deletion_timestamp = Some(now));
             }
+            "says" => self.change(first(), |pod| {
+                pod.metadata.annotations.extend(line.notes().map(|(key, text)| (key.into(), text.into())));
+            }),
             "done" => self.change(first(), |pod| pod.status.phase = "Succeeded".into()),
             "refuse" => self.refused.extend(line.names.iter().map(|name| key(name))),
             "unnode" => self.engine.apply(Event::NodeGone(first().to_owned())),

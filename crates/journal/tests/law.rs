@@ -6,7 +6,9 @@ mod days;
 use std::path::Path;
 
 use days::{DAYS, Day};
+use muster_api::{Portion, Time};
 use muster_engine::config::Config;
+use muster_engine::model::gangs::Allowance;
 use muster_engine::{Checkpoint, Engine, Event};
 use muster_journal::{Configuration, Journal, Limits, NamedPlan, Summary, replay};
 use muster_sim::World;
@@ -188,4 +190,23 @@ fn days_with_paths_of_queues_and_groups_of_nodes_replay() {
 #[test]
 fn days_with_changing_configurations_replay() {
     holds("changing configurations", 15);
+}
+
+#[test]
+fn checkpoints_keep_what_gangs_say_of_their_work_and_older_ones_say_nothing_of_it() {
+    #[derive(Serialize)]
+    struct Older {
+        cooldown: Option<i64>,
+        min_available: Option<Portion>,
+        max_unavailable: Option<Portion>,
+    }
+    let cooldown = Some(60_000);
+    let older = Older { cooldown, min_available: None, max_unavailable: None };
+    let bytes = rmp_serde::to_vec_named(&older).expect("encodes");
+    let read: Allowance = rmp_serde::from_slice(&bytes).expect("decodes");
+    assert_eq!(read, Allowance { cooldown, ..Allowance::default() });
+
+    let (last_checkpoint, expected_end) = (Some(Time(1_000)), Some(Time(2_000)));
+    let told = Allowance { last_checkpoint, expected_end, ..read };
+    assert_eq!(through_bytes(&told), told);
 }

@@ -16,7 +16,7 @@ use crate::manifest::Object;
 use crate::{
     HyperNode, HyperNodeCondition, HyperNodeSpec, MemberKind, NetworkTopologySpec, NodeGroupAffinity,
     PodGroup, PodGroupSpec, PodGroupStatus, Portion, Queue, QueueSpec, QueueStatus, ResourceList,
-    SubGroupPolicy, cards, keys, parse_duration, yaml,
+    SubGroupPolicy, Time, cards, keys, parse_duration, yaml,
 };
 
 /// Labels whose values say what a machine is, not whose.
@@ -117,6 +117,7 @@ impl Walk<'_> {
             keys::TASK_INDEX | keys::TASK_PRIORITY if value.parse::<i32>().is_ok() => return,
             keys::REVOCABLE_ZONE if value == "*" => return,
             keys::JDB_MIN_AVAILABLE | keys::JDB_MAX_UNAVAILABLE if Portion::parse(value).is_ok() => return,
+            keys::LAST_CHECKPOINT_TIME | keys::EXPECTED_END_TIME if Time::parse(value).is_ok() => return,
             key if takes_duration(key) && parse_duration(value).is_ok() => return,
             key if self.compared.contains(key) && value.parse::<i64>().is_ok() => return,
             _ => Class::Value,

@@ -13,6 +13,7 @@ pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {
     let spec = &group.spec;
     problems.meta(&meta);
     problems.durations(&meta);
+    problems.times(&meta);
     problems.revocable(&meta);
     problems.at_least("spec.minMember", 0, spec.min_member);
     for (role, least) in &spec.min_task_member {

@@ -11,6 +11,7 @@ pub fn validate_pod(pod: &Pod) -> Vec<Problem> {
     let spec = &pod.spec;
     problems.meta(&pod.metadata);
     problems.durations(&pod.metadata);
+    problems.times(&pod.metadata);
     problems.revocable(&pod.metadata);
     group_name(&mut problems, pod);
     for (index, container) in spec.containers.iter().enumerate() {
@@ -251,6 +252,8 @@ metadata:
     volcano.sh/cooldown-time: 10m
     volcano.sh/running-estimate: 1 day
     muster.sh/simulated-duration: -5s
+    volcano.sh/last-checkpoint-time: noon
+    volcano.sh/expected-end-time: 2026-11-15T08:30:00+01:00
     volcano.sh/jdb-min-available: 120%
     volcano.sh/jdb-max-unavailable: 50%
     volcano.sh/revocable-zone: night
@@ -261,6 +264,7 @@ metadata:
             "metadata.annotations[muster.sh/simulated-duration]: \"-5s\" is negative; write 0s or more",
             "metadata.annotations[volcano.sh/sla-waiting-time]: \"soon\" is not a duration",
             "metadata.labels[volcano.sh/cooldown-time]: \"a while\" is not a duration",
+            "metadata.annotations[volcano.sh/last-checkpoint-time]: \"noon\" is not a time; write it like",
             "metadata.annotations[volcano.sh/revocable-zone]: \"night\" names a zone; write \"*\"",
             "metadata.annotations[volcano.sh/jdb-min-available]: \"120%\" is not a number of pods; write it like",
             "metadata.annotations[scheduling.k8s.io/group-name]: \"Ring_1\" is not a valid name",

@@ -50,7 +50,7 @@ pub struct Gang {
     pub protected: bool,
     /// Its places may be taken back.
     pub revocable: bool,
-    /// What few gangs say of when their pods may be taken.
+    /// What few gangs say of when their pods may be taken, and of what is lost then.
     pub allowance: Option<Box<Allowance>>,
     pub sla_wait: Option<i64>,
     pub phase: PodGroupPhase,
@@ -90,6 +90,18 @@ pub struct Allowance {
     /// How many of its pods must stay, and may be missing.
     pub min_available: Option<Portion>,
     pub max_unavailable: Option<Portion>,
+    /// When it last saved its work, and when it is expected to be done.
+    #[serde(default)]
+    pub last_checkpoint: Option<Time>,
+    #[serde(default)]
+    pub expected_end: Option<Time>,
+}
+
+impl Allowance {
+    /// In a box, if there is anything in it.
+    pub(super) fn boxed(self) -> Option<Box<Allowance>> {
+        (self != Allowance::default()).then(|| Box::new(self))
+    }
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

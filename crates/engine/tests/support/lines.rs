@@ -12,7 +12,7 @@
 //! pod p       gpumem=4000 on=c card=0
 //! node v      vcards=2x8000x10
 //! pod p       vgpu=2 vmem=3000 vcores=50 on=v vcard=v-0,NVIDIA,3000,50:v-1,NVIDIA,3000,50:
-//! gang ring   preemptable=true revocable=* jdbmin=50% jdbmax=1 cooldown=10m
+//! gang ring   preemptable=true revocable=* jdbmin=50% jdbmax=1 cooldown=10m saved=2026-01-04T23:59:00Z ends=2026-01-05T01:00:00Z
 //! budget b    label=app:web min=1 allowed=0
 //! ```
 //!
@@ -108,15 +108,17 @@ impl<'t> Line<'t> {
     }
 
     /// What pods and PodGroups say alike: a gang's own lines put it on the PodGroup, not on its pods.
-    fn notes(&self) -> impl Iterator<Item = String> + '_ {
+    pub fn notes(&self) -> impl Iterator<Item = (&'static str, &'t str)> + '_ {
         let keys = [
             ("cooldown", "volcano.sh/cooldown-time"),
+            ("ends", "volcano.sh/expected-end-time"),
             ("jdbmax", "volcano.sh/jdb-max-unavailable"),
             ("jdbmin", "volcano.sh/jdb-min-available"),
             ("preemptable", "volcano.sh/preemptable"),
             ("revocable", "volcano.sh/revocable-zone"),
+            ("saved", "volcano.sh/last-checkpoint-time"),
         ];
-        keys.into_iter().filter_map(|(key, name)| self.get(key).map(|value| format!("{name}: \"{value}\"")))
+        keys.into_iter().filter_map(|(key, name)| self.get(key).map(|value| (name, value)))
     }
 
     fn budget(&self, name: &str, out: &mut String) {
@@ -301,7 +303,7 @@ impl<'t> Line<'t> {
         if let Some(wait) = self.get("sla") {
             annotations.push(format!("sla-waiting-time: {wait}"));
         }
-        annotations.extend(self.notes());
+        annotations.extend(self.notes().map(|(key, text)| format!("{key}: \"{text}\"")));
         let space = self.get("ns").unwrap_or("default");
         writeln!(
             out,
@@ -404,7 +406,7 @@ impl<'t> Line<'t> {
             annotations.extend(self.get(key).map(|value| format!("{name}: \"{value}\"")));
         }
         if self.kind == "pod" {
-            annotations.extend(self.notes());
+            annotations.extend(self.notes().map(|(key, text)| format!("{key}: \"{text}\"")));
         }
         if self.get("promised").is_some() {
             annotations.push("volcano.sh/pipelined-status: \"true\"".into());

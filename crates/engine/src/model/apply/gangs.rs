@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use muster_api::core::{self, Meta};
 use muster_api::keys::{
-    DEFAULT_QUEUE, GROUP_NAME, JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE, QUEUE_NAME, RUNNING_ESTIMATE,
-    SLA_WAITING_TIME,
+    DEFAULT_QUEUE, EXPECTED_END_TIME, GROUP_NAME, JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE,
+    LAST_CHECKPOINT_TIME, QUEUE_NAME, RUNNING_ESTIMATE, SLA_WAITING_TIME,
 };
-use muster_api::{PodGroup, PodGroupPhase, Portion, parse_duration};
+use muster_api::{PodGroup, PodGroupPhase, Portion, Time, parse_duration};
 
 use super::{cooldown, revocable, says_false, stale, version_of};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
@@ -43,6 +43,7 @@ impl Cluster {
         {
             self.gangs[gang].names_queue = names_queue;
             self.gangs[gang].choosy = Choosy::new(Closeness::of_pod(meta), Vec::new());
+            self.gangs[gang].allowance = progress(meta).boxed();
             self.move_gang(gang, queue);
             return Some(gang);
         }
@@ -60,6 +61,7 @@ impl Cluster {
         if origin == Origin::Solo {
             gang.phase = PodGroupPhase::Inqueue;
             gang.choosy = Choosy::new(Closeness::of_pod(meta), Vec::new());
+            gang.allowance = progress(meta).boxed();
         }
         Some(self.gangs.insert(&lookup, gang))
     }
@@ -202,8 +204,9 @@ impl Cluster {
             cooldown: cooldown(&meta),
             min_available: portion(JDB_MIN_AVAILABLE),
             max_unavailable: portion(JDB_MAX_UNAVAILABLE),
+            ..progress(&meta)
         };
-        gang.allowance = (allowance != Allowance::default()).then(|| Box::new(allowance));
+        gang.allowance = allowance.boxed();
         gang.sla_wait = SLA_WAITING_TIME.iter().find_map(|key| duration(key));
         for role in &mut gang.roles {
             role.minimum = 0;
@@ -371,4 +374,11 @@ impl Cluster {
             self.prioritize(gang);
         }
     }
+}
+
+/// What an object says of how far its work has come. What can't be read is not said.
+fn progress(meta: &Meta) -> Allowance {
+    let time = |key: &str| meta.annotations.get(key).and_then(|text| Time::parse(text).ok());
+    let (last_checkpoint, expected_end) = (time(LAST_CHECKPOINT_TIME), time(EXPECTED_END_TIME));
+    Allowance { last_checkpoint, expected_end, ..Allowance::default() }
 }
