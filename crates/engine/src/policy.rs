@@ -249,6 +249,10 @@ pub trait Plugin: Send {
     fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
         None
     }
+    /// Why the claimant's queue, which had so much, may not have what it has now that these pods have left for it.
+    fn overreaches(&self, _: &Cluster, _: &Claim, _had: &Amounts, _gone: &[PodId]) -> Option<Reason> {
+        None
+    }
     /// Which of two queues gives first.
     fn victim_order(&self, _: &Cluster, _: &Claim, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
@@ -531,6 +535,16 @@ impl Policy {
     }
 
     /// Whether the claimant's queue may take from others for one more pod: somebody must be in charge, and all must agree.
+    pub fn overreaches(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        had: &Amounts,
+        gone: &[PodId],
+    ) -> Option<Reason> {
+        self.asked(Question::Reclaim).find_map(|plugin| plugin.overreaches(cluster, claim, had, gone))
+    }
+
     pub fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Option<Reason>> {
         let opinions = self.asked(Question::Reclaim).filter_map(|plugin| plugin.may_reclaim(cluster, claim));
         let mut in_charge = false;
