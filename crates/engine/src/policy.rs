@@ -534,7 +534,7 @@ impl Policy {
         asked.find_map(|plugin| plugin.price(cluster, claim, node, victims))
     }
 
-    /// Whether the claimant's queue may take from others for one more pod: somebody must be in charge, and all must agree.
+    /// Why the claimant's queue may not keep what these pods left for it.
     pub fn overreaches(
         &self,
         cluster: &Cluster,
@@ -545,6 +545,7 @@ impl Policy {
         self.asked(Question::Reclaim).find_map(|plugin| plugin.overreaches(cluster, claim, had, gone))
     }
 
+    /// Whether the claimant's queue may take from others for one more pod: somebody must be in charge, and all must agree.
     pub fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Option<Reason>> {
         let opinions = self.asked(Question::Reclaim).filter_map(|plugin| plugin.may_reclaim(cluster, claim));
         let mut in_charge = false;

@@ -195,10 +195,9 @@ pub fn keeps(
     queue: QueueId,
     deserved: impl Fn(ResourceId) -> i64,
 ) -> Option<&'static str> {
-    let (row, request) =
-        (&cluster.queues[queue], |pod: PodId| &cluster.shapes[cluster.pods.shape[pod]].request);
-    let mut asked =
-        request(claim.pod).iter().map(|(resource, _)| resource).filter(|&resource| resource != PODS);
+    let row = &cluster.queues[queue];
+    let request = &cluster.shapes[cluster.pods.shape[claim.pod]].request;
+    let mut asked = request.iter().map(|(resource, _)| resource).filter(|&resource| resource != PODS);
     if !asked.any(|resource| row.taken(resource) > deserved(resource)) {
         return Some("its queue's deserved share");
     }
