@@ -449,6 +449,8 @@ struct Taker<'t> {
     gang: GangId,
     errand: Errand<'t>,
     now: Time,
+    /// Queues take back what they deserve, in this action or in another.
+    takes_back: bool,
     /// Why each leaves, where that is known with the choice.
     causes: Causes,
     /// When a rule ends that stood in the way and that time alone ends.
@@ -465,7 +467,8 @@ impl<'t> Taker<'t> {
     ) -> Taker<'t> {
         let (policy, now, causes) = (session.policy, session.now, Causes::new());
         let record = Record { trace, ..Record::default() };
-        Taker { policy, gang, errand, now, causes, until: None, record }
+        let takes_back = session.settings.takes_back;
+        Taker { policy, gang, errand, now, takes_back, causes, until: None, record }
     }
 
     fn claim_for(&self, pod: PodId) -> Claim {
@@ -482,6 +485,21 @@ impl<'t> Taker<'t> {
             return Ok(());
         }
         txn.rewind(Mark::START);
+        let queue = txn.gangs[self.gang].queue;
+        let mut had = txn.queues[queue].held.clone();
+        had.add_amounts(&txn.queues[queue].nominated, 1);
+        self.take(txn, rankings, wish)?;
+        let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
+        let (Some(&first), false, true) = (wish.pods.first(), gone.is_empty(), self.takes_back) else {
+            return Ok(());
+        };
+        match self.policy.overreaches(txn, &self.claim_for(first), &had, &gone) {
+            Some(reason) => Err(vec![reason]),
+            None => Ok(()),
+        }
+    }
+
+    fn take(&mut self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
         let policy = self.policy;
         if let (Mode::Gang, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
             let claim = self.claim_for(first);

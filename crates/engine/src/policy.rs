@@ -251,6 +251,10 @@ pub trait Plugin: Send {
     fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
         None
     }
+    /// Why the claimant's queue, which had so much, may not have what it has now that these pods have left for it.
+    fn overreaches(&self, _: &Cluster, _: &Claim, _had: &Amounts, _gone: &[PodId]) -> Option<Reason> {
+        None
+    }
     /// Which of two queues gives first.
     fn victim_order(&self, _: &Cluster, _: &Claim, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
@@ -535,6 +539,17 @@ impl Policy {
     pub fn price(&self, cluster: &Cluster, claim: &Claim, node: NodeId, victims: &[PodId]) -> Option<i64> {
         let mut asked = self.asked(claim.purpose.question());
         asked.find_map(|plugin| plugin.price(cluster, claim, node, victims))
+    }
+
+    /// Why the claimant's queue may not keep what these pods left for it.
+    pub fn overreaches(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        had: &Amounts,
+        gone: &[PodId],
+    ) -> Option<Reason> {
+        self.asked(Question::Reclaim).find_map(|plugin| plugin.overreaches(cluster, claim, had, gone))
     }
 
     /// Whether the claimant's queue may take from others for one more pod: somebody must be in charge, and all must agree.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::ops::Range;
 
 use muster_api::Time;
 use muster_api::keys::SCHEDULER_NAMES;
@@ -27,18 +28,35 @@ fn config(mode: &str, quota: &str, hierarchy: bool) -> String {
     )
 }
 
+/// What queues are like.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Queues {
+    Flat,
+    Tree,
+    /// They deserve CPUs and GPUs, and pods ask for both in different ratios.
+    TwoResources,
+}
+
 /// Gangs run, others wait; priorities, shares and sizes are drawn.
-fn cluster(seed: u64, tree: bool) -> String {
+fn cluster(seed: u64, kind: Queues) -> String {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let mut text = String::from(
         "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 100\n---\napiVersion: \
          scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: mid}\nvalue: 10\n---\n",
     );
-    let mut free: Vec<i64> = (0..dice.random_range(1..5)).map(|_| dice.random_range(2..9)).collect();
-    for (node, cpu) in free.iter().enumerate() {
+    // With GPUs many single pods on few nodes, so that most are in each other's way.
+    let gpus = kind == Queues::TwoResources;
+    let draw = |dice: &mut ChaCha8Rng, cpus: Range<i64>, gpu: Range<i64>| {
+        [dice.random_range(cpus), if gpus { dice.random_range(gpu) } else { 0 }]
+    };
+    let count = if gpus { 1..3 } else { 1..5 };
+    let mut free: Vec<[i64; 2]> =
+        (0..dice.random_range(count)).map(|_| draw(&mut dice, 2..9, 2..9)).collect();
+    for (node, &room) in free.iter().enumerate() {
+        let room = amounts(room);
         write!(
             text,
-            "apiVersion: v1\nkind: Node\nmetadata: {{name: n{node}}}\nstatus: {{allocatable: {{cpu: {cpu}, memory: 64Gi, pods: 40}}}}\n---\n"
+            "apiVersion: v1\nkind: Node\nmetadata: {{name: n{node}}}\nstatus: {{allocatable: {{{room}, memory: 64Gi, pods: 40}}}}\n---\n"
         )
         .expect("a string");
     }
@@ -46,33 +64,38 @@ fn cluster(seed: u64, tree: bool) -> String {
     let queues = ["red", "blue", "green"];
     for queue in queues {
         let mut spec = format!("weight: {}", dice.random_range(1..4));
-        if dice.random_bool(0.8) {
-            let deserved = dice.random_range(0..9);
-            write!(spec, ", deserved: {{cpu: {deserved}}}").expect("a string");
-            if dice.random_bool(0.3) {
+        if gpus || dice.random_bool(0.8) {
+            let deserved = draw(&mut dice, 0..9, 1..9);
+            write!(spec, ", deserved: {{{}}}", amounts(deserved)).expect("a string");
+            let [deserved, _] = deserved;
+            if !gpus && dice.random_bool(0.3) {
                 write!(spec, ", guarantee: {{resource: {{cpu: {}}}}}", deserved / 2).expect("a string");
             }
-            if dice.random_bool(0.2) {
+            if !gpus && dice.random_bool(0.2) {
                 write!(spec, ", capability: {{cpu: {}}}", deserved + 2).expect("a string");
             }
         }
-        if tree && queue == "green" && dice.random_bool(0.7) {
+        if kind == Queues::Tree && queue == "green" && dice.random_bool(0.7) {
             spec += ", parent: middle";
         }
         write!(text, "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {{name: {queue}}}\nspec: {{{spec}}}\n---\n")
             .expect("a string");
     }
-    if tree {
+    if kind == Queues::Tree {
         text += "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: middle}\nspec: {deserved: {cpu: 4}}\n---\n";
     }
-    for gang in 0..dice.random_range(3..12) {
+    for gang in 0..dice.random_range(if gpus { 6..14 } else { 3..12 }) {
         let queue = queues[dice.random_range(0..3)];
-        let size = dice.random_range(1..5);
+        let size = dice.random_range(if gpus { 1..2 } else { 1..5 });
         let minimum = dice.random_range(1..=size);
-        let cpu = dice.random_range(1..4);
+        let asked = draw(&mut dice, if gpus { 1..6 } else { 1..4 }, 0..6);
         let class = ["", ", priorityClassName: mid", ", priorityClassName: high"][dice.random_range(0..3)];
-        let never = if dice.random_bool(0.1) { ", volcano.sh/preemptable: \"false\"" } else { "" };
-        let company = company(&mut dice, size, minimum);
+        let never = if dice.random_bool(if gpus { 0.0 } else { 0.1 }) {
+            ", volcano.sh/preemptable: \"false\""
+        } else {
+            ""
+        };
+        let company = if gpus { String::new() } else { company(&mut dice, size, minimum) };
         write!(
             text,
             "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {{name: g{gang}, namespace: default, creationTimestamp: \
@@ -81,20 +104,21 @@ fn cluster(seed: u64, tree: bool) -> String {
         .expect("a string");
         let runs = dice.random_bool(0.6);
         for pod in 0..size {
-            let place = free.iter().position(|&free| runs && free >= cpu);
+            let place = free.iter().position(|free| runs && (0..2).all(|at| free[at] >= asked[at]));
             let (place, phase) = match place {
                 Some(node) => {
-                    free[node] -= cpu;
+                    (0..2).for_each(|at| free[node][at] -= asked[at]);
                     (format!(", nodeName: n{node}"), "Running")
                 }
                 None => (String::new(), "Pending"),
             };
+            let asked = amounts(asked);
             let (role, part) = (if pod == 0 { "lead" } else { "work" }, pod / 2);
             write!(
                 text,
                 "apiVersion: v1\nkind: Pod\nmetadata: {{name: g{gang}-{pod}, namespace: default, creationTimestamp: \"{START}\", labels: \
                  {{volcano.sh/task-spec: {role}, part: '{part}'}}, annotations: {{scheduling.k8s.io/group-name: g{gang}{never}}}}}\nspec: {{schedulerName: volcano{place}, containers: [{{name: main, image: \
-                 busybox, resources: {{requests: {{cpu: {cpu}}}}}}}]}}\nstatus: {{phase: {phase}}}\n---\n"
+                 busybox, resources: {{requests: {{{asked}}}}}}}]}}\nstatus: {{phase: {phase}}}\n---\n"
             )
             .expect("a string");
         }
@@ -150,8 +174,13 @@ fn company(dice: &mut ChaCha8Rng, size: i32, minimum: i32) -> String {
     spec
 }
 
+fn amounts([cpu, gpu]: [i64; 2]) -> String {
+    let gpus = if gpu > 0 { format!(", nvidia.com/gpu: {gpu}") } else { String::new() };
+    format!("cpu: {cpu}{gpus}")
+}
+
 /// Plays a cluster; the number of evictions, or what is wrong.
-fn play(text: &str, config: &str) -> Result<usize, String> {
+fn play(text: &str, config: &str, queues: Queues) -> Result<usize, String> {
     let mut world = World::at(START);
     let mut queue_of: BTreeMap<String, String> = BTreeMap::new();
     read("takeover", text.as_bytes(), &mut |found| match found {
@@ -183,20 +212,22 @@ fn play(text: &str, config: &str) -> Result<usize, String> {
             Some((&queue_of[eviction.claimant.as_ref()?], &queue_of[&gang(&eviction.pod)]))
         })
         .collect();
-    match takes.iter().find(|(taker, giver)| takes.contains(&(giver, taker))) {
+    // Of several resources each may have too much of one.
+    let both = |(taker, giver): &&(_, _)| queues != Queues::TwoResources && takes.contains(&(*giver, *taker));
+    match takes.iter().find(both) {
         Some((one, other)) => Err(format!("{one} and {other} take from each other")),
         None => Ok(evictions.len()),
     }
 }
 
-fn comes_to_rest(mode: &str, quota: &str, tree: bool) {
-    let config = config(mode, quota, tree);
+fn comes_to_rest(mode: &str, quota: &str, queues: Queues) {
+    let config = config(mode, quota, queues == Queues::Tree);
     let seeds = std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
     let mut evictions = 0;
     let mut wrong = Vec::new();
     for seed in 0..seeds {
-        let text = cluster(seed, tree);
-        match play(&text, &config) {
+        let text = cluster(seed, queues);
+        match play(&text, &config, queues) {
             Ok(count) => evictions += count,
             Err(what) => wrong.push(format!("seed {seed}: {what}")),
         }
@@ -208,22 +239,30 @@ fn comes_to_rest(mode: &str, quota: &str, tree: bool) {
 
 #[test]
 fn taking_back_what_queues_deserve_comes_to_rest() {
-    comes_to_rest("task", "capacity", false);
+    comes_to_rest("task", "capacity", Queues::Flat);
 }
 
 #[test]
 fn taking_back_in_a_tree_comes_to_rest() {
-    comes_to_rest("task", "capacity", true);
+    comes_to_rest("task", "capacity", Queues::Tree);
 }
 
 #[test]
 fn taking_back_by_weight_comes_to_rest() {
-    comes_to_rest("task", "proportion", false);
+    comes_to_rest("task", "proportion", Queues::Flat);
 }
 
 #[test]
 fn taking_whole_gangs_comes_to_rest() {
-    comes_to_rest("gang", "capacity", false);
-    comes_to_rest("gang", "capacity", true);
-    comes_to_rest("gang", "proportion", false);
+    comes_to_rest("gang", "capacity", Queues::Flat);
+    comes_to_rest("gang", "capacity", Queues::Tree);
+    comes_to_rest("gang", "proportion", Queues::Flat);
+}
+
+#[test]
+fn taking_back_several_resources_comes_to_rest() {
+    comes_to_rest("task", "capacity", Queues::TwoResources);
+    comes_to_rest("task", "proportion", Queues::TwoResources);
+    comes_to_rest("gang", "capacity", Queues::TwoResources);
+    comes_to_rest("gang", "proportion", Queues::TwoResources);
 }

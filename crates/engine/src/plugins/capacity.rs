@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use super::proportion::{PerEvent, counted, keeps, real_capability, vote};
+use super::proportion::{PerEvent, counted, guarded, real_capability, vote};
 use super::{Argument, Entry};
 use crate::admission::Admission;
 use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
@@ -176,25 +176,65 @@ impl Capacity {
         (over, share, size)
     }
 
-    /// A claimant that would have more than it deserves of something must still have less of it than the one that gives, or
-    /// the two would take from each other in turns.
-    fn turns_the_tables(
+    /// Of what pods ask for, what their queue has no more of than it deserves with so many of them, or one that speaks for it.
+    fn rights(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
-        to: QueueId,
+        queue: QueueId,
+        (shape, pods): (ShapeId, i64),
+    ) -> impl Iterator<Item = ResourceId> {
+        let levels = if self.tree { 1 + self.reclaim_levels } else { 1 };
+        let spokesmen = cluster.queues[queue].lineage.iter().take(levels).filter(|queue| **queue != ROOT);
+        let within = move |id: ResourceId, want: i64| {
+            spokesmen.clone().any(|&queue| {
+                let row = &cluster.queues[queue];
+                row.deserved.get(id).is_some_and(|most| row.taken(id) + want * pods <= most)
+            })
+        };
+        let asked = cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS);
+        asked.filter(move |&(resource, want)| within(resource, want)).map(|(resource, _)| resource)
+    }
+
+    /// A queue and those above it, up to where its way from the root parts from another's.
+    fn up_to_parting<'c>(&self, cluster: &'c Cluster, from: QueueId, to: QueueId) -> &'c [QueueId] {
+        let (_, top) = self.parting(cluster, to, from);
+        let lineage = &cluster.queues[from].lineage;
+        let end = lineage.iter().position(|&queue| queue == top).unwrap_or(0);
+        &lineage[..=end]
+    }
+
+    /// Whether a queue has more of a resource than it deserves, as another sees it.
+    fn has_too_much(&self, cluster: &Cluster, from: QueueId, to: QueueId, resource: ResourceId) -> bool {
+        self.up_to_parting(cluster, from, to).iter().all(|&queue| {
+            let row = &cluster.queues[queue];
+            row.taken(resource) > row.deserved.get(resource).unwrap_or(0)
+        })
+    }
+
+    /// What another queue may take back with pods like this: it has a right to it, and this one has too much of it.
+    fn open_to(
+        &self,
+        cluster: &Cluster,
         from: QueueId,
-    ) -> Option<&'static str> {
-        let request = &cluster.shapes[cluster.pods.shape[claim.pod]].request;
+        to: QueueId,
+        pods: (ShapeId, i64),
+    ) -> impl Iterator<Item = ResourceId> {
+        self.rights(cluster, to, pods).filter(move |&resource| self.has_too_much(cluster, from, to, resource))
+    }
+
+    /// A claimant that would have more than it deserves of something must still have less of it than the one that gives, or
+    /// the two would take from each other in turns.
+    fn turns_the_tables(&self, cluster: &Cluster, shape: ShapeId, to: QueueId, from: QueueId) -> bool {
+        let (to, from) = self.parting(cluster, to, from);
+        let request = &cluster.shapes[shape].request;
         let share = |queue: QueueId, more: bool| {
             let row = &cluster.queues[queue];
             let deserved = row.deserved.iter().filter(|&(resource, _)| resource != PODS);
             let asked = deserved.filter_map(|(id, most)| Some((id, most, request.get(id)?)));
             asked.map(|(id, most, want)| Share::of(row.taken(id) + if more { want } else { 0 }, most)).max()
         };
-        let after = share(to, true).filter(|share| *share > Share::ONE)?;
-        let before = share(from, false)?;
-        (after >= before).then_some("its queue would have less than the claimant's")
+        let after = share(to, true).filter(|share| *share > Share::ONE);
+        after.zip(share(from, false)).is_some_and(|(after, before)| after >= before)
     }
 
     fn order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
@@ -259,38 +299,71 @@ impl Plugin for Capacity {
     /// A queue takes back what it deserves: with one more pod it has no more than that of something that the pod asks for.
     fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Option<Result<(), Reason>> {
         let shape = cluster.pods.shape[claim.pod];
-        let lineage = &cluster.queues[cluster.gangs[claim.gang].queue].lineage;
-        let levels = if self.tree { 1 + self.reclaim_levels } else { 1 };
-        let asked = || cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS);
-        let within = |queue: &&QueueId| {
-            let row = &cluster.queues[**queue];
-            asked().any(|(id, want)| row.deserved.get(id).is_some_and(|most| row.taken(id) + want <= most))
-        };
-        if lineage.iter().take(levels).filter(|queue| **queue != ROOT).any(|queue| within(&queue)) {
+        let queue = cluster.gangs[claim.gang].queue;
+        if self.rights(cluster, queue, (shape, 1)).next().is_some() {
             return Some(Ok(()));
         }
-        let row = &cluster.queues[lineage[0]];
-        let (resource, want) = asked().next()?;
+        let row = &cluster.queues[queue];
+        let mut asked = cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS);
+        let (resource, want) = asked.next()?;
         let (used, limit) = (row.taken(resource), row.deserved.get(resource).unwrap_or(0));
         let lack = Lack { resource, want, used, limit };
         let limit = Limit::Deserved(row.name.clone());
         Some(Err(Reason::OverLimit { plugin: "capacity", limit, lack }))
     }
 
-    /// In a tree the queues above must have more than they deserve as well, up to where the claimant's way parts from theirs.
+    /// The queue gives what it has too much of, so the pod must have some of that. In a tree the queues above must have too much as
+    /// well, up to where the claimant's way parts from theirs.
     fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
         let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
         if claim.purpose != Purpose::Reclaim {
             return None;
         }
         let to = cluster.gangs[claim.gang].queue;
-        let (top_to, top_from) = self.parting(cluster, to, from);
-        let end = cluster.queues[from].lineage.iter().position(|&queue| queue == top_from).unwrap_or(0);
-        let deserved = |queue: QueueId, resource| cluster.queues[queue].deserved.get(resource).unwrap_or(0);
-        let mut levels = cluster.queues[from].lineage[..=end].iter();
-        levels
-            .find_map(|&queue| keeps(cluster, claim, victim, queue, |resource| deserved(queue, resource)))
-            .or_else(|| self.turns_the_tables(cluster, claim, top_to, top_from))
+        let shape = cluster.pods.shape[claim.pod];
+        let has = |resource| cluster.request_of(cluster.pods.shape[victim], resource) > 0;
+        if !self.open_to(cluster, from, to, (shape, 1)).any(has) {
+            return Some("its queue's deserved share");
+        }
+        let mut levels = self.up_to_parting(cluster, from, to).iter();
+        levels.find_map(|&queue| guarded(cluster, victim, queue)).or_else(|| {
+            let turned = self.turns_the_tables(cluster, shape, to, from);
+            turned.then_some("its queue would have less than the claimant's")
+        })
+    }
+
+    /// Nobody takes what would be taken back: a queue doesn't come to have too much of something, or more of that, while a gang of
+    /// another queue waits that could take it. Those who have just left for it wait too.
+    fn overreaches(&self, cluster: &Cluster, claim: &Claim, had: &Amounts, gone: &[PodId]) -> Option<Reason> {
+        let queue = cluster.gangs[claim.gang].queue;
+        let row = &cluster.queues[queue];
+        let deserved = |resource| row.deserved.get(resource).unwrap_or(0);
+        let resources = (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&id| id != PODS);
+        let grown: Vec<ResourceId> =
+            resources.filter(|&id| row.taken(id) > deserved(id).max(had.get(id))).collect();
+        if grown.is_empty() || !row.reclaimable {
+            return None;
+        }
+        let first_waiting = |&id: &GangId| {
+            let gang = &cluster.gangs[id];
+            let missing = i64::from(gang.missing(true).total);
+            let pending = |pod: &PodId| cluster.pods.state[*pod] == PodState::Pending;
+            let first = gang.pods.iter().copied().find(pending);
+            Some((first.filter(|_| gang.admitted() && missing > 0)?, missing))
+        };
+        let waiting = cluster.gangs.waiting().iter().filter_map(first_waiting);
+        let resource = waiting.chain(gone.iter().map(|&pod| (pod, 1))).find_map(|(pod, pods)| {
+            let (to, shape) = (cluster.gangs[cluster.pods.gang[pod]?].queue, cluster.pods.shape[pod]);
+            let open = || {
+                let mut open = self.open_to(cluster, queue, to, (shape, pods));
+                open.find(|id| grown.contains(id))
+            };
+            let lost = if to == queue { None } else { open() };
+            lost.filter(|_| !self.turns_the_tables(cluster, shape, to, queue))
+        })?;
+        let (used, limit) = (had.get(resource), deserved(resource));
+        let lack = Lack { resource, want: row.taken(resource) - used, used, limit };
+        Some(Reason::OverLimit { plugin: "capacity", limit: Limit::Deserved(row.name.clone()), lack })
     }
 
     fn victim_order(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {

@@ -195,17 +195,22 @@ pub fn keeps(
     queue: QueueId,
     deserved: impl Fn(ResourceId) -> i64,
 ) -> Option<&'static str> {
-    let (row, request) =
-        (&cluster.queues[queue], |pod: PodId| &cluster.shapes[cluster.pods.shape[pod]].request);
-    let mut asked =
-        request(claim.pod).iter().map(|(resource, _)| resource).filter(|&resource| resource != PODS);
+    let row = &cluster.queues[queue];
+    let request = &cluster.shapes[cluster.pods.shape[claim.pod]].request;
+    let mut asked = request.iter().map(|(resource, _)| resource).filter(|&resource| resource != PODS);
     if !asked.any(|resource| row.taken(resource) > deserved(resource)) {
         return Some("its queue's deserved share");
     }
+    guarded(cluster, victim, queue)
+}
+
+/// Whether a queue would have less than is guaranteed without a pod.
+pub fn guarded(cluster: &Cluster, victim: PodId, queue: QueueId) -> Option<&'static str> {
+    let row = &cluster.queues[queue];
     let short = |(resource, amount): (ResourceId, i64)| {
         row.guarantee.get(resource).is_some_and(|least| row.taken(resource) - amount < least)
     };
-    request(victim).iter().any(short).then_some("its queue's guarantee")
+    cluster.shapes[cluster.pods.shape[victim]].request.iter().any(short).then_some("its queue's guarantee")
 }
 
 /// What counts against a queue's limit when a pod is placed in this room: what it has, and the larger of what is
