@@ -263,6 +263,9 @@ pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trac
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
     let refused = taker.claim(&mut txn, session.rankings, &wish).err();
     drop(txn);
+    if refused.iter().flatten().any(deserves_nothing) {
+        return None;
+    }
     // Pod by pod it is in the last attempt.
     trace.refused = refused.filter(|_| errand.taking.mode == Mode::Gang).unwrap_or_default();
     Some(trace)

@@ -219,10 +219,10 @@ fn what_would_be_tried_by_whole_gangs_is_data_too() {
     assert_eq!(pass["tooSmall"][0], "rack-d");
     let domain = &pass["domains"][0];
     has_keys(domain, &["domain", "works", "chosen", "leave", "costPpm", "kept", "why"]);
-    assert_eq!((&domain["domain"], &domain["why"]), (&"rack-a".into(), &"lacks 4 nvidia.com/gpu".into()));
-    let bundle = &domain["leave"][1];
+    assert_eq!((&domain["domain"], &domain["why"]), (&"rack-a".into(), &"lacks 8 nvidia.com/gpu".into()));
+    let bundle = &pass["domains"][2]["leave"][0];
     has_keys(bundle, &["gang", "kind", "priority", "pods", "roiPpm"]);
-    assert_eq!((&bundle["gang"], &bundle["kind"]), (&"default/search".into(), &"whole".into()));
+    assert_eq!((&bundle["gang"], &bundle["kind"]), (&"default/batch".into(), &"whole".into()));
     has_keys(&domain["kept"][0], &["gang", "rule", "pods"]);
     assert_eq!(domain["kept"][0]["rule"], "volcano.sh/preemptable: false");
 }

@@ -72,7 +72,7 @@ pub fn pass(cluster: &Cluster, pass: &Pass, most: usize) -> PassFacts {
     tried.sort_by_key(|trial| !trial.chosen);
     let named = |wanted: fn(&DomainOutcome) -> bool| {
         let trials = pass.domains.iter().filter(|trial| wanted(&trial.outcome));
-        trials.map(|trial| name(cluster, trial.domain).unwrap_or_default()).collect()
+        trials.map(|trial| name(cluster, trial.domain).unwrap_or_else(|| "the cluster".into())).collect()
     };
     PassFacts {
         bundles: if pass.allowed == Kind::Safe { "safe" } else { "whole" },
