@@ -26,6 +26,7 @@ struct Clearing<'c> {
     /// How many of a gang's pods may still go alone.
     spare: BTreeMap<GangId, usize>,
     sites: Vec<Site>,
+    at_node: BTreeMap<NodeId, usize>,
     /// The sites of each bundle.
     places: Vec<Vec<usize>>,
     request: Vec<(ResourceId, i64)>,
@@ -95,7 +96,7 @@ impl<'c> Clearing<'c> {
             places[at].sort_unstable();
             places[at].dedup();
         }
-        let mut clearing = Clearing { losses, bundles, taken, spare, sites, places, request };
+        let mut clearing = Clearing { losses, bundles, taken, spare, sites, at_node, places, request };
         for site in 0..clearing.sites.len() {
             for at in 0..clearing.sites[site].tenants.len() {
                 let (bundle, freed) = clearing.sites[site].tenants[at].clone();
@@ -109,7 +110,7 @@ impl<'c> Clearing<'c> {
 
     /// Pods of other shapes have places there.
     fn occupy(&mut self, cluster: &Cluster, node: NodeId, pods: &[(ShapeId, i64)]) {
-        let Some(site) = self.sites.iter_mut().find(|site| site.node == node) else { return };
+        let Some(site) = self.at_node.get(&node).map(|&at| &mut self.sites[at]) else { return };
         for &(shape, count) in pods {
             let used: Vec<i64> = self.request.iter().map(|&(id, _)| cluster.request_of(shape, id)).collect();
             add(&mut site.free, &used, -count);

@@ -91,6 +91,8 @@ struct Findings<'f, 't> {
     refusal: Refusal,
     /// Who is kept has been told.
     again: bool,
+    /// A rule that counts what has gone has kept someone.
+    restrained: bool,
     record: &'f mut Record<'t>,
 }
 
@@ -134,7 +136,7 @@ impl GangTaker<'_> {
             self.may_reclaim(txn, self.claim.pod).map_err(|reason| vec![reason])?;
         }
         let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
-        let mut findings = Findings { refusal: Refusal::default(), again: false, record };
+        let mut findings = Findings { refusal: Refusal::default(), again: false, restrained: false, record };
         let bundling = &self.taking.bundling;
         let passes: &[Kind] = match (bundling.allow_whole, bundling.priority_first) {
             (false, _) => &[Kind::Safe],
@@ -297,9 +299,15 @@ impl GangTaker<'_> {
         let minimum = Shield { rule: AT_MINIMUM, until: None };
         others.iter().for_each(|bundle| findings.keep(&bundle.pods, minimum));
         let start = txn.mark();
+        findings.restrained = false;
         let mut cleared = self.clear(txn, rankings, need, (field, victims), &bundles, findings);
-        let choice = bundles.len() > 1 || bundles.iter().any(|bundle| !bundle.instead.is_empty());
-        if choice && cleared.as_ref().is_none_or(|cleared| cleared.cost > field.least) {
+        let others = bundles.iter().any(|bundle| !bundle.instead.is_empty());
+        let promising = match &cleared {
+            Some(cleared) => cleared.cost > field.least && (others || bundles.len() > 1),
+            // All have left who may: in another order they are no more, unless a rule counted.
+            None => others || findings.restrained,
+        };
+        if promising {
             let worst = cleared.as_ref().map(|cleared| cleared.taken.iter().map(|bundle| bundle.class).max());
             bundles.retain(|bundle| worst.is_none_or(|worst| worst >= Some(bundle.class)));
             let moves = txn.since(start);
@@ -349,7 +357,7 @@ impl GangTaker<'_> {
         let spare = spare.map(|bundle| (bundle.gang, bundle.pods.len())).collect();
         let order = clearing::by_place(txn, &need.shapes, &field.nodes, &single, &losses, spare);
         // And where a rule lets only so many go, each of the first before all others.
-        let heads = if known.is_none() { HEADS.min(order.len()) } else { 1 };
+        let heads = if known.is_none() && findings.restrained { HEADS.min(order.len()) } else { 1 };
         for head in 0..heads {
             let ahead = std::iter::once(order[head]);
             let others = order.iter().copied().filter(|&at| at != order[head]);
@@ -492,7 +500,10 @@ impl GangTaker<'_> {
         let pods: Vec<PodId> = bundles.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
         let broken: BTreeSet<PodId> = self.policy.breaks(txn, &self.claim, &pods).into_iter().collect();
         if !broken.is_empty() {
-            bundles.sort_by_key(|bundle| bundle.pods.iter().any(|pod| broken.contains(pod)));
+            let last = bundles.iter().map(|bundle| bundle.class + 1).max().unwrap_or(0);
+            let breaks = |bundle: &&mut Bundle| bundle.pods.iter().any(|pod| broken.contains(pod));
+            bundles.iter_mut().filter(breaks).for_each(|bundle| bundle.class += last);
+            bundles.sort_by_key(|bundle| bundle.class);
         }
         Victims { needed, bundles, kept }
     }
@@ -561,6 +572,7 @@ impl GangTaker<'_> {
             match self.policy.restrains(txn, &self.claim, pod) {
                 Some(rule) => {
                     let shield = Shield { rule, until: None };
+                    findings.restrained = true;
                     if bundle.together {
                         findings.keep(&bundle.pods, shield);
                         txn.rewind(mark);
