@@ -452,8 +452,6 @@ struct Taker<'t> {
     gang: GangId,
     errand: Errand<'t>,
     now: Time,
-    /// Queues take back what they deserve, in this action or in another.
-    takes_back: bool,
     /// Why each leaves, where that is known with the choice.
     causes: Causes,
     /// When a rule ends that stood in the way and that time alone ends.
@@ -470,8 +468,7 @@ impl<'t> Taker<'t> {
     ) -> Taker<'t> {
         let (policy, now, causes) = (session.policy, session.now, Causes::new());
         let record = Record { trace, ..Record::default() };
-        let takes_back = session.settings.takes_back;
-        Taker { policy, gang, errand, now, takes_back, causes, until: None, record }
+        Taker { policy, gang, errand, now, causes, until: None, record }
     }
 
     fn claim_for(&self, pod: PodId) -> Claim {
@@ -493,7 +490,9 @@ impl<'t> Taker<'t> {
         had.add_amounts(&txn.queues[queue].nominated, 1);
         self.take(txn, rankings, wish)?;
         let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
-        let (Some(&first), false, true) = (wish.pods.first(), gone.is_empty(), self.takes_back) else {
+        // Who matters more in its queue goes before what queues deserve.
+        let reclaims = self.errand.purpose == Purpose::Reclaim;
+        let (Some(&first), false, true) = (wish.pods.first(), gone.is_empty(), reclaims) else {
             return Ok(());
         };
         match self.policy.overreaches(txn, &self.claim_for(first), &had, &gone) {

@@ -96,8 +96,6 @@ pub struct Settings {
     pub reclaim: Taking,
     pub gangpreempt: Taking,
     pub gangreclaim: Taking,
-    /// One of the actions takes from other queues.
-    pub takes_back: bool,
 }
 
 impl Settings {
@@ -191,7 +189,6 @@ impl Default for Settings {
             reclaim: Taking::default(),
             gangpreempt: Taking { mode: Mode::Gang, ..Taking::default() },
             gangreclaim: Taking { mode: Mode::Gang, ..Taking::default() },
-            takes_back: false,
         }
     }
 }

@@ -23,7 +23,7 @@ fn a_small_cluster_is_told_in_words() {
 
 #[test]
 fn the_same_load_goes_the_same_way_twice() {
-    let spec = LoadSpec { nodes: 8, hours: 6, percent: 200, ..LoadSpec::default() };
+    let spec = LoadSpec { nodes: 8, hours: 6, percent: 400, ..LoadSpec::default() };
     let once = load(&spec, |_, _| {});
     assert_eq!(format!("{once:?}"), format!("{:?}", load(&spec, |_, _| {})));
     assert_eq!(once.modes.iter().map(|mode| mode.mode).collect::<Vec<_>>(), MODES);
@@ -32,6 +32,7 @@ fn the_same_load_goes_the_same_way_twice() {
         assert!(mode.utilisation_over_time.iter().all(|share| (0.0..=1.0).contains(share)), "{played}");
         assert!(mode.waited_at_most.is_sorted(), "{played}");
         assert_eq!(mode.waits[0].gangs, once.gangs, "all start in the end: {played}");
-        assert!(mode.evicted_pods >= mode.broken_gangs && mode.wasted_gpu_hours > 0.0, "{played}");
+        assert!(mode.evicted_pods >= mode.broken_gangs, "{played}");
     }
+    assert!(once.modes.iter().any(|mode| mode.wasted_gpu_hours > 0.0), "nobody leaves: {once:?}");
 }

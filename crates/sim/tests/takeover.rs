@@ -19,9 +19,12 @@ const CYCLES: u64 = 50;
 const REST_AFTER: u64 = 25;
 const START: Time = Time(1_767_571_200_000);
 
-fn config(mode: &str, quota: &str, hierarchy: bool) -> String {
+fn config(mode: &str, quota: &str, queues: Queues) -> String {
+    let hierarchy = queues == Queues::Tree;
+    // Who matters more and is larger than its queue deserves may be taken back for.
+    let last = if queues == Queues::TwoResources { "" } else { ", preempt" };
     format!(
-        "actions: \"enqueue, allocate, backfill, reclaim, preempt\"\nconfigurations:\n- name: reclaim\n  arguments: {{mode: {mode}}}\n- name: \
+        "actions: \"enqueue, allocate, backfill, reclaim{last}\"\nconfigurations:\n- name: reclaim\n  arguments: {{mode: {mode}}}\n- name: \
          preempt\n  arguments: {{mode: {mode}}}\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n  - name: \
          conformance\n- plugins:\n  - name: predicates\n  - name: {quota}\n    enableHierarchy: {hierarchy}\n  - name: nodeorder\n  - name: \
          binpack\n  - name: network-topology-aware\n"
@@ -221,7 +224,7 @@ fn play(text: &str, config: &str, queues: Queues) -> Result<usize, String> {
 }
 
 fn comes_to_rest(mode: &str, quota: &str, queues: Queues) {
-    let config = config(mode, quota, queues == Queues::Tree);
+    let config = config(mode, quota, queues);
     let seeds = std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
     let mut evictions = 0;
     let mut wrong = Vec::new();

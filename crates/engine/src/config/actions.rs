@@ -5,9 +5,8 @@ use muster_api::yaml::{Value, Yaml};
 use super::args::Args;
 use super::diagnostic::{Place, Report, describe, quoted, suggest};
 use super::modes::Said;
-use super::{Mode, Settings, Taking, arguments, field, items, name, scalar};
+use super::{Mode, Settings, arguments, field, items, name, scalar};
 use crate::actions::{ACTIONS, Action, NOT_BUILT};
-use crate::policy::Purpose;
 
 /// The actions as the configuration names them.
 pub(super) struct Named {
@@ -95,13 +94,6 @@ pub(super) fn configure<'y>(
             report.warning(at, "name", message, format!("add {name} to actions, or remove this"));
         }
     }
-    let takes_back = |name: &String| {
-        let reclaims = |&(purpose, taking): &(Purpose, &Taking)| {
-            purpose == Purpose::Reclaim && taking.mode != Mode::NotBuilt
-        };
-        settings.taking(name).as_ref().is_some_and(reclaims)
-    };
-    settings.takes_back = named.names.iter().any(takes_back);
     settings
 }
 

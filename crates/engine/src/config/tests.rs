@@ -59,8 +59,7 @@ fn the_builtin_configuration_has_no_warnings() {
         ]
     );
     let gangs = || Taking { mode: Mode::Gang, ..Taking::default() };
-    let wanted = Settings { preempt: gangs(), reclaim: gangs(), takes_back: true, ..Settings::default() };
-    assert_eq!(config.settings, wanted);
+    assert_eq!(config.settings, Settings { preempt: gangs(), reclaim: gangs(), ..Settings::default() });
 }
 
 #[test]

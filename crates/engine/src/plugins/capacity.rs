@@ -312,8 +312,8 @@ impl Plugin for Capacity {
         Some(Err(Reason::OverLimit { plugin: "capacity", limit, lack }))
     }
 
-    /// The queue gives what it has too much of, so the pod must have some of that. In a tree the queues above must have too much as
-    /// well, up to where the claimant's way parts from theirs.
+    /// The queue gives while it has too much of something that the claimant's has a right to. In a tree the queues above must have too
+    /// much as well, up to where the claimant's way parts from theirs.
     fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
         let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
         if claim.purpose != Purpose::Reclaim {
@@ -321,8 +321,7 @@ impl Plugin for Capacity {
         }
         let to = cluster.gangs[claim.gang].queue;
         let shape = cluster.pods.shape[claim.pod];
-        let has = |resource| cluster.request_of(cluster.pods.shape[victim], resource) > 0;
-        if !self.open_to(cluster, from, to, (shape, 1)).any(has) {
+        if self.open_to(cluster, from, to, (shape, 1)).next().is_none() {
             return Some("its queue's deserved share");
         }
         let mut levels = self.up_to_parting(cluster, from, to).iter();

@@ -72,6 +72,8 @@ fn claimant(draw: &mut Draw, purpose: Purpose, gpus: bool, highest_tier: Option<
         claimant.pods[1..].iter_mut().for_each(|pod| pod.0 = 1);
         claimant.minimum = size;
     }
+    // What more of them would take of what others can spare is another question.
+    claimant.pods.truncate(claimant.minimum);
     claimant
 }
 

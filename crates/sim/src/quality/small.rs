@@ -165,12 +165,14 @@ impl Small {
     }
 
     /// Whether quotas allow that these leave, in some order: each while its queue has more than it deserves of something that the
-    /// claimant asks for, none so that the queue has less than its guarantee. If these may not leave, neither may these and more.
+    /// claimant asks for and its queue deserves, none so that the queue has less than its guarantee. If these may not leave, neither may these and more.
     pub fn quotas_allow(&self, gone: Pods) -> bool {
         if self.purpose == Purpose::Preempt {
             return true;
         }
-        let asked = self.claimant.pods[0].1.map(|amount| amount > 0);
+        let own = self.requests(self.set(|pod| self.gangs[pod.gang].queue == self.claimant.queue));
+        let (request, deserved) = (self.claimant.pods[0].1, self.queues[self.claimant.queue].deserved);
+        let asked = [0, 1].map(|id| request[id] > 0 && own[id] + request[id] <= deserved[id]);
         (0..self.queues.len()).all(|queue| {
             let theirs = self.set(|pod| self.gangs[pod.gang].queue == queue);
             let leave = theirs & gone;
