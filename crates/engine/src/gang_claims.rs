@@ -22,7 +22,7 @@ use crate::search::{domains_for, seat, shapes};
 use crate::seating::Seating;
 use crate::trace::{DomainOutcome, Record, Trace};
 use crate::txn::{Move, Txn};
-use crate::victims::{Refusal, Verdict, concerns, consider_one, give_again, take_back};
+use crate::victims::{Refusal, Verdict, concerns, consider_one, give_again, take_back, weaker};
 
 /// How many bundles are tried as the first where the usual order leads to nothing.
 const HEADS: usize = 16;
@@ -93,6 +93,8 @@ struct Findings<'f, 't> {
     again: bool,
     /// A rule that counts what has gone has kept someone.
     restrained: bool,
+    /// What the claimant's queue may not have, where there would be room.
+    limit: Option<Reason>,
     record: &'f mut Record<'t>,
 }
 
@@ -136,7 +138,8 @@ impl GangTaker<'_> {
             self.may_reclaim(txn, self.claim.pod).map_err(|reason| vec![reason])?;
         }
         let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
-        let mut findings = Findings { refusal: Refusal::default(), again: false, restrained: false, record };
+        let (refusal, limit) = (Refusal::default(), None);
+        let mut findings = Findings { refusal, again: false, restrained: false, limit, record };
         let bundling = &self.taking.bundling;
         let passes: &[Kind] = match (bundling.allow_whole, bundling.priority_first) {
             (false, _) => &[Kind::Safe],
@@ -171,7 +174,7 @@ impl GangTaker<'_> {
             }
         }
         *until = findings.refusal.until;
-        Err(vec![findings.refusal.reason(self.claim.purpose)])
+        Err(vec![findings.limit.unwrap_or_else(|| findings.refusal.reason(self.claim.purpose))])
     }
 
     /// Makes room in the domain of a step where that costs least.
@@ -271,6 +274,8 @@ impl GangTaker<'_> {
             if holds && need.wanted.iter().all(|&(resource, wanted)| total(resource) >= wanted) {
                 let lack = need.lacks(txn, &nodes);
                 let least = lack.iter().map(|&(resource, lack)| need.weigh(resource, lack)).sum();
+                // Promises that are taken back cost nothing.
+                let least = if weaker(txn, &self.claim, &nodes).is_empty() { least } else { 0 };
                 found.push(Field { domain, nodes, lack, least, victims: None });
             }
         }
@@ -412,11 +417,15 @@ impl GangTaker<'_> {
         if self.claim.purpose == Purpose::Reclaim
             && let Err(reason) = self.stays_within(txn)
         {
+            findings.limit.get_or_insert_with(|| reason.clone());
             let why = vec![reason];
             findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: taken, why }));
             return None;
         }
-        let cost = taken.iter().map(|bundle| need.loss(txn, victims, bundle)).sum();
+        // All of a gang that breaks is lost with its whole bundle.
+        let gangs = broken(&taken);
+        let lost = |bundle: &&Bundle| bundle.kind == Kind::Whole || !gangs.contains(&bundle.gang);
+        let cost = taken.iter().filter(lost).map(|bundle| need.loss(txn, victims, bundle)).sum();
         Some(Cleared { cost, reprieved: asked - count(&taken), taken })
     }
 
