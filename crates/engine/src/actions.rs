@@ -2,6 +2,7 @@
 
 pub mod allocate;
 pub mod backfill;
+pub mod consolidate;
 pub mod enqueue;
 pub mod gangpreempt;
 pub mod gangreclaim;
@@ -32,6 +33,7 @@ pub struct Action {
 pub static ACTIONS: &[&Action] = &[
     &allocate::ACTION,
     &backfill::ACTION,
+    &consolidate::ACTION,
     &enqueue::ACTION,
     &gangpreempt::ACTION,
     &gangreclaim::ACTION,
@@ -42,7 +44,7 @@ pub static ACTIONS: &[&Action] = &[
 ];
 
 /// Actions of Volcano and of Muster's design that aren't built (yet): naming one is a warning, not an error.
-pub static NOT_BUILT: &[&str] = &["consolidate"];
+pub static NOT_BUILT: &[&str] = &[];
 
 /// What an action works with.
 pub struct Session<'e> {

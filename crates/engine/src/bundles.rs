@@ -45,11 +45,37 @@ pub struct Bundle {
 }
 
 impl Bundle {
+    /// One pod that may go for itself.
+    pub fn single(gang: GangId, pod: PodId) -> Bundle {
+        Bundle {
+            gang,
+            kind: Kind::Safe,
+            broken: true,
+            together: false,
+            pods: vec![pod],
+            rest: Vec::new(),
+            instead: Vec::new(),
+            roi: None,
+            class: 0,
+            unasked: 0,
+        }
+    }
+
     /// The same with these of its pods.
     pub fn of(&self, pods: Vec<PodId>) -> Bundle {
         let &Bundle { gang, kind, broken, together, roi, class, unasked, .. } = self;
         let (rest, instead) = (Vec::new(), Vec::new());
         Bundle { gang, kind, broken, together, pods, rest, instead, roi, class, unasked }
+    }
+
+    /// The least that can go of it, each for itself; who could go instead is with the first.
+    pub fn units(&self) -> Vec<Bundle> {
+        if self.together || self.pods.len() < 2 {
+            return vec![self.clone()];
+        }
+        let mut units: Vec<Bundle> = self.pods.iter().map(|&pod| self.of(vec![pod])).collect();
+        units[0].instead.clone_from(&self.instead);
+        units
     }
 
     /// The least that can go of it, each for itself, and who could go instead.

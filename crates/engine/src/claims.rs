@@ -1,6 +1,8 @@
 //! A gang that lacks room and makes others leave, all or nothing: what `preempt` and `reclaim` have in common. Pod by pod in their mode
 //! `task`; by bundles of gangs (`gang_claims.rs`) in their mode `gang`.
 
+pub mod arguments;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -8,7 +10,7 @@ use muster_api::Time;
 
 use crate::actions::Session;
 use crate::actions::allocate::{Serving, in_order};
-use crate::config::{Mode, Taking};
+use crate::config::{Mode, Settings, Taking};
 use crate::gang_claims::{Causes, GangTaker};
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::line::{Line, gate};
@@ -18,9 +20,9 @@ use crate::model::{Cluster, Promise};
 use crate::nominations::not_promised;
 use crate::placement::{Rankings, Wish, one_shape};
 use crate::plan::{Cause, Eviction};
-use crate::plugins::Argument;
 use crate::policy::{Claim, Policy, Purpose, Room};
 use crate::reason::{Limit, Reason};
+use crate::resources::Amounts;
 use crate::search::{self, seat, seat_by_force};
 use crate::trace::{Record, Trace};
 use crate::txn::{Mark, Move, Txn};
@@ -31,43 +33,6 @@ use crate::victims::{Leaver, concerns, make_room, reprieve};
 #[derive(Default)]
 struct Fruitless(Vec<(GangId, ShapeId, u32)>);
 
-/// What the actions that take room have in common.
-pub const EVICTION_METHOD: Argument = Argument {
-    name: "evictionMethod",
-    default: "eviction",
-    meaning: "eviction: through the Eviction API, no PodDisruptionBudget is broken; delete: pods are deleted, and budgets \
-              are broken where nobody else could make room",
-};
-pub const MAX_DOMAINS: Argument = Argument {
-    name: "maxDomains",
-    default: "8",
-    meaning: "whole gangs: how many domains are tried for a gang",
-};
-pub const ALLOW_WHOLE_BUNDLE: Argument =
-    Argument { name: "allowWholeBundle", default: "true", meaning: "whole gangs: gangs may be broken" };
-pub const EVICT_BROKEN_GANG: Argument = Argument {
-    name: "evictBrokenGang",
-    default: "false",
-    meaning: "whole gangs: what is left elsewhere of a gang that is broken leaves too",
-};
-pub const ROI_THRESHOLD: Argument = Argument {
-    name: "roiThreshold",
-    default: "0.05",
-    meaning: "whole gangs: returns that differ by no more than this are equal",
-};
-pub const ORDER: Argument = Argument {
-    name: "order",
-    default: "safe-first",
-    meaning: "whole gangs, preempt: safe-first takes what breaks nobody before anything else, priority-first goes by the \
-              gang's priority first",
-};
-pub const MODE: Argument = Argument {
-    name: "mode",
-    default: "task",
-    meaning: "task: pod by pod, exactly as many as needed on the cheapest node; gang: by what gangs can lose, then whole gangs \
-              (scenario is not built yet)",
-};
-
 /// What an action is out for.
 #[derive(Copy, Clone)]
 pub struct Errand<'s> {
@@ -76,15 +41,27 @@ pub struct Errand<'s> {
     pub taking: &'s Taking,
 }
 
+impl<'s> Errand<'s> {
+    /// The errand of an action that takes room.
+    pub fn of(settings: &'s Settings, action: &'static str) -> Option<Errand<'s>> {
+        let (purpose, taking) = settings.taking(action)?;
+        Some(Errand { action, purpose, taking })
+    }
+}
+
+/// Carries out the errand of an action: makes room for all gangs that starve.
+pub fn run(session: &mut Session, action: &'static str) {
+    if let Some(errand) = Errand::of(session.settings, action) {
+        serve_all(session, errand);
+    }
+}
+
 /// Makes room for all gangs that starve, in order; then, where whole gangs are taken, for those that have their minimum and more pods,
 /// by what others can spare.
-pub fn serve_all(session: &mut Session, errand: Errand) {
-    if errand.taking.mode == Mode::NotBuilt {
-        return;
-    }
+fn serve_all(session: &mut Session, errand: Errand) {
     let mut fruitless = Fruitless::default();
     serve_those(session, errand, &mut fruitless, starves);
-    if errand.taking.mode == Mode::Gang {
+    if errand.taking.mode != Mode::Task && errand.purpose != Purpose::Consolidate {
         let taking = &errand.taking.breaking_nobody();
         serve_those(session, Errand { taking, ..errand }, &mut fruitless, grows);
     }
@@ -98,7 +75,9 @@ fn serve_those(
     wants: fn(&Session, GangId) -> bool,
 ) {
     let waiting = session.cluster.gangs.waiting().to_vec();
-    let wanting: Vec<GangId> = waiting.into_iter().filter(|&gang| wants(session, gang)).collect();
+    let mut wanting: Vec<GangId> = waiting.into_iter().filter(|&gang| wants(session, gang)).collect();
+    // Nobody is moved for one that would never move for others.
+    wanting.retain(|&gang| errand.purpose != Purpose::Consolidate || !session.cluster.gangs[gang].protected);
     let mut line = Line::new(session.cluster, session.policy, wanting);
     // What a queue deserves matters between queues.
     let next = |line: &mut Line, session: &mut Session| match errand.purpose {
@@ -179,7 +158,7 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
         session.plan.wake_at_any(until);
         session.plan.taking.add(&record.work.in_vain());
         // One pod that gets no place tells as much of any number; a whole gang only of gangs that are no smaller.
-        let least = if errand.taking.mode == Mode::Gang { missing.total } else { 0 };
+        let least = if errand.taking.mode == Mode::Task { 0 } else { missing.total };
         let known = telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape, least));
         fruitless.0.extend(known);
         let mut reasons = session.cluster.gangs[gang].reasons.clone();
@@ -243,13 +222,10 @@ fn anyone_spares(session: &Session, gang: GangId, errand: Errand) -> bool {
 
 /// What is tried to make room for a gang, if it starves or grows; nothing comes of it.
 pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trace> {
-    if errand.taking.mode == Mode::NotBuilt {
-        return None;
-    }
     let gangs = &session.cluster.gangs;
     let behind = gangs[gang].reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
     let overused = || session.policy.overused(session.cluster, gangs[gang].queue).is_some();
-    let more = errand.taking.mode == Mode::Gang && grows(session, gang);
+    let more = errand.taking.mode != Mode::Task && grows(session, gang);
     let wants = more || starves(session, gang);
     if behind || !wants || errand.purpose == Purpose::Reclaim && overused() {
         return None;
@@ -267,7 +243,7 @@ pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trac
         return None;
     }
     // Pod by pod it is in the last attempt.
-    trace.refused = refused.filter(|_| errand.taking.mode == Mode::Gang).unwrap_or_default();
+    trace.refused = refused.filter(|_| errand.taking.mode != Mode::Task).unwrap_or_default();
     Some(trace)
 }
 
@@ -290,11 +266,14 @@ pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, errand: Err
 
 fn carry_out(session: &mut Session, gang: GangId, errand: Errand, moves: &[Move], causes: &Causes) {
     let Errand { action, purpose, taking } = errand;
+    let (moves, moved) = keep_places(session, moves);
+    let moves = &moves;
     session.plan.record(moves);
     session.cluster.freed += 1;
     for step in moves {
         let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else { continue };
-        let known = causes.get(&step.pod).copied();
+        let kept = moved.get(&step.pod).map(|&to| Cause::Moved { to });
+        let known = kept.or_else(|| causes.get(&step.pod).copied());
         let cause = known.unwrap_or_else(|| cause(session, gang, purpose, step.pod));
         let method = taking.method;
         let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause, method };
@@ -320,6 +299,21 @@ fn carry_out(session: &mut Session, gang: GangId, errand: Errand, moves: &[Move]
             session.cluster.gangs[other].hopeless = None;
         }
     }
+}
+
+/// Those who leave and have another place leave like others. Their successors are not there yet, so that the places are kept for them.
+fn keep_places(session: &mut Session, moves: &[Move]) -> (Vec<Move>, BTreeMap<PodId, NodeId>) {
+    let until = session.now.plus_ms(session.settings.reservation_limit_ms);
+    let mut moved = BTreeMap::new();
+    let mut kept = moves.to_vec();
+    for step in &mut kept {
+        let (PodState::Running(from), PodState::Nominated(to)) = (step.from, step.to) else { continue };
+        step.to = PodState::Releasing(from);
+        session.cluster.set(step.pod, step.to);
+        session.cluster.reserve(step.pod, to, until);
+        moved.insert(step.pod, to);
+    }
+    (kept, moved)
 }
 
 /// Lets those stay whom the plan asks to leave without need, since room was made for one gang after the other. A gang that breaks stays
@@ -434,7 +428,7 @@ fn cause(session: &Session, claimant: GangId, purpose: Purpose, victim: PodId) -
     let cluster = &*session.cluster;
     let priority = |gang: Option<GangId>| gang.map_or(0, |gang| cluster.gangs[gang].priority);
     match purpose {
-        Purpose::Preempt => Cause::Outranked {
+        Purpose::Preempt | Purpose::Consolidate => Cause::Outranked {
             priority: priority(cluster.pods.gang[victim]),
             claimant: priority(Some(claimant)),
         },
@@ -473,8 +467,7 @@ impl<'t> Taker<'t> {
 
     fn claim_for(&self, pod: PodId) -> Claim {
         let Errand { purpose, taking, .. } = self.errand;
-        let by_gang = taking.mode == Mode::Gang;
-        Claim { by_gang, purpose, gang: self.gang, pod, now: self.now, method: taking.method }
+        Claim { mode: taking.mode, purpose, gang: self.gang, pod, now: self.now, method: taking.method }
     }
 
     fn claim(&mut self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
@@ -488,24 +481,33 @@ impl<'t> Taker<'t> {
         let queue = txn.gangs[self.gang].queue;
         let mut had = txn.queues[queue].held.clone();
         had.add_amounts(&txn.queues[queue].nominated, 1);
-        self.take(txn, rankings, wish)?;
+        self.take(txn, rankings, wish, &had)?;
+        if self.errand.taking.mode == Mode::Scenario {
+            return Ok(());
+        }
         let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
         // Who matters more in its queue goes before what queues deserve.
         let reclaims = self.errand.purpose == Purpose::Reclaim;
         let (Some(&first), false, true) = (wish.pods.first(), gone.is_empty(), reclaims) else {
             return Ok(());
         };
-        match self.policy.overreaches(txn, &self.claim_for(first), &had, &gone) {
+        match self.policy.objects(txn, &self.claim_for(first), &had, &gone) {
             Some(reason) => Err(vec![reason]),
             None => Ok(()),
         }
     }
 
-    fn take(&mut self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
+    fn take(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        wish: &Wish,
+        had: &Amounts,
+    ) -> Result<(), Vec<Reason>> {
         let policy = self.policy;
-        if let (Mode::Gang, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
+        if let (Mode::Gang | Mode::Scenario, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
             let claim = self.claim_for(first);
-            let taker = GangTaker { policy, taking: self.errand.taking, claim, wish: *wish };
+            let taker = GangTaker { policy, taking: self.errand.taking, claim, wish: *wish, had };
             self.causes = taker.take(txn, rankings, &mut self.until, &mut self.record)?;
             return Ok(());
         }

@@ -96,6 +96,9 @@ pub struct Settings {
     pub reclaim: Taking,
     pub gangpreempt: Taking,
     pub gangreclaim: Taking,
+    pub consolidate: Taking,
+    /// A place that is kept for the successor of a pod that was moved is kept this long.
+    pub reservation_limit_ms: i64,
 }
 
 impl Settings {
@@ -106,17 +109,26 @@ impl Settings {
             "reclaim" => Some((Purpose::Reclaim, &self.reclaim)),
             "gangpreempt" => Some((Purpose::Preempt, &self.gangpreempt)),
             "gangreclaim" => Some((Purpose::Reclaim, &self.gangreclaim)),
+            "consolidate" => Some((Purpose::Consolidate, &self.consolidate)),
             _ => None,
         }
     }
 }
 
 /// How an action takes room from others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taking {
     pub mode: Mode,
     pub method: Method,
     pub bundling: Bundling,
+    /// How many pods may be moved for one gang, where nobody is to be lost.
+    pub max_moves: usize,
+}
+
+impl Default for Taking {
+    fn default() -> Self {
+        Taking { mode: Mode::default(), method: Method::default(), bundling: Bundling::default(), max_moves: 64 }
+    }
 }
 
 impl Taking {
@@ -140,6 +152,12 @@ pub struct Bundling {
     pub roi_threshold: i64,
     /// The priority of gangs goes before what breaks nobody.
     pub priority_first: bool,
+    /// Those who leave and find another place count as gone from where they were.
+    pub counts_moved: bool,
+    /// How many moves of pods may be tried for a gang.
+    pub steps_per_gang: u64,
+    /// The same for all gangs of a cycle.
+    pub steps: u64,
 }
 
 impl Default for Bundling {
@@ -150,6 +168,9 @@ impl Default for Bundling {
             evict_broken: false,
             roi_threshold: 50_000,
             priority_first: false,
+            counts_moved: false,
+            steps_per_gang: 1_000_000,
+            steps: 4_000_000,
         }
     }
 }
@@ -161,13 +182,13 @@ pub enum Mode {
     Task,
     /// By bundles of gangs.
     Gang,
-    /// A mode that isn't built (yet): nothing is taken.
-    NotBuilt,
+    /// By what gangs can lose and whole gangs in the order of their queues, with whoever leaves placed elsewhere if there is room.
+    Scenario,
 }
 
 impl Mode {
     const NAMES: [(&str, Mode); 3] =
-        [("task", Mode::Task), ("gang", Mode::Gang), ("scenario", Mode::NotBuilt)];
+        [("task", Mode::Task), ("gang", Mode::Gang), ("scenario", Mode::Scenario)];
 
     fn named(text: &str) -> Option<Mode> {
         Mode::NAMES.into_iter().find(|(name, _)| *name == text).map(|(_, mode)| mode)
@@ -189,6 +210,8 @@ impl Default for Settings {
             reclaim: Taking::default(),
             gangpreempt: Taking { mode: Mode::Gang, ..Taking::default() },
             gangreclaim: Taking { mode: Mode::Gang, ..Taking::default() },
+            consolidate: Taking { mode: Mode::Scenario, ..Taking::default() },
+            reservation_limit_ms: 300_000,
         }
     }
 }
@@ -222,7 +245,14 @@ fn read(text: &str, report: &mut Report) -> Option<Parts> {
     };
     setup.conflicts(report);
     setup.lint(report);
-    Some((named.built, Policy::new(seats), settings))
+    let mut policy = Policy::new(seats);
+    let by_scenario = |(purpose, taking): (Purpose, &Taking)| {
+        purpose != Purpose::Consolidate && taking.mode == Mode::Scenario
+    };
+    if named.built.iter().any(|action| settings.taking(action.name).is_some_and(by_scenario)) {
+        policy.measure_by_fair_shares();
+    }
+    Some((named.built, policy, settings))
 }
 
 fn top_level(root: &Yaml, report: &mut Report) -> Option<()> {

@@ -44,7 +44,9 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::NoSuchTier { .. } => "TierNotFound",
         Reason::TooFarApart { .. } => "TooFarApart",
         Reason::NoDomain { .. } => "NotEnoughResourcesInDomain",
-        Reason::OverLimit { .. } => "QueueQuotaReached",
+        Reason::OverLimit { .. } | Reason::OutdoesSibling { .. } => "QueueQuotaReached",
+        Reason::LikeAnother { .. } => "LikeAnotherGang",
+        Reason::NotAttempted { .. } => "NotAttempted",
         Reason::Behind { .. } => "BehindHeadOfQueue",
         Reason::Backoff { .. } => "BackingOff",
         Reason::NeverPreempts { .. } => "PreemptionNotAllowed",
@@ -115,13 +117,13 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
             let returns = |roi: i64| format!("{}.{:02}", roi / 1_000_000, roi % 1_000_000 / 10_000);
             let against = against
                 .map(|(gang, roi)| format!(" against {} of gang {}", returns(roi), cluster.gangs[gang].key));
+            let roi = roi.map(|roi| format!(", ROI {}{}", returns(roi), against.unwrap_or_default()));
             let priority = cluster.pods.gang[eviction.pod].map_or(0, |gang| cluster.gangs[gang].priority);
             let pods = counted(u64::from(pods), "pod");
             match (whole, broken) {
                 (true, _) => format!(
-                    "makes room for {claimant}: whole gang {gang}, {pods} of it, ROI {}{}, priority {priority}",
-                    returns(roi),
-                    against.unwrap_or_default()
+                    "makes room for {claimant}: whole gang {gang}, {pods} of it{}, priority {priority}",
+                    roi.unwrap_or_default()
                 ),
                 (false, true) => {
                     format!("makes room for {claimant}: {pods} of gang {gang}, which lacks others anyway")
@@ -130,6 +132,10 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
                     format!("makes room for {claimant}: {pods} that gang {gang} can spare; breaks nobody")
                 }
             }
+        }
+        Cause::Moved { to } => {
+            let to = &cluster.nodes.name[to];
+            format!("makes room for {claimant}: moves to node {to}, where its place is kept")
         }
         Cause::Reclaimed { from, to } => {
             let (from, to) = (name(from), name(to));
@@ -188,6 +194,23 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         }
         Reason::NoDomain { wanted, domains, limit, near } => no_domain(*wanted, *domains, *limit, near),
         Reason::OverLimit { limit, lack, .. } => over(limit, lack, dimensions),
+        Reason::OutdoesSibling { queue, sibling, resource, after, fair, left, sibling_fair } => {
+            let amount = |amount: &i64| dimensions.show(*resource, *amount);
+            format!(
+                "queue {queue} would have {} {} where its fair share is {}, and leave queue {sibling} only {} of {}",
+                amount(after),
+                dimensions.name(*resource),
+                amount(fair),
+                amount(left),
+                amount(sibling_fair)
+            )
+        }
+        Reason::LikeAnother { gang } => {
+            format!("nothing is tried for it: it is like {gang}, for which no room could be made")
+        }
+        Reason::NotAttempted { purpose, steps } => {
+            format!("{} was cut short after {steps} tried moves, and goes on", action(*purpose))
+        }
         Reason::Behind { head, since: None } => format!("{head} is before it in the fifo queue"),
         Reason::Behind { head, since: Some(since) } => {
             format!("{head} has waited since {since} and goes first")
@@ -211,11 +234,20 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
     }
 }
 
+fn action(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Preempt | Purpose::Within => "preempt",
+        Purpose::Reclaim => "reclaim",
+        Purpose::Consolidate => "consolidate",
+    }
+}
+
 fn nothing_to_take(purpose: Purpose, nodes: u32, kept: &[(String, u32)]) -> String {
     let whose = match purpose {
         Purpose::Preempt => "preempt finds nobody of lower priority in its queue",
         Purpose::Within => "preempt finds no pod of its own that matters less",
         Purpose::Reclaim => "reclaim finds no queue with more than it deserves",
+        Purpose::Consolidate => "consolidate finds nobody whose place elsewhere is free",
     };
     let nodes = match nodes {
         0 => String::new(),
@@ -251,6 +283,7 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
         Limit::Cluster => format!("the cluster has {most} {name} for admission, {used} spoken for"),
         Limit::Capability(queue) => format!("queue {queue} may use {most} {name}, uses {used}"),
         Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name}, uses {used}"),
+        Limit::FairShare(queue) => format!("the fair share of queue {queue} is {most} {name}, it uses {used}"),
         Limit::Namespace(space) => {
             format!("the resource quota of namespace {space} is {most} {name}, {used} used")
         }

@@ -1,6 +1,8 @@
 //! Room for a whole gang by whole bundles of others: domain by domain, the nearest first, only what breaks nobody before anyone is
 //! broken. The places that the simulation finds are what the gang is promised.
 
+mod moving;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::Time;
@@ -11,21 +13,25 @@ use crate::clearing;
 use crate::config::Taking;
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
-use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
 use crate::placement::{Rankings, Wish, size_of};
 use crate::plan::Cause;
 use crate::policy::{Claim, Policy, Purpose, Room, Shield};
 use crate::reason::Reason;
-use crate::resources::PODS;
-use crate::search::{domains_for, seat, shapes};
+use crate::relocation;
+use crate::resources::{Amounts, PODS};
+use crate::search::{domains_for, required, seat, shapes};
 use crate::seating::Seating;
 use crate::trace::{DomainOutcome, Record, Trace};
+use crate::turns::by_turns;
 use crate::txn::{Move, Txn};
 use crate::victims::{Refusal, Verdict, concerns, consider_one, give_again, take_back, weaker};
 
 /// How many bundles are tried as the first where the usual order leads to nothing.
 const HEADS: usize = 16;
+
+/// The rule that keeps what would be given back at once.
+const GOES_FIRST: &str = "being served before the claimant";
 
 /// Why each pod leaves.
 pub type Causes = BTreeMap<PodId, Cause>;
@@ -37,6 +43,8 @@ pub struct GangTaker<'t> {
     /// For the first of its pods.
     pub claim: Claim,
     pub wish: Wish<'t>,
+    /// What its queue had before.
+    pub had: &'t Amounts,
 }
 
 /// What a gang lacks.
@@ -75,6 +83,8 @@ struct Victims {
 struct Cleared {
     cost: i64,
     taken: Vec<Bundle>,
+    /// Those of them that have another place, and where.
+    moved: Vec<(PodId, NodeId)>,
     /// How many were to leave before it turned out that they need not.
     reprieved: u32,
 }
@@ -137,11 +147,15 @@ impl GangTaker<'_> {
         if self.claim.purpose == Purpose::Reclaim {
             self.may_reclaim(txn, self.claim.pod).map_err(|reason| vec![reason])?;
         }
+        let moves = self.claim.purpose == Purpose::Consolidate;
+        if moves && !self.there_is_enough(txn, &need) {
+            return Err(Vec::new());
+        }
         let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
         let (refusal, limit) = (Refusal::default(), None);
         let mut findings = Findings { refusal, again: false, restrained: false, limit, record };
         let bundling = &self.taking.bundling;
-        let passes: &[Kind] = match (bundling.allow_whole, bundling.priority_first) {
+        let passes: &[Kind] = match (bundling.allow_whole, bundling.priority_first || self.by_turns()) {
             (false, _) => &[Kind::Safe],
             (true, true) => &[Kind::Whole],
             (true, false) => &[Kind::Safe, Kind::Whole],
@@ -196,7 +210,12 @@ impl GangTaker<'_> {
             }
             let mark = txn.mark();
             findings.record.work.domains += 1;
-            let found = self.attempt(txn, rankings, need, &mut step[at], allowed, findings);
+            let found = match self.claim.purpose {
+                Purpose::Consolidate => {
+                    self.move_others(txn, rankings, need, (domain, &step[at].nodes), findings)
+                }
+                _ => self.attempt(txn, rankings, need, &mut step[at], allowed, findings),
+            };
             if let Some(way) = found
                 && best.as_ref().is_none_or(|(best, ..)| way.cost < best.cost)
             {
@@ -216,32 +235,24 @@ impl GangTaker<'_> {
         Some(way)
     }
 
+    /// Bundles are taken in the order of queues and priorities, and whoever leaves is placed elsewhere if that can be.
+    fn by_turns(&self) -> bool {
+        self.claim.by_fair_share()
+    }
+
+    /// Whether there is work left to do for this gang.
+    fn may_go_on(&self, txn: &Txn) -> bool {
+        txn.steps() < self.taking.bundling.steps_per_gang
+    }
+
     fn may_reclaim(&self, cluster: &Cluster, pod: PodId) -> Result<(), Reason> {
         let claim = Claim { pod, ..self.claim };
         let nothing = || Refusal::default().reason(Purpose::Reclaim);
         self.policy.may_reclaim(cluster, &claim).map_err(|reason| reason.unwrap_or_else(nothing))
     }
 
-    /// The pods that make the gang whole, in order.
-    fn required(&self, cluster: &Cluster) -> Vec<PodId> {
-        let Missing { mut total, mut roles } = self.wish.missing.clone();
-        let mut required = Vec::new();
-        for &pod in self.wish.pods {
-            let role = roles.get_mut(cluster.pods.role[pod] as usize).filter(|role| **role > 0);
-            let owed = role.is_some();
-            if let Some(role) = role {
-                *role -= 1;
-            }
-            if total > 0 && (owed || total > roles.iter().sum()) {
-                total -= 1;
-                required.push(pod);
-            }
-        }
-        required
-    }
-
     fn need(&self, cluster: &Cluster) -> Need {
-        let pods = self.required(cluster);
+        let pods = required(cluster, self.wish.pods, self.wish.missing);
         let mut shapes = shapes(cluster, &pods);
         shapes.sort_by_key(|&(shape, _)| std::cmp::Reverse(size_of(cluster, shape)));
         let mut sums: BTreeMap<ResourceId, i64> = BTreeMap::new();
@@ -274,8 +285,9 @@ impl GangTaker<'_> {
             if holds && need.wanted.iter().all(|&(resource, wanted)| total(resource) >= wanted) {
                 let lack = need.lacks(txn, &nodes);
                 let least = lack.iter().map(|&(resource, lack)| need.weigh(resource, lack)).sum();
-                // Promises that are taken back cost nothing.
+                // Promises that are taken back cost nothing, and who is moved half.
                 let least = if weaker(txn, &self.claim, &nodes).is_empty() { least } else { 0 };
+                let least = if self.by_turns() { least / 2 } else { least };
                 found.push(Field { domain, nodes, lack, least, victims: None });
             }
         }
@@ -338,8 +350,8 @@ impl GangTaker<'_> {
         };
         give_again(txn, self.policy, &promises);
         let causes = self.causes(txn, &mut cleared.taken, victims);
-        let Cleared { cost, taken, reprieved } = cleared;
-        findings.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, cost }));
+        let Cleared { cost, taken, moved, reprieved } = cleared;
+        findings.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, moved, cost }));
         Some(Way { cost, causes, reprieved })
     }
 
@@ -358,8 +370,10 @@ impl GangTaker<'_> {
         let single: Vec<Bundle> = bundles.iter().flat_map(|bundle| bundle.one_by_one()).collect();
         let losses: Vec<i64> = single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
         // Place after place, each where least is lost.
-        let spare = bundles.iter().filter(|bundle| bundle.kind == Kind::Safe && !bundle.together);
-        let spare = spare.map(|bundle| (bundle.gang, bundle.pods.len())).collect();
+        let mut spare: BTreeMap<GangId, usize> = BTreeMap::new();
+        for bundle in bundles.iter().filter(|bundle| bundle.kind == Kind::Safe && !bundle.together) {
+            *spare.entry(bundle.gang).or_default() += bundle.pods.len();
+        }
         let order = clearing::by_place(txn, &need.shapes, &field.nodes, &single, &losses, spare);
         // And where a rule lets only so many go, each of the first before all others.
         let heads = if known.is_none() && findings.restrained { HEADS.min(order.len()) } else { 1 };
@@ -414,9 +428,10 @@ impl GangTaker<'_> {
         let asked = count(&taken);
         give_back(txn, rankings, &mut seating, &mut taken);
         findings.record.work.simulations += seating.tries;
-        if self.claim.purpose == Purpose::Reclaim
-            && let Err(reason) = self.stays_within(txn)
-        {
+        let moved = if self.by_turns() { self.rehouse(txn, rankings, &mut taken) } else { Vec::new() };
+        if let Err(reason) = self.stands(txn, &taken, &moved) {
+            // In another order it might.
+            findings.restrained |= self.by_turns();
             findings.limit.get_or_insert_with(|| reason.clone());
             let why = vec![reason];
             findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: taken, why }));
@@ -425,8 +440,12 @@ impl GangTaker<'_> {
         // All of a gang that breaks is lost with its whole bundle.
         let gangs = broken(&taken);
         let lost = |bundle: &&Bundle| bundle.kind == Kind::Whole || !gangs.contains(&bundle.gang);
-        let cost = taken.iter().filter(lost).map(|bundle| need.loss(txn, victims, bundle)).sum();
-        Some(Cleared { cost, reprieved: asked - count(&taken), taken })
+        let loss = |bundle: &Bundle| {
+            let stays_whole = bundle.pods.iter().all(|pod| is_moved(&moved, *pod));
+            need.loss(txn, victims, bundle) / if stays_whole { 2 } else { 1 }
+        };
+        let cost = taken.iter().filter(lost).map(loss).sum();
+        Some(Cleared { cost, reprieved: asked - count(&taken), taken, moved })
     }
 
     /// Why a domain doesn't do, with all gone who may be asked.
@@ -459,7 +478,11 @@ impl GangTaker<'_> {
         let place = |cluster: &Cluster, node: NodeId| (cluster.nodes.rank[node] - ranks.start) as usize;
         let mut open = vec![false; ranks.len()];
         field.nodes.iter().for_each(|&node| open[place(txn, node)] = true);
-        let is_open = |node: NodeId| ranks.contains(&txn.nodes.rank[node]) && open[place(txn, node)];
+        let is_open = |cluster: &Cluster, node: NodeId| {
+            ranks.contains(&cluster.nodes.rank[node]) && open[place(cluster, node)]
+        };
+        // What breaks leaves as a whole, wherever it is.
+        let everywhere = self.by_turns();
         let mut gangs: Vec<GangId> = Vec::new();
         let mut met: FxHashSet<GangId> = FxHashSet::default();
         for &pod in field.nodes.iter().flat_map(|&node| &txn.nodes.seats[node]) {
@@ -468,7 +491,10 @@ impl GangTaker<'_> {
         gangs.retain(|&gang| concerns(txn, &self.claim, gang));
         let mut local: Vec<(GangId, PodId)> = Vec::new();
         for &gang in &gangs {
-            let here = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Running(node) if is_open(node));
+            let here = |pod: &PodId| match txn.pods.state[*pod] {
+                PodState::Running(node) => everywhere || is_open(txn, node),
+                _ => false,
+            };
             local.extend(txn.gangs[gang].pods.iter().copied().filter(here).map(|pod| (gang, pod)));
         }
         let mut kept: Vec<(PodId, Shield)> = Vec::new();
@@ -489,7 +515,8 @@ impl GangTaker<'_> {
             let gang = pods[0].0;
             free.clear();
             free.extend(pods.iter().map(|&(_, pod)| {
-                let deficit = txn.pods.state[pod].node().and_then(|node| deficits[place(txn, node)]);
+                let node = txn.pods.state[pod].node().filter(|&node| is_open(txn, node));
+                let deficit = node.and_then(|node| deficits[place(txn, node)]);
                 Tenant { pod, deficit }
             }));
             let before = bundles.len();
@@ -505,7 +532,10 @@ impl GangTaker<'_> {
                 kept.extend(bundle.pods.iter().filter_map(|&pod| Some((pod, shield?))));
             }
         }
-        let mut bundles = self.policy.select(txn, &self.claim, &self.taking.bundling, &needed, bundles);
+        let mut bundles = match self.by_turns() {
+            true => by_turns(txn, self.policy, &self.claim, &bundles),
+            false => self.policy.select(txn, &self.claim, &self.taking.bundling, &needed, bundles),
+        };
         let pods: Vec<PodId> = bundles.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
         let broken: BTreeSet<PodId> = self.policy.breaks(txn, &self.claim, &pods).into_iter().collect();
         if !broken.is_empty() {
@@ -533,7 +563,8 @@ impl GangTaker<'_> {
         let ranks = cluster.domains.ranks(domain);
         let mut freed = vec![0; ranks.len() * resources.len()];
         for &(_, pod) in local {
-            let Some(node) = cluster.pods.state[pod].node() else { continue };
+            let node = cluster.pods.state[pod].node();
+            let Some(node) = node.filter(|&node| ranks.contains(&cluster.nodes.rank[node])) else { continue };
             let row = (cluster.nodes.rank[node] - ranks.start) as usize * resources.len();
             for (sum, &resource) in freed[row..].iter_mut().zip(&resources) {
                 *sum += cluster.request_of(cluster.pods.shape[pod], resource);
@@ -573,6 +604,11 @@ impl GangTaker<'_> {
         let stays = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Running(_));
         let rest: Vec<PodId> = bundle.rest.iter().filter(stays).copied().collect();
         let pods: Vec<PodId> = bundle.pods.iter().filter(stays).copied().chain(rest).collect();
+        if let Some(rule) = self.withheld(txn, bundle.gang) {
+            findings.restrained = true;
+            findings.keep(&bundle.pods, Shield { rule, until: None });
+            return None;
+        }
         for pod in pods {
             let alone = bundle.kind == Kind::Safe && !bundle.together && !bundle.broken;
             if alone && !txn.gangs[bundle.gang].can_spare(txn.pods.place(pod)) {
@@ -595,7 +631,54 @@ impl GangTaker<'_> {
                 }
             }
         }
+        if !gone.is_empty() && self.goes_first(txn, bundle.gang) {
+            findings.keep(&gone, Shield { rule: GOES_FIRST, until: None });
+            txn.rewind(mark);
+            return None;
+        }
         (!gone.is_empty()).then(|| bundle.of(gone))
+    }
+
+    /// The rule that keeps what leaves a gang at once, if queues are measured by fair shares.
+    fn withheld(&self, cluster: &Cluster, gang: GangId) -> Option<&'static str> {
+        match self.by_turns() {
+            true => self.policy.withholds(cluster, &self.claim, gang),
+            false => None,
+        }
+    }
+
+    /// Whether a gang that has left would be served before the claimant: it gets its room back.
+    fn goes_first(&self, cluster: &Cluster, gang: GangId) -> bool {
+        let next = |gang: GangId| (cluster.gangs[gang].queue, gang);
+        self.by_turns()
+            && self.claim.purpose == Purpose::Reclaim
+            && self.policy.queue_order(cluster, next(gang), next(self.claim.gang)).is_lt()
+    }
+
+    /// Finds other places for those who leave. Who finds one where it was doesn't leave.
+    fn rehouse(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        taken: &mut Vec<Bundle>,
+    ) -> Vec<(PodId, NodeId)> {
+        let leaving: Vec<PodId> = taken.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
+        let moved = relocation::rehouse_all(txn, self.policy, rankings, &leaving);
+        let gone = |pod: &PodId| !matches!(txn.pods.state[*pod], PodState::Running(_));
+        taken.iter_mut().for_each(|bundle| bundle.pods.retain(gone));
+        taken.retain(|bundle| !bundle.pods.is_empty());
+        moved
+    }
+
+    /// Whether the plan stands; if not, why.
+    fn stands(&self, txn: &mut Txn, taken: &[Bundle], moved: &[(PodId, NodeId)]) -> Result<(), Reason> {
+        if !self.by_turns() {
+            return if self.claim.purpose == Purpose::Reclaim { self.stays_within(txn) } else { Ok(()) };
+        }
+        let counts = |pod: &PodId| self.taking.bundling.counts_moved || !is_moved(moved, *pod);
+        let pods = taken.iter().flat_map(|bundle| bundle.pods.iter().copied());
+        let gone: Vec<PodId> = pods.filter(counts).collect();
+        self.policy.objects(txn, &self.claim, self.had, &gone).map_or(Ok(()), Err)
     }
 
     /// Whether the claimant's queue may have all that it was given; if not, why.
@@ -616,7 +699,7 @@ impl GangTaker<'_> {
         let stays = |bundle: &&Bundle| bundle.kind == Kind::Whole && !gangs.contains(&bundle.gang);
         let next = victims.bundles.iter().find(stays).and_then(|bundle| Some((bundle.gang, bundle.roi?)));
         for bundle in taken {
-            if bundle.kind == Kind::Whole && self.taking.bundling.evict_broken {
+            if bundle.kind == Kind::Whole && self.taking.bundling.evict_broken && !self.by_turns() {
                 let rest = txn.gangs[bundle.gang].pods.clone();
                 // What its queue deserves is no reason to keep what can't run.
                 let claim = Claim { purpose: Purpose::Preempt, ..self.claim };
@@ -632,8 +715,8 @@ impl GangTaker<'_> {
                 whole: bundle.kind == Kind::Whole,
                 broken: bundle.broken,
                 pods: bundle.pods.len() as u32,
-                roi: bundle.roi.unwrap_or_default(),
-                against: next.filter(|_| bundle.kind == Kind::Whole),
+                roi: bundle.roi.filter(|_| !self.by_turns()),
+                against: next.filter(|_| bundle.kind == Kind::Whole && !self.by_turns()),
             };
             causes.extend(bundle.pods.iter().map(|&pod| (pod, cause)));
         }
@@ -670,6 +753,10 @@ impl Need {
         };
         victims.needed.iter().map(|&(resource, _)| self.weigh(resource, has(resource))).sum()
     }
+}
+
+fn is_moved(moved: &[(PodId, NodeId)], pod: PodId) -> bool {
+    moved.iter().any(|&(other, _)| other == pod)
 }
 
 fn count(bundles: &[Bundle]) -> u32 {

@@ -321,6 +321,8 @@ impl Cluster {
         self.domains.are_real() && !self.domains_stale && self.nodes.traits[node].live
     }
 
+    pub(crate) fn reserve(&mut self, _pod: PodId, _node: crate::ids::NodeId, _until: Time) {}
+
     /// Called before a cycle: puts in order what events left for later.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.lines_stale) {

@@ -235,7 +235,7 @@ pub fn announce(session: &mut Session) {
 }
 
 /// Whether a gang that is promised places could run with them.
-fn suffice(txn: &mut Txn, gang: GangId, whole: bool) -> bool {
+pub fn suffice(txn: &mut Txn, gang: GangId, whole: bool) -> bool {
     if txn.gangs[gang].choosy.is_none() {
         return not_promised(&txn.gangs[gang], whole).total == 0;
     }

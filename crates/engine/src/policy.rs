@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::admission::Admission;
 use crate::bundles::{self, Bundle, Needed};
-use crate::config::Bundling;
+use crate::config::{Bundling, Mode};
 use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
@@ -50,8 +50,7 @@ pub enum Vote {
 /// Who wants room that others have.
 #[derive(Copy, Clone, Debug)]
 pub struct Claim {
-    /// Whole gangs are taken rather than pod by pod: what a gang needs is then no rule, but a price.
-    pub by_gang: bool,
+    pub mode: Mode,
     pub purpose: Purpose,
     pub gang: GangId,
     pub pod: PodId,
@@ -85,12 +84,26 @@ pub enum Purpose {
     Within,
     /// From queues that have more than they deserve.
     Reclaim,
+    /// From gangs of any queue whose pods find a place elsewhere.
+    Consolidate,
+}
+
+impl Claim {
+    /// Whole gangs are taken rather than pod by pod: what a gang needs is then no rule, but a price.
+    pub fn by_gang(&self) -> bool {
+        self.mode != Mode::Task
+    }
+
+    /// Queues are measured by their fair shares rather than by what they deserve.
+    pub fn by_fair_share(&self) -> bool {
+        self.mode == Mode::Scenario
+    }
 }
 
 impl Purpose {
     fn question(self) -> Question {
         match self {
-            Purpose::Preempt | Purpose::Within => Question::Preempt,
+            Purpose::Preempt | Purpose::Within | Purpose::Consolidate => Question::Preempt,
             Purpose::Reclaim => Question::Reclaim,
         }
     }
@@ -251,8 +264,12 @@ pub trait Plugin: Send {
     fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
         None
     }
-    /// Why the claimant's queue, which had so much, may not have what it has now that these pods have left for it.
-    fn overreaches(&self, _: &Cluster, _: &Claim, _had: &Amounts, _gone: &[PodId]) -> Option<Reason> {
+    /// Keeps what a gang would lose at once, given all that has been taken already. Asked where queues are measured by fair shares.
+    fn withholds(&self, _: &Cluster, _: &Claim, _gang: GangId) -> Option<&'static str> {
+        None
+    }
+    /// Why a plan may not stand in which the claimant has its places and these pods have left for it; its queue had so much before.
+    fn objects(&self, _: &Cluster, _: &Claim, _had: &Amounts, _gone: &[PodId]) -> Option<Reason> {
         None
     }
     /// Which of two queues gives first.
@@ -273,6 +290,9 @@ pub trait Plugin: Send {
     fn retains(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         None
     }
+
+    /// Queues are to be served by their fair shares from now on.
+    fn measure_by_fair_shares(&mut self) {}
 
     // Reports.
     /// The queue's fair share and what it has of it, as this plugin sees them.
@@ -344,6 +364,10 @@ impl Policy {
             (0..seats.len()).filter(|&seat| answers(&seats[seat])).collect()
         });
         Policy { seats, asked }
+    }
+
+    pub fn measure_by_fair_shares(&mut self) {
+        self.seats.iter_mut().for_each(|seat| seat.plugin.measure_by_fair_shares());
     }
 
     #[inline]
@@ -541,15 +565,22 @@ impl Policy {
         asked.find_map(|plugin| plugin.price(cluster, claim, node, victims))
     }
 
-    /// Why the claimant's queue may not keep what these pods left for it.
-    pub fn overreaches(
+    /// The rule that keeps what a gang would lose at once, if any.
+    pub fn withholds(&self, cluster: &Cluster, claim: &Claim, gang: GangId) -> Option<&'static str> {
+        let mut asked = self.asked(claim.purpose.question());
+        asked.find_map(|plugin| plugin.withholds(cluster, claim, gang))
+    }
+
+    /// Why the plan of a claim may not stand.
+    pub fn objects(
         &self,
         cluster: &Cluster,
         claim: &Claim,
         had: &Amounts,
         gone: &[PodId],
     ) -> Option<Reason> {
-        self.asked(Question::Reclaim).find_map(|plugin| plugin.overreaches(cluster, claim, had, gone))
+        let mut asked = self.asked(claim.purpose.question());
+        asked.find_map(|plugin| plugin.objects(cluster, claim, had, gone))
     }
 
     /// Whether the claimant's queue may take from others for one more pod: somebody must be in charge, and all must agree.

@@ -112,6 +112,25 @@ pub enum Reason {
         limit: Limit,
         lack: Lack,
     },
+    /// The claimant's queue, or one above it, would have more of its fair share than one that gives has left of its own.
+    OutdoesSibling {
+        queue: Arc<str>,
+        sibling: Arc<str>,
+        resource: ResourceId,
+        after: i64,
+        fair: i64,
+        left: i64,
+        sibling_fair: i64,
+    },
+    /// Nothing is tried for it: it is like another for which nothing was found, and wants no less.
+    LikeAnother {
+        gang: Arc<str>,
+    },
+    /// The search for room was cut short, and goes on in the next cycle.
+    NotAttempted {
+        purpose: Purpose,
+        steps: u64,
+    },
     /// `since` is set in a traverse queue: the head has waited too long for anyone to pass it.
     Behind {
         head: Arc<str>,
@@ -151,6 +170,7 @@ pub enum Limit {
     Cluster,
     Capability(Arc<str>),
     Deserved(Arc<str>),
+    FairShare(Arc<str>),
     Namespace(Arc<str>),
 }
 
@@ -260,13 +280,15 @@ impl Reason {
             | Reason::NotEnoughSubgroups { .. }
             | Reason::NotEnoughOfSubgroup { .. }
             | Reason::NotEnoughOfRole { .. } => Stage::Gang,
-            Reason::OverLimit { .. } => Stage::Quota,
+            Reason::OverLimit { .. } | Reason::OutdoesSibling { .. } => Stage::Quota,
             Reason::Behind { .. } | Reason::Backoff { .. } => Stage::Order,
             Reason::NoNodes { .. }
             | Reason::NoDomain { .. }
             | Reason::TooFarApart { .. }
             | Reason::NeverPreempts { .. }
             | Reason::NothingToTake { .. }
+            | Reason::LikeAnother { .. }
+            | Reason::NotAttempted { .. }
             | Reason::Promised { .. } => Stage::Nodes,
         }
     }

@@ -281,7 +281,7 @@ impl Search<'_, '_> {
     fn weigh(&mut self, txn: &mut Txn, hope: &Hope, set: &Set, seat: &mut Seat<Self>) -> Hope {
         let &Hope { breaks, order, domain, .. } = hope;
         let waits = |txn: &Txn| {
-            set.pods.iter().filter(|&&pod| txn.pods.state[pod] == PodState::Pending).count() as u32
+            set.pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()).count() as u32
         };
         let mut left = waits(txn);
         while left > 0 {
@@ -323,7 +323,7 @@ impl Search<'_, '_> {
     }
 
     fn place_in(&mut self, txn: &mut Txn, domain: DomainId, set: &Set) -> Result<(), Vec<Reason>> {
-        let waits = |pod: &&PodId| txn.pods.state[**pod] == PodState::Pending;
+        let waits = |pod: &&PodId| txn.pods.state[**pod].is_homeless();
         let pods: Vec<PodId> = set.pods.iter().filter(waits).copied().collect();
         // In a trial the minimum may be there already; then one more is asked for.
         let placed = (set.pods.len() - pods.len()) as u32;
@@ -478,7 +478,7 @@ impl Search<'_, '_> {
             .collect();
         let mut highest: Vec<i32> = vec![i32::MIN; subgroups.len()];
         let mut places: Vec<Vec<NodeId>> = vec![Vec::new(); subgroups.len()];
-        for &pod in pods.iter().filter(|&&pod| txn.pods.state[pod] == PodState::Pending) {
+        for &pod in pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()) {
             groups[txn.pods.subgroup[pod] as usize].waiting.push(pod);
         }
         for &pod in gang.pods.iter().filter(|&&pod| !txn.pods.state[pod].finished()) {
@@ -548,7 +548,7 @@ impl Search<'_, '_> {
             return result;
         }
         group.others.join(&txn.domains, txn.since(mark).iter().filter_map(|step| step.to.node()));
-        group.waiting.retain(|&pod| txn.pods.state[pod] == PodState::Pending);
+        group.waiting.retain(|&pod| txn.pods.state[pod].is_homeless());
         result
     }
 
@@ -749,6 +749,24 @@ pub fn has_whole_subgroups(cluster: &Cluster, gang: GangId, placed: &[(PodId, No
 /// The domain in which a gang is, if any of it has a place.
 pub fn domain_of(cluster: &Cluster, gang: GangId) -> Option<DomainId> {
     around(cluster, &cluster.gangs[gang].pods)
+}
+
+/// Of pods in the order in which they are placed, those that make up what is missing.
+pub fn required(cluster: &Cluster, pods: &[PodId], missing: &Missing) -> Vec<PodId> {
+    let Missing { mut total, mut roles } = missing.clone();
+    let mut required = Vec::new();
+    for &pod in pods {
+        let role = roles.get_mut(cluster.pods.role[pod] as usize).filter(|role| **role > 0);
+        let owed = role.is_some();
+        if let Some(role) = role {
+            *role -= 1;
+        }
+        if total > 0 && (owed || total > roles.iter().sum()) {
+            total -= 1;
+            required.push(pod);
+        }
+    }
+    required
 }
 
 /// The shapes of pods with how many have each.

@@ -62,8 +62,8 @@ pub enum DomainOutcome {
     TooLittle { gone: Vec<Bundle>, lacks: Vec<(ResourceId, i64)> },
     /// It would not do with these gone.
     Fails { gone: Vec<Bundle>, why: Vec<Reason> },
-    /// It would do with these gone. What leaves is counted in parts per million of what was lacking.
-    Works { gone: Vec<Bundle>, cost: i64 },
+    /// It would do with these gone, some of whom have another place. What leaves is counted in parts per million of what was lacking.
+    Works { gone: Vec<Bundle>, moved: Vec<(PodId, NodeId)>, cost: i64 },
 }
 
 /// The search for a place for one pod.
@@ -194,8 +194,7 @@ impl Engine {
         let settings = &self.config.settings;
         let mut traces = Vec::new();
         for action in &self.config.actions {
-            let Some((purpose, taking)) = settings.taking(action.name) else { continue };
-            let errand = Errand { action: action.name, purpose, taking };
+            let Some(errand) = Errand::of(settings, action.name) else { continue };
             let mut session = Session {
                 cluster: &mut self.cluster,
                 policy: &self.config.policy,

@@ -28,6 +28,8 @@ impl Mark {
 pub struct Txn<'c> {
     cluster: &'c mut Cluster,
     log: Vec<Move>,
+    /// How many moves were made, whatever became of them.
+    steps: u64,
     /// The cards that a pod had before a move, by the move's place in the log; only for pods that share cards.
     cards: Vec<(usize, Option<Held>)>,
 }
@@ -43,7 +45,7 @@ impl Deref for Txn<'_> {
 
 impl<'c> Txn<'c> {
     pub fn begin(cluster: &'c mut Cluster) -> Txn<'c> {
-        Txn { cluster, log: Vec::new(), cards: Vec::new() }
+        Txn { cluster, log: Vec::new(), steps: 0, cards: Vec::new() }
     }
 
     /// Binds the pod to the node, now.
@@ -77,6 +79,7 @@ impl<'c> Txn<'c> {
             self.cards.push((self.log.len(), self.cluster.devices.held(pod).cloned()));
         }
         let from = self.cluster.set(pod, to);
+        self.steps += 1;
         self.log.push(Move { pod, from, to });
     }
 
@@ -85,7 +88,7 @@ impl<'c> Txn<'c> {
         self.log.iter().any(|step| matches!(step.to, PodState::Releasing(_)))
     }
 
-    /// Who is asked to leave, each once, and where.
+    /// Who is asked to leave and has no other place, each once, and where.
     pub fn evicted(&self) -> Vec<(PodId, NodeId)> {
         let mut evicted: Vec<(PodId, NodeId)> = Vec::new();
         for step in &self.log {
@@ -98,6 +101,11 @@ impl<'c> Txn<'c> {
         evicted.sort_unstable();
         evicted.dedup();
         evicted
+    }
+
+    /// How much was tried, by moves.
+    pub fn steps(&self) -> u64 {
+        self.steps
     }
 
     pub fn mark(&self) -> Mark {

@@ -10,6 +10,7 @@ use muster_api::Time;
 
 use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
+use crate::model::gangs::Origin;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
 use crate::placement::Rankings;
@@ -221,14 +222,16 @@ pub fn consider(cluster: &Cluster, policy: &Policy, claim: &Claim, pod: PodId) -
 /// Whether pods of a gang may be asked to leave for a claim at all.
 pub fn concerns(cluster: &Cluster, claim: &Claim, gang: GangId) -> bool {
     let (own, other) = (&cluster.gangs[claim.gang], &cluster.gangs[gang]);
-    let weaker = !claim.by_gang || other.priority < own.priority;
+    let weaker = !claim.by_gang() || other.priority < own.priority;
+    let movable = other.origin == Origin::Group;
     let in_scope = match claim.purpose {
         Purpose::Preempt => gang != claim.gang && other.queue == own.queue && weaker,
         Purpose::Within => gang == claim.gang,
         Purpose::Reclaim => other.queue != own.queue && cluster.queues[other.queue].reclaimable,
+        Purpose::Consolidate => gang != claim.gang && movable,
     };
     // Nobody breaks a gang that is being bound.
-    let binding = claim.by_gang && other.counts.allocated > 0;
+    let binding = claim.by_gang() && other.counts.allocated > 0;
     // Who wants more than its minimum takes from those who have more than theirs.
     in_scope
         && (other.ready(true) || !wants_more(cluster, claim))
@@ -237,14 +240,15 @@ pub fn concerns(cluster: &Cluster, claim: &Claim, gang: GangId) -> bool {
 
 /// Whether a gang that takes by gangs has its minimum already: then it breaks nobody.
 fn wants_more(cluster: &Cluster, claim: &Claim) -> bool {
-    claim.by_gang && not_promised(&cluster.gangs[claim.gang], true).total == 0
+    claim.by_gang() && not_promised(&cluster.gangs[claim.gang], true).total == 0
 }
 
 /// The same for one of its pods.
 pub fn consider_one(cluster: &Cluster, policy: &Policy, claim: &Claim, pod: PodId) -> Verdict {
     let modest = cluster.shapes[cluster.pods.shape[claim.pod]].best_effort;
     let runs = matches!(cluster.pods.state[pod], PodState::Running(_));
-    let outranked = claim.purpose == Purpose::Reclaim || policy.outranks(cluster, claim, pod);
+    let anyone = matches!(claim.purpose, Purpose::Reclaim | Purpose::Consolidate);
+    let outranked = anyone || policy.outranks(cluster, claim, pod);
     if !runs || !outranked || modest && !cluster.shapes[cluster.pods.shape[pod]].best_effort {
         return Verdict::NoConcern;
     }

@@ -1,16 +1,16 @@
 //! Takes room from gangs of the same queue that matter less, and within a gang from pods that matter less.
 
 use crate::actions::{Action, Session};
-use crate::claims::{
-    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, Errand, MAX_DOMAINS, MODE, ORDER, ROI_THRESHOLD,
-    serve_all, serve_within,
+use crate::claims::arguments::{
+    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG, MODE, ORDER,
+    ROI_THRESHOLD,
 };
+use crate::claims::{self, Errand, serve_within};
 use crate::config::Mode;
 use crate::ids::{GangId, PodId};
 use crate::line::gate;
 use crate::model::pods::PodState;
 use crate::plugins::Argument;
-use crate::policy::Purpose;
 
 pub static ACTION: Action = Action {
     name: "preempt",
@@ -36,6 +36,8 @@ pub static ACTION: Action = Action {
         EVICT_BROKEN_GANG,
         ROI_THRESHOLD,
         ORDER,
+        MAX_STEPS_PER_GANG,
+        MAX_STEPS,
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "the same" },
         Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
@@ -45,12 +47,9 @@ pub static ACTION: Action = Action {
 };
 
 fn run(session: &mut Session) {
-    let taking = &session.settings.preempt;
-    let errand = Errand { action: ACTION.name, purpose: Purpose::Preempt, taking };
-    serve_all(session, errand);
-    if taking.mode != Mode::Task {
-        return;
-    }
+    claims::run(session, ACTION.name);
+    let task = |errand: &Errand| errand.taking.mode == Mode::Task;
+    let Some(errand) = Errand::of(session.settings, ACTION.name).filter(task) else { return };
     let mut gangs: Vec<GangId> = session.cluster.gangs.waiting().to_vec();
     gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
     for gang in gangs {

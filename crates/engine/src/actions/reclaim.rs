@@ -1,12 +1,12 @@
 //! Takes back for a queue what it deserves, from queues that have more than they deserve.
 
-use crate::actions::{Action, Session};
-use crate::claims::{
-    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, Errand, MAX_DOMAINS, MODE, ORDER, ROI_THRESHOLD,
-    serve_all,
+use crate::actions::Action;
+use crate::claims;
+use crate::claims::arguments::{
+    ALLOW_CONSOLIDATING_RECLAIM, ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS,
+    MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
 };
 use crate::plugins::Argument;
-use crate::policy::Purpose;
 
 pub static ACTION: Action = Action {
     name: "reclaim",
@@ -19,16 +19,13 @@ pub static ACTION: Action = Action {
         EVICT_BROKEN_GANG,
         ROI_THRESHOLD,
         ORDER,
+        ALLOW_CONSOLIDATING_RECLAIM,
+        MAX_STEPS_PER_GANG,
+        MAX_STEPS,
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "reclaim.gangAwareEnable", default: "false", meaning: "the same" },
         Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
     ],
     configure: |args, settings| settings.reclaim = args.taking(),
-    run,
+    run: |session| claims::run(session, ACTION.name),
 };
-
-fn run(session: &mut Session) {
-    let taking = &session.settings.reclaim;
-    let errand = Errand { action: ACTION.name, purpose: Purpose::Reclaim, taking };
-    serve_all(session, errand);
-}

@@ -5,7 +5,7 @@ use muster_api::yaml::{Value, Yaml};
 use super::args::Args;
 use super::diagnostic::{Place, Report, describe, quoted, suggest};
 use super::modes::Said;
-use super::{Mode, Settings, arguments, field, items, name, scalar};
+use super::{Settings, arguments, field, items, name, scalar};
 use crate::actions::{ACTIONS, Action, NOT_BUILT};
 
 /// The actions as the configuration names them.
@@ -85,10 +85,6 @@ pub(super) fn configure<'y>(
         (action.configure)(&mut args, &mut settings);
         let errors = args.finish(action.arguments);
         report.extend(errors);
-        if settings.taking(action.name).is_some_and(|(_, taking)| taking.mode == Mode::NotBuilt) {
-            let message = format!("{name} takes nothing in this mode: not built yet");
-            report.warning(at, "name", message, "write mode: task");
-        }
         if !named.names.iter().any(|listed| listed == name) {
             let message = format!("{name} is not among the actions, so its arguments have no effect");
             report.warning(at, "name", message, format!("add {name} to actions, or remove this"));

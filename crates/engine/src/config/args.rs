@@ -136,7 +136,8 @@ impl<'a> Args<'a> {
 
     /// The same for one that only takes whole gangs.
     pub fn taking_by_gang(&mut self) -> Taking {
-        Taking { mode: Mode::Gang, method: self.eviction_method(), bundling: self.bundling() }
+        let (method, bundling) = (self.eviction_method(), self.bundling());
+        Taking { mode: Mode::Gang, method, bundling, ..Taking::default() }
     }
 
     /// Modes that aren't built are accepted, and take nothing. What else says the mode is settled in `modes.rs`.
@@ -154,7 +155,8 @@ impl<'a> Args<'a> {
     }
 
     fn bundling(&mut self) -> Bundling {
-        let Bundling { max_domains, allow_whole, evict_broken, roi_threshold, .. } = Bundling::default();
+        let Bundling { max_domains, allow_whole, evict_broken, roi_threshold, steps_per_gang, steps, .. } =
+            Bundling::default();
         let words = [("safe-first", false), ("priority-first", true)];
         Bundling {
             max_domains: self.int("maxDomains", max_domains as i64).max(1) as usize,
@@ -162,7 +164,16 @@ impl<'a> Args<'a> {
             evict_broken: self.bool("evictBrokenGang", evict_broken),
             roi_threshold: self.millionths("roiThreshold", roi_threshold),
             priority_first: self.word("order", "safe-first or priority-first", &words).unwrap_or_default(),
+            counts_moved: !self.bool("allowConsolidatingReclaim", true),
+            steps_per_gang: self.int("maxStepsPerGang", steps_per_gang as i64).max(1) as u64,
+            steps: self.int("maxSteps", steps as i64).max(1) as u64,
         }
+    }
+
+    /// The same for an action that moves pods.
+    pub fn taking_by_moves(&mut self) -> Taking {
+        let max_moves = self.int("maxMoves", Taking::default().max_moves as i64).max(0) as usize;
+        Taking { mode: Mode::Scenario, max_moves, ..self.taking_by_gang() }
     }
 
     /// One of a few words, with what it stands for.

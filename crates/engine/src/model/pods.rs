@@ -27,6 +27,11 @@ pub enum PodState {
 }
 
 impl PodState {
+    /// Has no place to stay: waits for one, or leaves one.
+    pub fn is_homeless(self) -> bool {
+        matches!(self, PodState::Pending | PodState::Releasing(_))
+    }
+
     pub fn node(self) -> Option<NodeId> {
         match self {
             PodState::Nominated(node)

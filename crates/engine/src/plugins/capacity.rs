@@ -1,11 +1,14 @@
 //! Queues with quotas of their own: a guarantee that is kept for them, a deserved amount, and a hard limit; flat or
 //! as a tree.
 
+mod fair_shares;
+
 use std::cmp::Ordering;
 
 use super::proportion::{PerEvent, counted, guarded, real_capability, vote};
 use super::{Argument, Entry};
 use crate::admission::Admission;
+use crate::config::Args;
 use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
@@ -13,6 +16,8 @@ use crate::model::queues::ROOT;
 use crate::policy::{Claim, Plugin, Purpose, Question, Room, Vote};
 use crate::reason::{Lack, Limit, Reason};
 use crate::resources::{Amounts, PODS, Share};
+use crate::shares::Shares;
+use fair_shares::SHARE;
 
 pub static ENTRY: Entry = Entry {
     name: "capacity",
@@ -22,6 +27,12 @@ pub static ENTRY: Entry = Entry {
             name: "ancestorReclaimLevel",
             default: "0",
             meaning: "how many levels above a queue may speak for it: it may reclaim within what they deserve",
+        },
+        Argument {
+            name: "reclaimerSaturationMultiplier",
+            default: "1",
+            meaning: "mode scenario: a queue that would have more than its fair share takes back only from queues that then have \
+                      more than this many times as much of theirs (at least 1)",
         },
         Argument {
             name: "nonPreemptibleWithinDeserved",
@@ -46,17 +57,37 @@ pub static ENTRY: Entry = Entry {
         Box::new(Capacity {
             tree: switches.hierarchy,
             reclaim_levels: args.int("ancestorReclaimLevel", 0).max(0) as usize,
+            saturation: saturation(args),
             protected_within_deserved: args.bool("nonPreemptibleWithinDeserved", false),
+            by_shares: false,
+            usage_weight: 0,
+            shares: PerEvent::default(),
             limits: PerEvent::default(),
         })
     },
 };
+
+fn saturation(args: &mut Args) -> i128 {
+    let key = "reclaimerSaturationMultiplier";
+    let multiplier = args.millionths(key, 1_000_000);
+    if multiplier < 1_000_000 {
+        let help = "write 1 or more: with less, queues would take from each other in turns";
+        args.problem(key, "it is below 1".to_owned(), help.to_owned());
+    }
+    i128::from(multiplier)
+}
 
 struct Capacity {
     tree: bool,
     /// How many levels above a queue may speak for it when it reclaims.
     reclaim_levels: usize,
     protected_within_deserved: bool,
+    /// How much more of its share a queue that takes back counts to have than it has, in parts per million.
+    saturation: i128,
+    /// Queues are served by their fair shares.
+    by_shares: bool,
+    usage_weight: i64,
+    shares: PerEvent<Shares>,
     /// The limits that hold for each queue.
     limits: PerEvent<Table<QueueId, Vec<Bound>>>,
 }
@@ -249,6 +280,9 @@ impl Capacity {
 impl Plugin for Capacity {
     /// In a tree the branches are compared where the ways from the root part.
     fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
+        if self.by_shares {
+            return Ordering::Equal;
+        }
         let (top_a, top_b) = self.parting(cluster, a, b);
         let priority = |queue: QueueId| cluster.queues[queue].priority;
         priority(b).cmp(&priority(a)).then_with(|| self.order(cluster, top_a, top_b))
@@ -257,6 +291,9 @@ impl Plugin for Capacity {
     /// The one that stays within what it deserves goes first, then the one with the smaller share after its turn,
     /// then the smaller turn.
     fn turn_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        if self.by_shares {
+            return self.serves_first(cluster, a, b);
+        }
         let (top_a, top_b) = self.parting(cluster, cluster.gangs[a].queue, cluster.gangs[b].queue);
         self.after_turn(cluster, top_a, a).cmp(&self.after_turn(cluster, top_b, b))
     }
@@ -298,6 +335,9 @@ impl Plugin for Capacity {
 
     /// A queue takes back what it deserves: with one more pod it has no more than that of something that the pod asks for.
     fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Option<Result<(), Reason>> {
+        if claim.by_fair_share() {
+            return Some(self.stays_within_share(cluster, claim));
+        }
         let shape = cluster.pods.shape[claim.pod];
         let queue = cluster.gangs[claim.gang].queue;
         if self.rights(cluster, queue, (shape, 1)).next().is_some() {
@@ -320,20 +360,31 @@ impl Plugin for Capacity {
             return None;
         }
         let to = cluster.gangs[claim.gang].queue;
+        let mut levels = self.up_to_parting(cluster, from, to).iter();
+        if claim.by_fair_share() {
+            return levels.find_map(|&queue| guarded(cluster, victim, queue));
+        }
         let shape = cluster.pods.shape[claim.pod];
         if self.open_to(cluster, from, to, (shape, 1)).next().is_none() {
             return Some("its queue's deserved share");
         }
-        let mut levels = self.up_to_parting(cluster, from, to).iter();
         levels.find_map(|&queue| guarded(cluster, victim, queue)).or_else(|| {
             let turned = self.turns_the_tables(cluster, shape, to, from);
             turned.then_some("its queue would have less than the claimant's")
         })
     }
 
+    fn withholds(&self, cluster: &Cluster, claim: &Claim, gang: GangId) -> Option<&'static str> {
+        let keeps = claim.purpose == Purpose::Reclaim && self.keeps_share(cluster, claim, gang);
+        keeps.then_some(SHARE)
+    }
+
     /// Nobody takes what would be taken back: a queue doesn't come to have too much of something, or more of that, while a gang of
     /// another queue waits that could take it. Those who have just left for it wait too.
-    fn overreaches(&self, cluster: &Cluster, claim: &Claim, had: &Amounts, gone: &[PodId]) -> Option<Reason> {
+    fn objects(&self, cluster: &Cluster, claim: &Claim, had: &Amounts, gone: &[PodId]) -> Option<Reason> {
+        if claim.by_fair_share() {
+            return self.outdoes_a_sibling(cluster, claim, gone);
+        }
         let queue = cluster.gangs[claim.gang].queue;
         let row = &cluster.queues[queue];
         let deserved = |resource| row.deserved.get(resource).unwrap_or(0);
@@ -366,6 +417,9 @@ impl Plugin for Capacity {
     }
 
     fn victim_order(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {
+        if claim.by_fair_share() {
+            return self.gives_first(cluster, claim, a, b);
+        }
         let own = &cluster.queues[cluster.gangs[claim.gang].queue].lineage;
         let common = |queue: QueueId| {
             let up = &cluster.queues[queue].lineage;
@@ -374,7 +428,14 @@ impl Plugin for Capacity {
         if self.tree { common(b).cmp(&common(a)) } else { Ordering::Equal }
     }
 
+    fn measure_by_fair_shares(&mut self) {
+        self.by_shares = true;
+    }
+
     fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
+        if self.by_shares {
+            return Some(self.share_of(cluster, queue));
+        }
         let mut deserved = Amounts::default();
         deserved.add_all(&cluster.queues[queue].deserved, 1);
         let share =

@@ -133,7 +133,7 @@ fn share_after(cluster: &Cluster, gang: GangId, pod: PodId, times: i64) -> Share
 fn share_wanted(cluster: &Cluster, claim: &Claim) -> Share {
     let row = &cluster.gangs[claim.gang];
     let lacks = row.minimum.saturating_sub(row.counts.ready() + row.counts.nominated).max(1);
-    share_after(cluster, claim.gang, claim.pod, if claim.by_gang { i64::from(lacks) } else { 1 })
+    share_after(cluster, claim.gang, claim.pod, if claim.by_gang() { i64::from(lacks) } else { 1 })
 }
 
 /// Compares two queues where their paths part: who is served first.

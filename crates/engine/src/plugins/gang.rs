@@ -38,7 +38,7 @@ impl Plugin for Gang {
     /// A gang gives what it has above its minimum, its roles' and its subgroups'; a gang of one gives itself. Where whole gangs
     /// are taken, bundles see to that.
     fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
-        if claim.by_gang {
+        if claim.by_gang() {
             return None;
         }
         let gang = &cluster.gangs[cluster.pods.gang[victim]?];

@@ -290,6 +290,11 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             // What else is said tells which room.
             Reason::NothingToTake { .. } if !help.is_empty() => continue,
             Reason::NothingToTake { .. } => "wait for room, or add nodes".to_owned(),
+            Reason::OutdoesSibling { sibling, .. } => {
+                format!("wait until queue {sibling} has more than its share, or raise what its own queue deserves")
+            }
+            Reason::LikeAnother { gang } => format!("see why: muster explain gang/{gang}"),
+            Reason::NotAttempted { .. } => "wait: the search goes on in the next cycle".to_owned(),
             Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
             Reason::Backoff { until, .. } => format!("wait until {until}"),
             Reason::Promised { .. } => "wait: its places are being freed".to_owned(),
@@ -313,6 +318,9 @@ fn limit_help(cluster: &Cluster, limit: &Limit, lack: &Lack) -> String {
             format!("raise the capability of queue {queue} by {amount}, or wait for it")
         }
         Limit::Deserved(queue) => format!("raise what queue {queue} deserves by {amount}, or wait for it"),
+        Limit::FairShare(queue) => {
+            format!("raise what queue {queue} deserves or its weight, or ask for {amount} less: muster fairshare")
+        }
         Limit::Namespace(space) => format!("raise the resource quota of namespace {space} by {amount}"),
     }
 }

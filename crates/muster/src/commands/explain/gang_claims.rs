@@ -93,7 +93,7 @@ fn name(cluster: &Cluster, domain: DomainId) -> Option<String> {
 
 fn told(cluster: &Cluster, trial: &DomainTrial) -> DomainClaim {
     let (leave, cost_ppm) = match &trial.outcome {
-        DomainOutcome::Works { gone, cost } => (&gone[..], Some(*cost)),
+        DomainOutcome::Works { gone, cost, .. } => (&gone[..], Some(*cost)),
         DomainOutcome::Fails { gone, .. } | DomainOutcome::TooLittle { gone, .. } => (&gone[..], None),
         DomainOutcome::TooSmall | DomainOutcome::NotTried => (&[][..], None),
     };

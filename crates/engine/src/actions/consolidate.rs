@@ -1,0 +1,34 @@
+//! Makes room by moving: for a gang for which there is enough in all, but not where it could use it. Nobody leaves who has no other place
+//! in the same plan.
+
+use crate::actions::Action;
+use crate::claims;
+use crate::claims::arguments::{EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG};
+use crate::plugins::Argument;
+
+pub static ACTION: Action = Action {
+    name: "consolidate",
+    summary: "move pods together, so that a gang finds room which is there in pieces",
+    arguments: &[
+        Argument {
+            name: "maxMoves",
+            default: "64",
+            meaning: "how many pods are moved for one gang at most (0: none)",
+        },
+        Argument {
+            name: "reservationLimit",
+            default: "5m",
+            meaning: "how long the place of a pod that is moved is kept for the one that comes in its stead",
+        },
+        EVICTION_METHOD,
+        MAX_DOMAINS,
+        MAX_STEPS_PER_GANG,
+        MAX_STEPS,
+    ],
+    configure: |args, settings| {
+        settings.consolidate = args.taking_by_moves();
+        let limit = args.duration_ms("reservationLimit", Some(settings.reservation_limit_ms));
+        settings.reservation_limit_ms = limit.unwrap_or(settings.reservation_limit_ms);
+    },
+    run: |session| claims::run(session, ACTION.name),
+};

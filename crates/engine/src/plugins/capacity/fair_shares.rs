@@ -1,0 +1,221 @@
+//! Queues measured by their fair shares (`shares.rs`), where room is taken by scenarios. A queue takes back what keeps it within its
+//! share; another gives while it has more than its own, or more than it deserves for one that has less; and afterwards the claimant
+//! may not be better off than those who gave, so that nobody takes anything back again.
+
+use std::cmp::{Ordering, Reverse};
+
+use super::Capacity;
+use crate::ids::{GangId, PodId, QueueId, ResourceId};
+use crate::model::Cluster;
+use crate::model::gangs::Missing;
+use crate::model::queues::Queue;
+use crate::nominations::not_promised;
+use crate::policy::Claim;
+use crate::reason::{Lack, Limit, Reason};
+use crate::resources::{Amounts, PODS, Share};
+use crate::search::required;
+use crate::shares::Shares;
+
+/// The rule that keeps what a queue has.
+pub const SHARE: &str = "its queue's fair share";
+
+/// One, in parts per million.
+const ONE: i128 = 1_000_000;
+
+/// Which queue is served first; the smaller goes first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Standing {
+    over_share: bool,
+    within_deserved: Reverse<bool>,
+    priority: Reverse<i32>,
+    /// It would use what it has no share of.
+    without_share: bool,
+    share_after: Share,
+    share: Share,
+}
+
+impl Capacity {
+    fn with_shares<R>(&self, cluster: &Cluster, read: impl FnOnce(&Shares) -> R) -> R {
+        self.shares.with(cluster, |cluster| Shares::of(cluster, self.tree, self.usage_weight), read)
+    }
+
+    pub(super) fn fair_share(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
+        self.with_shares(cluster, |shares| shares.fair(queue, resource))
+    }
+
+    fn allocatable(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
+        self.with_shares(cluster, |shares| shares.allocatable(cluster, queue, resource))
+    }
+
+    /// Whether a queue stays within its fair share with all that a gang lacks, in all that it asks for.
+    pub(super) fn stays_within_share(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Reason> {
+        let queue = cluster.gangs[claim.gang].queue;
+        let row = &cluster.queues[queue];
+        for (resource, want) in wanted(cluster, claim.gang).iter().filter(|&(id, want)| id != PODS && want > 0) {
+            let (used, limit) = (row.taken(resource), self.fair_share(cluster, queue, resource));
+            if used + want > limit {
+                let lack = Lack { resource, want, used, limit };
+                let limit = Limit::FairShare(row.name.clone());
+                return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a queue keeps what a gang of it would lose now. Where the ways of the two queues part, the one that gives has more than
+    /// its share of something that is asked for; or more than it deserves, and the claimant's stays within what it deserves.
+    pub(super) fn keeps_share(&self, cluster: &Cluster, claim: &Claim, gang: GangId) -> bool {
+        let (to, from) = self.parting(cluster, cluster.gangs[claim.gang].queue, cluster.gangs[gang].queue);
+        let wanted = wanted(cluster, claim.gang);
+        let asked = || wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
+        let (giver, taker) = (&cluster.queues[from], &cluster.queues[to]);
+        let above_share =
+            asked().any(|(id, _)| giver.taken(id) > self.allocatable(cluster, from, id));
+        let deserved = |row: &Queue, id| row.deserved.get(id).unwrap_or(0);
+        let above_deserved = || asked().any(|(id, _)| giver.taken(id) > deserved(giver, id));
+        let entitled = || asked().all(|(id, want)| taker.taken(id) + want <= deserved(taker, id));
+        !above_share && !(entitled() && above_deserved())
+    }
+
+    /// On the way up from the claimant's queue, no queue may come to have more of its share than a sibling that gave has left of its
+    /// own.
+    pub(super) fn outdoes_a_sibling(&self, cluster: &Cluster, claim: &Claim, gone: &[PodId]) -> Option<Reason> {
+        let own = cluster.gangs[claim.gang].queue;
+        let mut givers: Vec<(QueueId, QueueId)> = Vec::new();
+        for &pod in gone {
+            let Some(gang) = cluster.pods.gang[pod] else { continue };
+            givers.push(self.parting(cluster, own, cluster.gangs[gang].queue));
+        }
+        givers.sort_by(|a, b| cluster.queues[a.1].name.cmp(&cluster.queues[b.1].name));
+        givers.dedup();
+        let involved = self.involved(cluster, claim, gone);
+        givers.into_iter().find_map(|(to, from)| {
+            let (taker, giver) = (&cluster.queues[to], &cluster.queues[from]);
+            involved.iter().find_map(|&resource| {
+                let (fair, sibling_fair) =
+                    (self.fair_share(cluster, to, resource), self.fair_share(cluster, from, resource));
+                let (after, left) = (taker.taken(resource), giver.taken(resource));
+                let saturated = i128::from(after) > i128::from(fair);
+                // after / fair × multiplier ≥ left / sibling's fair
+                let mine = i128::from(after) * self.saturation * i128::from(sibling_fair);
+                let theirs = i128::from(left) * ONE * i128::from(fair);
+                let refused = after > 0 && saturated && sibling_fair > 0 && (fair <= 0 || mine >= theirs);
+                refused.then(|| Reason::OutdoesSibling {
+                    queue: taker.name.clone(),
+                    sibling: giver.name.clone(),
+                    resource,
+                    after,
+                    fair,
+                    left,
+                    sibling_fair,
+                })
+            })
+        })
+    }
+
+    /// What the claimant and those who leave for it ask for.
+    fn involved(&self, cluster: &Cluster, claim: &Claim, gone: &[PodId]) -> Vec<ResourceId> {
+        let own = cluster.gangs[claim.gang].pods.iter().copied();
+        let shapes = own.chain(gone.iter().copied()).map(|pod| cluster.pods.shape[pod]);
+        let mut shapes: Vec<_> = shapes.collect();
+        shapes.sort_unstable();
+        shapes.dedup();
+        let asked = |shape| cluster.shapes[shape].request.iter().map(|(id, _)| id).collect::<Vec<_>>();
+        let mut involved: Vec<ResourceId> = shapes.into_iter().flat_map(asked).collect();
+        involved.sort_unstable();
+        involved.dedup();
+        involved.retain(|&id| id != PODS);
+        involved
+    }
+
+    /// Which of two queues gives first: where their ways part, the one that has more than its share, then the one that has more than
+    /// it deserves, then lower priority, then the larger share.
+    pub(super) fn gives_first(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {
+        let wanted = wanted(cluster, claim.gang);
+        let standing = |queue: QueueId| {
+            let row = &cluster.queues[queue];
+            let asked = || wanted.iter().filter(|&(id, want)| id != PODS && want > 0).map(|(id, _)| id);
+            let over = asked().any(|id| row.taken(id) > self.allocatable(cluster, queue, id));
+            let within = asked().all(|id| row.taken(id) <= row.deserved.get(id).unwrap_or(0));
+            let share = asked().map(|id| Share::of(row.taken(id), self.allocatable(cluster, queue, id))).max();
+            (!over, within, row.priority, Reverse(share))
+        };
+        let (a, b) = self.parting(cluster, a, b);
+        standing(a).cmp(&standing(b))
+    }
+
+    /// Which of two queues is served first, given the gang that is next in each.
+    pub(super) fn serves_first(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        let (top_a, top_b) = self.parting(cluster, cluster.gangs[a].queue, cluster.gangs[b].queue);
+        self.standing(cluster, top_a, a).cmp(&self.standing(cluster, top_b, b))
+    }
+
+    fn standing(&self, cluster: &Cluster, queue: QueueId, gang: GangId) -> Standing {
+        let row = &cluster.queues[queue];
+        let next = next_turn(cluster, gang);
+        let resources = || (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&id| id != PODS);
+        let want = |id: ResourceId| next.get(id);
+        let (mut over_share, mut within_deserved, mut without_share) = (false, true, false);
+        let (mut share_after, mut share) = (Share::ZERO, Share::ZERO);
+        self.with_shares(cluster, |shares| {
+            for id in resources().filter(|&id| row.taken(id) > 0 || want(id) > 0) {
+                let (taken, most) = (row.taken(id), shares.allocatable(cluster, queue, id));
+                if want(id) > 0 {
+                    over_share |= taken > shares.fair(queue, id);
+                    within_deserved &= taken + want(id) <= row.deserved.get(id).unwrap_or(0);
+                    without_share |= most == 0;
+                }
+                share_after = share_after.max(Share::of(taken + want(id), most));
+                share = share.max(Share::of(taken, most));
+            }
+        });
+        Standing {
+            over_share,
+            within_deserved: Reverse(within_deserved),
+            priority: Reverse(row.priority),
+            without_share,
+            share_after,
+            share,
+        }
+    }
+
+    /// What a queue's fair share is, and how much of it the queue has.
+    pub(super) fn share_of(&self, cluster: &Cluster, queue: QueueId) -> (Amounts, Share) {
+        let mut fair = Amounts::default();
+        let mut share = Share::ZERO;
+        for id in (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&id| id != PODS) {
+            let amount = self.fair_share(cluster, queue, id);
+            fair.add(id, amount);
+            share = share.max(Share::of(cluster.queues[queue].taken(id), amount));
+        }
+        (fair, share)
+    }
+}
+
+/// What a gang asks for that lacks pods to its minimum: all of it; or one pod.
+pub(super) fn wanted(cluster: &Cluster, gang: GangId) -> Amounts {
+    let row = &cluster.gangs[gang];
+    let mut missing = not_promised(row, true);
+    if missing.total == 0 {
+        missing = Missing::one(row.roles.len());
+    }
+    let homeless = |pod: &PodId| cluster.pods.state[*pod].is_homeless();
+    let pods: Vec<PodId> = row.pods.iter().copied().filter(homeless).collect();
+    let mut amounts = Amounts::default();
+    for pod in required(cluster, &pods, &missing) {
+        amounts.add_all(&cluster.shapes[cluster.pods.shape[pod]].request, 1);
+    }
+    amounts
+}
+
+/// The same, taken as pods like the first, which is cheaper to tell.
+fn next_turn(cluster: &Cluster, gang: GangId) -> Amounts {
+    let row = &cluster.gangs[gang];
+    let homeless = |pod: &&PodId| cluster.pods.state[**pod].is_homeless();
+    let mut amounts = Amounts::default();
+    if let Some(&first) = row.pods.iter().find(homeless) {
+        let pods = i64::from(not_promised(row, true).total.max(1));
+        amounts.add_all(&cluster.shapes[cluster.pods.shape[first]].request, pods);
+    }
+    amounts
+}

@@ -1,0 +1,91 @@
+//! Another place for those who were asked to leave, so that nobody is lost who can be housed elsewhere. In the transaction a pod that
+//! leaves and has a place elsewhere is promised that place; `claims.rs` says what becomes of it when the plan stands.
+
+use std::collections::BTreeMap;
+
+use crate::ids::{GangId, NodeId, PodId};
+use crate::line::Line;
+use crate::model::Cluster;
+use crate::model::gangs::Origin;
+use crate::model::pods::PodState;
+use crate::nominations::{not_promised, suffice};
+use crate::placement::{Rankings, Wish};
+use crate::policy::{Policy, Room};
+use crate::ranking::has_room;
+use crate::search::{free_place, reach, seat};
+use crate::txn::Txn;
+
+/// Finds places for pods that were asked to leave, in the order in which their gangs would be served: where they are if that can be,
+/// else elsewhere. A gang that breaks gets its minimum back or nothing; what it can spare, pod by pod. Says who has another place.
+pub fn rehouse_all(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    leaving: &[PodId],
+) -> Vec<(PodId, NodeId)> {
+    let mut homeless: BTreeMap<GangId, Vec<PodId>> = BTreeMap::new();
+    for &pod in leaving.iter().filter(|&&pod| may_move(txn, pod)) {
+        if let Some(gang) = txn.pods.gang[pod] {
+            homeless.entry(gang).or_default().push(pod);
+        }
+    }
+    let mut line = Line::new(txn, policy, homeless.keys().copied());
+    while let Some((_, gang)) = line.next_of_all(txn, policy) {
+        let mut pods = homeless.remove(&gang).unwrap_or_default();
+        let place = |pod: &PodId| txn.gangs[gang].pods.iter().position(|other| other == pod);
+        pods.sort_by_key(place);
+        policy.order_pods(txn, &mut pods);
+        rehouse(txn, policy, rankings, gang, &pods);
+    }
+    let moved = |&pod: &PodId| match txn.pods.state[pod] {
+        PodState::Nominated(node) => Some((pod, node)),
+        _ => None,
+    };
+    leaving.iter().filter_map(moved).collect()
+}
+
+/// Who comes back is known by its PodGroup, where its place is kept.
+pub fn may_move(cluster: &Cluster, pod: PodId) -> bool {
+    cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].origin == Origin::Group)
+}
+
+fn rehouse(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId, pods: &[PodId]) {
+    let mark = txn.mark();
+    let breaks = not_promised(&txn.gangs[gang], true).total > 0;
+    for &pod in pods {
+        if let PodState::Releasing(home) = txn.pods.state[pod]
+            && has_room(txn, policy, txn.pods.shape[pod], home, Room::Later)
+            && policy.may_take(txn, gang, txn.pods.shape[pod], Room::Later).is_ok()
+        {
+            txn.spare(pod, PodState::Running(home));
+        }
+    }
+    let away = |txn: &Txn, pod: PodId| matches!(txn.pods.state[pod], PodState::Releasing(_));
+    for &pod in pods {
+        if away(txn, pod) {
+            move_one(txn, policy, rankings, pod);
+        }
+    }
+    if !breaks || suffice(txn, gang, true) {
+        return;
+    }
+    txn.rewind(mark);
+    let missing = not_promised(&txn.gangs[gang], true);
+    let wish = Wish { gang, pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
+    if seat(txn, policy, rankings, &wish).is_err() || !suffice(txn, gang, true) {
+        txn.rewind(mark);
+    }
+}
+
+/// Finds another place for a pod that was asked to leave, near to the others of its gang if they must be near. Whether there is one.
+pub fn move_one(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, pod: PodId) -> bool {
+    let Some(gang) = txn.pods.gang[pod] else { return false };
+    let allowed = policy.may_take(txn, gang, txn.pods.shape[pod], Room::Later).is_ok();
+    let Some(tops) = reach(txn, gang, pod).ok().filter(|_| allowed) else { return false };
+    let Some(node) = free_place(txn, policy, rankings, (gang, pod), &tops, 1) else { return false };
+    match txn.pods.state[pod] == PodState::Releasing(node) {
+        true => txn.spare(pod, PodState::Running(node)),
+        false => txn.nominate(pod, node),
+    }
+    true
+}

@@ -1,0 +1,86 @@
+//! The order in which bundles are taken by fair shares: each time the queue gives that has most of its share then, and of a queue what
+//! matters least.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use crate::bundles::{Bundle, Kind};
+use crate::ids::{GangId, QueueId};
+use crate::model::Cluster;
+use crate::policy::{Claim, Policy};
+use crate::txn::Txn;
+use crate::worth::{lost_with, says_how_far};
+
+/// Puts bundles in the order in which they are taken, each as small as it can be. Leaves the transaction as it was.
+pub fn by_turns(txn: &mut Txn, policy: &Policy, claim: &Claim, bundles: &[Bundle]) -> Vec<Bundle> {
+    let units: Vec<Bundle> = bundles.iter().flat_map(Bundle::units).collect();
+    let mut queues: BTreeMap<QueueId, Vec<Bundle>> = BTreeMap::new();
+    for unit in units {
+        queues.entry(txn.gangs[unit.gang].queue).or_default().push(unit);
+    }
+    // The next one last.
+    let mut queues: Vec<(QueueId, Vec<Bundle>)> = queues.into_iter().collect();
+    for (_, units) in &mut queues {
+        by_worth(txn, policy, claim, units);
+        units.reverse();
+    }
+    let mut ordered: Vec<Bundle> = Vec::new();
+    if queues.len() == 1 {
+        ordered.extend(queues.pop().into_iter().flat_map(|(_, units)| units.into_iter().rev()));
+    }
+    let mark = txn.mark();
+    while let Some(at) = first_to_give(txn, policy, claim, &queues) {
+        let Some(unit) = queues[at].1.pop() else { break };
+        unit.pods.iter().for_each(|&pod| txn.evict(pod));
+        ordered.push(unit);
+        queues.retain(|(_, units)| !units.is_empty());
+    }
+    txn.rewind(mark);
+    classify(txn, &mut ordered);
+    ordered
+}
+
+fn first_to_give(
+    cluster: &Cluster,
+    policy: &Policy,
+    claim: &Claim,
+    queues: &[(QueueId, Vec<Bundle>)],
+) -> Option<usize> {
+    let name = |at: usize| &cluster.queues[queues[at].0].name;
+    (0..queues.len()).min_by(|&a, &b| {
+        let order = policy.victim_order(cluster, claim, queues[a].0, queues[b].0);
+        order.then_with(|| name(a).cmp(name(b)))
+    })
+}
+
+/// What matters least first: lower priority, then what breaks nobody, then whose work is lost least where somebody says so, then what
+/// would be served last.
+fn by_worth(cluster: &Cluster, policy: &Policy, claim: &Claim, units: &mut [Bundle]) {
+    let told = units.iter().any(|unit| unit.kind == Kind::Whole && says_how_far(cluster, unit.gang));
+    let lost = |unit: &Bundle| match told && unit.kind == Kind::Whole {
+        true => lost_with(cluster, unit.gang, claim.now),
+        false => 0,
+    };
+    let lost: BTreeMap<GangId, i64> = units.iter().map(|unit| (unit.gang, lost(unit))).collect();
+    let key = |unit: &Bundle| {
+        let healthy = unit.kind == Kind::Whole || !unit.broken;
+        (cluster.gangs[unit.gang].priority, unit.kind, healthy, lost[&unit.gang])
+    };
+    let order = |a: &Bundle, b: &Bundle| -> Ordering {
+        key(a).cmp(&key(b)).then_with(|| policy.gang_order(cluster, b.gang, a.gang))
+    };
+    // Pods of one gang stay in the order in which they would leave.
+    units.sort_by(order);
+}
+
+/// Nothing of higher priority goes where something of lower priority would do.
+fn classify(cluster: &Cluster, units: &mut [Bundle]) {
+    let priority = |unit: &Bundle| cluster.gangs[unit.gang].priority;
+    let mut levels: Vec<i32> = units.iter().map(priority).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    for unit in units {
+        unit.class = levels.partition_point(|&level| level < priority(unit)) as u32;
+    }
+}
+
