@@ -26,6 +26,7 @@ mod reason;
 mod resources;
 pub mod search;
 mod seating;
+pub mod shares;
 pub mod status;
 pub mod trace;
 mod txn;
