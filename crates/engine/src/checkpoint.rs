@@ -30,6 +30,7 @@ impl Engine {
     pub fn restore(config: Config, checkpoint: Checkpoint) -> Engine {
         let Checkpoint { mut cluster, rests } = checkpoint;
         cluster.share_devices(config.policy.sharing());
+        cluster.recount_foreign();
         Engine { cluster, config, rankings: Rankings::default(), rests }
     }
 }

@@ -27,6 +27,7 @@ mod relocation;
 mod resources;
 pub mod search;
 mod seating;
+pub mod shares;
 pub mod status;
 pub mod trace;
 mod turns;

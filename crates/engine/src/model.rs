@@ -62,6 +62,9 @@ pub struct Cluster {
     pub volumes: FxHashMap<String, Option<NodeSelector>>,
     /// Allocatable of all nodes that are live and ready.
     pub total: Amounts,
+    /// What pods of other schedulers use of it.
+    #[serde(default)]
+    pub foreign: Amounts,
     /// Pods whose schedulers are these are ours.
     pub scheduler_names: Vec<String>,
     pub images_known: bool,
@@ -306,6 +309,9 @@ impl Cluster {
             for (resource, amount) in request.iter() {
                 self.nodes.idle[resource][node] -= sign * amount;
             }
+            if self.pods.gang[pod].is_none() && self.nodes.fact[node].lets_go() {
+                self.foreign.add_all(request, sign);
+            }
             if self.counts_domains(node) {
                 for (resource, amount) in request.iter() {
                     self.domains.take(node, resource, sign * amount);
@@ -313,6 +319,17 @@ impl Cluster {
             }
         }
         self.touched.push(node);
+    }
+
+    /// Adds up what pods of other schedulers use: a checkpoint of an older version doesn't say it.
+    pub(crate) fn recount_foreign(&mut self) {
+        self.foreign = Amounts::default();
+        for pod in self.pods.live().filter(|&pod| self.pods.gang[pod].is_none()) {
+            let state = self.pods.state[pod];
+            if state.occupies() && state.node().is_some_and(|node| self.nodes.fact[node].lets_go()) {
+                self.foreign.add_all(&self.shapes[self.pods.shape[pod]].request, 1);
+            }
+        }
     }
 
     /// Whether what happens on a node counts for the domains that it is in.

@@ -15,6 +15,7 @@ pub struct Sums {
     queues: Vec<[Amounts; 5]>,
     spaces: Vec<Amounts>,
     terms: Vec<(Vec<super::terms::Count>, u32)>,
+    foreign: Amounts,
     nominations: u32,
     departures: u32,
     domains: Vec<Vec<Vec<i64>>>,
@@ -74,6 +75,7 @@ impl Cluster {
                 .collect(),
             spaces: self.spaces.rows().iter().map(|space| space.held.clone()).collect(),
             terms: self.terms.counts(),
+            foreign: self.foreign.clone(),
             nominations: self.nominations,
             departures: self.departures,
             domains: if self.domains_stale { Vec::new() } else { self.domains.sums() },
@@ -108,6 +110,7 @@ impl Cluster {
             queue.protected = Amounts::default();
         }
         fresh.spaces.rows_mut().iter_mut().for_each(|space| space.held = Amounts::default());
+        fresh.foreign = Amounts::default();
         fresh.nominations = 0;
         fresh.departures = 0;
         fresh.devices.clear_sums();

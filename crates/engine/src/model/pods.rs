@@ -47,6 +47,11 @@ impl PodState {
         matches!(self, PodState::Allocated(_) | PodState::Running(_) | PodState::Releasing(_))
     }
 
+    /// Has a place or wants one now: neither over nor behind a gate.
+    pub fn asks(self) -> bool {
+        !self.finished() && self != PodState::Gated
+    }
+
     /// Over, one way or the other.
     pub fn finished(self) -> bool {
         matches!(self, PodState::Succeeded | PodState::Failed)

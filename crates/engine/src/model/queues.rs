@@ -51,6 +51,7 @@ pub struct Queue {
     pub held: Amounts,
     pub nominated: Amounts,
     pub leaving: Amounts,
+    /// What its pods have or want, wherever they are. Events alone change it.
     pub requested: Amounts,
     /// The part of what is held and promised that belongs to gangs which can't be evicted.
     pub protected: Amounts,

@@ -96,13 +96,12 @@ impl Cluster {
             self.tally(id, after, 1);
             self.disband(left);
         } else if before != after {
-            // Finished pods no longer ask for anything.
-            let request = before.finished() != after.finished();
-            if request {
+            let asks = before.asks() != after.asks();
+            if asks {
                 self.want(id, -1);
             }
             self.set(id, after);
-            if request {
+            if asks {
                 self.want(id, 1);
             }
         }
@@ -220,9 +219,10 @@ impl Cluster {
         }
     }
 
-    /// Counts what a pod asks for, wherever it is, unless it is over.
+    /// Counts what a pod asks for, wherever it is. Only events change that: one that is asked to leave still asks, or what its queue
+    /// should have would fall with every pod that is taken from it, until the next one comes in its place.
     pub(in crate::model) fn want(&mut self, pod: PodId, sign: i64) {
-        let (Some(gang), false) = (self.pods.gang[pod], self.pods.state[pod].finished()) else { return };
+        let (Some(gang), true) = (self.pods.gang[pod], self.pods.state[pod].asks()) else { return };
         let request = &self.shapes[self.pods.shape[pod]].request;
         self.gangs[gang].requested.add_all(request, sign);
         for at in 0..self.queues[self.gangs[gang].queue].lineage.len() {
