@@ -30,6 +30,9 @@ pub const COOLDOWN_TIME: &str = "volcano.sh/cooldown-time";
 /// is broken.
 pub const LAST_CHECKPOINT_TIME: &str = "volcano.sh/last-checkpoint-time";
 pub const EXPECTED_END_TIME: &str = "volcano.sh/expected-end-time";
+/// Since when a gang has held places for less than it needs (RFC 3339, on a PodGroup). The first is ours; the second is read only.
+pub const STALE_SINCE: &str = "volcano.sh/stale-since";
+pub const KAI_STALE_SINCE: &str = "kai.scheduler/stale-podgroup-timestamp";
 /// How long the embedded cluster lets a pod run before it succeeds.
 pub const SIMULATED_DURATION: &str = "muster.sh/simulated-duration";
 /// How long a gang may wait before it goes first (plugin `sla`).
@@ -86,7 +89,7 @@ pub const CARD_NOTES: [&str; 8] =
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 33] = [
+pub const ANNOTATIONS: [&str; 35] = [
     AS_FOUND,
     COOLDOWN_TIME,
     EXPECTED_END_TIME,
@@ -98,6 +101,7 @@ pub const ANNOTATIONS: [&str; 33] = [
     HIERARCHY_WEIGHTS,
     JDB_MAX_UNAVAILABLE,
     JDB_MIN_AVAILABLE,
+    KAI_STALE_SINCE,
     LAST_CHECKPOINT_TIME,
     NODEGROUP_LIMITS,
     NOUSE_GPU_ID,
@@ -111,6 +115,7 @@ pub const ANNOTATIONS: [&str; 33] = [
     SIMULATED_DURATION,
     SLA_WAITING_TIME[0],
     SLA_WAITING_TIME[1],
+    STALE_SINCE,
     TASK_INDEX,
     TASK_PRIORITY,
     TASK_SPEC,

@@ -91,7 +91,8 @@ impl Engine {
         claims::count_losses(&mut session);
         nominations::let_go(&mut session, &held);
         nominations::announce(&mut session);
-        status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), now, &mut plan);
+        let timed = self.acts(stalegangeviction::ACTION.name);
+        status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), timed, now, &mut plan);
         plan.note_cards(&self.cluster, now);
         self.set_alarm(now, &mut plan);
         self.rests = plan.is_empty().then_some((self.cluster.generation, plan.wake));

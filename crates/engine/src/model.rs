@@ -9,6 +9,7 @@ pub mod domains;
 pub mod gangs;
 pub mod hypernodes;
 pub mod nodes;
+pub mod notes;
 pub mod pods;
 pub mod queues;
 pub mod selectors;

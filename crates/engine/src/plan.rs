@@ -26,6 +26,8 @@ pub struct Plan {
     /// What is to be written on pods that share cards, in order of their ids: on bound ones before the bind, on others with
     /// their promise.
     pub card_notes: Vec<CardNote>,
+    /// What is to be written on PodGroups, in order of their names; only what changed.
+    pub group_notes: Vec<GroupNote>,
     /// What became of promises, for those who count.
     pub fast_path: FastPath,
     /// What it took to make others leave, and what that costs, for those who count.
@@ -94,6 +96,13 @@ pub struct Bind {
 pub struct CardNote {
     pub pod: PodId,
     pub annotations: Vec<(&'static str, String)>,
+}
+
+/// Annotations of a gang's PodGroup; those without a text are taken off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupNote {
+    pub gang: GangId,
+    pub annotations: Vec<(&'static str, Option<String>)>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -183,8 +192,8 @@ impl Plan {
 
     /// Decides nothing.
     pub fn is_empty(&self) -> bool {
-        let Plan { binds, nominations, withdrawn, evictions, updates, .. } = self;
-        let decisions = [binds.len(), nominations.len(), withdrawn.len(), evictions.len(), updates.len()];
-        decisions == [0; 5]
+        let Plan { binds, nominations, withdrawn, evictions, updates, group_notes, .. } = self;
+        let places = [binds.len(), nominations.len(), withdrawn.len(), evictions.len()];
+        places == [0; 4] && updates.is_empty() && group_notes.is_empty()
     }
 }

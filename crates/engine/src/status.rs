@@ -7,10 +7,12 @@ use crate::explain;
 use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
 use crate::model::gangs::{Condition, Gang, Origin, Reported};
-use crate::plan::Plan;
+use crate::model::notes::{Notes, Texts};
+use crate::plan::{GroupNote, Plan};
 
-/// Brings phases and conditions up to date and notes the changes in the plan.
-pub fn update(cluster: &mut Cluster, whole: bool, now: Time, plan: &mut Plan) {
+/// Brings phases and conditions up to date and notes the changes in the plan. `timed` says that someone wants to know for how long
+/// gangs have been broken.
+pub fn update(cluster: &mut Cluster, whole: bool, timed: bool, now: Time, plan: &mut Plan) {
     for id in cluster.gangs.take_changed() {
         let gang = &cluster.gangs[id];
         // What has no PodGroup has no phase that anyone could see.
@@ -27,8 +29,14 @@ pub fn update(cluster: &mut Cluster, whole: bool, now: Time, plan: &mut Plan) {
         // While its pods are asked to leave it stays so: they may be refused.
         let broken = gang.is_broken(whole) || gang.counts.releasing > 0 && !gang.ready(whole);
         let said = gang.condition == condition && (report.is_none() || gang.reported == report);
-        cluster.gangs.note_broken(id, broken, now);
+        let inherited = Notes::take_inherited(&mut gang.notes);
+        cluster.gangs.note_broken(id, broken, inherited.map_or(now, |since| since.min(now)));
+        let wish = Texts { stale_since: stale_since(cluster, id, timed) };
         let gang = &mut cluster.gangs[id];
+        if gang.origin == Origin::Group {
+            let annotations = Notes::tell(&mut gang.notes, wish);
+            plan.group_notes.extend((!annotations.is_empty()).then_some(GroupNote { gang: id, annotations }));
+        }
         if !said || gang.phase != phase {
             gang.reported = report;
             gang.condition = condition;
@@ -36,7 +44,14 @@ pub fn update(cluster: &mut Cluster, whole: bool, now: Time, plan: &mut Plan) {
             plan.updates.push(id);
         }
     }
-    plan.updates.sort_by(|&a, &b| cluster.gangs[a].key.cmp(&cluster.gangs[b].key));
+    let by_name = |a: GangId, b: GangId| cluster.gangs[a].key.cmp(&cluster.gangs[b].key);
+    plan.updates.sort_by(|&a, &b| by_name(a, b));
+    plan.group_notes.sort_by(|a, b| by_name(a.gang, b.gang));
+}
+
+/// What a PodGroup should say of the time since which its gang has been broken.
+fn stale_since(cluster: &Cluster, gang: GangId, timed: bool) -> Option<String> {
+    cluster.gangs.broken_since(gang).filter(|_| timed).map(|since| since.to_string())
 }
 
 fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Reported> {

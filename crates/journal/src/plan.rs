@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use muster_api::{PodGroupPhase, Time};
 use muster_engine::model::gangs::{Condition, Reported};
-use muster_engine::{Bind, Engine, Eviction, Method, Plan, explain};
+use muster_engine::{Bind, Engine, Eviction, GroupNote, Method, Plan, explain};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub struct NamedPlan {
     pub evictions: Vec<Departure>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub updates: Vec<Update>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<Note>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wake: Option<Time>,
 }
@@ -57,6 +59,14 @@ pub struct Update {
     pub reported: Option<Reported>,
 }
 
+/// What is written on a PodGroup; what has no text is taken off.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    pub gang: Arc<str>,
+    pub uid: Arc<str>,
+    pub annotations: Vec<(String, Option<String>)>,
+}
+
 impl NamedPlan {
     /// To be asked for before the engine hears of anything else: until then it knows what the plan's ids stand for.
     pub fn of(plan: &Plan, engine: &Engine) -> NamedPlan {
@@ -68,6 +78,7 @@ impl NamedPlan {
             evictions,
             updates,
             card_notes: _,
+            group_notes,
             fast_path: _,
             taking: _,
             wake,
@@ -95,12 +106,18 @@ impl NamedPlan {
             let (phase, reported) = (gang.phase, gang.reported);
             Update { gang: gang.key.clone(), phase, condition: gang.condition.clone(), reported }
         };
+        let note = |note: &GroupNote| {
+            let gang = &cluster.gangs[note.gang];
+            let annotations = note.annotations.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
+            Note { gang: gang.key.clone(), uid: gang.uid.clone(), annotations: annotations.collect() }
+        };
         NamedPlan {
             binds: binds.iter().map(place).collect(),
             nominations: nominations.iter().map(place).collect(),
             withdrawn: withdrawn.iter().map(|&pod| cluster.pods.name(pod).clone()).collect(),
             evictions: evictions.iter().map(departure).collect(),
             updates: updates.iter().map(update).collect(),
+            notes: group_notes.iter().map(note).collect(),
             wake: *wake,
         }
     }
@@ -112,8 +129,19 @@ impl NamedPlan {
         let withdrawn = self.withdrawn.iter().map(|pod| format!("take back the promise to {pod}"));
         let evictions = self.evictions.iter().map(|departure| departure.to_string());
         let updates = self.updates.iter().map(|update| format!("report {update}"));
+        let notes = self.notes.iter().flat_map(Note::lines);
         let wake = self.wake.iter().map(|time| format!("wake at {time}"));
-        binds.chain(nominations).chain(withdrawn).chain(evictions).chain(updates).chain(wake).collect()
+        let places = binds.chain(nominations).chain(withdrawn).chain(evictions);
+        places.chain(updates).chain(notes).chain(wake).collect()
+    }
+}
+
+impl Note {
+    fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.annotations.iter().map(|(key, text)| match text {
+            Some(text) => format!("note on {} (uid {}): {key} {text}", self.gang, self.uid),
+            None => format!("note on {} (uid {}): no {key}", self.gang, self.uid),
+        })
     }
 }
 

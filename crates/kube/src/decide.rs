@@ -22,7 +22,7 @@ use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
 use crate::promises::Promises;
 use crate::report::Reporter;
-use crate::writes::{Bind, Claim, Evict, Write};
+use crate::writes::{Bearer, Bind, Claim, Evict, Promise, Write};
 
 /// News that are taken in before something else is thought of.
 const BATCH: usize = 4_096;
@@ -242,6 +242,11 @@ impl Decider {
             let _ = self.writes.send(Write::Bind(bind));
         }
         self.promises.tell(cluster, plan, &self.writes);
+        for note in &plan.group_notes {
+            let gang = &cluster.gangs[note.gang];
+            let note = Promise::note(gang.key.to_string(), gang.uid.to_string(), &note.annotations);
+            let _ = self.writes.send(Write::Promise(note));
+        }
         self.metrics.took(&plan.taking, &cluster.dimensions);
         self.metrics.promised(&plan.fast_path, cluster.nominations);
         if self.metrics.guarded(cluster.guards) {
@@ -273,9 +278,10 @@ impl Decider {
 }
 
 /// The pods of a gang that are promised a place.
-fn promised(cluster: &Cluster, gang: GangId) -> Vec<String> {
+fn promised(cluster: &Cluster, gang: GangId) -> Vec<Bearer> {
     let waits = |pod: &&_| matches!(cluster.pods.state[**pod], PodState::Nominated(_));
-    cluster.gangs[gang].pods.iter().filter(waits).map(|&pod| cluster.pods.name(pod).to_string()).collect()
+    let bearer = |&pod: &_| Bearer::Pod(cluster.pods.name(pod).to_string());
+    cluster.gangs[gang].pods.iter().filter(waits).map(bearer).collect()
 }
 
 enum Heard {

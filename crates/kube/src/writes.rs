@@ -1,4 +1,4 @@
-//! What the scheduler wants written, and its way to the API server: binds first and many at once, promises before the
+//! What the scheduler wants written, and its way to the API server: binds first and many at once, promises and notes before the
 //! evictions that they are about, patches one per object with the newest winning, events when there is time. Nobody waits
 //! for a write; what came of a bind, a promise or an eviction is news.
 
@@ -35,7 +35,7 @@ pub use bind::Bind;
 pub use claims::Claim;
 pub use evict::Evict;
 pub use patch::{Patch, Target};
-pub use promise::Promise;
+pub use promise::{Bearer, Promise};
 pub use record::Record;
 
 /// Binds under way at once. The API server of a small test machine is at its best from about 16; more keeps a large

@@ -184,6 +184,18 @@ impl Simulation {
             let cards = cards(plan, bind);
             self.report.binds.push(Placement { pod, node, cards, cycle: self.cycle });
         }
+        for note in &plan.group_notes {
+            let gang = &self.engine.cluster().gangs[note.gang];
+            answers.extend(self.world.note_group(&gang.key, &gang.uid, &note.annotations));
+            if self.options.events {
+                let lines = note.annotations.iter().map(|(key, text)| EventLine {
+                    cycle: self.cycle,
+                    object: gang.key.to_string(),
+                    event: text.as_ref().map_or(format!("no {key}"), |text| format!("{key} {text}")),
+                });
+                self.report.events.extend(lines);
+            }
+        }
         for eviction in &plan.evictions {
             let place = Bind { pod: eviction.pod, node: eviction.node };
             let (pod, uid, node) = name(&self.engine, &place);

@@ -15,6 +15,9 @@ use muster_engine::Event;
 /// Annotations that a plan wants on a pod.
 pub type Notes<'n> = &'n [(&'static str, String)];
 
+/// Annotations that a plan wants on a PodGroup; those without a text are taken off.
+pub type GroupNotes<'n> = &'n [(&'static str, Option<String>)];
+
 /// Writes annotations on a pod.
 pub fn note(pod: &mut Pod, notes: Notes) {
     pod.metadata.annotations.extend(notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone())));
@@ -276,6 +279,21 @@ impl World {
         let version = self.next_version();
         let group = self.groups.get_mut(key)?;
         group.status = Some(status);
+        group.metadata.resource_version = version;
+        Some(Event::PodGroup(Box::new(group.clone())))
+    }
+
+    /// Writes annotations on a PodGroup, if it is still the one that was meant, and takes others off.
+    pub fn note_group(&mut self, key: &str, uid: &str, notes: GroupNotes) -> Option<Event> {
+        let version = self.next_version();
+        let group = self.groups.get_mut(key).filter(|group| group.metadata.uid.as_deref() == Some(uid))?;
+        let annotations = group.metadata.annotations.get_or_insert_default();
+        for (key, text) in notes {
+            match text {
+                Some(text) => drop(annotations.insert((*key).to_owned(), text.clone())),
+                None => drop(annotations.remove(*key)),
+            }
+        }
         group.metadata.resource_version = version;
         Some(Event::PodGroup(Box::new(group.clone())))
     }

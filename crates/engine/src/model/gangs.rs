@@ -6,6 +6,7 @@ use muster_api::{PodGroupPhase, Portion, Time};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::notes::Notes;
 use super::pods::{Counts, PodState, Sum};
 use super::subgroups::{Choosy, Closeness, Rule, Subgroup};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
@@ -74,6 +75,9 @@ pub struct Gang {
     /// A write for it failed: not tried again before this time.
     pub backoff_until: Option<Time>,
     pub failures: u32,
+    /// What is written on its PodGroup.
+    #[serde(default)]
+    pub(crate) notes: Option<Box<Notes>>,
     /// Why it waits, as decided when it was last tried.
     pub reasons: Vec<Reason>,
     /// It fitted nowhere when this much room had been freed; until more is, it is not tried again.
@@ -180,6 +184,7 @@ impl Gang {
             failures: 0,
             reasons: Vec::new(),
             hopeless: None,
+            notes: None,
             waiting_at: None,
             dirty: false,
         }
@@ -315,6 +320,11 @@ impl Gang {
     /// Some of its pods hold places, and they are too few.
     pub fn is_broken(&self, whole: bool) -> bool {
         self.counts.allocated + self.counts.running > 0 && !self.ready(whole)
+    }
+
+    /// What its PodGroup says under our keys, or will once all that was told is written; of others nothing.
+    pub fn noted(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
+        self.notes.iter().flat_map(|notes| notes.told())
     }
 
     /// Waits with nothing placed.
@@ -467,10 +477,10 @@ impl Gangs {
         }
     }
 
-    /// Notes whether the gang is broken, and since when.
-    pub(crate) fn note_broken(&mut self, id: GangId, broken: bool, now: Time) {
+    /// Notes whether the gang is broken, and since when, unless that is known.
+    pub(crate) fn note_broken(&mut self, id: GangId, broken: bool, since: Time) {
         if broken {
-            self.broken.entry(id).or_insert(now);
+            self.broken.entry(id).or_insert(since);
         } else {
             self.broken.remove(&id);
         }
@@ -480,6 +490,11 @@ impl Gangs {
     /// in no order.
     pub fn broken(&self) -> impl Iterator<Item = (GangId, Time)> + '_ {
         self.broken.iter().map(|(&id, &since)| (id, since))
+    }
+
+    /// Since when the gang is broken, if it is.
+    pub fn broken_since(&self, id: GangId) -> Option<Time> {
+        self.broken.get(&id).copied()
     }
 
     /// Those that wait for room, for their admission or for a promise to come true; in no order.

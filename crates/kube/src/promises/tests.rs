@@ -66,7 +66,7 @@ impl Bench {
         while let Ok(Write::Promise(promise)) = self.writes.try_recv() {
             let node = promise.wish.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
             let force = if promise.wish.nominated.is_some() { " by force" } else { "" };
-            told.push(format!("{} is promised {node}{force}", promise.pod));
+            told.push(format!("{} is promised {node}{force}", promise.bearer.key()));
         }
         told
     }

@@ -1,4 +1,4 @@
-//! Promises first, evictions after. For each pod the newest promise wins; the evictions of a claim go out when every
+//! Promises and notes first, evictions after. For each object the newest wins; the evictions of a claim go out when every
 //! promise of it was taken by the API server, and not at all if one of them can't be written or is taken back before. Then
 //! the engine hears that nobody was asked to leave, and plans anew.
 
@@ -8,14 +8,16 @@ use muster_engine::Event;
 use tracing::info;
 
 use super::evict::Evict;
-use super::promise::{Outcome, Promise};
+use super::promise::{Bearer, Outcome, Promise};
 use crate::clock::wall_clock;
+
+const TAKEN_BACK: &str = "the promise was taken back";
 
 /// Pods that leave for the sake of a gang, once all of its pods have their promises.
 #[derive(Debug)]
 pub struct Claim {
     /// The gang's pods with a promise, written or not.
-    pub promised: Vec<String>,
+    pub promised: Vec<Bearer>,
     pub evictions: Vec<Evict>,
 }
 
@@ -28,11 +30,11 @@ pub struct Freed {
 
 #[derive(Default)]
 pub struct Claims {
-    /// Pods in the order in which something was to be written on them.
-    queue: VecDeque<String>,
-    newest: HashMap<String, Queued>,
-    /// Pods that are being written on, and the claims that wait for it.
-    under_way: HashMap<String, Vec<u64>>,
+    /// Objects in the order in which something was to be written on them.
+    queue: VecDeque<Bearer>,
+    newest: HashMap<Bearer, Queued>,
+    /// Those that are being written on, and the claims that wait for it.
+    under_way: HashMap<Bearer, Vec<u64>>,
     waiting: HashMap<u64, Waiting>,
     count: u64,
     pub freed: Freed,
@@ -59,17 +61,23 @@ impl Claims {
         self.newest.len() + self.under_way.len()
     }
 
-    /// Something new is to be written on a pod.
-    pub fn promise(&mut self, promise: Promise) {
-        let pod = promise.pod.clone();
+    /// Something new is to be written on an object.
+    pub fn promise(&mut self, mut promise: Promise) {
+        let bearer = promise.bearer.clone();
         let mut claims = Vec::new();
-        match self.newest.remove(&pod) {
-            Some(old) if promise.wish.promises() && old.promise.uid == promise.uid => claims = old.claims,
-            Some(old) => self.give_up(old.claims, "the promise was taken back"),
-            None if self.under_way.contains_key(&pod) => {}
-            None => self.queue.push_back(pod.clone()),
+        match self.newest.remove(&bearer) {
+            Some(old) => {
+                let same = old.promise.uid == promise.uid;
+                promise.replace(old.promise);
+                match promise.wish.promises() && same {
+                    true => claims = old.claims,
+                    false => self.give_up(old.claims, TAKEN_BACK),
+                }
+            }
+            None if self.under_way.contains_key(&bearer) => {}
+            None => self.queue.push_back(bearer.clone()),
         }
-        self.newest.insert(pod, Queued { promise, claims });
+        self.newest.insert(bearer, Queued { promise, claims });
     }
 
     /// Others are to leave for the sake of pods whose promises were taken before.
@@ -77,10 +85,10 @@ impl Claims {
         let id = self.count;
         self.count += 1;
         let mut left = 0;
-        for pod in claim.promised {
-            let claims = match self.newest.get_mut(&pod) {
+        for bearer in claim.promised {
+            let claims = match self.newest.get_mut(&bearer) {
                 Some(queued) => Some(&mut queued.claims),
-                None => self.under_way.get_mut(&pod),
+                None => self.under_way.get_mut(&bearer),
             };
             if let Some(claims) = claims {
                 claims.push(id);
@@ -95,24 +103,25 @@ impl Claims {
 
     /// A pod is about to be bound: what it was promised is of no interest any more. That a promise ends still is.
     pub fn bind(&mut self, pod: &str) {
-        if let Some(queued) = self.newest.remove(pod) {
+        let bearer = Bearer::Pod(pod.to_owned());
+        if let Some(queued) = self.newest.remove(&bearer) {
             if queued.promise.wish.promises() {
                 self.give_up(queued.claims, "the pod is bound already");
             } else {
-                self.newest.insert(pod.to_owned(), queued);
+                self.newest.insert(bearer, queued);
             }
         }
     }
 
-    /// The next promise to be written. On each pod one after the other.
+    /// The next promise to be written. On each object one after the other.
     pub fn next(&mut self) -> Option<Promise> {
         loop {
-            let pod = self.queue.pop_front()?;
-            if self.under_way.contains_key(&pod) {
+            let bearer = self.queue.pop_front()?;
+            if self.under_way.contains_key(&bearer) {
                 continue;
             }
-            if let Some(Queued { promise, claims }) = self.newest.remove(&pod) {
-                self.under_way.insert(pod, claims);
+            if let Some(Queued { promise, claims }) = self.newest.remove(&bearer) {
+                self.under_way.insert(bearer, claims);
                 return Some(promise);
             }
         }
@@ -120,28 +129,35 @@ impl Claims {
 
     /// What came of the write that was under way.
     pub fn done(&mut self, promise: Promise, outcome: Outcome) {
-        let claims = self.under_way.remove(&promise.pod).unwrap_or_default();
-        let pod = promise.pod.clone();
+        let claims = self.under_way.remove(&promise.bearer).unwrap_or_default();
+        let bearer = promise.bearer.clone();
         match outcome {
             Outcome::Written => claims.into_iter().for_each(|claim| self.written(claim)),
-            Outcome::Again => match self.newest.get_mut(&pod) {
-                Some(newer) if newer.promise.wish.promises() && newer.promise.uid == promise.uid => {
-                    newer.claims.extend(claims);
+            Outcome::Again => match self.newest.get_mut(&bearer) {
+                Some(newer) => {
+                    let same = newer.promise.uid == promise.uid;
+                    newer.promise.replace(promise);
+                    match newer.promise.wish.promises() && same {
+                        true => newer.claims.extend(claims),
+                        false => self.give_up(claims, TAKEN_BACK),
+                    }
                 }
-                Some(_) => self.give_up(claims, "the promise was taken back"),
-                None => drop(self.newest.insert(pod.clone(), Queued { promise, claims })),
+                None => drop(self.newest.insert(bearer.clone(), Queued { promise, claims })),
             },
             Outcome::Refused(cause) => {
                 self.give_up(claims, &format!("a promise could not be written: {cause}"));
-                if promise.wish.promises() && !self.newest.contains_key(&pod) {
-                    let Promise { pod: key, uid, .. } = promise;
+                // Of a gang's PodGroup the engine needs no answer: nobody has left for what isn't noted.
+                if promise.wish.promises()
+                    && !self.newest.contains_key(&bearer)
+                    && let Promise { bearer: Bearer::Pod(key), uid, .. } = promise
+                {
                     self.freed.events.push(Event::NominationRefused { key, uid, cause, at: wall_clock() });
                 }
             }
             Outcome::Deposed => claims.iter().for_each(|claim| drop(self.waiting.remove(claim))),
         }
-        if self.newest.contains_key(&pod) {
-            self.queue.push_back(pod);
+        if self.newest.contains_key(&bearer) {
+            self.queue.push_back(bearer);
         }
     }
 
@@ -189,7 +205,7 @@ mod tests {
         let evict =
             |&pod: &&str| Evict { pod: pod.to_owned(), uid: format!("{pod}-uid"), method: Method::default() };
         Claim {
-            promised: promised.iter().map(|&pod| pod.to_owned()).collect(),
+            promised: promised.iter().map(|&pod| Bearer::Pod(pod.to_owned())).collect(),
             evictions: victims.iter().map(evict).collect(),
         }
     }
@@ -325,5 +341,35 @@ mod tests {
         claims.claim(claim(&["a"], &["x"]));
         claims.promise(Promise::new("a".to_owned(), "new".to_owned(), Wish::promise("n1", true, &[])));
         assert_eq!(freed(&mut claims), "x stays");
+    }
+
+    #[test]
+    fn notes_on_a_group_are_written_one_after_the_other_and_lose_nothing() {
+        let note = |uid: &str, pairs: &[(&'static str, Option<&str>)]| {
+            let pairs: Vec<_> = pairs.iter().map(|&(key, text)| (key, text.map(ToOwned::to_owned))).collect();
+            Promise::note("a".to_owned(), uid.to_owned(), &pairs)
+        };
+        let texts = |promise: &Promise| {
+            let pairs = promise.wish.annotations.iter();
+            pairs
+                .map(|(key, text)| format!("{key}={}", text.as_deref().unwrap_or("none")))
+                .collect::<Vec<_>>()
+        };
+        let mut claims = Claims::default();
+        // A pod may have the group's name.
+        claims.promise(promise("a", "n1"));
+        claims.promise(note("u", &[("x", Some("1")), ("y", Some("1"))]));
+        claims.promise(note("u", &[("x", None)]));
+        let (pod, first) = (claims.next().expect("the pod"), claims.next().expect("the group"));
+        assert_eq!((pod.bearer.key(), texts(&first).join(" ")), ("a", "x=none y=1".to_owned()));
+        claims.promise(note("u", &[("y", Some("2"))]));
+        assert!(claims.next().is_none(), "one after the other");
+        claims.done(first, Outcome::Again);
+        let second = claims.next().expect("the group");
+        assert_eq!(texts(&second), ["x=none", "y=2"]);
+        // One that took the group's place is told nothing of it.
+        claims.promise(note("other", &[("y", Some("3"))]));
+        claims.done(second, Outcome::Again);
+        assert_eq!(texts(&claims.next().expect("the group")), ["y=3"]);
     }
 }

@@ -1,5 +1,6 @@
-//! A pod's promise, or the end of one. It is one PATCH of the pod's status, which takes annotations as well: all is written or
-//! nothing, and no more rights are needed than for conditions. It names the pod's uid and touches no keys but ours.
+//! A pod's promise, or the end of one, and what is noted on PodGroups. For a pod it is one PATCH of its status, which takes annotations
+//! as well: all is written or nothing, and no more rights are needed than for conditions. A PodGroup's status takes none, so that
+//! the object itself is patched. Each names the object's uid and touches no keys but ours.
 
 use std::sync::Arc;
 
@@ -10,13 +11,45 @@ use tracing::{debug, warn};
 use super::{Found, Refusal, Wire, pod_path};
 use crate::promises::Wish;
 
-/// In metrics.
-const KIND: &str = "nomination";
+/// How often a conflict about a PodGroup is tried again: it may be another object by now, which no patience helps.
+const CONFLICTS: u32 = 8;
+
+/// Whose object says it, by `namespace/name`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Bearer {
+    Pod(String),
+    Group(String),
+}
+
+impl Bearer {
+    pub fn key(&self) -> &str {
+        match self {
+            Bearer::Pod(key) | Bearer::Group(key) => key,
+        }
+    }
+
+    /// In metrics.
+    fn kind(&self) -> &'static str {
+        match self {
+            Bearer::Pod(_) => "nomination",
+            Bearer::Group(_) => "podgroup_note",
+        }
+    }
+
+    fn path(&self) -> String {
+        match self {
+            Bearer::Pod(pod) => format!("{}/status", pod_path(pod)),
+            Bearer::Group(key) => {
+                let (namespace, name) = key.split_once('/').unwrap_or(("default", key));
+                format!("/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}")
+            }
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub struct Promise {
-    /// `namespace/name`
-    pub pod: String,
+    pub bearer: Bearer,
     pub uid: String,
     pub wish: Wish,
     attempt: u32,
@@ -36,44 +69,73 @@ pub enum Outcome {
 
 impl Promise {
     pub fn new(pod: String, uid: String, wish: Wish) -> Promise {
-        Promise { pod, uid, wish, attempt: 0 }
+        Promise { bearer: Bearer::Pod(pod), uid, wish, attempt: 0 }
+    }
+
+    /// Annotations of a PodGroup.
+    pub fn note(group: String, uid: String, annotations: &[(&'static str, Option<String>)]) -> Promise {
+        let wish = Wish { annotations: annotations.iter().cloned().collect(), nominated: None };
+        Promise { bearer: Bearer::Group(group), uid, wish, attempt: 0 }
+    }
+
+    /// Takes the place of an older one for the same object. A note says only what changed, so that it takes over the rest.
+    pub fn replace(&mut self, older: Promise) {
+        if matches!(self.bearer, Bearer::Group(_)) && self.uid == older.uid {
+            for (key, text) in older.wish.annotations {
+                self.wish.annotations.entry(key).or_insert(text);
+            }
+        }
     }
 
     pub async fn send(mut self, wire: Arc<Wire>) -> (Promise, Outcome) {
+        let kind = self.bearer.kind();
         let refusal = match wire.send(self.request()).await {
             Ok(_) => {
-                wire.metrics.wrote(KIND);
+                wire.metrics.wrote(kind);
                 return (self, Outcome::Written);
             }
             Err(refusal) => refusal,
         };
-        wire.metrics.write_error(KIND, refusal.cause());
+        wire.metrics.write_error(kind, refusal.cause());
         let outcome = match &refusal {
             Refusal::Deposed => Outcome::Deposed,
             Refusal::Unknown(_) | Refusal::Budget(_) => Outcome::Again,
             Refusal::Answer { .. } if refusal.busy() => Outcome::Again,
-            // Others write to the pod too; or it is another pod by now, which no patience helps.
-            Refusal::Answer { code: 409, .. } => match wire.look(&self.pod, &self.uid).await {
-                Found::There(_) => Outcome::Again,
-                Found::Gone => Outcome::Refused("the pod has gone".to_owned()),
-                Found::Deposed => Outcome::Deposed,
-            },
-            Refusal::Answer { code: 404, .. } => Outcome::Refused("the pod has gone".to_owned()),
+            // Others write to the object too; or it is another by now, which no patience helps.
+            Refusal::Answer { code: 409, .. } => self.conflict(&wire).await,
+            Refusal::Answer { code: 404, .. } => self.gone(),
             Refusal::Answer { .. } => {
-                warn!(pod = self.pod, cause = %refusal, "what was promised to a pod can't be written on it");
+                warn!(object = self.bearer.key(), kind, cause = %refusal, "what was promised can't be written");
                 Outcome::Refused(refusal.to_string())
             }
         };
         if matches!(outcome, Outcome::Again) {
-            debug!(pod = self.pod, cause = %refusal, "a promise could not be written, trying again");
+            debug!(object = self.bearer.key(), kind, cause = %refusal, "a promise could not be written, trying again");
             tokio::time::sleep(refusal.pause(self.attempt)).await;
             self.attempt += 1;
         }
         (self, outcome)
     }
 
+    async fn conflict(&self, wire: &Wire) -> Outcome {
+        match &self.bearer {
+            Bearer::Pod(pod) => match wire.look(pod, &self.uid).await {
+                Found::There(_) => Outcome::Again,
+                Found::Gone => self.gone(),
+                Found::Deposed => Outcome::Deposed,
+            },
+            Bearer::Group(_) if self.attempt < CONFLICTS => Outcome::Again,
+            Bearer::Group(_) => self.gone(),
+        }
+    }
+
+    fn gone(&self) -> Outcome {
+        let what = if matches!(self.bearer, Bearer::Pod(_)) { "pod" } else { "PodGroup" };
+        Outcome::Refused(format!("the {what} has gone"))
+    }
+
     fn request(&self) -> Request<Vec<u8>> {
-        Request::patch(format!("{}/status", pod_path(&self.pod)))
+        Request::patch(self.bearer.path())
             .header("content-type", "application/merge-patch+json")
             .body(self.body().to_string().into_bytes())
             .expect("names of objects are valid in an address")
@@ -81,9 +143,12 @@ impl Promise {
 
     /// Keys without a value are removed.
     fn body(&self) -> Value {
-        json!({
-            "metadata": { "uid": self.uid, "annotations": self.wish.annotations },
-            "status": { "nominatedNodeName": self.wish.nominated },
-        })
+        let metadata = json!({ "uid": self.uid, "annotations": self.wish.annotations });
+        match self.bearer {
+            Bearer::Pod(_) => {
+                json!({ "metadata": metadata, "status": { "nominatedNodeName": self.wish.nominated } })
+            }
+            Bearer::Group(_) => json!({ "metadata": metadata }),
+        }
     }
 }

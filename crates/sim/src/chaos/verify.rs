@@ -20,9 +20,9 @@ impl Day<'_> {
     pub(super) fn calm(&mut self) -> Result<(), String> {
         self.settle();
         let mut fresh = self.fresh();
-        // What is still to be written of promises a fresh scheduler can't know.
-        let comparable =
-            self.promises_are_written().is_ok() && may_be_compared(&self.engine, &fresh, self.world.now);
+        // What is still to be written of promises and notes a fresh scheduler can't know.
+        let written = self.promises_are_written().and_then(|()| self.notes_are_written());
+        let comparable = written.is_ok() && may_be_compared(&self.engine, &fresh, self.world.now);
         self.rest()?;
         rest(&mut fresh, self.world.now)?;
         if comparable && !gave_back(&self.engine, self.world.now) {
@@ -34,7 +34,8 @@ impl Day<'_> {
         nothing_is_forgotten(&self.engine)?;
         self.the_server_knows()?;
         self.come_to_an_end()?;
-        self.promises_are_written()
+        self.promises_are_written()?;
+        self.notes_are_written()
     }
 
     /// Everything that was decided arrives, and what follows from that, until there is nothing left to decide or to write.
@@ -113,6 +114,20 @@ impl Day<'_> {
 }
 
 impl Day<'_> {
+    /// What was noted on PodGroups stands there.
+    fn notes_are_written(&self) -> Result<(), String> {
+        for (_, gang) in self.engine.cluster().gangs.iter() {
+            for (key, told) in gang.noted() {
+                let annotations = self.world.groups[&*gang.key].metadata.annotations.as_ref();
+                let written = annotations.and_then(|annotations| annotations.get(key)).map(String::as_str);
+                if written != told {
+                    return Err(format!("{} has {key} {told:?}, but its object says {written:?}", gang.key));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// What pods are promised stands on them, and nothing else does.
     fn promises_are_written(&self) -> Result<(), String> {
         let cluster = self.engine.cluster();
@@ -146,9 +161,7 @@ fn may_be_compared(ours: &Engine, fresh: &Engine, now: Time) -> bool {
         overdue.map(|(_, gang)| gang.key.to_string()).collect()
     };
     let remembers = ours.cluster().gangs.iter().any(|(_, gang)| gang.gave_back.is_some() && !gang.admitted());
-    let evicts = ours.config().actions.iter().any(|action| action.name == "stalegangeviction");
-    let stale = ours.cluster().gangs.broken().any(|(_, since)| past(Some(since), settings.stale_after_ms));
-    !(remembers || evicts && stale) && overdue(ours) == overdue(fresh)
+    !remembers && overdue(ours) == overdue(fresh)
 }
 
 /// Whether an admission has run out just now: only the process that gave it knows since when it ran.

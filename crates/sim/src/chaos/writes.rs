@@ -1,5 +1,6 @@
 //! Plans on their way to the server: binds, promises and evictions that arrive late, are refused, get lost, or succeed without
-//! anyone hearing of it. Nobody is asked to leave before the server has all promises of the gang that he leaves for.
+//! anyone hearing of it. Nobody is asked to leave before the server has all promises of the gang that he leaves for. What is noted on
+//! PodGroups is written again until it is known to be there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +21,16 @@ type Name = (String, String);
 pub struct Writes {
     under_way: Vec<Write>,
     held: Vec<Held>,
+    notes: Vec<Note>,
+}
+
+/// Annotations on their way to a PodGroup. There is one that is awaited for each: the newest takes over what older ones say.
+struct Note {
+    due: u64,
+    group: Name,
+    annotations: Vec<(&'static str, Option<String>)>,
+    fate: Fate,
+    awaited: bool,
 }
 
 /// Evictions that wait until the server has these promises.
@@ -77,15 +88,18 @@ impl Writes {
         self.held.clear();
         self.under_way.retain(|write| matches!(write.fate, Fate::Arrives | Fate::HalfKnown));
         self.under_way.iter_mut().for_each(|write| write.awaited = false);
+        self.notes.retain(|note| note.fate != Fate::Lost);
+        self.notes.iter_mut().for_each(|note| note.awaited = false);
     }
 
     pub fn is_empty(&self) -> bool {
-        self.under_way.is_empty()
+        self.under_way.is_empty() && self.notes.is_empty()
     }
 
     /// How long until the last of them is due.
     pub fn last_due(&self) -> Option<u64> {
-        self.under_way.iter().map(|write| write.due).max()
+        let notes = self.notes.iter().map(|note| note.due);
+        self.under_way.iter().map(|write| write.due).chain(notes).max()
     }
 }
 
@@ -121,6 +135,12 @@ impl Day<'_> {
             Some((cluster.gangs[gang].key.to_string(), cluster.gangs[gang].uid.to_string(), status))
         };
         let groups: Vec<(String, String, PodGroupStatus)> = plan.updates.iter().filter_map(said).collect();
+        let group_name = |gang: GangId| {
+            let gang = &cluster.gangs[gang];
+            (gang.key.to_string(), gang.uid.to_string())
+        };
+        let group_notes: Vec<_> =
+            plan.group_notes.iter().map(|note| (group_name(note.gang), note.annotations.clone())).collect();
         let promised = |note: &&CardNote| matches!(cluster.pods.state[note.pod], PodState::Nominated(_));
         let notes: Vec<(Name, &CardNote)> =
             plan.card_notes.iter().filter(promised).map(|note| (name(note.pod), note)).collect();
@@ -132,6 +152,9 @@ impl Day<'_> {
         for ((key, uid), note) in notes {
             let event = self.world.change_known(&key, &uid, |pod| world::note(pod, &note.annotations));
             event.into_iter().for_each(|event| self.tell(event));
+        }
+        for (group, annotations) in group_notes {
+            self.note(group, annotations);
         }
         self.writes.held.extend(held.into_values());
         self.release_evictions();
@@ -159,6 +182,37 @@ impl Day<'_> {
         }
         let due = self.step + self.dice.pick(&[(70, 0), (20, 1), (10, 4)]);
         self.writes.under_way.push(Write { due, pod, wish, fate, awaited: true });
+    }
+
+    /// Sends what is noted on a PodGroup, with what older notes say of other keys.
+    fn note(&mut self, group: Name, mut annotations: Vec<(&'static str, Option<String>)>) {
+        let replaced = self.writes.notes.extract_if(.., |note| note.awaited && note.group == group);
+        for (key, text) in replaced.flat_map(|note| note.annotations).collect::<Vec<_>>() {
+            if annotations.iter().all(|(known, _)| *known != key) {
+                annotations.push((key, text));
+            }
+        }
+        let fate = self.dice.pick(&[(85, Fate::Arrives), (8, Fate::HalfKnown), (7, Fate::Lost)]);
+        let due = self.step + self.dice.pick(&[(70, 0), (20, 1), (10, 4)]);
+        self.writes.notes.push(Note { due, group, annotations, fate, awaited: true });
+    }
+
+    fn note_due(&mut self) {
+        let due: Vec<Note> = self.writes.notes.extract_if(.., |note| note.due <= self.step).collect();
+        for Note { group, annotations, fate, awaited, .. } in due {
+            let there = self.world.groups.get(&group.0);
+            let gone = there.is_none_or(|there| there.metadata.uid.as_ref() != Some(&group.1));
+            if fate != Fate::Lost
+                && let Some(event) = self.world.note_group(&group.0, &group.1, &annotations)
+            {
+                self.tell(event);
+            }
+            self.history.lost += u64::from(fate == Fate::Lost);
+            self.history.half_known += u64::from(fate == Fate::HalfKnown);
+            if awaited && fate != Fate::Arrives && !gone {
+                self.note(group, annotations);
+            }
+        }
     }
 
     /// What is still to be written on a pod is of the past. Who was to leave for a promise that is none any more stays.
@@ -210,6 +264,7 @@ impl Day<'_> {
         for write in due {
             self.write(write);
         }
+        self.note_due();
     }
 
     fn write(&mut self, mut write: Write) {

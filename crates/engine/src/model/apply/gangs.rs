@@ -13,6 +13,7 @@ use super::{cooldown, revocable, says_false, stale, version_of};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
 use crate::model::Cluster;
 use crate::model::gangs::{Allowance, Gang, Origin, Role};
+use crate::model::notes::Notes;
 use crate::model::queues::DEFAULT;
 use crate::model::subgroups::{Choosy, Closeness, Rule};
 
@@ -216,6 +217,11 @@ impl Cluster {
                 Some(role) => role.minimum = minimum,
                 None => gang.roles.push(Role { name, minimum, counts: Default::default() }),
             }
+        }
+        if another {
+            gang.notes = Notes::read(&meta);
+        } else {
+            Notes::reread(&mut gang.notes, &meta);
         }
         // Our own view of phase and condition is newer than an echo of what we wrote, unless the object is new.
         if another {
