@@ -2,6 +2,7 @@
 //! `task`; by bundles of gangs (`gang_claims.rs`) in their mode `gang`.
 
 pub mod arguments;
+pub mod fruitless;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,7 +13,7 @@ use crate::actions::Session;
 use crate::actions::allocate::{Serving, in_order};
 use crate::config::{Mode, Settings, Taking};
 use crate::gang_claims::{Causes, GangTaker};
-use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
+use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId};
 use crate::line::{Line, gate};
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
@@ -27,11 +28,7 @@ use crate::search::{self, seat, seat_by_force};
 use crate::trace::{Record, Trace};
 use crate::txn::{Mark, Move, Txn};
 use crate::victims::{Leaver, concerns, make_room, reprieve};
-
-/// What an action has found out in this cycle: for the first pod of a gang that has nothing yet nobody can leave, or for so many.
-/// Another that has nothing either, of the same queue and shape and no higher priority, needn't look.
-#[derive(Default)]
-struct Fruitless(Vec<(GangId, ShapeId, u32)>);
+use fruitless::{Fruitless, Signature, Unfinished};
 
 /// What an action is out for.
 #[derive(Copy, Clone)]
@@ -59,15 +56,18 @@ pub fn run(session: &mut Session, action: &'static str) {
 /// Makes room for all gangs that starve, in order; then, where whole gangs are taken, for those that have their minimum and more pods,
 /// by what others can spare.
 fn serve_all(session: &mut Session, errand: Errand) {
-    let mut fruitless = Fruitless::default();
+    let (purpose, mode) = (errand.purpose, errand.taking.mode);
+    let mut fruitless = Fruitless::recall(session.cluster, purpose, mode);
     serve_those(session, errand, &mut fruitless, starves);
     if errand.taking.mode != Mode::Task && errand.purpose != Purpose::Consolidate {
         let taking = &errand.taking.breaking_nobody();
         serve_those(session, Errand { taking, ..errand }, &mut fruitless, grows);
     }
+    fruitless.keep(session.cluster, purpose, mode);
 }
 
-/// Gives turns to all gangs of which this is true, as long as it is and they bring something.
+/// Gives turns to all gangs of which this is true, as long as it is and they bring something; beginning with the one at which the last
+/// cycle was cut short.
 fn serve_those(
     session: &mut Session,
     errand: Errand,
@@ -78,14 +78,39 @@ fn serve_those(
     let mut wanting: Vec<GangId> = waiting.into_iter().filter(|&gang| wants(session, gang)).collect();
     // Nobody is moved for one that would never move for others.
     wanting.retain(|&gang| errand.purpose != Purpose::Consolidate || !session.cluster.gangs[gang].protected);
+    let key = |session: &Session, gang: GangId| session.cluster.gangs[gang].key.clone();
+    let mut first = fruitless.unfinished.as_ref().map(|left| left.gang.clone());
+    first = first.filter(|first| wanting.iter().any(|&gang| key(session, gang) == *first));
     let mut line = Line::new(session.cluster, session.policy, wanting);
     // What a queue deserves matters between queues.
     let next = |line: &mut Line, session: &mut Session| match errand.purpose {
         Purpose::Reclaim => line.next(session.cluster, session.policy),
         _ => line.next_of_all(session.cluster, session.policy),
     };
-    while let Some((_, gang)) = next(&mut line, session) {
-        if serve(session, gang, errand, fruitless) && wants(session, gang) {
+    let mut later: Vec<GangId> = Vec::new();
+    let mut steps = 0;
+    loop {
+        let Some((_, gang)) = next(&mut line, session) else {
+            if later.is_empty() {
+                break;
+            }
+            line = Line::new(session.cluster, session.policy, std::mem::take(&mut later));
+            continue;
+        };
+        if first.as_ref().is_some_and(|first| key(session, gang) != *first) {
+            later.push(gang);
+            continue;
+        }
+        first = None;
+        if errand.taking.mode == Mode::Scenario && steps >= errand.taking.bundling.steps {
+            let left = Unfinished { gang: key(session, gang), tried: 0 };
+            fruitless.unfinished.get_or_insert(left);
+            let purpose = errand.purpose;
+            refuse(session, gang, vec![Reason::NotAttempted { purpose, steps }]);
+            session.plan.wake_at(session.now);
+            continue;
+        }
+        if serve(session, gang, errand, fruitless, &mut steps) && wants(session, gang) {
             line.put_back(session.cluster, session.policy, gang);
         }
     }
@@ -137,36 +162,58 @@ fn turn_of(session: &Session, gang: GangId) -> (Vec<PodId>, Missing) {
     (pods, Missing::one(cluster.gangs[gang].roles.len()))
 }
 
-/// Makes room for what a gang lacks, all of it or nothing; or for one pod more.
-fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fruitless) -> bool {
+/// Makes room for what a gang lacks, all of it or nothing; or for one pod more. Counts the moves that were tried.
+fn serve(
+    session: &mut Session,
+    gang: GangId,
+    errand: Errand,
+    fruitless: &mut Fruitless,
+    steps: &mut u64,
+) -> bool {
     let more = grows(session, gang);
     let (pods, missing) = turn_of(session, gang);
     if more && !anyone_spares(session, gang, errand) {
         return false;
     }
-    if fruitless.covers(session, gang, &pods, missing.total) {
+    let signature = Signature::of(session.cluster, gang, &pods, &missing, errand.taking.mode);
+    let known = signature.as_ref().and_then(|signature| fruitless.covers(signature, session.now));
+    if let Some(failure) = known {
+        if errand.taking.mode == Mode::Scenario {
+            session.plan.wake_at_any(failure.until);
+            let reasons = match failure.gang == session.cluster.gangs[gang].key {
+                true => failure.reasons.clone(),
+                false => vec![Reason::LikeAnother { gang: failure.gang.clone() }],
+            };
+            refuse(session, gang, reasons);
+        }
         return false;
     }
+    let tried = fruitless.tried(&session.cluster.gangs[gang].key);
+    fruitless.unfinished.take_if(|left| left.gang == session.cluster.gangs[gang].key);
     let mut taker = Taker::new(session, gang, errand, None);
+    taker.record.tried = tried;
     let mut txn = Txn::begin(session.cluster);
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
-    if let Err(refused) = taker.claim(&mut txn, session.rankings, &wish) {
-        let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
-        let first = txn.mark() == Mark::START && refused.iter().all(nobody);
+    let result = taker.claim(&mut txn, session.rankings, &wish);
+    *steps += txn.steps();
+    if let Err(refused) = result {
+        let first = txn.mark() == Mark::START;
         let Taker { until, record, .. } = taker;
         drop(txn);
         session.plan.wake_at_any(until);
+        let cut = refused.iter().any(|reason| matches!(reason, Reason::NotAttempted { .. }));
+        if cut {
+            let left = Unfinished { gang: session.cluster.gangs[gang].key.clone(), tried: record.tried };
+            fruitless.unfinished.get_or_insert(left);
+            session.plan.wake_at(session.now);
+        }
         session.plan.taking.add(&record.work.in_vain());
-        // One pod that gets no place tells as much of any number; a whole gang only of gangs that are no smaller.
-        let least = if errand.taking.mode == Mode::Task { 0 } else { missing.total };
-        let known = telling(session, gang, &pods).filter(|_| first).map(|shape| (gang, shape, least));
-        fruitless.0.extend(known);
-        let mut reasons = session.cluster.gangs[gang].reasons.clone();
-        reasons.retain(|known| refused.iter().all(|reason| !same(known, reason)));
-        // Who deserves nothing has nothing to take back: that is why no one leaves for it, not why it waits.
-        let news = refused.into_iter().filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
-        reasons.extend(news.collect::<Vec<_>>());
-        session.cluster.gangs.explain(gang, reasons);
+        let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
+        let telling = errand.taking.mode == Mode::Scenario && !cut || refused.iter().all(nobody);
+        if let Some(signature) = signature.filter(|_| first && telling) {
+            fruitless.note(session.cluster, gang, signature, (refused.clone(), until));
+        }
+        refuse(session, gang, refused);
         return false;
     }
     // Room that is free is for `allocate` to give, which asks whether the queue may have it.
@@ -178,9 +225,19 @@ fn serve(session: &mut Session, gang: GangId, errand: Errand, fruitless: &mut Fr
     let moves = txn.commit();
     let Taker { causes, record, .. } = taker;
     session.plan.taking.add(&record.work);
-    fruitless.0.clear();
     carry_out(session, gang, errand, &moves, &causes);
+    fruitless.forget(session.cluster);
     true
+}
+
+/// Says why nobody leaves for a gang, beside why it waits.
+fn refuse(session: &mut Session, gang: GangId, refused: Vec<Reason>) {
+    let mut reasons = session.cluster.gangs[gang].reasons.clone();
+    reasons.retain(|known| refused.iter().all(|reason| !same(known, reason)));
+    // Who deserves nothing has nothing to take back: that is why no one leaves for it, not why it waits.
+    let news = refused.into_iter().filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
+    reasons.extend(news.collect::<Vec<_>>());
+    session.cluster.gangs.explain(gang, reasons);
 }
 
 /// Whether two reasons are about the same: the newer one is said.
@@ -595,22 +652,3 @@ impl<'t> Taker<'t> {
 
 /// How many nodes are compared for one pod.
 const CANDIDATES: usize = 100;
-
-/// The shape of a gang's pods, if what is found for it holds for others as well.
-fn telling(session: &Session, gang: GangId, pods: &[PodId]) -> Option<ShapeId> {
-    let row = &session.cluster.gangs[gang];
-    one_shape(session.cluster, pods).filter(|_| row.choosy.is_none() && row.idle())
-}
-
-impl Fruitless {
-    fn covers(&self, session: &Session, gang: GangId, pods: &[PodId], wanted: u32) -> bool {
-        let gangs = &session.cluster.gangs;
-        let alike = |&(other, shape, least): &(GangId, ShapeId, u32)| {
-            wanted >= least
-                && gangs[other].queue == gangs[gang].queue
-                && gangs[other].priority >= gangs[gang].priority
-                && telling(session, gang, pods) == Some(shape)
-        };
-        self.0.iter().any(alike)
-    }
-}

@@ -103,6 +103,8 @@ struct Findings<'f, 't> {
     again: bool,
     /// A rule that counts what has gone has kept someone.
     restrained: bool,
+    /// There was no time for all domains.
+    cut: bool,
     /// What the claimant's queue may not have, where there would be room.
     limit: Option<Reason>,
     record: &'f mut Record<'t>,
@@ -153,7 +155,7 @@ impl GangTaker<'_> {
         }
         let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
         let (refusal, limit) = (Refusal::default(), None);
-        let mut findings = Findings { refusal, again: false, restrained: false, limit, record };
+        let mut findings = Findings { refusal, again: false, restrained: false, cut: false, limit, record };
         let bundling = &self.taking.bundling;
         let passes: &[Kind] = match (bundling.allow_whole, bundling.priority_first || self.by_turns()) {
             (false, _) => &[Kind::Safe],
@@ -161,6 +163,7 @@ impl GangTaker<'_> {
             (true, false) => &[Kind::Safe, Kind::Whole],
         };
         let mut fields: Vec<Vec<Field>> = Vec::new();
+        let mut skip = std::mem::take(&mut findings.record.tried);
         for &allowed in passes {
             findings.begin_pass(allowed);
             let mut left = bundling.max_domains;
@@ -179,6 +182,10 @@ impl GangTaker<'_> {
                     findings.tell(|trace| trace.begin_domain(field.domain, DomainOutcome::NotTried));
                 }
                 left -= tried.len();
+                let known = skip.min(tried.len());
+                skip -= known;
+                findings.record.tried += known;
+                let tried = &mut tried[known..];
                 if let Some(way) = self.take_in(txn, rankings, &need, tried, allowed, &mut findings) {
                     let work = &mut findings.record.work;
                     work.selected += way.causes.len() as u32 + way.reprieved;
@@ -188,6 +195,12 @@ impl GangTaker<'_> {
             }
         }
         *until = findings.refusal.until;
+        if findings.cut {
+            let purpose = self.claim.purpose;
+            return Err(vec![Reason::NotAttempted { purpose, steps: txn.steps() }]);
+        }
+        // The next search begins anew.
+        findings.record.tried = 0;
         Err(vec![findings.limit.unwrap_or_else(|| findings.refusal.reason(self.claim.purpose))])
     }
 
@@ -203,6 +216,12 @@ impl GangTaker<'_> {
     ) -> Option<Way> {
         let mut best: Option<(Way, DomainId, Vec<Move>)> = None;
         for at in 0..step.len() {
+            // One is tried in any case, so that the search comes to an end.
+            if findings.record.work.domains > 0 && !self.may_go_on(txn) {
+                findings.cut |= best.is_none();
+                break;
+            }
+            findings.record.tried += 1;
             let domain = step[at].domain;
             findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
             if best.as_ref().is_some_and(|(best, ..)| best.cost <= step[at].least) {
@@ -240,9 +259,9 @@ impl GangTaker<'_> {
         self.claim.by_fair_share()
     }
 
-    /// Whether there is work left to do for this gang.
+    /// Whether more may be tried for this gang.
     fn may_go_on(&self, txn: &Txn) -> bool {
-        txn.steps() < self.taking.bundling.steps_per_gang
+        !self.by_turns() || txn.steps() < self.taking.bundling.steps_per_gang
     }
 
     fn may_reclaim(&self, cluster: &Cluster, pod: PodId) -> Result<(), Reason> {
@@ -378,6 +397,9 @@ impl GangTaker<'_> {
         // And where a rule lets only so many go, each of the first before all others.
         let heads = if known.is_none() && findings.restrained { HEADS.min(order.len()) } else { 1 };
         for head in 0..heads {
+            if head > 0 && !self.may_go_on(txn) {
+                break;
+            }
             let ahead = std::iter::once(order[head]);
             let others = order.iter().copied().filter(|&at| at != order[head]);
             let ordered: Vec<&Bundle> = ahead.chain(others).map(|at| &single[at]).collect();

@@ -25,6 +25,7 @@ use muster_api::core::NodeSelector;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::claims::fruitless::Memory;
 use crate::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol, Table};
 use crate::names::Names;
 use crate::resources::{Amounts, Dimensions, Sparse};
@@ -87,6 +88,12 @@ pub struct Cluster {
     pub events: u64,
     /// Goes up when room may have appeared somewhere. What did not fit before fits no better until then.
     pub freed: u64,
+    /// Goes up when something happened that could help one for whom nobody could make room, and no room appeared.
+    #[serde(default)]
+    pub(crate) helped: u64,
+    /// For whom nobody could make room.
+    #[serde(default)]
+    pub(crate) fruitless: Memory,
     /// Pods whose eviction the cluster refused, and until when they are not asked again.
     pub spared: FxHashMap<PodId, Time>,
     /// Pods whose objects say that they were promised a place, not looked at yet.
@@ -337,6 +344,11 @@ impl Cluster {
     #[inline]
     fn counts_domains(&self, node: NodeId) -> bool {
         self.domains.are_real() && !self.domains_stale && self.nodes.traits[node].live
+    }
+
+    /// Goes up when room could perhaps be made where none could be made before.
+    pub(crate) fn hope(&self) -> u64 {
+        self.freed + self.helped
     }
 
     pub(crate) fn reserve(&mut self, _pod: PodId, _node: crate::ids::NodeId, _until: Time) {}

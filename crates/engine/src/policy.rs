@@ -76,7 +76,7 @@ pub struct Unwanted {
 }
 
 /// From whom room is taken.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Purpose {
     /// From gangs of the same queue that matter less.
     Preempt,

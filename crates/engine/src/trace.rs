@@ -20,6 +20,8 @@ pub use crate::bundles::{Bundle, Kind};
 #[derive(Default)]
 pub(crate) struct Record<'t> {
     pub work: Work,
+    /// How many domains have been tried, in this cycle or before.
+    pub tried: usize,
     pub trace: Option<&'t mut Trace>,
 }
 

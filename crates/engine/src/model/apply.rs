@@ -16,6 +16,7 @@ impl Cluster {
     pub fn apply(&mut self, event: &Event) {
         self.generation += 1;
         self.events += 1;
+        self.helped += u64::from(self.could_help(event));
         match event {
             Event::Node(node) => self.node(node),
             Event::NodeGone(name) => self.node_gone(name),
@@ -78,6 +79,18 @@ impl Cluster {
             Event::BindFailed { key, uid, at, .. } => self.bind_failed(key, uid, *at),
             Event::NominationRefused { key, uid, at, .. } => self.nomination_refused(key, uid, *at),
             Event::EvictionRefused { key, uid, at, .. } => self.eviction_refused(key, uid, *at),
+        }
+    }
+
+    /// Whether an event could help anyone for whom nobody can make room. More work that waits never does, nor does what is said of it.
+    fn could_help(&self, event: &Event) -> bool {
+        match event {
+            Event::Pod(pod) => pod.spec.node_name.as_ref().is_some_and(|node| !node.is_empty()),
+            Event::PodGroup(group) => {
+                let gang = self.gangs.find(&Meta::from(&group.metadata).key());
+                gang.is_some_and(|gang| self.gangs[gang].counts.running > 0)
+            }
+            _ => true,
         }
     }
 
