@@ -20,7 +20,7 @@ use crate::model::pods::PodState;
 use crate::model::{Cluster, Promise};
 use crate::nominations::not_promised;
 use crate::placement::{Rankings, Wish, one_shape};
-use crate::plan::{Cause, Eviction};
+use crate::plan::{Cause, Eviction, Search, Work};
 use crate::policy::{Claim, Policy, Purpose, Room};
 use crate::reason::{Limit, Reason};
 use crate::resources::Amounts;
@@ -207,7 +207,7 @@ fn serve(
             fruitless.unfinished.get_or_insert(left);
             session.plan.wake_at(session.now);
         }
-        session.plan.taking.add(&record.work.in_vain());
+        tell_search(session, gang, errand, record.work.in_vain(), false);
         let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
         let telling = errand.taking.mode == Mode::Scenario && !cut || refused.iter().all(nobody);
         if let Some(signature) = signature.filter(|_| first && telling) {
@@ -219,15 +219,20 @@ fn serve(
     // Room that is free is for `allocate` to give, which asks whether the queue may have it.
     if more && (txn.evicted().is_empty() || gave_too_much(session.policy, &txn, errand, &pods)) {
         drop(txn);
-        session.plan.taking.add(&taker.record.work.in_vain());
+        tell_search(session, gang, errand, taker.record.work.in_vain(), false);
         return false;
     }
     let moves = txn.commit();
     let Taker { causes, record, .. } = taker;
-    session.plan.taking.add(&record.work);
+    tell_search(session, gang, errand, record.work, true);
     carry_out(session, gang, errand, &moves, &causes);
     fruitless.forget(session.cluster);
     true
+}
+
+fn tell_search(session: &mut Session, gang: GangId, errand: Errand, work: Work, found: bool) {
+    session.plan.taking.add(&work);
+    session.plan.searches.push(Search { gang, action: errand.action, work, found });
 }
 
 /// Says why nobody leaves for a gang, beside why it waits.

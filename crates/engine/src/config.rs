@@ -127,7 +127,12 @@ pub struct Taking {
 
 impl Default for Taking {
     fn default() -> Self {
-        Taking { mode: Mode::default(), method: Method::default(), bundling: Bundling::default(), max_moves: 64 }
+        Taking {
+            mode: Mode::default(),
+            method: Method::default(),
+            bundling: Bundling::default(),
+            max_moves: 64,
+        }
     }
 }
 

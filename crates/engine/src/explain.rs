@@ -2,12 +2,12 @@
 
 use muster_api::QueueState;
 
-use crate::ids::QueueId;
+use crate::ids::{PodId, QueueId};
 use crate::model::Cluster;
 use crate::model::devices::demand::{ALL_CORES, Ask, Memory};
 use crate::model::domains::Fault;
 use crate::model::queues::BrokenLine;
-use crate::plan::{Cause, Eviction};
+use crate::plan::{Cause, Eviction, Plan, Search};
 use crate::policy::Purpose;
 use crate::reason::{Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
 use crate::resources::Dimensions;
@@ -141,6 +141,36 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
             let (from, to) = (name(from), name(to));
             format!("makes room for {claimant}: queue {from} has more than it deserves, queue {to} less")
         }
+    }
+}
+
+/// How many of those that leave are named.
+const LEAVERS: usize = 4;
+
+/// What was tried to make others leave for a gang, and what came of it.
+pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> String {
+    let Search { gang, action, work, found } = search;
+    let tried = format!(
+        "{action} tried {} ({} filtered, {} simulated)",
+        counted(u64::from(work.scenarios), "scenario"),
+        work.filtered,
+        work.simulations
+    );
+    if !found {
+        return format!("{tried}: none does");
+    }
+    let own = |eviction: &&Eviction| eviction.claimant == Some(*gang) && eviction.action == *action;
+    let name = |pod: PodId| cluster.pods.name(pod).rsplit('/').next().unwrap_or_default().to_owned();
+    let told = |eviction: &Eviction| match eviction.cause {
+        Cause::Moved { to } => format!("{} moves to {}", name(eviction.pod), cluster.nodes.name[to]),
+        _ => format!("{} leaves", name(eviction.pod)),
+    };
+    let all: Vec<String> = plan.evictions.iter().filter(own).map(told).collect();
+    let more = all.len().saturating_sub(LEAVERS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    match all.is_empty() {
+        true => format!("{tried}: nobody has to leave"),
+        false => format!("{tried}: {}{more}", all[..all.len().min(LEAVERS)].join(", ")),
     }
 }
 
@@ -283,7 +313,9 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
         Limit::Cluster => format!("the cluster has {most} {name} for admission, {used} spoken for"),
         Limit::Capability(queue) => format!("queue {queue} may use {most} {name}, uses {used}"),
         Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name}, uses {used}"),
-        Limit::FairShare(queue) => format!("the fair share of queue {queue} is {most} {name}, it uses {used}"),
+        Limit::FairShare(queue) => {
+            format!("the fair share of queue {queue} is {most} {name}, it uses {used}")
+        }
         Limit::Namespace(space) => {
             format!("the resource quota of namespace {space} is {most} {name}, {used} used")
         }

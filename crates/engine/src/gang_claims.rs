@@ -174,6 +174,8 @@ impl GangTaker<'_> {
                 for &domain in
                     step.iter().filter(|&&domain| fields[at].iter().all(|field| field.domain != domain))
                 {
+                    findings.record.work.scenarios += 1;
+                    findings.record.work.filtered += 1;
                     findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
                 }
                 let most = left.min(fields[at].len());
@@ -439,6 +441,8 @@ impl GangTaker<'_> {
             }
             lack.retain(|&(_, lack)| lack > 0);
             taken.push(bundle);
+            findings.record.work.scenarios += 1;
+            findings.record.work.filtered += u32::from(!lack.is_empty());
             seated = lack.is_empty() && seating.seat(txn, rankings);
         }
         seated = seated || lack.is_empty() && seating.seat_anew(txn, rankings);

@@ -40,7 +40,7 @@ pub use bundles::{Bundle, Needed};
 pub use checkpoint::Checkpoint;
 pub use engine::Engine;
 pub use event::Event;
-pub use plan::{Bind, CardNote, Cause, Eviction, FastPath, GroupNote, Method, Plan, Work};
+pub use plan::{Bind, CardNote, Cause, Eviction, FastPath, GroupNote, Method, Plan, Search, Work};
 pub use policy::{Claim, Plugin, Policy, Purpose, Question, Reach, Room, Seat, Switches, Vote};
 pub use reason::{Bar, Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
 pub use resources::{Amounts, Dimensions, Share, Sparse};

@@ -32,6 +32,8 @@ pub struct Plan {
     pub fast_path: FastPath,
     /// What it took to make others leave, and what that costs, for those who count.
     pub taking: Work,
+    /// For whom others were to leave, in the order in which that was tried.
+    pub searches: Vec<Search>,
     /// Call again then, even if nothing happens.
     pub wake: Option<Time>,
 }
@@ -49,11 +51,26 @@ pub struct FastPath {
     pub expired: u32,
 }
 
+/// What was tried to make others leave for one gang.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    pub gang: GangId,
+    /// The name of the action.
+    pub action: &'static str,
+    pub work: Work,
+    /// Whether they do.
+    pub found: bool,
+}
+
 /// What the actions that take room for gangs have done in a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     /// Domains in which room was to be made by whole gangs.
     pub domains: u32,
+    /// Sets of pods that were to leave, each larger than the one before or another one.
+    pub scenarios: u32,
+    /// Those of them that could not do, as amounts go, so that nothing was tried.
+    pub filtered: u32,
     /// How often it was tried whether a pod or a gang has room when others have left.
     pub simulations: u32,
     /// Pods that were to leave for someone.
@@ -68,8 +85,11 @@ pub struct Work {
 
 impl Work {
     pub(crate) fn add(&mut self, more: &Work) {
-        let Work { domains, simulations, selected, reprieved, broken, wasted_seconds } = more;
+        let Work { domains, scenarios, filtered, simulations, selected, reprieved, broken, wasted_seconds } =
+            more;
         self.domains += domains;
+        self.scenarios += scenarios;
+        self.filtered += filtered;
         self.simulations += simulations;
         self.selected += selected;
         self.reprieved += reprieved;

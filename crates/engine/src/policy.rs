@@ -572,13 +572,7 @@ impl Policy {
     }
 
     /// Why the plan of a claim may not stand.
-    pub fn objects(
-        &self,
-        cluster: &Cluster,
-        claim: &Claim,
-        had: &Amounts,
-        gone: &[PodId],
-    ) -> Option<Reason> {
+    pub fn objects(&self, cluster: &Cluster, claim: &Claim, had: &Amounts, gone: &[PodId]) -> Option<Reason> {
         let mut asked = self.asked(claim.purpose.question());
         asked.find_map(|plugin| plugin.objects(cluster, claim, had, gone))
     }

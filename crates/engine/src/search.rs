@@ -280,9 +280,8 @@ impl Search<'_, '_> {
     /// What a domain in which the minimum was just placed is worth: as much more as it holds is placed as well.
     fn weigh(&mut self, txn: &mut Txn, hope: &Hope, set: &Set, seat: &mut Seat<Self>) -> Hope {
         let &Hope { breaks, order, domain, .. } = hope;
-        let waits = |txn: &Txn| {
-            set.pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()).count() as u32
-        };
+        let waits =
+            |txn: &Txn| set.pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()).count() as u32;
         let mut left = waits(txn);
         while left > 0 {
             let mark = txn.mark();

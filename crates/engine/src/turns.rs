@@ -83,4 +83,3 @@ fn classify(cluster: &Cluster, units: &mut [Bundle]) {
         unit.class = levels.partition_point(|&level| level < priority(unit)) as u32;
     }
 }
-

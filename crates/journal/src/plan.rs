@@ -81,6 +81,7 @@ impl NamedPlan {
             group_notes,
             fast_path: _,
             taking: _,
+            searches: _,
             wake,
         } = plan;
         let cluster = engine.cluster();

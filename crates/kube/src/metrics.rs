@@ -93,6 +93,7 @@ pub struct Metrics {
 #[derive(Default)]
 struct TakingMetrics {
     domains: Counter,
+    scenarios: Family<ByResult, Counter>,
     simulations: Counter,
     victims: Family<ByResult, Counter>,
     broken: Counter,
@@ -103,6 +104,8 @@ impl TakingMetrics {
     fn register(&self, registry: &mut Registry) {
         let help = "Domains in which room was to be made by whole gangs";
         registry.register("taking_domains", help, self.domains.clone());
+        let help = "Sets of pods that were to leave for others, and those that could not do as amounts go";
+        registry.register("taking_scenarios", help, self.scenarios.clone());
         let help = "How often it was tried whether there is room when others have left";
         registry.register("taking_simulations", help, self.simulations.clone());
         let help = "Pods that were to leave for others, and those that were not needed after all";
@@ -295,8 +298,13 @@ impl Metrics {
 
     /// What a cycle has done to make others leave.
     pub fn took(&self, work: &Work, dimensions: &Dimensions) {
-        let Work { domains, simulations, selected, reprieved, broken, wasted_seconds } = work;
+        let Work { domains, scenarios, filtered, simulations, selected, reprieved, broken, wasted_seconds } =
+            work;
         self.taking.domains.inc_by(u64::from(*domains));
+        for (result, sets) in [("tried", *scenarios), ("filtered", *filtered)] {
+            let label = ByResult { result: result.to_owned() };
+            self.taking.scenarios.get_or_create(&label).inc_by(u64::from(sets));
+        }
         self.taking.simulations.inc_by(u64::from(*simulations));
         for (result, pods) in [("selected", *selected), ("reprieved", *reprieved)] {
             let label = ByResult { result: result.to_owned() };
@@ -372,12 +380,23 @@ mod tests {
         let metrics = Metrics::new();
         let mut dimensions = Dimensions::default();
         let wasted_seconds = [(dimensions.intern("nvidia.com/gpu"), 3600)].into();
-        let work = Work { domains: 2, simulations: 5, selected: 8, reprieved: 4, broken: 1, wasted_seconds };
+        let work = Work {
+            domains: 2,
+            scenarios: 6,
+            filtered: 3,
+            simulations: 5,
+            selected: 8,
+            reprieved: 4,
+            broken: 1,
+            wasted_seconds,
+        };
         metrics.took(&work, &dimensions);
         metrics.took(&work, &dimensions);
         let text = metrics.text();
         for line in [
             "muster_taking_domains_total 4",
+            "muster_taking_scenarios_total{result=\"tried\"} 12",
+            "muster_taking_scenarios_total{result=\"filtered\"} 6",
             "muster_taking_simulations_total 10",
             "muster_victims_total{result=\"selected\"} 16",
             "muster_victims_total{result=\"reprieved\"} 8",

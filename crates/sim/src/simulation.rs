@@ -128,6 +128,9 @@ impl Simulation {
             nominations: plan.nominations.len(),
         });
         self.tell_waits();
+        if self.options.events {
+            self.tell_searches(&plan);
+        }
         self.carry_out(&plan);
         Ok(plan)
     }
@@ -137,6 +140,15 @@ impl Simulation {
         let cluster = self.engine.cluster();
         let gang = cluster.pods.find(pod).and_then(|pod| cluster.pods.gang[pod]);
         gang.map_or(pod, |gang| &cluster.gangs[gang].key)
+    }
+
+    fn tell_searches(&mut self, plan: &Plan) {
+        let cluster = self.engine.cluster();
+        for search in &plan.searches {
+            let object = cluster.gangs[search.gang].key.to_string();
+            let event = explain::search(cluster, plan, search);
+            self.report.events.push(EventLine { cycle: self.cycle, object, event });
+        }
     }
 
     fn tell_waits(&mut self) {

@@ -2,8 +2,8 @@
 
 use crate::actions::{Action, Session};
 use crate::claims::arguments::{
-    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG, MODE, ORDER,
-    ROI_THRESHOLD,
+    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG, MODE,
+    ORDER, ROI_THRESHOLD,
 };
 use crate::claims::{self, Errand, serve_within};
 use crate::config::Mode;

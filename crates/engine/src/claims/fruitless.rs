@@ -132,7 +132,13 @@ impl Fruitless {
         failures.find(|failure| signature.is_no_easier_than(&failure.signature))
     }
 
-    pub fn note(&mut self, cluster: &Cluster, gang: GangId, signature: Signature, known: (Vec<Reason>, Option<Time>)) {
+    pub fn note(
+        &mut self,
+        cluster: &Cluster,
+        gang: GangId,
+        signature: Signature,
+        known: (Vec<Reason>, Option<Time>),
+    ) {
         let (gang, (reasons, until)) = (cluster.gangs[gang].key.clone(), known);
         self.failures.push(Failure { gang, signature, reasons, until });
     }

@@ -86,9 +86,9 @@ impl GangTaker<'_> {
                     Verdict::Free => {}
                 }
                 let shape = txn.pods.shape[pod];
-                let fits = fits.entry(shape).or_insert_with(|| {
-                    rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_some()
-                });
+                let fits = fits
+                    .entry(shape)
+                    .or_insert_with(|| rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_some());
                 if *fits {
                     found.push((node, Bundle::single(gang, pod)));
                 }
@@ -107,8 +107,11 @@ impl GangTaker<'_> {
         findings: &mut Findings,
     ) -> Result<Way, Option<Stranded>> {
         let open: BTreeSet<NodeId> = nodes.iter().copied().collect();
-        let here: Vec<Bundle> =
-            movable.iter().filter(|(node, _)| open.contains(node)).map(|(_, bundle)| bundle.clone()).collect();
+        let here: Vec<Bundle> = movable
+            .iter()
+            .filter(|(node, _)| open.contains(node))
+            .map(|(_, bundle)| bundle.clone())
+            .collect();
         let size = |pod: PodId| size_of(txn, txn.pods.shape[pod]);
         let price = |bundle: &Bundle| {
             let size = size(bundle.pods[0]);
@@ -130,6 +133,7 @@ impl GangTaker<'_> {
             }
             txn.evict(pod);
             gone.push(pod);
+            findings.record.work.scenarios += 1;
             seated = seating.seat(txn, rankings);
         }
         seated = seated || seating.seat_anew(txn, rankings);

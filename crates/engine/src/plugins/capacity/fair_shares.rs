@@ -51,7 +51,9 @@ impl Capacity {
     pub(super) fn stays_within_share(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Reason> {
         let queue = cluster.gangs[claim.gang].queue;
         let row = &cluster.queues[queue];
-        for (resource, want) in wanted(cluster, claim.gang).iter().filter(|&(id, want)| id != PODS && want > 0) {
+        for (resource, want) in
+            wanted(cluster, claim.gang).iter().filter(|&(id, want)| id != PODS && want > 0)
+        {
             let (used, limit) = (row.taken(resource), self.fair_share(cluster, queue, resource));
             if used + want > limit {
                 let lack = Lack { resource, want, used, limit };
@@ -69,8 +71,7 @@ impl Capacity {
         let wanted = wanted(cluster, claim.gang);
         let asked = || wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
         let (giver, taker) = (&cluster.queues[from], &cluster.queues[to]);
-        let above_share =
-            asked().any(|(id, _)| giver.taken(id) > self.allocatable(cluster, from, id));
+        let above_share = asked().any(|(id, _)| giver.taken(id) > self.allocatable(cluster, from, id));
         let deserved = |row: &Queue, id| row.deserved.get(id).unwrap_or(0);
         let above_deserved = || asked().any(|(id, _)| giver.taken(id) > deserved(giver, id));
         let entitled = || asked().all(|(id, want)| taker.taken(id) + want <= deserved(taker, id));
@@ -79,7 +80,12 @@ impl Capacity {
 
     /// On the way up from the claimant's queue, no queue may come to have more of its share than a sibling that gave has left of its
     /// own.
-    pub(super) fn outdoes_a_sibling(&self, cluster: &Cluster, claim: &Claim, gone: &[PodId]) -> Option<Reason> {
+    pub(super) fn outdoes_a_sibling(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        gone: &[PodId],
+    ) -> Option<Reason> {
         let own = cluster.gangs[claim.gang].queue;
         let mut givers: Vec<(QueueId, QueueId)> = Vec::new();
         for &pod in gone {
@@ -137,7 +143,8 @@ impl Capacity {
             let asked = || wanted.iter().filter(|&(id, want)| id != PODS && want > 0).map(|(id, _)| id);
             let over = asked().any(|id| row.taken(id) > self.allocatable(cluster, queue, id));
             let within = asked().all(|id| row.taken(id) <= row.deserved.get(id).unwrap_or(0));
-            let share = asked().map(|id| Share::of(row.taken(id), self.allocatable(cluster, queue, id))).max();
+            let share =
+                asked().map(|id| Share::of(row.taken(id), self.allocatable(cluster, queue, id))).max();
             (!over, within, row.priority, Reverse(share))
         };
         let (a, b) = self.parting(cluster, a, b);

@@ -291,7 +291,9 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::NothingToTake { .. } if !help.is_empty() => continue,
             Reason::NothingToTake { .. } => "wait for room, or add nodes".to_owned(),
             Reason::OutdoesSibling { sibling, .. } => {
-                format!("wait until queue {sibling} has more than its share, or raise what its own queue deserves")
+                format!(
+                    "wait until queue {sibling} has more than its share, or raise what its own queue deserves"
+                )
             }
             Reason::LikeAnother { gang } => format!("see why: muster explain gang/{gang}"),
             Reason::NotAttempted { .. } => "wait: the search goes on in the next cycle".to_owned(),
@@ -319,7 +321,9 @@ fn limit_help(cluster: &Cluster, limit: &Limit, lack: &Lack) -> String {
         }
         Limit::Deserved(queue) => format!("raise what queue {queue} deserves by {amount}, or wait for it"),
         Limit::FairShare(queue) => {
-            format!("raise what queue {queue} deserves or its weight, or ask for {amount} less: muster fairshare")
+            format!(
+                "raise what queue {queue} deserves or its weight, or ask for {amount} less: muster fairshare"
+            )
         }
         Limit::Namespace(space) => format!("raise the resource quota of namespace {space} by {amount}"),
     }
