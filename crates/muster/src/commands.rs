@@ -5,6 +5,7 @@ pub mod check;
 pub mod completions;
 pub mod crds;
 pub mod explain;
+pub mod fairshare;
 pub mod generate;
 pub mod plugins;
 pub mod replay;

@@ -31,6 +31,8 @@ enum Command {
     Simulate(commands::simulate::SimulateArgs),
     /// Say why a pod, gang or queue is as it is
     Explain(commands::explain::ExplainArgs),
+    /// Show what each queue should have, step by step
+    Fairshare(commands::fairshare::FairshareArgs),
     /// Write what scheduling needs of a cluster to one file
     Snapshot(commands::snapshot::SnapshotArgs),
     /// Check manifests and configuration without scheduling
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Scheduler(args) => commands::scheduler::run(args),
         Command::Simulate(args) => commands::simulate::run(args),
         Command::Explain(args) => commands::explain::run(args),
+        Command::Fairshare(args) => commands::fairshare::run(args),
         Command::Snapshot(args) => commands::snapshot::run(args),
         Command::Check(args) => commands::check::run(args),
         Command::Replay(args) => commands::replay::run(args),

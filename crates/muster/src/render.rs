@@ -2,6 +2,7 @@
 
 pub mod difference;
 pub mod explanation;
+pub mod fairshare;
 mod gangs;
 mod legend;
 mod map;

@@ -69,6 +69,7 @@ scenarios! {
     limits_hold_up_the_tree_of_queues: "capacity-tree";
     minimums_come_before_the_elastic_rest: "elastic";
     weights_divide_the_cluster: "fair-queues";
+    what_is_taken_by_night_is_missed_by_day: "fairshare";
     whole_gangs_or_nothing: "first-gang";
     the_second_gang_starts_when_the_first_ends: "first-gang" "--until-stable";
     events_are_told_cycle_by_cycle: "first-gang" "--until-stable" "--events";

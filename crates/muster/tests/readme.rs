@@ -43,6 +43,14 @@ fn the_readme_shows_the_picture_that_is_printed() {
 }
 
 #[test]
+fn a_page_shows_the_shares_that_are_printed() {
+    let line = "fairshare -f examples/fairshare --config examples/fairshare/scheduler.conf -o svg";
+    assert!(read("docs/fairshare.md").contains("](fairshare.svg)"));
+    let message = format!("write it anew, and look at it: muster {line} > docs/fairshare.svg");
+    assert!(read("docs/fairshare.svg") == printed(line), "{message}");
+}
+
+#[test]
 fn manifests_in_the_readme_are_those_of_the_examples() {
     let (readme, gangs) = (read("README.md"), read("examples/topology/gangs.yaml"));
     let blocks: Vec<&str> =
@@ -71,4 +79,5 @@ fn pages_show_what_their_commands_print() {
     shows_what_is_printed("docs/topology.md", 6);
     shows_what_is_printed("docs/what-if.md", 1);
     shows_what_is_printed("docs/evictions.md", 2);
+    shows_what_is_printed("docs/fairshare.md", 1);
 }
