@@ -133,7 +133,10 @@ fn grows(session: &Session, id: GangId) -> bool {
 
 fn has_a_turn(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
-    let behind = session.heads.iter().any(|&(queue, head)| queue == gang.queue && head != id);
+    // Whoever goes before a head passes nobody.
+    let goes_first = |head: GangId| session.policy.gang_order(session.cluster, head, id).is_lt();
+    let mut heads = session.heads.iter().filter(|&&(queue, head)| queue == gang.queue && head != id);
+    let behind = heads.any(|&(_, head)| goes_first(head));
     !behind
         && gang.admitted()
         && gang.counts.pending > 0
