@@ -3,6 +3,7 @@
 
 pub mod arguments;
 pub mod fruitless;
+pub mod rights;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -9,12 +9,14 @@ use muster_api::Time;
 use crate::actions::Session;
 use crate::claims::{self, Errand};
 use crate::engine::Engine;
-use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId};
+use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId};
 use crate::placement::Rankings;
 use crate::plan::{Plan, Work};
+use crate::policy::Purpose;
 use crate::reason::{Reason, Shown};
 
 pub use crate::bundles::{Bundle, Kind};
+pub use crate::claims::rights::{Giver, TakingBack};
 
 /// What comes to light while room is made: the work that it takes, and all of it for someone who looks.
 #[derive(Default)]
@@ -191,10 +193,29 @@ impl Trace {
 impl Engine {
     /// What `preempt` and `reclaim` would try for a gang that starves, by the name of the action. Nothing comes of it.
     pub fn trace(&mut self, gang: GangId, now: Time) -> Vec<(&'static str, Trace)> {
+        let mut traces = Vec::new();
+        self.look(now, &mut |session, errand| {
+            traces.extend(claims::trace(session, gang, errand).map(|trace| (errand.action, trace)));
+        });
+        traces
+    }
+
+    /// What a queue could take back for the first of its gangs that lacks room, and from whom.
+    pub fn taking_back(&mut self, queue: QueueId, now: Time) -> Option<TakingBack> {
+        let mut found = None;
+        self.look(now, &mut |session, errand| {
+            if errand.purpose == Purpose::Reclaim && found.is_none() {
+                found = claims::rights::taking_back(session, queue, errand);
+            }
+        });
+        found
+    }
+
+    /// Lets someone look at the errand of each action that takes room, as in a cycle. Everything stays as it was.
+    fn look(&mut self, now: Time, at: &mut dyn FnMut(&mut Session, Errand)) {
         self.cluster.settle();
         let before = self.cluster.generation;
         let settings = &self.config.settings;
-        let mut traces = Vec::new();
         for action in &self.config.actions {
             let Some(errand) = Errand::of(settings, action.name) else { continue };
             let mut session = Session {
@@ -207,12 +228,11 @@ impl Engine {
                 now,
                 heads: Vec::new(),
             };
-            traces.extend(claims::trace(&mut session, gang, errand).map(|trace| (action.name, trace)));
+            at(&mut session, errand);
         }
-        // Everything is as it was, so who was at rest is so still.
+        // Who was at rest is so still.
         if let Some((generation, _)) = self.rests.as_mut().filter(|(generation, _)| *generation == before) {
             *generation = self.cluster.generation;
         }
-        traces
     }
 }

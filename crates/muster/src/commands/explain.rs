@@ -20,7 +20,7 @@ use crate::render;
 
 pub use claims::{ClaimFacts, NodeTrial};
 pub use domains::ClosestDomain;
-pub use facts::{Explanation, GangFacts, Look, PodFacts, QueueFacts, Subject, explain};
+pub use facts::{Explanation, GangFacts, Look, PodFacts, QueueFacts, Subject, TakesBack, explain};
 pub use gang_claims::{BundleFacts, DomainClaim, PassFacts};
 pub use promises::PromiseFacts;
 pub use target::find;

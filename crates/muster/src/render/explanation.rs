@@ -13,7 +13,9 @@ use muster_sim::report::{NodesLine, ReasonLine};
 use super::gangs::phase_style;
 use super::queues::scarcity;
 use super::text::{BAD, BOLD, DIM, WAITS, bar, cut_end, cut_middle, styled, width, wrap};
-use crate::commands::explain::{ClosestDomain, Explanation, GangFacts, PodFacts, QueueFacts, Subject};
+use crate::commands::explain::{
+    ClosestDomain, Explanation, GangFacts, PodFacts, QueueFacts, Subject, TakesBack,
+};
 use crate::failure::Failure;
 
 const COLUMNS: usize = 80;
@@ -204,6 +206,19 @@ impl Page {
         }
     }
 
+    /// Whether a queue can take back what is its own, and from whom.
+    fn takes_back(&mut self, taking: &TakesBack) {
+        let for_whom = format!("for {} by {}", taking.gang, taking.action);
+        match (&taking.refused, &taking.from[..]) {
+            (Some(refused), _) => self.entry("takes back", &format!("nothing {for_whom}: {refused}")),
+            (None, []) => self.entry("takes back", &format!("nothing {for_whom}: nobody would give")),
+            (None, from) => self.entry("takes back", &format!("{for_whom} from {}", from.join(", "))),
+        }
+        for (queue, rule) in &taking.kept {
+            self.entry("", &format!("not from {queue}: kept by {rule}"));
+        }
+    }
+
     fn queue(&mut self, queue: &QueueFacts) {
         let line = &queue.line;
         let style = if queue.state == "Open" { phase_style("Running") } else { BAD };
@@ -237,6 +252,9 @@ impl Page {
                 };
                 self.entry(what, &format!("{}{whose}", or_nothing(limit)));
             }
+        }
+        if let Some(takes_back) = &queue.takes_back {
+            self.takes_back(takes_back);
         }
         if !queue.waiting.is_empty() {
             self.line("");

@@ -7,6 +7,7 @@ use muster_engine::explain::{self, counted, shown_text};
 use muster_engine::ids::{GangId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
+use muster_engine::trace::{Giver, TakingBack};
 use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
 use muster_sim::World;
 use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
@@ -107,6 +108,24 @@ pub struct QueueFacts {
     /// In the order in which they are served; the first is the head of the line.
     pub waiting: Vec<Waiting>,
     pub waiting_in_all: usize,
+    /// Whether it can take back what is its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub takes_back: Option<TakesBack>,
+}
+
+/// What a queue can take back for the first gang that lacks room.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TakesBack {
+    pub action: &'static str,
+    pub gang: String,
+    /// Why it may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Those who would give, the first first.
+    pub from: Vec<String>,
+    /// Those who keep what they have, with the rule.
+    pub kept: Vec<(String, &'static str)>,
 }
 
 #[derive(Serialize)]
@@ -145,7 +164,7 @@ pub fn explain(engine: &mut Engine, target: Target, look: &Look) -> Explanation 
             Subject::Pod(Box::new(pod_facts(engine, look.now, pod, gang)))
         }
         Target::Gang(gang) => Subject::Gang(Box::new(gang_facts(engine, gang, look))),
-        Target::Queue(queue) => Subject::Queue(Box::new(queue_facts(engine, queue))),
+        Target::Queue(queue) => Subject::Queue(Box::new(queue_facts(engine, queue, look.now))),
     };
     Explanation { now: look.now.to_string(), subject }
 }
@@ -381,7 +400,21 @@ fn welcome_help(cluster: &Cluster, bar: &muster_engine::Bar) -> Option<String> {
     })
 }
 
-fn queue_facts(engine: &Engine, id: QueueId) -> QueueFacts {
+fn takes_back_facts(cluster: &Cluster, taking: &TakingBack) -> TakesBack {
+    let name = |giver: &Giver| cluster.queues[giver.queue].name.to_string();
+    let kept = |giver: &Giver| giver.keeps.map(|rule| (name(giver), rule));
+    TakesBack {
+        action: taking.action,
+        gang: cluster.gangs[taking.gang].key.to_string(),
+        refused: taking.refused.as_ref().map(|reason| explain::message(reason, &cluster.dimensions)),
+        from: taking.givers.iter().filter(|giver| giver.keeps.is_none()).map(name).collect(),
+        kept: taking.givers.iter().filter_map(kept).collect(),
+    }
+}
+
+fn queue_facts(engine: &mut Engine, id: QueueId, now: Time) -> QueueFacts {
+    let takes_back = engine.taking_back(id, now);
+    let engine = &*engine;
     let cluster = engine.cluster();
     let queue = &cluster.queues[id];
     let level = |&at: &QueueId| {
@@ -419,6 +452,7 @@ fn queue_facts(engine: &Engine, id: QueueId) -> QueueFacts {
         lineage: queue.lineage.iter().map(level).collect(),
         waiting: waiting.iter().take(WAITING).map(wait).collect(),
         waiting_in_all: waiting.len(),
+        takes_back: takes_back.map(|taking| takes_back_facts(cluster, &taking)),
         line: queue_line(engine, id),
     }
 }
