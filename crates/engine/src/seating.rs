@@ -4,7 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use crate::ids::{DomainId, NodeId, PodId, ShapeId};
+use crate::bundles::share;
+use crate::ids::{DomainId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::nominations::not_promised;
@@ -100,8 +101,40 @@ impl<'s> Seating<'s> {
                 return true;
             }
             self.stand_up(txn);
+            if self.samples.len() > 1 && self.seat_tightly(txn, rankings) {
+                return true;
+            }
+            self.stand_up(txn);
         }
         self.seat_together(txn, rankings)
+    }
+
+    /// Gives places to all where least is left over, whatever else is good about a node: the best places for some may be the only
+    /// ones for others.
+    fn seat_tightly(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        self.tries += 1;
+        let (policy, gang) = (self.policy, self.wish.gang);
+        let ranks = txn.domains.ranks(self.domain);
+        let nodes = txn.nodes.by_rank[ranks.start as usize..ranks.end as usize].to_vec();
+        for (shape, pods) in &mut self.waiting {
+            let request: Vec<(ResourceId, i64)> = txn.shapes[*shape].request.iter().collect();
+            while let Some(&pod) = pods.last() {
+                let left_over = |node: NodeId| -> i64 {
+                    let left = |&(id, want): &(ResourceId, i64)| {
+                        share(txn.nodes.future_idle(id, node) - want, txn.total.get(id))
+                    };
+                    request.iter().map(left).sum()
+                };
+                let ranking = rankings.of(txn, policy, *shape, Room::Later);
+                let fits = |node: &NodeId| ranking.admits(txn, policy, *shape, *node);
+                let best = nodes.iter().copied().filter(fits).min_by_key(|&node| left_over(node));
+                let allowed = policy.may_take(txn, gang, *shape, Room::Later).is_ok();
+                let Some(node) = best.filter(|_| allowed) else { return false };
+                txn.nominate(pod, node);
+                pods.pop();
+            }
+        }
+        true
     }
 
     /// Everyone waits again.

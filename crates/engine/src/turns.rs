@@ -73,13 +73,13 @@ fn by_worth(cluster: &Cluster, policy: &Policy, claim: &Claim, units: &mut [Bund
     units.sort_by(order);
 }
 
-/// Nothing of higher priority goes where something of lower priority would do.
+/// Nothing of higher priority goes where something of lower priority would do, and nothing breaks where something can be spared.
 fn classify(cluster: &Cluster, units: &mut [Bundle]) {
-    let priority = |unit: &Bundle| cluster.gangs[unit.gang].priority;
-    let mut levels: Vec<i32> = units.iter().map(priority).collect();
+    let level = |unit: &Bundle| (cluster.gangs[unit.gang].priority, unit.kind);
+    let mut levels: Vec<(i32, Kind)> = units.iter().map(level).collect();
     levels.sort_unstable();
     levels.dedup();
     for unit in units {
-        unit.class = levels.partition_point(|&level| level < priority(unit)) as u32;
+        unit.class = levels.partition_point(|&other| other < level(unit)) as u32;
     }
 }

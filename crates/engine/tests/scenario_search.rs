@@ -1,0 +1,155 @@
+//! The search for a scenario against one that goes step by step: one victim more each time, everyone placed anew. What that finds
+//! is found.
+
+#[path = "support/lines.rs"]
+mod lines;
+mod support;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use lines::Line;
+use muster_api::Time;
+use muster_engine::config::Config;
+use muster_engine::{Engine, Event, Plan};
+use proptest::prelude::*;
+
+const NOW: Time = Time(1_767_571_200_000);
+const TIERS: &str = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}, {name: binpack}, \
+                     {name: network-topology-aware}]}]";
+
+/// A gang that runs: its priority, its minimum, and what each pod has on which node.
+#[derive(Clone, Debug)]
+struct Tenant {
+    priority: u32,
+    minimum: usize,
+    pods: Vec<(usize, u32)>,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    nodes: Vec<u32>,
+    tenants: Vec<Tenant>,
+    /// What the pods of the claimant ask for.
+    claimant: Vec<u32>,
+    close: bool,
+}
+
+impl Case {
+    /// Without these pods.
+    fn engine(&self, actions: &str, without: &BTreeSet<String>) -> Engine {
+        let settings = "configurations: [{name: preempt, arguments: {mode: scenario}}]";
+        let settings = if actions.contains("preempt") { settings } else { "" };
+        let text = format!("actions: {actions}\n{settings}\n{TIERS}");
+        let config = Config::parse("test", &text).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let mut engine = Engine::new(config, vec!["volcano".into()]);
+        for (line, serial) in self.script(without).lines().filter_map(Line::parse).zip(0..) {
+            let born = NOW.plus_ms(serial as i64 * 1000 - 1_000_000).to_string();
+            let objects = support::objects(&line.manifests(&born, serial));
+            objects.into_iter().for_each(|object| engine.apply(Event::from(object)));
+        }
+        engine
+    }
+
+    fn script(&self, without: &BTreeSet<String>) -> String {
+        let mut text = String::new();
+        for (at, gpu) in self.nodes.iter().enumerate() {
+            writeln!(text, "node n{at} gpu={gpu}").expect("a string");
+        }
+        for rack in 0..self.nodes.len().div_ceil(2) {
+            let nodes: Vec<String> =
+                (2 * rack..(2 * rack + 2).min(self.nodes.len())).map(|at| format!("n{at}")).collect();
+            writeln!(text, "domain r{rack} tier=1 nodes={}", nodes.join(",")).expect("a string");
+        }
+        for (at, tenant) in self.tenants.iter().enumerate() {
+            writeln!(text, "gang t{at} min={} prio={}", tenant.minimum, tenant.priority).expect("a string");
+            for (pod, (node, gpu)) in tenant.pods.iter().enumerate() {
+                if !without.contains(&format!("t{at}-{pod}")) {
+                    writeln!(
+                        text,
+                        "pod t{at}-{pod} gang=t{at} gpu={gpu} on=n{node} prio={}",
+                        tenant.priority
+                    )
+                    .expect("a string");
+                }
+            }
+        }
+        let close = if self.close { "close=hard:1" } else { "" };
+        writeln!(text, "gang claimant min={} prio=9 {close}", self.claimant.len()).expect("a string");
+        for (pod, gpu) in self.claimant.iter().enumerate() {
+            writeln!(text, "pod claimant-{pod} gang=claimant gpu={gpu} prio=9").expect("a string");
+        }
+        text
+    }
+
+    /// Who leaves one after the other: lower priority first, what can be spared before what breaks a gang, the youngest first.
+    fn units(&self) -> Vec<Vec<String>> {
+        let mut units: Vec<((u32, bool, std::cmp::Reverse<usize>), Vec<String>)> = Vec::new();
+        for (at, tenant) in self.tenants.iter().enumerate() {
+            let names: Vec<String> = (0..tenant.pods.len()).map(|pod| format!("t{at}-{pod}")).collect();
+            let (core, spare) = names.split_at(tenant.minimum.min(names.len()));
+            let key = |whole| (tenant.priority, whole, std::cmp::Reverse(at));
+            units.extend(spare.iter().rev().map(|name| (key(false), vec![name.clone()])));
+            units.push((key(true), core.to_vec()));
+        }
+        units.sort();
+        units.into_iter().map(|(_, pods)| pods).collect()
+    }
+
+    /// The first victims that suffice, one more each time.
+    fn step_by_step(&self) -> Option<BTreeSet<String>> {
+        let mut gone = BTreeSet::new();
+        for unit in std::iter::once(Vec::new()).chain(self.units()) {
+            gone.extend(unit);
+            let plan = self.engine("allocate", &gone).cycle(NOW);
+            if plan.binds.len() >= self.claimant.len() {
+                return Some(gone);
+            }
+        }
+        None
+    }
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let nodes = prop::collection::vec(2..9u32, 2..6);
+    let tenant = (0..3u32, 1..4usize, prop::collection::vec((0..6usize, 1..5u32), 1..4));
+    let claimant = prop::collection::vec(1..7u32, 1..4);
+    (nodes, prop::collection::vec(tenant, 1..8), claimant, prop::bool::weighted(0.3)).prop_map(
+        |(nodes, drawn, claimant, close)| {
+            let mut free = nodes.clone();
+            let mut tenants = Vec::new();
+            for (priority, minimum, wishes) in drawn {
+                let mut pods = Vec::new();
+                for (node, gpu) in wishes {
+                    let node = node % nodes.len();
+                    if free[node] >= gpu {
+                        free[node] -= gpu;
+                        pods.push((node, gpu));
+                    }
+                }
+                if !pods.is_empty() {
+                    tenants.push(Tenant { priority, minimum: minimum.min(pods.len()), pods });
+                }
+            }
+            Case { nodes, tenants, claimant, close }
+        },
+    )
+}
+
+fn promised(engine: &Engine, plan: &Plan) -> usize {
+    let own = |pod| engine.cluster().pods.name(pod).starts_with("default/claimant-");
+    plan.binds.iter().chain(&plan.nominations).filter(|place| own(place.pod)).count()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn what_is_found_step_by_step_is_found(case in case()) {
+        let slow = case.step_by_step();
+        let mut engine = case.engine("allocate, preempt", &BTreeSet::new());
+        let plan = engine.cycle(NOW);
+        let found = promised(&engine, &plan) >= case.claimant.len();
+        prop_assert!(found || slow.is_none(), "nobody left, but {slow:?} would do\n{}", case.script(&BTreeSet::new()));
+    }
+}
