@@ -52,6 +52,14 @@ pub fn may_move(cluster: &Cluster, pod: PodId) -> bool {
 fn rehouse(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId, pods: &[PodId]) {
     let mark = txn.mark();
     let breaks = not_promised(&txn.gangs[gang], true).total > 0;
+    let mut nowhere = |&pod: &PodId| {
+        let shape = txn.pods.shape[pod];
+        let home = matches!(txn.pods.state[pod], PodState::Releasing(home) if has_room(txn, policy, shape, home, Room::Later));
+        !home && rankings.of(txn, policy, shape, Room::Later).best(txn).is_none()
+    };
+    if pods.iter().all(&mut nowhere) {
+        return;
+    }
     for &pod in pods {
         if let PodState::Releasing(home) = txn.pods.state[pod]
             && has_room(txn, policy, txn.pods.shape[pod], home, Room::Later)

@@ -4,6 +4,7 @@
 
 mod evictions;
 mod gang_claims;
+mod scenarios;
 mod topology;
 
 use std::collections::BTreeMap;
@@ -119,6 +120,7 @@ pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Fig
     told("room that is taken from others");
     evictions::run(rounds, &mut add);
     gang_claims::run(rounds, &mut add);
+    scenarios::run(rounds, &mut add);
 
     told("memory");
     if let Some(before) = allocated() {
@@ -129,6 +131,33 @@ pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Fig
         drop(engine);
     }
     Figures { figures }
+}
+
+/// An engine that takes room with an action, as its arguments say.
+fn taking(action: &str, arguments: &str) -> Engine {
+    let text = format!(
+        r#"
+actions: "enqueue, allocate, backfill, {action}"
+configurations:
+- name: {action}
+  arguments: {{{arguments}}}
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+  - name: pdb
+- plugins:
+  - name: predicates
+  - name: capacity
+  - name: nodeorder
+    arguments: {{leastrequested.weight: 0}}
+  - name: binpack
+  - name: network-topology-aware
+"#
+    );
+    let config = Config::parse("bench", &text).expect("a right configuration");
+    Engine::new(config, vec!["volcano".into()])
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> f64 {
@@ -312,6 +341,7 @@ fn gang(engine: &mut Engine, name: &str, pods: usize, minimum: i32, gpus: i64, m
 /// A gang that comes to the cluster, or runs there already.
 struct Group {
     name: String,
+    queue: String,
     minimum: i32,
     asks: topology::Asks,
     pods: Vec<Pod>,
@@ -323,14 +353,18 @@ impl Group {
         let pod = |(index, gpus)| pod(&format!("{name}-{index:04}"), gpus, 1_000, Some(name));
         let pods: Vec<Pod> = gpus.into_iter().enumerate().map(pod).collect();
         let (minimum, asks) = (pods.len() as i32, topology::Asks::default());
-        Group { name: name.to_owned(), minimum, asks, pods }
+        Group { name: name.to_owned(), queue: DEFAULT_QUEUE.to_owned(), minimum, asks, pods }
+    }
+
+    fn in_queue(self, queue: &str) -> Group {
+        Group { queue: queue.to_owned(), ..self }
     }
 
     fn create(self, engine: &mut Engine) {
-        let Group { name, minimum, asks, pods } = self;
+        let Group { name, queue, minimum, asks, pods } = self;
         let spec = PodGroupSpec {
             min_member: minimum,
-            queue: DEFAULT_QUEUE.into(),
+            queue,
             network_topology: asks.closeness(),
             sub_group_policy: asks.policies(),
             ..PodGroupSpec::default()

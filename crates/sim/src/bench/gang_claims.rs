@@ -1,30 +1,9 @@
 //! Room that a gang takes from whole gangs, against placing the same gang on the empty cluster.
 
-use muster_engine::config::Config;
 use muster_engine::{Engine, Event};
 
 use super::topology::{Asks, network};
-use super::{Add, Group, NOW, cycle_nanos, node, timed};
-
-const TAKING: &str = r#"
-actions: "enqueue, allocate, backfill, preempt"
-configurations:
-- name: preempt
-  arguments: {mode: gang}
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: conformance
-  - name: pdb
-- plugins:
-  - name: predicates
-  - name: capacity
-  - name: nodeorder
-    arguments: {leastrequested.weight: 0}
-  - name: binpack
-  - name: network-topology-aware
-"#;
+use super::{Add, Group, NOW, cycle_nanos, node, taking, timed};
 
 /// Pods that run on each node in gangs of four, by priority and GPUs.
 #[derive(Copy, Clone)]
@@ -133,8 +112,7 @@ impl Case {
 
     /// A cluster with the gang that wants room, full or empty.
     fn engine(&self, full: bool) -> Engine {
-        let config = Config::parse("bench", TAKING).expect("a right configuration");
-        let mut engine = Engine::new(config, vec!["volcano".into()]);
+        let mut engine = taking("preempt", "mode: gang");
         match self.tier {
             Some(_) => network(&mut engine, self.nodes, 32, 16),
             None => {

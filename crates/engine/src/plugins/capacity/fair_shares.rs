@@ -68,14 +68,17 @@ impl Capacity {
     /// its share of something that is asked for; or more than it deserves, and the claimant's stays within what it deserves.
     pub(super) fn keeps_share(&self, cluster: &Cluster, claim: &Claim, gang: GangId) -> bool {
         let (to, from) = self.parting(cluster, cluster.gangs[claim.gang].queue, cluster.gangs[gang].queue);
-        let wanted = wanted(cluster, claim.gang);
-        let asked = || wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
         let (giver, taker) = (&cluster.queues[from], &cluster.queues[to]);
-        let above_share = asked().any(|(id, _)| giver.taken(id) > self.allocatable(cluster, from, id));
+        let above_share =
+            asked(cluster, claim.gang).any(|id| giver.taken(id) > self.allocatable(cluster, from, id));
         let deserved = |row: &Queue, id| row.deserved.get(id).unwrap_or(0);
-        let above_deserved = || asked().any(|(id, _)| giver.taken(id) > deserved(giver, id));
-        let entitled = || asked().all(|(id, want)| taker.taken(id) + want <= deserved(taker, id));
-        !above_share && !(entitled() && above_deserved())
+        let above_deserved = || asked(cluster, claim.gang).any(|id| giver.taken(id) > deserved(giver, id));
+        let entitled = || {
+            let wanted = wanted(cluster, claim.gang);
+            let within = |id| taker.taken(id) + wanted.get(id) <= deserved(taker, id);
+            asked(cluster, claim.gang).all(within)
+        };
+        !above_share && !(above_deserved() && entitled())
     }
 
     /// On the way up from the claimant's queue, no queue may come to have more of its share than a sibling that gave has left of its
@@ -137,10 +140,9 @@ impl Capacity {
     /// Which of two queues gives first: where their ways part, the one that has more than its share, then the one that has more than
     /// it deserves, then lower priority, then the larger share.
     pub(super) fn gives_first(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {
-        let wanted = wanted(cluster, claim.gang);
         let standing = |queue: QueueId| {
             let row = &cluster.queues[queue];
-            let asked = || wanted.iter().filter(|&(id, want)| id != PODS && want > 0).map(|(id, _)| id);
+            let asked = || asked(cluster, claim.gang);
             let over = asked().any(|id| row.taken(id) > self.allocatable(cluster, queue, id));
             let within = asked().all(|id| row.taken(id) <= row.deserved.get(id).unwrap_or(0));
             let share =
@@ -197,6 +199,12 @@ impl Capacity {
         }
         (fair, share)
     }
+}
+
+/// What the pods of a gang ask for.
+fn asked(cluster: &Cluster, gang: GangId) -> impl Iterator<Item = ResourceId> {
+    let requested = cluster.gangs[gang].requested.iter();
+    requested.filter(|&(id, amount)| id != PODS && amount > 0).map(|(id, _)| id)
 }
 
 /// What a gang asks for that lacks pods to its minimum: all of it; or one pod.
