@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use muster_engine::Reason;
 use muster_engine::explain::{counted, message};
-use muster_engine::ids::{DomainId, PodId};
+use muster_engine::ids::{DomainId, NodeId, PodId};
 use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT;
 use muster_engine::trace::{Bundle, DomainOutcome, DomainTrial, Kind, Pass};
@@ -39,6 +39,9 @@ pub struct DomainClaim {
     pub chosen: bool,
     /// Who would leave. If it doesn't do, who was asked in vain.
     pub leave: Vec<BundleFacts>,
+    /// Those of them that have another place, and where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<(String, String)>,
     /// How much leaves, in parts per million of what was lacking.
     pub cost_ppm: Option<i64>,
     /// Pods there that a rule keeps, by gang and rule.
@@ -102,10 +105,20 @@ fn told(cluster: &Cluster, trial: &DomainTrial) -> DomainClaim {
         works: cost_ppm.is_some(),
         chosen: trial.chosen,
         leave: leave.iter().map(|one| bundle(cluster, one)).collect(),
+        moved: moved(cluster, trial),
         cost_ppm,
         kept: kept(cluster, &trial.kept),
         why: why(cluster, trial),
     }
+}
+
+/// Those who leave and have another place, and where.
+fn moved(cluster: &Cluster, trial: &DomainTrial) -> Vec<(String, String)> {
+    let DomainOutcome::Works { moved, .. } = &trial.outcome else { return Vec::new() };
+    let told = |&(pod, node): &(PodId, NodeId)| {
+        (cluster.pods.name(pod).to_string(), cluster.nodes.name[node].to_string())
+    };
+    moved.iter().map(told).collect()
 }
 
 fn bundle(cluster: &Cluster, bundle: &Bundle) -> BundleFacts {

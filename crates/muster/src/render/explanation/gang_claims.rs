@@ -74,6 +74,10 @@ fn trial_text(trial: &DomainClaim, space: &str) -> String {
         None if trial.leave.is_empty() => why.to_owned(),
         None => format!("if {who} {verb}: {why}"),
     };
+    if !trial.moved.is_empty() {
+        let place = |(pod, node): &(String, String)| format!("{} to {node}", short(pod, space));
+        text += &format!("; elsewhere go on {}", listed(trial.moved.iter().map(place).collect()));
+    }
     let mut rules: BTreeMap<&str, (Vec<&str>, usize)> = BTreeMap::new();
     for kept in &trial.kept {
         let (gangs, pods) = rules.entry(kept.rule).or_default();
@@ -133,6 +137,7 @@ mod tests {
             works: true,
             chosen,
             leave,
+            moved: Vec::new(),
             cost_ppm: Some(cost),
             kept: Vec::new(),
             why: None,
