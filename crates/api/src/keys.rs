@@ -26,6 +26,10 @@ pub const JDB_MAX_UNAVAILABLE: &str = "volcano.sh/jdb-max-unavailable";
 pub const RUNNING_ESTIMATE: &str = "volcano.sh/running-estimate";
 /// How long a pod is not asked to leave after it got its place (label or annotation, pod or PodGroup, plugin `cdp`).
 pub const COOLDOWN_TIME: &str = "volcano.sh/cooldown-time";
+/// How long gangs of a queue keep their minimum before others of the queue, or other queues, may take it (annotations on a Queue, plugin
+/// `minruntime`).
+pub const PREEMPT_MIN_RUNTIME: &str = "volcano.sh/preempt-min-runtime";
+pub const RECLAIM_MIN_RUNTIME: &str = "volcano.sh/reclaim-min-runtime";
 /// When a gang last saved its work, and when it is expected to be done (RFC 3339, PodGroup or a pod without one): what is lost if it
 /// is broken.
 pub const LAST_CHECKPOINT_TIME: &str = "volcano.sh/last-checkpoint-time";
@@ -109,7 +113,9 @@ pub const ANNOTATIONS: [&str; 35] = [
     PIPELINED_NODE,
     PIPELINED_STATUS,
     PREEMPTABLE,
+    PREEMPT_MIN_RUNTIME,
     QUEUE_NAME,
+    RECLAIM_MIN_RUNTIME,
     REVOCABLE_ZONE,
     RUNNING_ESTIMATE,
     SIMULATED_DURATION,

@@ -200,15 +200,25 @@ impl Problems {
         let annotations = annotations.map(|key| (key, "annotations", meta.annotations.get(key)));
         let label = (keys::COOLDOWN_TIME, "labels", meta.labels.get(keys::COOLDOWN_TIME));
         for (key, place, text) in annotations.into_iter().chain([label]) {
-            let Some(text) = text else { continue };
-            let at = format!("metadata.{place}[{key}]");
-            match parse_duration(text) {
-                Ok(milliseconds) if milliseconds < 0 => {
-                    self.add(at, format!("{text:?} is negative; write 0s or more"));
-                }
-                Ok(_) => {}
-                Err(message) => self.add(at, message),
+            self.duration(format!("metadata.{place}[{key}]"), text);
+        }
+    }
+
+    /// How long gangs of a queue run at least.
+    fn min_runtimes(&mut self, meta: &Meta) {
+        for key in [keys::PREEMPT_MIN_RUNTIME, keys::RECLAIM_MIN_RUNTIME] {
+            self.duration(format!("metadata.annotations[{key}]"), meta.annotations.get(key));
+        }
+    }
+
+    fn duration(&mut self, at: String, text: Option<&String>) {
+        let Some(text) = text else { return };
+        match parse_duration(text) {
+            Ok(milliseconds) if milliseconds < 0 => {
+                self.add(at, format!("{text:?} is negative; write 0s or more"));
             }
+            Ok(_) => {}
+            Err(message) => self.add(at, message),
         }
     }
 }

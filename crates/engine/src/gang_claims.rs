@@ -641,8 +641,7 @@ impl GangTaker<'_> {
                 continue;
             }
             match self.policy.restrains(txn, &self.claim, pod) {
-                Some(rule) => {
-                    let shield = Shield { rule, until: None };
+                Some(shield) => {
                     findings.restrained = true;
                     if bundle.together {
                         findings.keep(&bundle.pods, shield);

@@ -7,6 +7,7 @@ mod conformance;
 mod deviceshare;
 mod drf;
 mod gang;
+mod minruntime;
 mod network_topology_aware;
 mod nodegroup;
 mod nodeorder;
@@ -49,6 +50,7 @@ pub static PLUGINS: &[&Entry] = &[
     &deviceshare::ENTRY,
     &drf::ENTRY,
     &gang::ENTRY,
+    &minruntime::ENTRY,
     &network_topology_aware::ENTRY,
     &nodegroup::ENTRY,
     &nodeorder::ENTRY,

@@ -250,6 +250,10 @@ pub trait Plugin: Send {
     fn restrains(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<&'static str> {
         None
     }
+    /// When time alone ends the rule by which it restrains such a pod, if it does.
+    fn restrains_until(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Time> {
+        None
+    }
     /// Which of these pods, leaving in this order, break a rule that the claim breaks only if it must.
     fn breaks(&self, _: &Cluster, _: &Claim, _victims: &[PodId], _broken: &mut Vec<PodId>) {}
     /// Whether the claimant matters more than the victim.
@@ -527,9 +531,12 @@ impl Policy {
     }
 
     /// The rule that keeps a pod from being taken for this claim now, if any.
-    pub fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+    pub fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
         let mut asked = self.asked(claim.purpose.question());
-        asked.find_map(|plugin| plugin.restrains(cluster, claim, victim))
+        asked.find_map(|plugin| {
+            let rule = plugin.restrains(cluster, claim, victim)?;
+            Some(Shield { rule, until: plugin.restrains_until(cluster, claim, victim) })
+        })
     }
 
     /// The pods that break a rule by leaving in this order, where the claim may: they leave last, and what breaks fewest

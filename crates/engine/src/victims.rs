@@ -421,8 +421,8 @@ fn attempt(
         if done {
             break;
         }
-        if let Some(rule) = policy.restrains(txn, claim, pod) {
-            findings.keep(node, pod, Shield { rule, until: None });
+        if let Some(shield) = policy.restrains(txn, claim, pod) {
+            findings.keep(node, pod, shield);
             continue;
         }
         gone.push((pod, txn.pods.state[pod]));

@@ -32,11 +32,15 @@ fn lost(began: Time, saved: Option<Time>, end: Option<Time>, now: Time) -> i64 {
     unsaved.saturating_add(nearly as i64)
 }
 
-/// When the pod started that made up its minimum, its roles' and its subgroups'; none if one of them has not started.
-fn began(cluster: &Cluster, gang: GangId) -> Option<Time> {
+/// When the pod started that made up its minimum, its roles' and its subgroups'; none if one of them has not started. Nothing that is
+/// tried within a cycle changes it: who was asked to leave counts until its object says that it leaves.
+pub fn began(cluster: &Cluster, gang: GangId) -> Option<Time> {
     let gang = &cluster.gangs[gang];
-    let counts =
-        |pod: &&PodId| matches!(cluster.pods.state[**pod], PodState::Running(_) | PodState::Succeeded);
+    let counts = |pod: &&PodId| match cluster.pods.state[**pod] {
+        PodState::Running(_) | PodState::Succeeded => true,
+        PodState::Releasing(_) => !cluster.pods.fact[**pod].leaves,
+        _ => false,
+    };
     let started = |&pod: &PodId| Some((pod, cluster.pods.fact[pod].started?));
     let starts: Vec<(PodId, Time)> = gang.pods.iter().filter(counts).filter_map(started).collect();
     let of = |belongs: &dyn Fn(PodId) -> bool| -> Vec<Time> {

@@ -99,6 +99,7 @@ pub fn validate_queue(queue: &Queue) -> Vec<Problem> {
         problems.amounts(&format!("spec.extendClusters[{index}].capacity"), &cluster.capacity);
     }
     check_hierarchy(&mut problems, &meta);
+    problems.min_runtimes(&meta);
     problems.0
 }
 
@@ -239,6 +240,25 @@ spec:
                 "metadata.annotations[volcano.sh/hierarchy-weights]: has 2 weights for 3 steps in \"root/eng/a\"; \
                  write one for each step",
                 "metadata.annotations[volcano.sh/hierarchy-weights]: \"0\" is not a weight; write a number above 0",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_queue_says_how_long_its_gangs_run_at_least_in_durations() {
+        let queue = |preempt: &str, reclaim: &str| {
+            format!(
+                "metadata: {{name: team, annotations: {{volcano.sh/preempt-min-runtime: {preempt}, \
+                 volcano.sh/reclaim-min-runtime: {reclaim}}}}}\nspec: {{}}"
+            )
+        };
+        assert_eq!(problems(&queue("10m", "0s"), validate_queue), [""; 0]);
+        assert_eq!(
+            problems(&queue("a while", "-5s"), validate_queue),
+            [
+                "metadata.annotations[volcano.sh/preempt-min-runtime]: \"a while\" is not a duration; write it like 90s, 30m \
+                 or 1h30m",
+                "metadata.annotations[volcano.sh/reclaim-min-runtime]: \"-5s\" is negative; write 0s or more",
             ]
         );
     }

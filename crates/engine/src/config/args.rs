@@ -67,15 +67,13 @@ impl<'a> Args<'a> {
 
     /// A span like 90s or 1h30m, or a whole number of seconds.
     pub fn duration_ms(&mut self, key: &str, default: Option<i64>) -> Option<i64> {
-        let read = |value: &Value| {
-            let span = match value {
-                Value::Int(seconds) => parse_duration(&seconds.to_string()),
-                Value::String(text) => parse_duration(text.trim()),
-                _ => return None,
-            };
-            span.ok().filter(|span| *span >= 0)
-        };
-        self.take(key, "a duration like 90s, 30m or 1h30m", read).or(default)
+        let read = |value: &Value| duration(value).filter(|span| *span >= 0);
+        self.take(key, DURATION, read).or(default)
+    }
+
+    /// The same, and it may be negative.
+    pub fn signed_duration_ms(&mut self, key: &str, default: i64) -> i64 {
+        self.take(key, DURATION, duration).unwrap_or(default)
     }
 
     /// "a, b" or a list. None if there are none.
@@ -177,7 +175,7 @@ impl<'a> Args<'a> {
     }
 
     /// One of a few words, with what it stands for.
-    fn word<T: Copy>(&mut self, key: &str, wanted: &str, words: &[(&str, T)]) -> Option<T> {
+    pub fn word<T: Copy>(&mut self, key: &str, wanted: &str, words: &[(&str, T)]) -> Option<T> {
         let read = |value: &Value| match value {
             Value::String(text) => words.iter().find(|(word, _)| word == text).map(|(_, meant)| *meant),
             _ => None,
@@ -236,6 +234,16 @@ impl<'a> Args<'a> {
 
 fn weight(value: &Value) -> Option<i64> {
     scalar::whole(value).filter(|weight| (0..=MAX_WEIGHT).contains(weight))
+}
+
+const DURATION: &str = "a duration like 90s, 30m or 1h30m";
+
+fn duration(value: &Value) -> Option<i64> {
+    match value {
+        Value::Int(seconds) => parse_duration(&seconds.to_string()).ok(),
+        Value::String(text) => parse_duration(text.trim()).ok(),
+        _ => None,
+    }
 }
 
 const DECIMAL: &str = "a number with at most 6 digits after the point";
@@ -347,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_spans_or_seconds_and_never_negative() {
+    fn durations_are_spans_or_seconds_and_negative_only_where_that_means_something() {
         assert_eq!(with("n: 1h30m", |args| args.duration_ms("n", None)), fine(Some(5_400_000)));
         assert_eq!(with("n: 90", |args| args.duration_ms("n", None)), fine(Some(90_000)));
         assert_eq!(with("n: 0", |args| args.duration_ms("n", Some(1))), fine(Some(0)));
@@ -355,6 +363,9 @@ mod tests {
             let error = format!("f:1:1: n: expected a duration like 90s, 30m or 1h30m, found the {found}");
             assert_eq!(with(&format!("n: {text}"), |args| args.duration_ms("n", None)), bad(None, &error));
         }
+        assert_eq!(with("n: -5s", |args| args.signed_duration_ms("n", 7)), fine(-5000));
+        assert_eq!(with("n: -1", |args| args.signed_duration_ms("n", 7)), fine(-1000));
+        assert_eq!(with("{}", |args| args.signed_duration_ms("n", 7)), fine(7));
     }
 
     #[test]

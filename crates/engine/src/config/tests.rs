@@ -340,6 +340,23 @@ fn whole_gangs_are_taken_by_one_setting_and_two_that_disagree_are_an_error() {
     );
 }
 
+#[test]
+fn minimum_run_times_are_durations_and_resolved_in_one_of_two_ways() {
+    let with =
+        |arguments: &str| with_plugin(&format!("  - name: minruntime\n    arguments: {{{arguments}}}"));
+    parsed(&with(
+        "defaultPreemptMinRuntime: 10m, defaultReclaimMinRuntime: -5s, reclaimResolveMethod: queue",
+    ));
+    parsed(&with("reclaimResolveMethod: lca"));
+    errors(
+        &with("defaultPreemptMinRuntime: soon, reclaimResolveMethod: root, minRuntime: 1m"),
+        "f:5:17: defaultPreemptMinRuntime: expected a duration like 90s, 30m or 1h30m, found the string \"soon\"\n\
+         f:5:49: reclaimResolveMethod: expected lca or queue, found the string \"root\"\n\
+         f:5:77: minRuntime: minruntime has no such argument\n  help: valid are defaultPreemptMinRuntime, \
+         defaultReclaimMinRuntime, reclaimResolveMethod\n",
+    );
+}
+
 /// Modes of preempt and reclaim with these lines as the only tier.
 #[track_caller]
 fn modes(tier: &str) -> (Mode, Mode) {

@@ -246,16 +246,35 @@ impl Gang {
             && subgroup.is_none_or(|group| group.rule.is_none() || group.counts.ready() > self.size_of(group))
     }
 
+    /// Whether the gang has its minimum, its roles' and as many subgroups as it needs without a pod of this role and subgroup that
+    /// holds a place; a subgroup that it doesn't need may lose some of its pods.
+    pub fn runs_without(&self, (role, subgroup): (usize, usize)) -> bool {
+        let role = self.roles.get(role).filter(|_| self.enforces_roles());
+        let group = self.subgroups().get(subgroup);
+        let rule = group.and_then(|group| Some((group, &self.rules()[group.rule? as usize])));
+        let spares = |(group, rule): (&Subgroup, &Rule)| {
+            group.counts.ready() > rule.size || self.others_ready(subgroup) >= rule.minimum as usize
+        };
+        self.counts.ready() > self.minimum
+            && role.is_none_or(|role| role.counts.ready() > role.minimum)
+            && rule.is_none_or(spares)
+    }
+
+    /// How many other subgroups of the same rule have what they need.
+    fn others_ready(&self, place: usize) -> usize {
+        let rule = self.subgroups()[place].rule;
+        let ready = |group: &Subgroup| group.rule == rule && group.counts.ready() >= self.size_of(group);
+        let others = self.subgroups().iter().enumerate().filter(|(other, _)| *other != place);
+        others.filter(|(_, group)| ready(group)).count()
+    }
+
     /// Whether so many pods are all of a subgroup, and the gang has as many others of its kind as it needs.
     pub fn can_spare_subgroup(&self, place: usize, pods: u32) -> bool {
         let group = &self.subgroups()[place];
         let Some(rule) = group.rule else { return false };
-        let ready =
-            |group: &&Subgroup| group.rule == Some(rule) && group.counts.ready() >= self.size_of(group);
-        let others = self.subgroups().iter().filter(ready).count() - usize::from(ready(&group));
         pods > 0
             && group.counts.ready() == pods
-            && others >= self.rules()[rule as usize].minimum as usize
+            && self.others_ready(place) >= self.rules()[rule as usize].minimum as usize
             && self.counts.ready() >= self.minimum + pods
     }
 
@@ -550,7 +569,13 @@ impl std::ops::IndexMut<GangId> for Gangs {
 
 #[cfg(test)]
 mod tests {
+    use muster_api::SubGroupPolicy;
+    use proptest::prelude::*;
+
+    use super::super::selectors::tags;
     use super::*;
+    use crate::ids::NodeId;
+    use crate::names::Names;
 
     fn missing(total: u32, roles: &[u32]) -> Missing {
         Missing { total, roles: roles.to_vec() }
@@ -566,5 +591,65 @@ mod tests {
         assert!(!left.wants(0) && left.wants(1), "the last place is kept for role 1");
         left.take(1);
         assert_eq!(left, missing(0, &[0, 0]));
+    }
+
+    /// A gang whose pods run, each of a role and a part; parts have a size, and so many of them are needed.
+    fn running(minimum: u32, roles: [u32; 2], (size, least): (u32, u32), pods: &[(usize, u32)]) -> Gang {
+        let mut names = Names::default();
+        let policy = SubGroupPolicy {
+            sub_group_size: size as i32,
+            min_sub_groups: least as i32,
+            match_label_keys: vec!["part".into()],
+            ..SubGroupPolicy::default()
+        };
+        let rule = Rule::of(&mut names, &policy);
+        let mut choosy = Choosy::new(None, vec![rule]).expect("it has a rule");
+        let mut gang = Gang::new("g".into(), SpaceId(0), Origin::Group, QueueId(0));
+        gang.minimum = minimum;
+        gang.roles = roles
+            .map(|minimum| Role { name: None, minimum, counts: Counts::default() })
+            .into_iter()
+            .collect();
+        for &(role, part) in pods {
+            let labels = [("part".to_owned(), part.to_string())].into_iter().filter(|_| part > 0).collect();
+            let tags = tags(&mut names, &labels);
+            let place = choosy.assign(&names, &tags) as usize;
+            gang.choosy = Some(choosy);
+            count(&mut gang, (role, place), 1);
+            choosy = gang.choosy.take().expect("it was given");
+        }
+        gang.choosy = Some(choosy);
+        gang
+    }
+
+    fn count(gang: &mut Gang, (role, subgroup): (usize, usize), sign: i64) {
+        let state = PodState::Running(NodeId(0));
+        gang.counts.add(state, false, sign);
+        gang.roles[role].counts.add(state, false, sign);
+        gang.subgroup_mut(subgroup).expect("a subgroup").counts.add(state, false, sign);
+    }
+
+    proptest! {
+        #[test]
+        fn a_gang_runs_without_a_pod_if_it_is_ready_when_that_has_left(
+            minimum in 0u32..6,
+            roles in [0u32..3, 0u32..3],
+            parts in (1u32..3, 0u32..3),
+            pods in proptest::collection::vec((0usize..2, 0u32..4), 1..9),
+        ) {
+            let gang = running(minimum, roles, parts, &pods);
+            for role in 0..2 {
+                for place in 0..gang.subgroups().len() {
+                    let here = gang.roles[role].counts.running.min(gang.subgroups()[place].counts.running);
+                    if here == 0 || !gang.ready(true) {
+                        continue;
+                    }
+                    let mut without = gang.clone();
+                    count(&mut without, (role, place), -1);
+                    prop_assert_eq!(gang.runs_without((role, place)), without.ready(true));
+                    prop_assert!(gang.runs_without((role, place)) || !gang.can_spare((role, place)));
+                }
+            }
+        }
     }
 }

@@ -46,6 +46,8 @@ pub struct Queue {
     pub node_groups: Option<Box<NodeGroups>>,
     /// `volcano.sh/nodegroup-resource-limits`: how much it may use of each group.
     pub group_limits: Option<GroupLimits>,
+    #[serde(default)]
+    pub min_runtime: MinRuntime,
     /// `volcano.sh/hierarchy` and its weights, root first.
     pub hierarchy: Vec<(Arc<str>, i64)>,
     pub held: Amounts,
@@ -57,6 +59,15 @@ pub struct Queue {
     pub protected: Amounts,
     /// Awaited by gangs that were let in, while `enqueue` lets gangs in; nothing otherwise.
     pub awaited: Amounts,
+}
+
+/// How long gangs of a queue keep their minimum before others may take it, in milliseconds, where it says so (plugin `minruntime`).
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MinRuntime {
+    /// Others of the same queue.
+    pub preempt: Option<i64>,
+    /// Other queues.
+    pub reclaim: Option<i64>,
 }
 
 /// Why a queue is not under the root.
@@ -115,6 +126,7 @@ impl Queue {
             broken: None,
             node_groups: None,
             group_limits: None,
+            min_runtime: MinRuntime::default(),
             hierarchy: Vec::new(),
             held: Amounts::default(),
             nominated: Amounts::default(),

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! node a b    cpu=4 gpu=8 label=zone:x taint=infra cordoned notready
-//! queue red   weight=2 parent=p cap.cpu=4 deserved.cpu=2 guarantee.cpu=1 fifo closed
+//! queue red   weight=2 parent=p cap.cpu=4 deserved.cpu=2 guarantee.cpu=1 fifo closed preemptmin=10m reclaimmin=1m
 //! gang ring   x3 min=3 gpu=8 queue=red class=high role=lead:1 minres.cpu=3 estimate=40s
-//! pod p       cpu=1 on=a gang=ring role=lead terminating gated succeeded never
+//! pod p       cpu=1 on=a gang=ring role=lead terminating gated succeeded never unstarted
 //! domain s0   tier=1 nodes=a,b pattern=^n label=rack:r1 domains=s1,s2 tiername=rack
 //! gang ring   x8 gpu=8 close=hard:2 groups=4:hard:1 mingroups=2
 //! gang ring   min=8 groups.lead=2:hard:1 mingroups.lead=1
@@ -30,8 +30,18 @@ pub struct Line<'t> {
     pub flags: Vec<&'t str>,
 }
 
-const FLAGS: [&str; 9] =
-    ["cordoned", "notready", "fifo", "closed", "terminating", "gated", "succeeded", "never", "default!"];
+const FLAGS: [&str; 10] = [
+    "cordoned",
+    "notready",
+    "fifo",
+    "closed",
+    "terminating",
+    "gated",
+    "succeeded",
+    "never",
+    "default!",
+    "unstarted",
+];
 
 impl<'t> Line<'t> {
     pub fn parse(text: &'t str) -> Option<Line<'t>> {
@@ -205,17 +215,20 @@ impl<'t> Line<'t> {
         if self.is("fifo") {
             spec += "dequeueStrategy: fifo, ";
         }
-        let path = self.get("path").map_or(String::new(), |path| {
-            let weights = self.get("weights").unwrap_or("1");
-            format!(
-                ", annotations: {{volcano.sh/hierarchy: {path}, volcano.sh/hierarchy-weights: \"{weights}\"}}"
-            )
-        });
+        let weights = self.get("path").map(|_| self.get("weights").unwrap_or("1"));
+        let notes = [
+            ("volcano.sh/hierarchy", self.get("path")),
+            ("volcano.sh/hierarchy-weights", weights),
+            ("volcano.sh/preempt-min-runtime", self.get("preemptmin")),
+            ("volcano.sh/reclaim-min-runtime", self.get("reclaimmin")),
+        ];
+        let notes = notes.iter().filter_map(|(key, text)| Some(format!("{key}: \"{}\"", (*text)?)));
+        let notes = notes.collect::<Vec<_>>().join(", ");
         let state = if self.is("closed") { "Closed" } else { "Open" };
         writeln!(
             out,
             "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {{name: {name}, creationTimestamp: \
-             \"{born}\"{path}}}\nspec: {{{spec}}}\nstatus: {{state: {state}}}\n---"
+             \"{born}\", annotations: {{{notes}}}}}\nspec: {{{spec}}}\nstatus: {{state: {state}}}\n---"
         )
         .expect("a string");
     }
@@ -427,7 +440,8 @@ impl<'t> Line<'t> {
             Some(_) => "Running",
             None => "Pending",
         };
-        let started = self.get("on").map_or(String::new(), |_| format!(", startTime: \"{born}\""));
+        let started = self.get("on").filter(|_| !self.is("unstarted"));
+        let started = started.map_or(String::new(), |_| format!(", startTime: \"{born}\""));
         writeln!(
             out,
             "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: {}, uid: {name}.{serial}, creationTimestamp: \

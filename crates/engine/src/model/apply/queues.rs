@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_api::core::{self, Meta};
-use muster_api::keys::{HIERARCHY, HIERARCHY_WEIGHTS, NODEGROUP_LIMITS, QUEUE_NAME};
-use muster_api::{NodeGroupAffinity, Quantity, Queue, ResourceList};
+use muster_api::keys::{
+    HIERARCHY, HIERARCHY_WEIGHTS, NODEGROUP_LIMITS, PREEMPT_MIN_RUNTIME, QUEUE_NAME, RECLAIM_MIN_RUNTIME,
+};
+use muster_api::{NodeGroupAffinity, Quantity, Queue, ResourceList, parse_duration};
 use serde::Deserialize;
 
 use super::{stale, version_of};
 use crate::ids::GangId;
 use crate::model::Cluster;
-use crate::model::queues::{DEFAULT, GroupLimits, NodeGroups, ROOT};
+use crate::model::queues::{DEFAULT, GroupLimits, MinRuntime, NodeGroups, ROOT};
 use crate::model::selectors::tags;
 
 impl Cluster {
@@ -58,6 +60,7 @@ impl Cluster {
         queue.deserved = deserved;
         queue.parent = parent;
         queue.node_groups = groups;
+        queue.min_runtime = min_runtime(&meta);
         queue.hierarchy = hierarchy(&meta);
         if self.lines_stale || regrouped {
             self.regroup();
@@ -153,6 +156,13 @@ impl Cluster {
         self.spaces[space].quotas.push((key, hard));
         self.spaces[space].quotas.sort_by(|a, b| a.0.cmp(&b.0));
     }
+}
+
+/// What can't be read, or is below zero, is as if it were not there.
+fn min_runtime(meta: &Meta) -> MinRuntime {
+    let span = |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
+    let known = |key: &str| span(key).filter(|span| *span >= 0);
+    MinRuntime { preempt: known(PREEMPT_MIN_RUNTIME), reclaim: known(RECLAIM_MIN_RUNTIME) }
 }
 
 /// `root/a/b` with weights `1/2/4`, each weight in thousandths, at least one.

@@ -1,0 +1,159 @@
+//! A gang that has come to run keeps its minimum for a while, whoever wants it: as long as its queue says, or one above it.
+
+use std::cell::RefCell;
+
+use muster_api::Time;
+use rustc_hash::FxHashMap;
+
+use super::proportion::PerEvent;
+use super::{Argument, Entry};
+use crate::ids::{GangId, PodId, QueueId};
+use crate::model::Cluster;
+use crate::model::queues::MinRuntime;
+use crate::policy::{Claim, Plugin, Purpose, Question, Shield};
+use crate::worth;
+
+const PREEMPT: &str = "defaultPreemptMinRuntime";
+const RECLAIM: &str = "defaultReclaimMinRuntime";
+const RESOLVE: &str = "reclaimResolveMethod";
+
+const RULE: &str = "minimum run time";
+
+pub static ENTRY: Entry = Entry {
+    name: "minruntime",
+    summary: "doesn't take what a gang needs before it has run for its queue's minimum run time",
+    arguments: &[
+        Argument {
+            name: PREEMPT,
+            default: "0s",
+            meaning: "how long gangs keep their minimum from others of their queue, where neither the queue nor one above it says so \
+                      with the annotation `volcano.sh/preempt-min-runtime`; below zero is 0s",
+        },
+        Argument {
+            name: RECLAIM,
+            default: "0s",
+            meaning: "the same for other queues, with the annotation `volcano.sh/reclaim-min-runtime`",
+        },
+        Argument {
+            name: RESOLVE,
+            default: "lca",
+            meaning: "whose annotation counts for other queues: with lca that of the queue where the way from the root to the gang's \
+                      queue parts from the claimant's; with queue that of the gang's own queue. If it has none, the first above it",
+        },
+    ],
+    differs: "The plugin is KAI's, not Volcano's. The time counts from when the gang last got its minimum: the start of the pod that completed it. \
+              An annotation of the queue root goes before the defaults. Who waits only for this is tried again when the time is over.",
+    answers: &[Question::Preempt, Question::Reclaim],
+    build: |args, _| {
+        let resolve = [("lca", Resolve::Parting), ("queue", Resolve::Own)];
+        Box::new(Protection {
+            preempt: args.signed_duration_ms(PREEMPT, 0),
+            reclaim: args.signed_duration_ms(RECLAIM, 0),
+            resolve: args.word(RESOLVE, "lca or queue", &resolve).unwrap_or(Resolve::Parting),
+            began: PerEvent::default(),
+        })
+    },
+};
+
+struct Protection {
+    /// Where no queue says anything, in milliseconds.
+    preempt: i64,
+    reclaim: i64,
+    resolve: Resolve,
+    /// When gangs came to run, of those that were asked for.
+    began: PerEvent<RefCell<FxHashMap<GangId, Option<Time>>>>,
+}
+
+/// Which queue speaks first for a gang that another queue wants something of.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+enum Resolve {
+    /// The one below the lowest that is above both, on the way to the gang.
+    Parting,
+    /// The gang's own.
+    Own,
+}
+
+impl Protection {
+    /// How long a gang of a queue keeps its minimum from a gang of another, or of the same.
+    fn min_runtime(&self, cluster: &Cluster, purpose: Purpose, from: QueueId, to: QueueId) -> i64 {
+        let up = |queue: QueueId| &cluster.queues[queue].lineage[..];
+        let first = |queues: &[QueueId], says: fn(&MinRuntime) -> Option<i64>| {
+            queues.iter().find_map(|&queue| says(&cluster.queues[queue].min_runtime))
+        };
+        match purpose {
+            Purpose::Within => 0,
+            Purpose::Preempt => first(up(from), |says| says.preempt).unwrap_or(self.preempt),
+            Purpose::Reclaim => {
+                let start = match self.resolve {
+                    Resolve::Own => 0,
+                    Resolve::Parting => parting(up(from), up(to)),
+                };
+                first(&up(from)[start..], |says| says.reclaim).unwrap_or(self.reclaim)
+            }
+        }
+    }
+
+    /// Until when a pod keeps its place for the sake of its gang, if it does. A gang that lacks pods to its minimum has nothing to keep.
+    fn end(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Time> {
+        let id = cluster.pods.gang[victim]?;
+        let gang = &cluster.gangs[id];
+        let to = cluster.gangs[claim.gang].queue;
+        let least = self.min_runtime(cluster, claim.purpose, gang.queue, to);
+        if least <= 0 || !gang.ready(true) || gang.runs_without(cluster.pods.place(victim)) {
+            return None;
+        }
+        let end = self.began(cluster, id)?.plus_ms(least);
+        (end > claim.now).then_some(end)
+    }
+
+    fn began(&self, cluster: &Cluster, gang: GangId) -> Option<Time> {
+        self.began.with(
+            cluster,
+            |_| RefCell::default(),
+            |known| *known.borrow_mut().entry(gang).or_insert_with(|| worth::began(cluster, gang)),
+        )
+    }
+}
+
+/// Where the way up from a queue reaches the last step before it meets the way up from another.
+fn parting(from: &[QueueId], to: &[QueueId]) -> usize {
+    let common = from.iter().position(|queue| to.contains(queue)).unwrap_or(from.len());
+    common.saturating_sub(1)
+}
+
+impl Plugin for Protection {
+    fn shields(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
+        let end = self.end(cluster, claim, victim)?;
+        Some(Shield { rule: RULE, until: Some(end) })
+    }
+
+    /// A gang that has more than its minimum gives that, and no more.
+    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+        self.end(cluster, claim, victim).map(|_| RULE)
+    }
+
+    fn restrains_until(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Time> {
+        self.end(cluster, claim, victim)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_part_below_the_lowest_queue_that_is_above_both() {
+        let [root, dev, prod, alice, bob] = [0, 1, 2, 3, 4].map(QueueId);
+        let [dev_up, prod_up] = [vec![dev, root], vec![prod, root]];
+        let [alice_up, bob_up] = [vec![alice, dev, root], vec![bob, dev, root]];
+        let parts = |from: &[QueueId], to: &[QueueId]| from[parting(from, to)];
+        assert_eq!(parts(&alice_up, &bob_up), alice);
+        assert_eq!(parts(&alice_up, &prod_up), dev, "queues of different departments");
+        assert_eq!(parts(&prod_up, &alice_up), prod);
+        // Work in a queue that others are in, as it can be without a hierarchy.
+        assert_eq!(parts(&alice_up, &dev_up), alice);
+        assert_eq!(parts(&dev_up, &alice_up), dev);
+        // A queue without a way to the root.
+        assert_eq!(parts(&[bob], &alice_up), bob);
+    }
+}
