@@ -93,7 +93,7 @@ pub const CARD_NOTES: [&str; 8] =
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 35] = [
+pub const ANNOTATIONS: [&str; 37] = [
     AS_FOUND,
     COOLDOWN_TIME,
     EXPECTED_END_TIME,
