@@ -75,7 +75,7 @@ fn keeps(cluster: &Cluster, policy: &Policy, claim: &Claim, gang: GangId) -> Opt
         let found = match consider_one(cluster, policy, claim, pod) {
             Verdict::NoConcern => continue,
             Verdict::Kept(shield) => Some(shield.rule),
-            Verdict::Free => policy.restrains(cluster, claim, pod),
+            Verdict::Free => policy.restrains(cluster, claim, pod).map(|shield| shield.rule),
         };
         rule = Some(found?);
     }

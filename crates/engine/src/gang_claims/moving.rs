@@ -11,7 +11,7 @@ use crate::model::domains::ROOT;
 use crate::model::pods::PodState;
 use crate::placement::{Rankings, size_of};
 use crate::plan::Cause;
-use crate::policy::{Room, Shield};
+use crate::policy::Room;
 use crate::relocation::move_one;
 use crate::seating::Seating;
 use crate::trace::DomainOutcome;
@@ -127,8 +127,8 @@ impl GangTaker<'_> {
                 break;
             }
             let pod = here[at].pods[0];
-            if let Some(rule) = self.policy.restrains(txn, &self.claim, pod) {
-                findings.keep(&[pod], Shield { rule, until: None });
+            if let Some(shield) = self.policy.restrains(txn, &self.claim, pod) {
+                findings.keep(&[pod], shield);
                 continue;
             }
             txn.evict(pod);

@@ -82,7 +82,9 @@ impl Protection {
         };
         match purpose {
             Purpose::Within => 0,
-            Purpose::Preempt => first(up(from), |says| says.preempt).unwrap_or(self.preempt),
+            Purpose::Preempt | Purpose::Consolidate => {
+                first(up(from), |says| says.preempt).unwrap_or(self.preempt)
+            }
             Purpose::Reclaim => {
                 let start = match self.resolve {
                     Resolve::Own => 0,
