@@ -33,6 +33,8 @@ pub const EXPECTED_END_TIME: &str = "volcano.sh/expected-end-time";
 /// Since when a gang has held places for less than it needs (RFC 3339, on a PodGroup). The first is ours; the second is read only.
 pub const STALE_SINCE: &str = "volcano.sh/stale-since";
 pub const KAI_STALE_SINCE: &str = "kai.scheduler/stale-podgroup-timestamp";
+/// How long a gang may hold places for less than it needs; negative is for ever (PodGroup, action `stalegangeviction`).
+pub const STALENESS_GRACE_PERIOD: &str = "volcano.sh/staleness-grace-period";
 /// How long the embedded cluster lets a pod run before it succeeds.
 pub const SIMULATED_DURATION: &str = "muster.sh/simulated-duration";
 /// How long a gang may wait before it goes first (plugin `sla`).
@@ -89,7 +91,7 @@ pub const CARD_NOTES: [&str; 8] =
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 35] = [
+pub const ANNOTATIONS: [&str; 36] = [
     AS_FOUND,
     COOLDOWN_TIME,
     EXPECTED_END_TIME,
@@ -115,6 +117,7 @@ pub const ANNOTATIONS: [&str; 35] = [
     SIMULATED_DURATION,
     SLA_WAITING_TIME[0],
     SLA_WAITING_TIME[1],
+    STALENESS_GRACE_PERIOD,
     STALE_SINCE,
     TASK_INDEX,
     TASK_PRIORITY,

@@ -11,6 +11,7 @@ use crate::event::Event;
 use crate::explain;
 use crate::ids::GangId;
 use crate::model::Cluster;
+use crate::model::gangs::Gang;
 use crate::nominations;
 use crate::placement::Rankings;
 use crate::plan::Plan;
@@ -40,6 +41,7 @@ impl Engine {
         self.rests = None;
         self.cluster.share_devices(self.config.policy.sharing());
         self.cluster.reconsider();
+        self.cluster.gangs.review_broken();
     }
 
     /// Takes in what happened.
@@ -91,7 +93,8 @@ impl Engine {
         claims::count_losses(&mut session);
         nominations::let_go(&mut session, &held);
         nominations::announce(&mut session);
-        let timed = self.acts(stalegangeviction::ACTION.name);
+        let (acts, settings) = (self.acts(stalegangeviction::ACTION.name), &self.config.settings);
+        let timed = |gang: &Gang| acts && stalegangeviction::grace(gang, settings).is_some();
         status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), timed, now, &mut plan);
         plan.note_cards(&self.cluster, now);
         self.set_alarm(now, &mut plan);

@@ -31,6 +31,12 @@ pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
     Missing { total, roles }
 }
 
+/// Has its minimum, its roles' and its subgroups' once what it was promised has come true.
+pub fn will_be_ready(gang: &Gang, whole: bool) -> bool {
+    not_promised(gang, whole).total == 0
+        && (!whole || gang.has_its_subgroups(|group| group.counts.expected()))
+}
+
 /// Takes up promises that an earlier run wrote on the pods. [`withdraw`] follows and sees which of them stand. Once we decide
 /// ourselves, what objects say is an echo, or was written too late by one who is gone: that is taken back.
 pub fn restore(session: &mut Session) {

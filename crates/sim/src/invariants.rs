@@ -280,6 +280,7 @@ fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Plan) -> Result<(),
 /// just refused to evict.
 fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
+    let whole = engine.policy().gangs_are_whole();
     let leaving: BTreeSet<PodId> = plan.evictions.iter().map(|eviction| eviction.pod).collect();
     if leaving.len() < plan.evictions.len() {
         return Err("a pod is evicted twice in one plan".to_owned());
@@ -305,9 +306,13 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
             return Err(format!("{name} is evicted, but it isn't ours"));
         };
         let gang = &cluster.gangs[gang];
+        // Of a gang that runs without it, a subgroup leaves alone.
+        let part = cluster.pods.subgroup[eviction.pod];
+        let goes = |pod: PodId| !gang.ready(whole) || cluster.pods.subgroup[pod] == part;
         let stays = |pod: &&PodId| {
             let state = cluster.pods.state[**pod];
             matches!(state, PodState::Allocated(_) | PodState::Running(_))
+                && goes(**pod)
                 && !cluster.spared.contains_key(pod)
         };
         if let Some(&pod) = gang.pods.iter().find(stays) {

@@ -78,6 +78,16 @@ impl<'a> Args<'a> {
         self.take(key, "a duration like 90s, 30m or 1h30m", read).or(default)
     }
 
+    /// The same, or a negative one, if it is there.
+    pub fn signed_duration_ms(&mut self, key: &str) -> Option<i64> {
+        let read = |value: &Value| match value {
+            Value::Int(seconds) => parse_duration(&seconds.to_string()).ok(),
+            Value::String(text) => parse_duration(text.trim()).ok(),
+            _ => None,
+        };
+        self.take(key, "a duration like 90s, 30m or -1s", read)
+    }
+
     /// "a, b" or a list. None if there are none.
     pub fn words(&mut self, key: &str) -> Vec<String> {
         let Some(value) = self.find(key) else { return Vec::new() };

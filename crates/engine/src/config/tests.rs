@@ -340,6 +340,33 @@ fn whole_gangs_are_taken_by_one_setting_and_two_that_disagree_are_an_error() {
     );
 }
 
+#[test]
+fn the_grace_of_stale_gangs_has_two_names_and_one_value() {
+    let with = |arguments: &str| {
+        format!(
+            "actions: stalegangeviction\nconfigurations:\n- name: stalegangeviction\n  arguments: {{{arguments}}}\n\
+             tiers:\n- plugins:\n  - name: gang\n"
+        )
+    };
+    for (arguments, expected) in [
+        ("defaultStalenessGracePeriod: 90s", 90_000),
+        ("gracePeriod: 90", 90_000),
+        ("gracePeriod: 90s, defaultStalenessGracePeriod: 1m30s", 90_000),
+        ("defaultStalenessGracePeriod: -1s, gracePeriod: -5", -1),
+    ] {
+        assert_eq!(parsed(&with(arguments)).settings.stale_after_ms, expected, "{arguments}");
+    }
+    errors(
+        &with("defaultStalenessGracePeriod: 90s, gracePeriod: 60s"),
+        "f:4:49: gracePeriod: gracePeriod and defaultStalenessGracePeriod are the same argument, and they disagree\n  \
+         help: remove gracePeriod\n",
+    );
+    errors(
+        &with("defaultStalenessGracePeriod: soon"),
+        "f:4:15: defaultStalenessGracePeriod: expected a duration like 90s, 30m or -1s, found the string \"soon\"\n",
+    );
+}
+
 /// Modes of preempt and reclaim with these lines as the only tier.
 #[track_caller]
 fn modes(tier: &str) -> (Mode, Mode) {

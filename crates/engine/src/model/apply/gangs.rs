@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use muster_api::core::{self, Meta};
 use muster_api::keys::{
     DEFAULT_QUEUE, EXPECTED_END_TIME, GROUP_NAME, JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE,
-    LAST_CHECKPOINT_TIME, QUEUE_NAME, RUNNING_ESTIMATE, SLA_WAITING_TIME,
+    LAST_CHECKPOINT_TIME, QUEUE_NAME, RUNNING_ESTIMATE, SLA_WAITING_TIME, STALENESS_GRACE_PERIOD,
 };
 use muster_api::{PodGroup, PodGroupPhase, Portion, Time, parse_duration};
 
@@ -205,6 +205,7 @@ impl Cluster {
             cooldown: cooldown(&meta),
             min_available: portion(JDB_MIN_AVAILABLE),
             max_unavailable: portion(JDB_MAX_UNAVAILABLE),
+            staleness_grace: duration(STALENESS_GRACE_PERIOD),
             ..progress(&meta)
         };
         gang.allowance = allowance.boxed();
