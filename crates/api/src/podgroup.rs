@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::core::LabelSelector;
-use crate::{ResourceList, Time, keys, parse_duration, schema};
+use crate::{Reserved, ResourceList, Time, keys, parse_duration, schema};
 
 /// What a group of pods needs to start.
 #[derive(CustomResource, JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -107,7 +107,12 @@ impl PodGroup {
         };
         let grace = text(keys::STALENESS_GRACE_PERIOD).and_then(|text| parse_duration(text).err());
         let since = text(keys::STALE_SINCE).and_then(|text| Time::parse(text).err());
-        let unread = [unread(keys::STALENESS_GRACE_PERIOD, grace), unread(keys::STALE_SINCE, since)];
+        let places = text(keys::RESERVATIONS).and_then(|text| Reserved::read(text).err());
+        let unread = [
+            unread(keys::STALENESS_GRACE_PERIOD, grace),
+            unread(keys::STALE_SINCE, since),
+            unread(keys::RESERVATIONS, places),
+        ];
         self.spec.remarks().into_iter().chain(unread.into_iter().flatten()).collect()
     }
 }

@@ -16,6 +16,7 @@ use crate::nominations;
 use crate::placement::Rankings;
 use crate::plan::Plan;
 use crate::policy::Policy;
+use crate::reservations;
 use crate::status;
 
 pub struct Engine {
@@ -82,14 +83,22 @@ impl Engine {
             heads: Vec::new(),
         };
         // Before anything is decided, so that admission counts the promises that stand, and no others.
+        let began = session.cluster.began;
+        reservations::review(&mut session);
         nominations::restore(&mut session);
         nominations::withdraw(&mut session);
+        if !began {
+            reservations::restore(&mut session);
+        }
+        reservations::take_up(&mut session);
         let held = nominations::hold(&mut session);
         for action in &self.config.actions {
             (action.run)(&mut session);
             through(action.name);
         }
         claims::review(&mut session);
+        // Some of those who were to move may stay after all.
+        reservations::review(&mut session);
         claims::count_losses(&mut session);
         nominations::let_go(&mut session, &held);
         nominations::announce(&mut session);
@@ -134,9 +143,8 @@ impl Engine {
                 plan.wake_at(time);
             }
         }
-        nominations::expiry(&self.cluster, &self.config.settings)
-            .into_iter()
-            .for_each(|time| plan.wake_at(time));
+        plan.wake_at_any(nominations::expiry(&self.cluster, &self.config.settings));
+        plan.wake_at_any(reservations::expiry(&self.cluster));
         if self.acts(stalegangeviction::ACTION.name) {
             let due = stalegangeviction::due(&self.cluster, &self.config.policy, &self.config.settings);
             due.filter(|&time| time > now).for_each(|time| plan.wake_at(time));

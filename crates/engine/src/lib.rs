@@ -23,6 +23,7 @@ pub mod plugins;
 mod policy;
 mod ranking;
 mod reason;
+mod reservations;
 mod resources;
 pub mod search;
 mod seating;

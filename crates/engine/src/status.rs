@@ -33,7 +33,8 @@ pub fn update(cluster: &mut Cluster, whole: bool, timed: impl Fn(&Gang) -> bool,
         let stale = is_stale(&cluster.gangs[id], whole, was_stale);
         cluster.gangs.note_broken(id, stale, inherited.map_or(now, |since| since.min(now)));
         let since = cluster.gangs.broken_since(id).filter(|_| timed(&cluster.gangs[id]));
-        let wish = Texts { stale_since: since.map(|since| since.to_string()) };
+        let stale_since = since.map(|since| since.to_string());
+        let wish = Texts { stale_since, reservations: cluster.reservations_text(id) };
         let gang = &mut cluster.gangs[id];
         if gang.origin == Origin::Group {
             let annotations = Notes::tell(&mut gang.notes, wish);

@@ -9,7 +9,7 @@ use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Role};
 use crate::model::pods::{Counts, PodState};
-use crate::nominations::will_be_ready;
+use crate::nominations::{expected, will_be_ready};
 use crate::plan::{Cause, Eviction, Method};
 use crate::plugins::Argument;
 use crate::policy::Policy;
@@ -66,7 +66,7 @@ fn torn(gang: &Gang, whole: bool) -> impl Iterator<Item = usize> + '_ {
     let torn = subgroups.filter(|(_, group)| {
         let Counts { allocated, running, releasing, .. } = group.counts;
         let holds = allocated + running + releasing > 0;
-        holds && group.rule.is_some() && group.counts.expected() < gang.size_of(group)
+        holds && group.rule.is_some() && expected(gang, group) < gang.size_of(group)
     });
     torn.map(|(place, _)| place)
 }

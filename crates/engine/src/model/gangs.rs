@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notes::Notes;
 use super::pods::{Counts, PodState, Sum};
+use super::reservations::Reservation;
 use super::subgroups::{Choosy, Closeness, Rule, Subgroup};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
 use crate::reason::Reason;
@@ -337,6 +338,11 @@ impl Gang {
         self.counts.allocated + self.counts.running > 0 && !self.ready(whole)
     }
 
+    /// The places that are kept for pods of it that will be made again.
+    pub fn reserved(&self) -> &[Reservation] {
+        self.notes.as_ref().map_or(&[], |notes| notes.reserved())
+    }
+
     /// What its PodGroup says under our keys, or will once all that was told is written; of others nothing.
     pub fn noted(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
         self.notes.iter().flat_map(|notes| notes.told())
@@ -457,7 +463,7 @@ impl Gangs {
     }
 
     /// The gang has changed: it is looked at again, and is among those that wait or not.
-    pub(super) fn review(&mut self, id: GangId) {
+    pub(crate) fn review(&mut self, id: GangId) {
         let gang = &mut self.rows[id];
         if !gang.dirty {
             gang.dirty = true;

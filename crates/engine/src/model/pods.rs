@@ -108,11 +108,6 @@ impl Counts {
         self.allocated + self.running + self.succeeded
     }
 
-    /// The same with those that were promised a place.
-    pub fn expected(&self) -> u32 {
-        self.ready() + self.nominated
-    }
-
     /// Pods that could still count for the minimum.
     pub fn valid(&self) -> u32 {
         self.ready() + self.pending + self.nominated

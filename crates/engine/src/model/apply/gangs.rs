@@ -133,6 +133,7 @@ impl Cluster {
         let empty =
             |gang: &GangId| self.gangs[*gang].pods.is_empty() && self.gangs[*gang].origin != Origin::Group;
         if let Some(gang) = gang.filter(empty) {
+            self.end_reservations(gang);
             self.gangs.remove(gang);
         }
     }
@@ -158,6 +159,9 @@ impl Cluster {
         let another = !known || *gang.uid != *meta.uid;
         if known && stale(version, gang.version) {
             return;
+        }
+        if another {
+            self.end_reservations(id);
         }
         let spec = &object.spec;
         let named = Some(spec.queue.as_str()).filter(|name| !name.is_empty() && *name != DEFAULT_QUEUE);
@@ -268,6 +272,8 @@ impl Cluster {
         if gang.origin != Origin::Group || !uid.is_empty() && *gang.uid != *uid {
             return;
         }
+        self.end_reservations(id);
+        let gang = &mut self.gangs[id];
         if gang.pods.is_empty() {
             self.gangs.remove(id);
         } else {
