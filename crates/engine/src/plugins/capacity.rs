@@ -6,13 +6,16 @@ use std::cmp::Ordering;
 use super::proportion::{PerEvent, counted, guarded, real_capability, vote};
 use super::{Argument, Entry};
 use crate::admission::Admission;
+use crate::config::Args;
 use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::queues::ROOT;
+use crate::model::usage::Memory;
 use crate::policy::{Claim, Plugin, Purpose, Question, Room, Vote};
 use crate::reason::{Lack, Limit, Reason};
 use crate::resources::{Amounts, PODS, Share};
+use crate::shares::{PPM, Rules};
 
 pub static ENTRY: Entry = Entry {
     name: "capacity",
@@ -22,6 +25,21 @@ pub static ENTRY: Entry = Entry {
             name: "ancestorReclaimLevel",
             default: "0",
             meaning: "how many levels above a queue may speak for it: it may reclaim within what they deserve",
+        },
+        Argument {
+            name: "kValue",
+            default: "1.0",
+            meaning: "how much what a queue has used of late lowers its fair share; of no effect without one of the next two",
+        },
+        Argument {
+            name: "usageHalfLife",
+            default: "",
+            meaning: "what queues used is remembered, and counts half after so long: `24h`",
+        },
+        Argument {
+            name: "usageWindow",
+            default: "168h",
+            meaning: "what queues used is remembered for so long; only if this or `usageHalfLife` is given",
         },
         Argument {
             name: "nonPreemptibleWithinDeserved",
@@ -47,16 +65,32 @@ pub static ENTRY: Entry = Entry {
             tree: switches.hierarchy,
             reclaim_levels: args.int("ancestorReclaimLevel", 0).max(0) as usize,
             protected_within_deserved: args.bool("nonPreemptibleWithinDeserved", false),
+            rules: rules(args, switches.hierarchy),
             limits: PerEvent::default(),
         })
     },
 };
+
+/// A week.
+const WINDOW_MS: i64 = 7 * 24 * 3_600_000;
+/// More would be no different: whoever has used more than its weight gets nothing of the surplus.
+const MOST_K: i64 = 1_000 * PPM;
+
+fn rules(args: &mut Args, tree: bool) -> Rules {
+    let k_ppm = args.millionths("kValue", PPM).clamp(0, MOST_K);
+    let half_life_ms = args.duration_ms("usageHalfLife", None).filter(|&span| span > 0);
+    let window_ms = args.duration_ms("usageWindow", None).filter(|&span| span > 0);
+    let memory = Memory { half_life_ms, window_ms: window_ms.unwrap_or(WINDOW_MS) };
+    Rules { tree, k_ppm, memory: half_life_ms.or(window_ms).map(|_| memory) }
+}
 
 struct Capacity {
     tree: bool,
     /// How many levels above a queue may speak for it when it reclaims.
     reclaim_levels: usize,
     protected_within_deserved: bool,
+    /// How fair shares are found.
+    rules: Rules,
     /// The limits that hold for each queue.
     limits: PerEvent<Table<QueueId, Vec<Bound>>>,
 }
@@ -372,6 +406,10 @@ impl Plugin for Capacity {
             own.iter().rev().zip(up.iter().rev()).take_while(|(own, other)| own == other).count()
         };
         if self.tree { common(b).cmp(&common(a)) } else { Ordering::Equal }
+    }
+
+    fn fairness(&self) -> Option<Rules> {
+        Some(self.rules)
     }
 
     fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
