@@ -4,6 +4,8 @@
 mod lines;
 mod support;
 
+use std::collections::BTreeMap;
+
 use lines::Line;
 use muster_api::Time;
 use muster_engine::config::Config;
@@ -130,7 +132,7 @@ fn what_someone_before_us_wrote_down_counts() {
     before.cycle(START);
     before.cycle(START.plus_ms(HOUR));
     let record = before.cluster().usage_record();
-    assert!(record.buckets.len() > 1);
+    assert!(record.spans.len() > 1);
     let mut next = engine("usageWindow: 8h");
     next.apply(Event::Usage(Box::new(record.clone())));
     next.cycle(START.plus_ms(HOUR + 1_000));
@@ -138,29 +140,25 @@ fn what_someone_before_us_wrote_down_counts() {
     // Once it counts itself, it knows better.
     next.apply(Event::Usage(Box::new(record.clone())));
     next.cycle(START.plus_ms(HOUR + 2_000));
-    let known = next.cluster().usage_record();
-    assert_eq!(known.buckets[..record.buckets.len() - 1], record.buckets[..record.buckets.len() - 1]);
+    let known = next.cluster().usage_record().spans;
+    assert_eq!((&known[..record.spans.len()], known.len()), (&record.spans[..], record.spans.len() + 1));
 }
 
 #[test]
 fn a_record_that_makes_no_sense_does_no_harm() {
-    let mut record = Record::default();
-    let mut first = {
-        let mut engine = engine("usageWindow: 8h");
-        engine.cycle(START);
-        engine.cycle(START.plus_ms(HOUR));
-        engine.cluster().usage_record().buckets.remove(0)
+    let hour = |at: i64| START.plus_ms(at * HOUR);
+    let column = |values: &[i64]| BTreeMap::from([("nvidia.com/gpu".to_owned(), values.to_vec())]);
+    let record = Record {
+        // Twice the same, one that ends before it begins, and one without numbers.
+        spans: vec![(hour(0), hour(1)), (hour(0), hour(1)), (hour(2), hour(1)), (hour(2), hour(3))],
+        total: column(&[16, 16, 16]),
+        queues: BTreeMap::from([("a".to_owned(), column(&[16])), ("nobody".to_owned(), column(&[-5, 1, 1]))]),
     };
-    record.buckets.push(first.clone());
-    record.buckets.push(first.clone());
-    std::mem::swap(&mut first.from, &mut first.to);
-    first.queues.entry("nobody".into()).or_default().insert("nothing".into(), -5);
-    record.buckets.push(first);
     let mut engine = engine("usageWindow: 8h");
     engine.apply(Event::Usage(Box::new(record)));
-    engine.cycle(START.plus_ms(HOUR));
+    engine.cycle(START.plus_ms(3 * HOUR));
     assert_eq!(shares(&engine), [0, 16]);
-    assert_eq!(engine.cluster().usage_record().buckets.len(), 1);
+    assert_eq!(engine.cluster().usage_record().spans, [(hour(0), hour(1)), (hour(2), hour(3))]);
     engine.cluster().audit().expect("every sum is as it should be");
 }
 

@@ -22,6 +22,7 @@ use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
 use crate::promises::Promises;
 use crate::report::Reporter;
+use crate::usage::Diary;
 use crate::writes::{Bind, Claim, Evict, Write};
 
 /// News that are taken in before something else is thought of.
@@ -45,6 +46,7 @@ pub struct Decider {
     writes: UnboundedSender<Write>,
     reporter: Reporter,
     promises: Promises,
+    diary: Diary,
     leading: bool,
     now: Time,
     /// Something has happened since the last cycle.
@@ -76,6 +78,7 @@ impl Decider {
             unread: BTreeSet::new(),
             reporter: Reporter::new(writes.clone()),
             promises: Promises::default(),
+            diary: Diary::default(),
             writes,
             leading: false,
             now: wall_clock(),
@@ -169,6 +172,9 @@ impl Decider {
                 let _ = answer.send((self.explain)(&mut self.engine, self.now, &gang));
             }
             News::Stop => {
+                if self.may_decide() {
+                    self.write_usage(true);
+                }
                 // Behind the last decision, so that no gang is cut in two.
                 let _ = self.writes.send(Write::Finish);
                 return Heard::Stop;
@@ -227,6 +233,13 @@ impl Decider {
         self.wake = plan.wake;
         self.last_cycle = Some(begin);
         self.carry_out(&plan);
+        self.write_usage(false);
+    }
+
+    fn write_usage(&mut self, end: bool) {
+        if let Some(usage) = self.diary.entry(&self.engine, self.now, end) {
+            let _ = self.writes.send(Write::Usage(usage));
+        }
     }
 
     fn carry_out(&mut self, plan: &Plan) {

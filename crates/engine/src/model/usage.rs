@@ -17,7 +17,7 @@ use crate::shares::{self, PPM};
 
 use decay::{ONE, half_lives};
 
-pub use record::{Record, RecordedBucket};
+pub use record::Record;
 
 /// How often the figures are looked at.
 pub const LOOK_MS: i64 = 60_000;
@@ -94,9 +94,10 @@ impl Usage {
         self.counted.is_none() && self.buckets.is_empty()
     }
 
-    /// When the figures are to be looked at again.
+    /// When the figures are to be looked at again: they change while anything is held, or has not been forgotten.
     pub fn next_look(&self) -> Option<Time> {
-        self.looked.map(|looked| looked.plus_ms(LOOK_MS)).filter(|_| !self.held.is_empty())
+        let changes = !self.held.is_empty() || self.figures.rows().iter().any(|figures| !figures.is_zero());
+        self.looked.filter(|_| changes).map(|looked| looked.plus_ms(LOOK_MS))
     }
 
     /// Time has passed with what was held at its beginning.
