@@ -12,6 +12,7 @@ use crate::explain;
 use crate::ids::GangId;
 use crate::model::Cluster;
 use crate::model::gangs::Gang;
+use crate::model::usage::Memory;
 use crate::nominations;
 use crate::placement::Rankings;
 use crate::plan::Plan;
@@ -106,6 +107,9 @@ impl Engine {
         let timed = |gang: &Gang| acts && stalegangeviction::grace(gang, settings).is_some();
         status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), timed, now, &mut plan);
         plan.note_cards(&self.cluster, now);
+        if self.memory().is_some() {
+            self.cluster.note_usage();
+        }
         self.set_alarm(now, &mut plan);
         self.rests = plan.is_empty().then_some((self.cluster.generation, plan.wake));
         plan
@@ -118,6 +122,12 @@ impl Engine {
         if change.is_some_and(|change| change <= now || now < before) {
             self.cluster.reconsider();
         }
+        self.cluster.recall_usage(now, self.memory());
+    }
+
+    /// How long what queues used is remembered, if it is.
+    fn memory(&self) -> Option<Memory> {
+        self.config.policy.fairness().and_then(|rules| rules.memory)
     }
 
     /// Without the action `enqueue` every gang is in the line.
@@ -135,6 +145,7 @@ impl Engine {
 
     fn set_alarm(&self, now: Time, plan: &mut Plan) {
         plan.wake_at_any(self.config.policy.next_change(now));
+        plan.wake_at_any(self.cluster.usage.next_look());
         let patience = self.config.settings.traverse_head_wait_ms;
         for &gang in self.cluster.gangs.waiting() {
             let gang = &self.cluster.gangs[gang];

@@ -17,6 +17,7 @@ pub mod selectors;
 pub mod shapes;
 pub mod subgroups;
 pub mod terms;
+pub mod usage;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,6 +42,7 @@ use queues::Queues;
 use selectors::Tags;
 use shapes::Shapes;
 use terms::Terms;
+use usage::Usage;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cluster {
@@ -68,6 +70,9 @@ pub struct Cluster {
     /// What pods of other schedulers use of it.
     #[serde(default)]
     pub foreign: Amounts,
+    /// What queues have held of late, if shares go by it.
+    #[serde(default)]
+    pub usage: Usage,
     /// Pods whose schedulers are these are ours.
     pub scheduler_names: Vec<String>,
     pub images_known: bool,

@@ -16,6 +16,7 @@ use crate::model::domains::ROOT;
 use crate::plan::{Cause, Method};
 use crate::reason::{Reason, Why};
 use crate::resources::{Amounts, EPHEMERAL, PODS, Share};
+use crate::shares::Rules;
 
 /// Which room a placement may use.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -295,6 +296,11 @@ pub trait Plugin: Send {
         None
     }
 
+    // Shares.
+    /// How the fair shares of queues are found, if it goes by them.
+    fn fairness(&self) -> Option<Rules> {
+        None
+    }
     /// Queues are to be served by their fair shares from now on.
     fn measure_by_fair_shares(&mut self) {}
 
@@ -428,6 +434,10 @@ impl Policy {
     /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
     pub fn hierarchical(&self) -> bool {
         self.seats.iter().any(|seat| seat.switches.hierarchy && seat.name == "capacity")
+    }
+
+    pub fn fairness(&self) -> Option<Rules> {
+        self.seats.iter().find_map(|seat| seat.plugin.fairness())
     }
 
     pub fn gangs_are_whole(&self) -> bool {

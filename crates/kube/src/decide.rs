@@ -23,6 +23,7 @@ use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
 use crate::promises::Promises;
 use crate::report::Reporter;
+use crate::usage::Diary;
 use crate::writes::{Bearer, Bind, Claim, Evict, Promise, Write};
 
 /// News that are taken in before something else is thought of.
@@ -46,6 +47,7 @@ pub struct Decider {
     writes: UnboundedSender<Write>,
     reporter: Reporter,
     promises: Promises,
+    diary: Diary,
     leading: bool,
     now: Time,
     /// Something has happened since the last cycle.
@@ -77,6 +79,7 @@ impl Decider {
             unread: BTreeSet::new(),
             reporter: Reporter::new(writes.clone()),
             promises: Promises::default(),
+            diary: Diary::default(),
             writes,
             leading: false,
             now: wall_clock(),
@@ -170,6 +173,9 @@ impl Decider {
                 let _ = answer.send((self.explain)(&mut self.engine, self.now, &gang));
             }
             News::Stop => {
+                if self.may_decide() {
+                    self.write_usage(true);
+                }
                 // Behind the last decision, so that no gang is cut in two.
                 let _ = self.writes.send(Write::Finish);
                 return Heard::Stop;
@@ -228,6 +234,13 @@ impl Decider {
         self.wake = plan.wake;
         self.last_cycle = Some(begin);
         self.carry_out(&plan);
+        self.write_usage(false);
+    }
+
+    fn write_usage(&mut self, end: bool) {
+        if let Some(usage) = self.diary.entry(&self.engine, self.now, end) {
+            let _ = self.writes.send(Write::Usage(usage));
+        }
     }
 
     fn carry_out(&mut self, plan: &Plan) {

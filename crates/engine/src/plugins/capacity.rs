@@ -13,10 +13,11 @@ use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::queues::ROOT;
+use crate::model::usage::Memory;
 use crate::policy::{Claim, Plugin, Purpose, Question, Room, Vote};
 use crate::reason::{Lack, Limit, Reason};
 use crate::resources::{Amounts, PODS, Share};
-use crate::shares::Shares;
+use crate::shares::{PPM, Rules, Shares};
 use fair_shares::SHARE;
 
 pub static ENTRY: Entry = Entry {
@@ -33,6 +34,21 @@ pub static ENTRY: Entry = Entry {
             default: "1",
             meaning: "mode scenario: a queue that would have more than its fair share takes back only from queues that then have \
                       more than this many times as much of theirs (at least 1)",
+        },
+        Argument {
+            name: "kValue",
+            default: "1.0",
+            meaning: "how much what a queue has used of late lowers its fair share; of no effect without one of the next two",
+        },
+        Argument {
+            name: "usageHalfLife",
+            default: "",
+            meaning: "what queues used is remembered, and counts half after so long: `24h`",
+        },
+        Argument {
+            name: "usageWindow",
+            default: "168h",
+            meaning: "what queues used is remembered for so long; only if this or `usageHalfLife` is given",
         },
         Argument {
             name: "nonPreemptibleWithinDeserved",
@@ -60,8 +76,8 @@ pub static ENTRY: Entry = Entry {
             saturation: saturation(args),
             protected_within_deserved: args.bool("nonPreemptibleWithinDeserved", false),
             by_shares: false,
-            usage_weight: 0,
             shares: PerEvent::default(),
+            rules: rules(args, switches.hierarchy),
             limits: PerEvent::default(),
         })
     },
@@ -77,6 +93,19 @@ fn saturation(args: &mut Args) -> i128 {
     i128::from(multiplier)
 }
 
+/// A week.
+const WINDOW_MS: i64 = 7 * 24 * 3_600_000;
+/// More would be no different: whoever has used more than its weight gets nothing of the surplus.
+const MOST_K: i64 = 1_000 * PPM;
+
+fn rules(args: &mut Args, tree: bool) -> Rules {
+    let k_ppm = args.millionths("kValue", PPM).clamp(0, MOST_K);
+    let half_life_ms = args.duration_ms("usageHalfLife", None).filter(|&span| span > 0);
+    let window_ms = args.duration_ms("usageWindow", None).filter(|&span| span > 0);
+    let memory = Memory { half_life_ms, window_ms: window_ms.unwrap_or(WINDOW_MS) };
+    Rules { tree, k_ppm, memory: half_life_ms.or(window_ms).map(|_| memory) }
+}
+
 struct Capacity {
     tree: bool,
     /// How many levels above a queue may speak for it when it reclaims.
@@ -86,8 +115,9 @@ struct Capacity {
     saturation: i128,
     /// Queues are served by their fair shares.
     by_shares: bool,
-    usage_weight: i64,
     shares: PerEvent<Shares>,
+    /// How fair shares are found.
+    rules: Rules,
     /// The limits that hold for each queue.
     limits: PerEvent<Table<QueueId, Vec<Bound>>>,
 }
@@ -430,6 +460,10 @@ impl Plugin for Capacity {
 
     fn measure_by_fair_shares(&mut self) {
         self.by_shares = true;
+    }
+
+    fn fairness(&self) -> Option<Rules> {
+        Some(self.rules)
     }
 
     fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
