@@ -251,6 +251,9 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
         Limit::Cluster => format!("the cluster has {most} {name} for admission, {used} spoken for"),
         Limit::Capability(queue) => format!("queue {queue} may use {most} {name}, uses {used}"),
         Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name}, uses {used}"),
+        Limit::DeservedForGood(queue) => {
+            format!("queue {queue} deserves {most} {name}, its gangs that can't be evicted use {used}")
+        }
         Limit::Namespace(space) => {
             format!("the resource quota of namespace {space} is {most} {name}, {used} used")
         }

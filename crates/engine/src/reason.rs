@@ -151,6 +151,8 @@ pub enum Limit {
     Cluster,
     Capability(Arc<str>),
     Deserved(Arc<str>),
+    /// What a queue deserves, for gangs that can't be evicted.
+    DeservedForGood(Arc<str>),
     Namespace(Arc<str>),
 }
 

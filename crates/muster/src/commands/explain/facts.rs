@@ -313,6 +313,9 @@ fn limit_help(cluster: &Cluster, limit: &Limit, lack: &Lack) -> String {
             format!("raise the capability of queue {queue} by {amount}, or wait for it")
         }
         Limit::Deserved(queue) => format!("raise what queue {queue} deserves by {amount}, or wait for it"),
+        Limit::DeservedForGood(queue) => {
+            format!("raise what queue {queue} deserves by {amount}, or let the gang be evicted (preemptable)")
+        }
         Limit::Namespace(space) => format!("raise the resource quota of namespace {space} by {amount}"),
     }
 }
