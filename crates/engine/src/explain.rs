@@ -316,6 +316,9 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
         Limit::FairShare(queue) => {
             format!("the fair share of queue {queue} is {most} {name}, it uses {used}")
         }
+        Limit::DeservedForGood(queue) => {
+            format!("queue {queue} deserves {most} {name}, its gangs that can't be evicted use {used}")
+        }
         Limit::Namespace(space) => {
             format!("the resource quota of namespace {space} is {most} {name}, {used} used")
         }

@@ -208,6 +208,10 @@ pub trait Plugin: Send {
     fn may_take(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
         Ok(())
     }
+    /// Whether a gang's queue may have so much more for it, whoever leaves: asked before anyone has to.
+    fn may_hold(&self, _: &Cluster, _: GangId, _wanted: &Needed) -> Result<(), Reason> {
+        Ok(())
+    }
 
     // Placement.
     /// Marks the nodes that won't do, among those that still fit.
@@ -472,6 +476,10 @@ impl Policy {
         room: Room,
     ) -> Result<(), Reason> {
         self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_take(cluster, gang, shape, room))
+    }
+
+    pub fn may_hold(&self, cluster: &Cluster, gang: GangId, wanted: &Needed) -> Result<(), Reason> {
+        self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_hold(cluster, gang, wanted))
     }
 
     pub fn filter(

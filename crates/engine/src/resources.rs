@@ -137,7 +137,7 @@ pub struct Sparse(pub Box<[(ResourceId, i64)]>);
 
 impl Sparse {
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = (ResourceId, i64)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (ResourceId, i64)> + Clone + '_ {
         self.0.iter().copied()
     }
 

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use super::proportion::{PerEvent, counted, guarded, real_capability, vote};
 use super::{Argument, Entry};
 use crate::admission::Admission;
+use crate::bundles::Needed;
 use crate::config::Args;
 use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
@@ -53,7 +54,9 @@ pub static ENTRY: Entry = Entry {
         Argument {
             name: "nonPreemptibleWithinDeserved",
             default: "false",
-            meaning: "gangs that can't be evicted (`volcano.sh/preemptable: \"false\"`) together stay within what their queue deserves",
+            meaning: "gangs that can't be evicted (`volcano.sh/preemptable: \"false\"`) together stay within what their queue deserves or \
+                      is guaranteed, and in a tree each queue above it. A queue that names nothing deserves nothing; one that names \
+                      some resources limits only those (write `nvidia.com/gpu: 0` for none of it)",
         },
         Argument {
             name: "capacity.DynamicResourceAllocationEnable",
@@ -175,21 +178,30 @@ impl Capacity {
         own.min((above - siblings).max(assured))
     }
 
-    /// Gangs that can't be evicted may not borrow: they would never give it back.
-    fn keeps_to_deserved(&self, cluster: &Cluster, queue: QueueId, shape: ShapeId) -> Result<(), Reason> {
-        let lineage = &cluster.queues[queue].lineage;
+    /// Gangs that can't be evicted may not borrow: they would never give it back. A queue that names nothing deserves nothing; where it
+    /// names something, it has no opinion on the rest. The root limits only what it names.
+    fn keeps_to_deserved(
+        &self,
+        cluster: &Cluster,
+        gang: GangId,
+        wanted: impl Iterator<Item = (ResourceId, i64)> + Clone,
+    ) -> Result<(), Reason> {
+        if !self.protected_within_deserved || !cluster.gangs[gang].protected {
+            return Ok(());
+        }
+        let lineage = &cluster.queues[cluster.gangs[gang].queue].lineage;
         for &queue in if self.tree { lineage } else { &lineage[..1] } {
             let row = &cluster.queues[queue];
-            for (resource, limit) in row.deserved.iter() {
-                let want = cluster.request_of(shape, resource);
+            let silent = queue != ROOT && row.deserved.is_empty() && row.guarantee.is_empty();
+            for (resource, want) in wanted.clone() {
+                // What is guaranteed is kept for the queue, so that nobody misses it.
+                let named = row.deserved.get(resource).max(row.guarantee.get(resource));
+                let nothing = (silent && resource != PODS).then_some(0);
                 let used = row.protected.get(resource);
-                if want > 0 && used + want > limit {
+                if let Some(limit) = named.or(nothing).filter(|limit| used + want > *limit) {
                     let lack = Lack { resource, want, used, limit };
-                    return Err(Reason::OverLimit {
-                        plugin: "capacity",
-                        limit: Limit::Deserved(row.name.clone()),
-                        lack,
-                    });
+                    let limit = Limit::DeservedForGood(row.name.clone());
+                    return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
                 }
             }
         }
@@ -346,9 +358,7 @@ impl Plugin for Capacity {
 
     fn may_take(&self, cluster: &Cluster, gang: GangId, shape: ShapeId, room: Room) -> Result<(), Reason> {
         let queue = cluster.gangs[gang].queue;
-        if self.protected_within_deserved && cluster.gangs[gang].protected {
-            self.keeps_to_deserved(cluster, queue, shape)?;
-        }
+        self.keeps_to_deserved(cluster, gang, cluster.shapes[shape].request.iter())?;
         self.with_bounds(cluster, queue, |bounds| {
             for &Bound { queue, resource, limit } in bounds {
                 let Some(want) = cluster.shapes[shape].request.get(resource) else { continue };
@@ -361,6 +371,10 @@ impl Plugin for Capacity {
             }
             Ok(())
         })
+    }
+
+    fn may_hold(&self, cluster: &Cluster, gang: GangId, wanted: &Needed) -> Result<(), Reason> {
+        self.keeps_to_deserved(cluster, gang, wanted.iter().copied())
     }
 
     /// A queue takes back what it deserves: with one more pod it has no more than that of something that the pod asks for.
