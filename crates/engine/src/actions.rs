@@ -43,9 +43,6 @@ pub static ACTIONS: &[&Action] = &[
     &stalegangeviction::ACTION,
 ];
 
-/// Actions of Volcano and of Muster's design that aren't built (yet): naming one is a warning, not an error.
-pub static NOT_BUILT: &[&str] = &[];
-
 /// What an action works with.
 pub struct Session<'e> {
     pub cluster: &'e mut Cluster,

@@ -401,6 +401,8 @@ pub fn review(session: &mut Session) {
         match cause {
             Cause::Bundle { whole: true, .. } => whole.entry(gang).or_default().push(leaver),
             Cause::Bundle { .. } => safe.push((gang, leaver)),
+            // Its place elsewhere is kept already.
+            Cause::Moved { .. } => {}
             _ => single.push(vec![leaver]),
         }
     }

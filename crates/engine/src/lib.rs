@@ -36,7 +36,7 @@ mod txn;
 mod victims;
 mod worth;
 
-pub use actions::{ACTIONS, Action, NOT_BUILT};
+pub use actions::{ACTIONS, Action};
 pub use bundles::{Bundle, Needed};
 pub use checkpoint::Checkpoint;
 pub use engine::Engine;

@@ -48,6 +48,9 @@ pub struct Eviction {
     #[serde(rename = "for")]
     pub claimant: Option<String>,
     pub reason: String,
+    /// The node where the place of its successor is kept, if it is moved.
+    #[serde(rename = "movesTo", skip_serializing_if = "Option::is_none")]
+    pub moves_to: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]

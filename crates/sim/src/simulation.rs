@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use muster_api::Time;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Bind, Engine, Event, Plan, explain, status};
+use muster_engine::{Bind, Cause, Engine, Event, Plan, explain, status};
 
 use crate::curves::Curves;
 use crate::invariants;
@@ -232,6 +232,10 @@ impl Simulation {
                 action: eviction.action.to_owned(),
                 claimant: eviction.claimant.map(|gang| gangs[gang].key.to_string()),
                 reason: explain::cause(self.engine.cluster(), eviction),
+                moves_to: match eviction.cause {
+                    Cause::Moved { to } => Some(self.engine.cluster().nodes.name[to].to_string()),
+                    _ => None,
+                },
             });
         }
         for &id in &plan.updates {

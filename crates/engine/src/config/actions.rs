@@ -6,19 +6,17 @@ use super::args::Args;
 use super::diagnostic::{Place, Report, describe, quoted, suggest};
 use super::modes::Said;
 use super::{Settings, arguments, field, items, name, scalar};
-use crate::actions::{ACTIONS, Action, NOT_BUILT};
+use crate::actions::{ACTIONS, Action};
 
 /// The actions as the configuration names them.
 pub(super) struct Named {
     pub at: Place,
     pub names: Vec<String>,
     pub built: Vec<&'static Action>,
-    /// Those that aren't built and were warned of.
-    ignored: Vec<&'static str>,
 }
 
 pub(super) fn read(root: &Yaml, report: &mut Report) -> Named {
-    let mut named = Named { at: Place::START, names: Vec::new(), built: Vec::new(), ignored: Vec::new() };
+    let mut named = Named { at: Place::START, names: Vec::new(), built: Vec::new() };
     let help = "write, for example, actions: \"enqueue, allocate, backfill\"";
     let Some((at, value)) = field(root, "actions") else {
         let message = "there are no actions, so nothing would ever be scheduled";
@@ -41,7 +39,7 @@ pub(super) fn read(root: &Yaml, report: &mut Report) -> Named {
                     report.error(word.at, "actions", message, "remove one of them");
                     continue;
                 }
-                named.built.extend(registered(&word.text, word.at, "actions", &mut named.ignored, report));
+                named.built.extend(registered(&word.text, word.at, "actions", report));
                 named.names.push(word.text);
             }
         }
@@ -78,7 +76,7 @@ pub(super) fn configure<'y>(
         }
         seen.push((name, at.line));
         let arguments = arguments(item, report);
-        let Some(action) = registered(name, at, "name", &mut named.ignored, report) else { continue };
+        let Some(action) = registered(name, at, "name", report) else { continue };
 
         said.by_action(action.name, arguments, report);
         let mut args = Args::new(&report.file, action.name, at, arguments);
@@ -93,26 +91,11 @@ pub(super) fn configure<'y>(
     settings
 }
 
-fn registered(
-    name: &str,
-    at: Place,
-    key: &str,
-    ignored: &mut Vec<&'static str>,
-    report: &mut Report,
-) -> Option<&'static Action> {
-    if let Some(action) = ACTIONS.iter().find(|action| action.name == name) {
-        return Some(action);
+fn registered(name: &str, at: Place, key: &str, report: &mut Report) -> Option<&'static Action> {
+    let found = ACTIONS.iter().copied().find(|action| action.name == name);
+    if found.is_none() {
+        let known = ACTIONS.iter().map(|action| action.name);
+        report.error(at, key, format!("there is no action {}", quoted(name)), suggest(name, known));
     }
-    match NOT_BUILT.iter().find(|known| **known == name) {
-        Some(known) if ignored.contains(known) => {}
-        Some(known) => {
-            ignored.push(known);
-            report.warning(at, key, format!("{name} is ignored: not built yet"), "");
-        }
-        None => {
-            let known = ACTIONS.iter().map(|action| action.name).chain(NOT_BUILT.iter().copied());
-            report.error(at, key, format!("there is no action {}", quoted(name)), suggest(name, known));
-        }
-    }
-    None
+    found
 }

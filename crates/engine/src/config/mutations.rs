@@ -103,8 +103,7 @@ fn the_rich_configuration_is_sound() {
     let warnings: Vec<String> = config.warnings.iter().map(Diagnostic::to_string).collect();
     assert_eq!(
         warnings.join("\n"),
-        "f:1:10: actions: consolidate is ignored: not built yet\n\
-         f:26:11: name: usage is ignored: not built yet\n\
+        "f:26:11: name: usage is ignored: not built yet\n\
          f:27:1: metrics: ignored: no built plugin reads measured load\n  help: remove it, or keep it for Volcano"
     );
 }

@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
-use crate::actions::{ACTIONS, NOT_BUILT};
+use crate::actions::ACTIONS;
 use crate::plugins::{PLUGINS, VOLCANO_ONLY};
 use crate::policy::Switches;
 
@@ -149,31 +149,6 @@ fn unknown_and_repeated_actions_are_refused() {
         "f:3:3: actions: there is no action \"prempt\"\n  help: did you mean preempt?\n\
          f:4:3: actions: \"allocate\" is there twice\n  help: remove one of them\n",
     );
-}
-
-#[test]
-fn an_action_that_is_not_built_is_warned_of_once() {
-    for name in NOT_BUILT {
-        let text = format!(
-            "actions: \"allocate, {name}\"\nconfigurations:\n- name: {name}\n  arguments: {{whatever: 1}}\n"
-        );
-        let config = parsed(&text);
-        assert_eq!(config.actions.len(), 1);
-        let warnings = shown(&config.warnings);
-        assert_eq!(warnings.matches("is ignored: not built yet").count(), 1, "{warnings}");
-        assert!(
-            warnings.contains(&format!("f:1:10: actions: {name} is ignored: not built yet\n")),
-            "{warnings}"
-        );
-    }
-}
-
-#[test]
-fn a_scheduler_that_plans_nothing_is_allowed() {
-    let config = parsed(&format!("actions: {}", NOT_BUILT.join(", ")));
-    assert!(config.actions.is_empty());
-    let warnings = shown(&config.warnings);
-    assert_eq!(warnings.matches("is ignored: not built yet").count(), NOT_BUILT.len(), "{warnings}");
 }
 
 #[test]

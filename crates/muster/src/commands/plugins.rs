@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use muster_engine::plugins::{Argument, PLUGINS, VOLCANO_ONLY};
-use muster_engine::{ACTIONS, NOT_BUILT};
+use muster_engine::ACTIONS;
 
 use crate::failure::Failure;
 
@@ -40,10 +40,6 @@ pub fn page() -> String {
     for action in ACTIONS {
         page += &arguments(action.name, action.arguments);
     }
-    page += &format!(
-        "\nNot built (yet), ignored with a warning: {}.\n",
-        NOT_BUILT.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-    );
     page
 }
 

@@ -195,6 +195,7 @@ mod tests {
             waited_at_most: WAITS_SECONDS.map(|_| 1.0).to_vec(),
             finished: 1,
             evicted_pods,
+            moved_pods: 0,
             broken_gangs: 0,
             wasted_gpu_hours: 0.0,
         }

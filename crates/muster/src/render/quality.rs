@@ -119,6 +119,7 @@ fn days(load: &Load) -> Table {
     }
     row("gangs finished within the day".into(), &|mode| grouped(mode.finished as u64));
     row("pods evicted".into(), &|mode| grouped(mode.evicted_pods as u64));
+    row("of these moved elsewhere".into(), &|mode| grouped(mode.moved_pods as u64));
     row("gangs broken".into(), &|mode| grouped(mode.broken_gangs as u64));
     row("GPU hours wasted".into(), &|mode| grouped(mode.wasted_gpu_hours.round() as u64));
     table

@@ -24,7 +24,7 @@ pub const WAITS_SECONDS: [u32; 19] = [
 ];
 
 /// The modes of `preempt` and `reclaim` that are compared.
-pub const MODES: [&str; 2] = ["task", "gang"];
+pub const MODES: [&str; 3] = ["task", "gang", "scenario"];
 
 /// Monday morning: most gangs come by day.
 const START_SECONDS: i64 = DEFAULT_START + 8 * 3600;
@@ -75,6 +75,8 @@ pub struct Played {
     /// Gangs that were done when the last one arrived.
     pub finished: usize,
     pub evicted_pods: usize,
+    /// Those of them whose successors found a place kept for them.
+    pub moved_pods: usize,
     /// How often a gang that ran was left with less than its minimum.
     pub broken_gangs: usize,
     /// What ran for nothing, since whoever was evicted began anew.
@@ -145,8 +147,9 @@ fn world(manifests: &[u8]) -> World {
 /// Of a gang that is broken, all leaves: it can't go on, and its controller would start it again.
 fn config(mode: &str) -> Config {
     let whole = if mode == "gang" { ", evictBrokenGang: true" } else { "" };
+    let moves = if mode == "scenario" { " consolidate," } else { "" };
     let text = format!(
-        "actions: \"enqueue, allocate, backfill, reclaim, preempt\"\nconfigurations:\n- name: reclaim\n  arguments: {{mode: \
+        "actions: \"enqueue, allocate, backfill,{moves} reclaim, preempt\"\nconfigurations:\n- name: reclaim\n  arguments: {{mode: \
          {mode}{whole}}}\n- name: preempt\n  arguments: {{mode: {mode}{whole}}}\ntiers:\n- plugins:\n  - name: priority\n  - name: \
          gang\n  - name: conformance\n- plugins:\n  - name: predicates\n  - name: capacity\n  - name: nodeorder\n  - name: \
          binpack\n  - name: network-topology-aware\n"
@@ -180,6 +183,7 @@ fn play(
         waited_at_most: waited_at_most(&history.waits(None)),
         finished: history.finished_by(end),
         evicted_pods: simulation.report.evictions.len(),
+        moved_pods: simulation.report.evictions.iter().filter(|eviction| eviction.moves_to.is_some()).count(),
         broken_gangs: history.broken,
         wasted_gpu_hours: history.wasted_gpu_ms as f64 / 3.6e6,
     }
