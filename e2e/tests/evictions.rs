@@ -4,7 +4,7 @@ use muster_api::core::Pod;
 use muster_e2e::Result;
 use muster_e2e::bed::configured;
 use muster_e2e::checks::{PATIENCE, all_bound, group, is_scheduled, remove_pod};
-use muster_e2e::cluster::wait;
+use muster_e2e::cluster::{Cluster, podgroups, wait};
 use muster_e2e::proxy::{Ask, Fault};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::workload::{Gang, Nodes};
@@ -42,6 +42,17 @@ async fn refusals(scheduler: &Scheduler, cause: &str, count: usize) -> Result<()
     .await
 }
 
+/// Waits for what the PodGroup `ring` says of the time since which it is stale.
+async fn stale_since(cluster: &Cluster, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    let path = format!("{}/ring", podgroups("default"));
+    wait(PATIENCE, async || {
+        let group: Value = cluster.get(&path).await.map_err(|error| error.to_string())?;
+        let since = &group["metadata"]["annotations"]["volcano.sh/stale-since"];
+        if wanted(since) { Ok(since.clone()) } else { Err(format!("stale since {since}")) }
+    })
+    .await
+}
+
 #[test]
 fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
     configured(CONFIG, async |plane, _, scheduler| {
@@ -63,6 +74,7 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
         };
         assert!(stay(&cluster.pods("default").await?), "who may not be evicted stays");
         group(&cluster, "ring", |status| status["phase"] == "Unknown" && status["running"] == 2).await?;
+        let since = stale_since(&cluster, |since| since.is_string()).await?;
 
         let counts = json!({ "status": {
             "observedGeneration": 1, "disruptionsAllowed": 2, "currentHealthy": 2, "desiredHealthy": 0, "expectedPods": 2,
@@ -82,6 +94,8 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
         })
         .await?;
         // What it held is free, and its next incarnation may have it.
+        stale_since(&cluster, Value::is_null).await?;
+        assert!(since.as_str().is_some_and(|since| since.ends_with('Z')), "{since}");
         cluster.create_pods(&Gang::new("ring", 3).gpus(2)).await?;
         cluster.wait_for_pods("default", PATIENCE, all_bound(3)).await?;
         Ok(())

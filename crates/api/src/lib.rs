@@ -14,6 +14,7 @@ mod portion;
 mod quantity;
 mod queue;
 mod requests;
+mod reserved;
 mod schema;
 mod selector;
 mod time;
@@ -39,6 +40,7 @@ pub use queue::{
     QueueState, QueueStatus, Reservation,
 };
 pub use requests::{container_requests, pod_requests};
+pub use reserved::Reserved;
 pub use time::{Time, parse_duration};
 pub use validate::{
     Problem, is_dns_subdomain, validate_hyper_node, validate_node, validate_pod, validate_pod_group,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::core::LabelSelector;
-use crate::{ResourceList, Time, keys, schema};
+use crate::{Reserved, ResourceList, Time, keys, parse_duration, schema};
 
 /// What a group of pods needs to start.
 #[derive(CustomResource, JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,9 +98,28 @@ pub struct NetworkTopologySpec {
     pub highest_tier_name: Option<String>,
 }
 
+impl PodGroup {
+    /// What is allowed but hardly meant, and what can't be read and is ignored.
+    pub fn remarks(&self) -> Vec<String> {
+        let text = |key: &str| self.metadata.annotations.as_ref()?.get(key);
+        let unread = |key: &str, problem: Option<String>| {
+            problem.map(|problem| format!("annotation {key} is ignored: {problem}"))
+        };
+        let grace = text(keys::STALENESS_GRACE_PERIOD).and_then(|text| parse_duration(text).err());
+        let since = text(keys::STALE_SINCE).and_then(|text| Time::parse(text).err());
+        let places = text(keys::RESERVATIONS).and_then(|text| Reserved::read(text).err());
+        let unread = [
+            unread(keys::STALENESS_GRACE_PERIOD, grace),
+            unread(keys::STALE_SINCE, since),
+            unread(keys::RESERVATIONS, places),
+        ];
+        self.spec.remarks().into_iter().chain(unread.into_iter().flatten()).collect()
+    }
+}
+
 impl PodGroupSpec {
     /// What is allowed but hardly meant.
-    pub fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let roles: i32 = self.min_task_member.values().fold(0, |sum, minimum| sum.saturating_add(*minimum));
         let minimum = self.min_member;
         let roles = (minimum < roles).then(|| {
@@ -236,5 +255,16 @@ mod tests {
         let remarks = spec.remarks();
         assert!(remarks[0].starts_with("minTaskMember adds up to 2"), "{remarks:?}");
         assert!(remarks[1].starts_with("subGroupPolicy pair has no matchLabelKeys"), "{remarks:?}");
+        let mut group = PodGroup::new("ring", PodGroupSpec::default());
+        let annotations =
+            [(keys::STALENESS_GRACE_PERIOD, "soon"), (keys::STALE_SINCE, "2026-01-05T00:00:00Z")];
+        let annotations = annotations.map(|(key, text)| (key.to_owned(), text.to_owned()));
+        group.metadata.annotations = Some(annotations.into());
+        let remarks = group.remarks();
+        assert_eq!(remarks.len(), 1, "{remarks:?}");
+        assert!(
+            remarks[0].contains("staleness-grace-period is ignored: \"soon\" is not a duration"),
+            "{remarks:?}"
+        );
     }
 }

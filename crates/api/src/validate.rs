@@ -185,7 +185,7 @@ impl Problems {
 
     /// Annotations that hold a point in time, of pods and groups alike.
     fn times(&mut self, meta: &Meta) {
-        for key in [keys::LAST_CHECKPOINT_TIME, keys::EXPECTED_END_TIME] {
+        for key in [keys::LAST_CHECKPOINT_TIME, keys::EXPECTED_END_TIME, keys::STALE_SINCE] {
             if let Some(Err(message)) = meta.annotations.get(key).map(|text| Time::parse(text)) {
                 self.add(format!("metadata.annotations[{key}]"), message);
             }

@@ -376,7 +376,9 @@ fn keep_places(session: &mut Session, moves: &[Move]) -> (Vec<Move>, BTreeMap<Po
         let (PodState::Running(from), PodState::Nominated(to)) = (step.from, step.to) else { continue };
         step.to = PodState::Releasing(from);
         session.cluster.set(step.pod, step.to);
-        session.cluster.reserve(step.pod, to, until);
+        if let Some(gang) = session.cluster.pods.gang[step.pod] {
+            session.cluster.reserve(gang, step.pod, to, until);
+        }
         moved.insert(step.pod, to);
     }
     (kept, moved)

@@ -88,7 +88,7 @@ pub struct Settings {
     pub traverse_head_wait_ms: i64,
     /// An admitted gang that could not start gives its admission back after this time; 0 is never.
     pub admission_timeout_ms: i64,
-    /// A gang may hold places for less than its minimum this long, if `stalegangeviction` is among the actions.
+    /// A gang may hold places for less than its minimum this long, if `stalegangeviction` is among the actions; negative is for ever.
     pub stale_after_ms: i64,
     /// A promised place is kept this long; 0 is for ever.
     pub nomination_limit_ms: i64,

@@ -11,10 +11,13 @@ use crate::event::Event;
 use crate::explain;
 use crate::ids::GangId;
 use crate::model::Cluster;
+use crate::model::gangs::Gang;
+use crate::model::usage::Memory;
 use crate::nominations;
 use crate::placement::Rankings;
 use crate::plan::Plan;
 use crate::policy::Policy;
+use crate::reservations;
 use crate::status;
 
 pub struct Engine {
@@ -40,6 +43,7 @@ impl Engine {
         self.rests = None;
         self.cluster.share_devices(self.config.policy.sharing());
         self.cluster.reconsider();
+        self.cluster.gangs.review_broken();
     }
 
     /// Takes in what happened.
@@ -80,20 +84,32 @@ impl Engine {
             heads: Vec::new(),
         };
         // Before anything is decided, so that admission counts the promises that stand, and no others.
+        let began = session.cluster.began;
+        reservations::review(&mut session);
         nominations::restore(&mut session);
         nominations::withdraw(&mut session);
+        if !began {
+            reservations::restore(&mut session);
+        }
+        reservations::take_up(&mut session);
         let held = nominations::hold(&mut session);
         for action in &self.config.actions {
             (action.run)(&mut session);
             through(action.name);
         }
         claims::review(&mut session);
+        // Some of those who were to move may stay after all.
+        reservations::review(&mut session);
         claims::count_losses(&mut session);
         nominations::let_go(&mut session, &held);
         nominations::announce(&mut session);
-        let timed = self.acts(stalegangeviction::ACTION.name);
+        let (acts, settings) = (self.acts(stalegangeviction::ACTION.name), &self.config.settings);
+        let timed = |gang: &Gang| acts && stalegangeviction::grace(gang, settings).is_some();
         status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), timed, now, &mut plan);
         plan.note_cards(&self.cluster, now);
+        if self.memory().is_some() {
+            self.cluster.note_usage();
+        }
         self.set_alarm(now, &mut plan);
         self.rests = plan.is_empty().then_some((self.cluster.generation, plan.wake));
         plan
@@ -106,6 +122,12 @@ impl Engine {
         if change.is_some_and(|change| change <= now || now < before) {
             self.cluster.reconsider();
         }
+        self.cluster.recall_usage(now, self.memory());
+    }
+
+    /// How long what queues used is remembered, if it is.
+    fn memory(&self) -> Option<Memory> {
+        self.config.policy.fairness().and_then(|rules| rules.memory)
     }
 
     /// Without the action `enqueue` every gang is in the line.
@@ -123,6 +145,7 @@ impl Engine {
 
     fn set_alarm(&self, now: Time, plan: &mut Plan) {
         plan.wake_at_any(self.config.policy.next_change(now));
+        plan.wake_at_any(self.cluster.usage.next_look());
         let patience = self.config.settings.traverse_head_wait_ms;
         for &gang in self.cluster.gangs.waiting() {
             let gang = &self.cluster.gangs[gang];
@@ -131,9 +154,8 @@ impl Engine {
                 plan.wake_at(time);
             }
         }
-        nominations::expiry(&self.cluster, &self.config.settings)
-            .into_iter()
-            .for_each(|time| plan.wake_at(time));
+        plan.wake_at_any(nominations::expiry(&self.cluster, &self.config.settings));
+        plan.wake_at_any(reservations::expiry(&self.cluster));
         if self.acts(stalegangeviction::ACTION.name) {
             let due = stalegangeviction::due(&self.cluster, &self.config.policy, &self.config.settings);
             due.filter(|&time| time > now).for_each(|time| plan.wake_at(time));

@@ -9,6 +9,8 @@ use muster_api::manifest::Object;
 use muster_api::{HyperNode, PodGroup, Queue, Time};
 use serde::{Deserialize, Serialize};
 
+use crate::model::usage::Record;
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Event {
     Node(Box<Node>),
@@ -40,6 +42,8 @@ pub enum Event {
     PersistentVolumeClaimGone(String),
     PodDisruptionBudget(Box<PodDisruptionBudget>),
     PodDisruptionBudgetGone(String),
+    /// What queues used before this process began to count.
+    Usage(Box<Record>),
     /// The cluster took a bind of ours.
     Bound {
         key: String,

@@ -98,9 +98,9 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
     let name = |queue: QueueId| &cluster.queues[queue].name;
     let claimant = eviction.claimant.map_or("", |gang| &cluster.gangs[gang].key);
     match eviction.cause {
-        Cause::Stale { lacks, minimum, for_ms } => {
-            let span = duration(for_ms);
-            format!("for {span} its gang has lacked {lacks} of the {minimum} pods that it needs")
+        Cause::Stale { subgroup, lacks, minimum, for_ms } => {
+            let (span, of) = (duration(for_ms), if subgroup { "subgroup" } else { "gang" });
+            format!("for {span} its {of} has lacked {lacks} of the {minimum} pods that it needs")
         }
         Cause::Outranked { priority, claimant: other } => {
             format!("makes room for {claimant} of priority {other}, its own is {priority}")
@@ -315,6 +315,9 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
         Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name}, uses {used}"),
         Limit::FairShare(queue) => {
             format!("the fair share of queue {queue} is {most} {name}, it uses {used}")
+        }
+        Limit::DeservedForGood(queue) => {
+            format!("queue {queue} deserves {most} {name}, its gangs that can't be evicted use {used}")
         }
         Limit::Namespace(space) => {
             format!("the resource quota of namespace {space} is {most} {name}, {used} used")

@@ -147,6 +147,7 @@ impl GangTaker<'_> {
         if let Some(&pod) = need.pods.iter().find(|&&pod| txn.never_preempts(pod)) {
             return Err(vec![Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }]);
         }
+        self.policy.may_hold(txn, self.claim.gang, &need.wanted).map_err(|reason| vec![reason])?;
         if self.claim.purpose == Purpose::Reclaim {
             self.may_reclaim(txn, self.claim.pod).map_err(|reason| vec![reason])?;
         }

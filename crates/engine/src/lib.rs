@@ -24,6 +24,7 @@ mod policy;
 mod ranking;
 mod reason;
 mod relocation;
+mod reservations;
 mod resources;
 pub mod search;
 mod seating;

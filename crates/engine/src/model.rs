@@ -12,12 +12,14 @@ pub mod nodes;
 pub mod notes;
 pub mod pods;
 pub mod queues;
+pub mod reservations;
 pub mod selectors;
 pub mod shapes;
 pub mod subgroups;
 pub mod terms;
+pub mod usage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use muster_api::Time;
@@ -40,6 +42,7 @@ use queues::Queues;
 use selectors::Tags;
 use shapes::Shapes;
 use terms::Terms;
+use usage::Usage;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cluster {
@@ -67,6 +70,9 @@ pub struct Cluster {
     /// What pods of other schedulers use of it.
     #[serde(default)]
     pub foreign: Amounts,
+    /// What queues have held of late, if shares go by it.
+    #[serde(default)]
+    pub usage: Usage,
     /// Pods whose schedulers are these are ours.
     pub scheduler_names: Vec<String>,
     pub images_known: bool,
@@ -102,8 +108,11 @@ pub struct Cluster {
     pub(crate) began: bool,
     /// The promises that have come to no end yet, kept or not.
     pub promised: BTreeMap<PodId, Promise>,
-    /// How many pods hold a promise.
+    /// How many places are promised to pods, or kept for pods that will be made again.
     pub nominations: u32,
+    /// The gangs for whose pods places are kept.
+    #[serde(default)]
+    pub(crate) reserving: BTreeSet<GangId>,
     /// How many pods are on their way out of nodes that let them go.
     pub departures: u32,
     pub guards: Guards,
@@ -262,22 +271,7 @@ impl Cluster {
     fn sum(&mut self, pod: PodId, gang: GangId, state: PodState, sign: i64) {
         let Some(sum) = Sum::of(state) else { return };
         let request = &self.shapes[self.pods.shape[pod]].request;
-        let gang = &mut self.gangs[gang];
-        let mut sound = gang.sum_mut(sum).shift(request, sign);
-        self.guards.gangs += u64::from(!sound);
-        let own = gang.queue;
-        let protected = gang.protected && sum != Sum::Leaving;
-        for at in 0..self.queues[own].lineage.len() {
-            let queue = self.queues[own].lineage[at];
-            let mut counted = self.queues[queue].sum_mut(sum).shift(request, sign);
-            if protected {
-                counted &= self.queues[queue].protected.shift(request, sign);
-            }
-            let guard = if at == 0 { &mut self.guards.queues } else { &mut self.guards.ancestors };
-            *guard += u64::from(!counted);
-            sound &= counted;
-        }
-        debug_assert!(sound, "a sum of requests went below zero");
+        add_up(&mut self.gangs, &mut self.queues, &mut self.guards, (gang, sum), request, sign);
     }
 
     /// The sums of its node, of what is on the node, and of its namespace.
@@ -350,8 +344,6 @@ impl Cluster {
     pub(crate) fn hope(&self) -> u64 {
         self.freed + self.helped
     }
-
-    pub(crate) fn reserve(&mut self, _pod: PodId, _node: crate::ids::NodeId, _until: Time) {}
 
     /// Called before a cycle: puts in order what events left for later.
     pub(crate) fn settle(&mut self) {
@@ -431,4 +423,32 @@ impl Cluster {
         let limited = |queue: QueueId| self.queues[queue].group_limits.is_some();
         self.terms.far_reaching(&shape.bonds) || shape.queue.is_some_and(limited)
     }
+}
+
+/// Adds what a gang asks for to one of its sums, and to those of the queues above it.
+#[inline]
+fn add_up(
+    gangs: &mut Gangs,
+    queues: &mut Queues,
+    guards: &mut Guards,
+    (gang, sum): (GangId, Sum),
+    request: &Sparse,
+    sign: i64,
+) {
+    let gang = &mut gangs[gang];
+    let mut sound = gang.sum_mut(sum).shift(request, sign);
+    guards.gangs += u64::from(!sound);
+    let own = gang.queue;
+    let protected = gang.protected && sum != Sum::Leaving;
+    for at in 0..queues[own].lineage.len() {
+        let queue = queues[own].lineage[at];
+        let mut counted = queues[queue].sum_mut(sum).shift(request, sign);
+        if protected {
+            counted &= queues[queue].protected.shift(request, sign);
+        }
+        let guard = if at == 0 { &mut guards.queues } else { &mut guards.ancestors };
+        *guard += u64::from(!counted);
+        sound &= counted;
+    }
+    debug_assert!(sound, "a sum of requests went below zero");
 }

@@ -8,8 +8,9 @@ use crate::actions::allocate::{Serving, in_order};
 use crate::config::Settings;
 use crate::ids::{GangId, NodeId, PodId, ShapeId};
 use crate::line::{gate, named};
-use crate::model::gangs::{Gang, Missing};
+use crate::model::gangs::{Gang, Missing, Role};
 use crate::model::pods::PodState;
+use crate::model::subgroups::Subgroup;
 use crate::model::{Cluster, Promise};
 use crate::placement::{Rankings, Wish};
 use crate::plan::Bind;
@@ -18,17 +19,32 @@ use crate::reason::Reason;
 use crate::search::{has_whole_subgroups, is_near_enough, seat};
 use crate::txn::{Move, Txn};
 
-/// What is missing to the gang's minimum beyond the places that it was promised.
+/// What is missing to the gang's minimum beyond the places that it was promised, or that are kept for pods of it that will be made
+/// again.
 pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
     let missing = gang.missing(whole);
+    let reserved =
+        |role: &Role| gang.reserved().iter().filter(|place| place.role == role.name).count() as u32;
     let roles: Vec<u32> = missing
         .roles
         .iter()
         .zip(&gang.roles)
-        .map(|(&missing, role)| missing.saturating_sub(role.counts.nominated))
+        .map(|(&missing, role)| missing.saturating_sub(role.counts.nominated + reserved(role)))
         .collect();
-    let total = missing.total.saturating_sub(gang.counts.nominated).max(roles.iter().sum());
+    let promised = gang.counts.nominated + gang.reserved().len() as u32;
+    let total = missing.total.saturating_sub(promised).max(roles.iter().sum());
     Missing { total, roles }
+}
+
+/// Has its minimum, its roles' and its subgroups' once what it was promised has come true.
+pub fn will_be_ready(gang: &Gang, whole: bool) -> bool {
+    not_promised(gang, whole).total == 0 && (!whole || gang.has_its_subgroups(|group| expected(gang, group)))
+}
+
+/// How many pods a subgroup will have once what was promised to them has come true.
+pub fn expected(gang: &Gang, group: &Subgroup) -> u32 {
+    let reserved = gang.reserved().iter().filter(|place| place.subgroup.as_ref() == Some(&group.name));
+    group.counts.ready() + group.counts.nominated + reserved.count() as u32
 }
 
 /// Takes up promises that an earlier run wrote on the pods. [`withdraw`] follows and sees which of them stand. Once we decide
@@ -248,7 +264,7 @@ pub fn suffice(txn: &mut Txn, gang: GangId, whole: bool) -> bool {
 }
 
 /// Whether a pod of the gang can have this place: its queue may take it and the node does.
-fn fits(
+pub fn fits(
     cluster: &Cluster,
     policy: &Policy,
     rankings: &mut Rankings,

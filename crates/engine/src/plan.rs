@@ -150,8 +150,8 @@ pub enum Method {
 /// Why a pod has to leave. Text is made in `explain.rs`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Its gang has lacked pods to its minimum for too long.
-    Stale { lacks: u32, minimum: u32, for_ms: i64 },
+    /// Its gang, or its subgroup, has lacked pods to its minimum for too long.
+    Stale { subgroup: bool, lacks: u32, minimum: u32, for_ms: i64 },
     /// A gang of its queue with a higher priority needs the room.
     Outranked { priority: i32, claimant: i32 },
     /// A pod of its own gang with a higher priority needs the room.

@@ -16,6 +16,7 @@ use crate::model::domains::ROOT;
 use crate::plan::{Cause, Method};
 use crate::reason::{Reason, Why};
 use crate::resources::{Amounts, EPHEMERAL, PODS, Share};
+use crate::shares::Rules;
 
 /// Which room a placement may use.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -207,6 +208,10 @@ pub trait Plugin: Send {
     fn may_take(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
         Ok(())
     }
+    /// Whether a gang's queue may have so much more for it, whoever leaves: asked before anyone has to.
+    fn may_hold(&self, _: &Cluster, _: GangId, _wanted: &Needed) -> Result<(), Reason> {
+        Ok(())
+    }
 
     // Placement.
     /// Marks the nodes that won't do, among those that still fit.
@@ -295,6 +300,11 @@ pub trait Plugin: Send {
         None
     }
 
+    // Shares.
+    /// How the fair shares of queues are found, if it goes by them.
+    fn fairness(&self) -> Option<Rules> {
+        None
+    }
     /// Queues are to be served by their fair shares from now on.
     fn measure_by_fair_shares(&mut self) {}
 
@@ -430,6 +440,10 @@ impl Policy {
         self.seats.iter().any(|seat| seat.switches.hierarchy && seat.name == "capacity")
     }
 
+    pub fn fairness(&self) -> Option<Rules> {
+        self.seats.iter().find_map(|seat| seat.plugin.fairness())
+    }
+
     pub fn gangs_are_whole(&self) -> bool {
         self.asked(Question::Ready).any(Plugin::gangs_are_whole)
     }
@@ -462,6 +476,10 @@ impl Policy {
         room: Room,
     ) -> Result<(), Reason> {
         self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_take(cluster, gang, shape, room))
+    }
+
+    pub fn may_hold(&self, cluster: &Cluster, gang: GangId, wanted: &Needed) -> Result<(), Reason> {
+        self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_hold(cluster, gang, wanted))
     }
 
     pub fn filter(

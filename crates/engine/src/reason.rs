@@ -171,6 +171,8 @@ pub enum Limit {
     Capability(Arc<str>),
     Deserved(Arc<str>),
     FairShare(Arc<str>),
+    /// What a queue deserves, for gangs that can't be evicted.
+    DeservedForGood(Arc<str>),
     Namespace(Arc<str>),
 }
 

@@ -72,10 +72,14 @@ impl Dimensions {
         if id == CPU {
             return Quantity::from_milli(amount).to_string();
         }
-        if id == MEMORY || id == EPHEMERAL || self.name(id).starts_with("hugepages-") {
+        if self.counts_bytes(id) {
             return show_bytes(amount);
         }
         amount.to_string()
+    }
+
+    pub fn counts_bytes(&self, id: ResourceId) -> bool {
+        id == MEMORY || id == EPHEMERAL || self.name(id).starts_with("hugepages-")
     }
 
     /// The order in which a missing resource is named: scarce extended ones first, whatever the order of arrival.
@@ -133,7 +137,7 @@ pub struct Sparse(pub Box<[(ResourceId, i64)]>);
 
 impl Sparse {
     #[inline]
-    pub fn iter(&self) -> impl Iterator<Item = (ResourceId, i64)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (ResourceId, i64)> + Clone + '_ {
         self.0.iter().copied()
     }
 

@@ -8,11 +8,20 @@ mod families;
 use crate::ids::{QueueId, ResourceId, Table};
 use crate::model::Cluster;
 use crate::model::queues::{Queue, ROOT};
+use crate::model::usage::Memory;
 use crate::resources::{Amounts, PODS, Sparse};
 
 use families::Families;
 
 pub use division::{PPM, Part, Round, Steps, Tier};
+
+/// How shares are found, and how long what was used is remembered for them, if it is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub tree: bool,
+    pub k_ppm: i64,
+    pub memory: Option<Memory>,
+}
 
 pub struct Shares {
     fair: Table<QueueId, Amounts>,

@@ -3,6 +3,7 @@
 
 use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
 
+use crate::actions::stalegangeviction::is_stale;
 use crate::explain;
 use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
@@ -10,9 +11,9 @@ use crate::model::gangs::{Condition, Gang, Origin, Reported};
 use crate::model::notes::{Notes, Texts};
 use crate::plan::{GroupNote, Plan};
 
-/// Brings phases and conditions up to date and notes the changes in the plan. `timed` says that someone wants to know for how long
-/// gangs have been broken.
-pub fn update(cluster: &mut Cluster, whole: bool, timed: bool, now: Time, plan: &mut Plan) {
+/// Brings phases and conditions up to date and notes the changes in the plan. `timed` says of which gangs someone wants
+/// to know for how long they have been stale.
+pub fn update(cluster: &mut Cluster, whole: bool, timed: impl Fn(&Gang) -> bool, now: Time, plan: &mut Plan) {
     for id in cluster.gangs.take_changed() {
         let gang = &cluster.gangs[id];
         // What has no PodGroup has no phase that anyone could see.
@@ -26,12 +27,14 @@ pub fn update(cluster: &mut Cluster, whole: bool, timed: bool, now: Time, plan: 
         if gang.counts.running > 0 {
             gang.failures = 0;
         }
-        // While its pods are asked to leave it stays so: they may be refused.
-        let broken = gang.is_broken(whole) || gang.counts.releasing > 0 && !gang.ready(whole);
         let said = gang.condition == condition && (report.is_none() || gang.reported == report);
         let inherited = Notes::take_inherited(&mut gang.notes);
-        cluster.gangs.note_broken(id, broken, inherited.map_or(now, |since| since.min(now)));
-        let wish = Texts { stale_since: stale_since(cluster, id, timed) };
+        let was_stale = inherited.is_some() || cluster.gangs.broken_since(id).is_some();
+        let stale = is_stale(&cluster.gangs[id], whole, was_stale);
+        cluster.gangs.note_broken(id, stale, inherited.map_or(now, |since| since.min(now)));
+        let since = cluster.gangs.broken_since(id).filter(|_| timed(&cluster.gangs[id]));
+        let stale_since = since.map(|since| since.to_string());
+        let wish = Texts { stale_since, reservations: cluster.reservations_text(id) };
         let gang = &mut cluster.gangs[id];
         if gang.origin == Origin::Group {
             let annotations = Notes::tell(&mut gang.notes, wish);
@@ -47,11 +50,6 @@ pub fn update(cluster: &mut Cluster, whole: bool, timed: bool, now: Time, plan: 
     let by_name = |a: GangId, b: GangId| cluster.gangs[a].key.cmp(&cluster.gangs[b].key);
     plan.updates.sort_by(|&a, &b| by_name(a, b));
     plan.group_notes.sort_by(|a, b| by_name(a.gang, b.gang));
-}
-
-/// What a PodGroup should say of the time since which its gang has been broken.
-fn stale_since(cluster: &Cluster, gang: GangId, timed: bool) -> Option<String> {
-    cluster.gangs.broken_since(gang).filter(|_| timed).map(|since| since.to_string())
 }
 
 fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Reported> {

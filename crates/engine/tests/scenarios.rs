@@ -24,7 +24,7 @@ use muster_engine::config::Config;
 use muster_engine::ids::PodId;
 use muster_engine::model::gangs::Gang;
 use muster_engine::trace::DomainOutcome;
-use muster_engine::{Bind, Engine, Event, Method, Plan, Work, explain};
+use muster_engine::{Bind, Engine, Event, GroupNote, Method, Plan, Work, explain};
 
 /// 2026-01-05T00:00:00Z
 const START: Time = Time(1_767_571_200_000);
@@ -336,6 +336,7 @@ impl Stage {
         }
         self.say_who_waits();
         self.ask_what_is_tried();
+        self.note(&plan);
         let now = self.now;
         for (pod, _) in promises.iter().filter(|(pod, _)| self.refused.remove(pod)) {
             let (uid, cause) = (self.pods[pod].metadata.uid.clone(), "refused".to_owned());
@@ -363,6 +364,30 @@ impl Stage {
             });
         }
         plan
+    }
+
+    /// What is noted on PodGroups is on their objects, and is told by the watch.
+    fn note(&mut self, plan: &Plan) {
+        for GroupNote { gang, annotations } in &plan.group_notes {
+            let name = self.engine.cluster().gangs[*gang].key.clone();
+            let of_gang =
+                |object: &&mut Object| matches!(object, Object::PodGroup(_)) && object.key() == *name;
+            let Some(Object::PodGroup(group)) = self.others.iter_mut().rfind(of_gang) else {
+                panic!("{name} has no PodGroup to write on")
+            };
+            let known = group.metadata.annotations.get_or_insert_default();
+            for (key, text) in annotations {
+                let short_key = key.trim_start_matches("volcano.sh/");
+                match text {
+                    Some(text) => drop(known.insert((*key).to_owned(), text.clone())),
+                    None => drop(known.remove(*key)),
+                }
+                let text = text.as_deref().unwrap_or("nothing");
+                writeln!(self.told, "{} says {short_key}: {text}", short(&name)).expect("a string");
+            }
+            let event = Event::PodGroup(Box::new(group.clone()));
+            self.engine.apply(event);
+        }
     }
 
     fn say_who_waits(&mut self) {

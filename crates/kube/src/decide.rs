@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use muster_api::Time;
-use muster_engine::ids::GangId;
+use muster_engine::ids::{GangId, PodId};
 use muster_engine::model::Cluster;
+use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Engine, Event, Plan, explain};
 use muster_journal::Journal;
@@ -22,6 +23,7 @@ use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
 use crate::promises::Promises;
 use crate::report::Reporter;
+use crate::usage::Diary;
 use crate::writes::{Bearer, Bind, Claim, Evict, Promise, Write};
 
 /// News that are taken in before something else is thought of.
@@ -45,6 +47,7 @@ pub struct Decider {
     writes: UnboundedSender<Write>,
     reporter: Reporter,
     promises: Promises,
+    diary: Diary,
     leading: bool,
     now: Time,
     /// Something has happened since the last cycle.
@@ -76,6 +79,7 @@ impl Decider {
             unread: BTreeSet::new(),
             reporter: Reporter::new(writes.clone()),
             promises: Promises::default(),
+            diary: Diary::default(),
             writes,
             leading: false,
             now: wall_clock(),
@@ -169,6 +173,9 @@ impl Decider {
                 let _ = answer.send((self.explain)(&mut self.engine, self.now, &gang));
             }
             News::Stop => {
+                if self.may_decide() {
+                    self.write_usage(true);
+                }
                 // Behind the last decision, so that no gang is cut in two.
                 let _ = self.writes.send(Write::Finish);
                 return Heard::Stop;
@@ -227,6 +234,13 @@ impl Decider {
         self.wake = plan.wake;
         self.last_cycle = Some(begin);
         self.carry_out(&plan);
+        self.write_usage(false);
+    }
+
+    fn write_usage(&mut self, end: bool) {
+        if let Some(usage) = self.diary.entry(&self.engine, self.now, end) {
+            let _ = self.writes.send(Write::Usage(usage));
+        }
     }
 
     fn carry_out(&mut self, plan: &Plan) {
@@ -252,7 +266,7 @@ impl Decider {
         if self.metrics.guarded(cluster.guards) {
             error!(guards = ?cluster.guards, "a sum of requests would have gone below zero: this is a bug, please report it");
         }
-        let mut claims: BTreeMap<GangId, Vec<Evict>> = BTreeMap::new();
+        let mut claims: BTreeMap<Option<GangId>, Claim> = BTreeMap::new();
         for eviction in &plan.evictions {
             let pod = &cluster.pods.fact[eviction.pod];
             let cause = explain::cause(cluster, eviction);
@@ -261,13 +275,19 @@ impl Decider {
             self.reporter.evicted(&pod.key, &pod.uid, cause);
             let (pod, uid) = (pod.key.to_string(), pod.uid.to_string());
             let evict = Evict { pod, uid, method: eviction.method };
-            match eviction.claimant {
-                Some(gang) => claims.entry(gang).or_default().push(evict),
-                None => drop(self.writes.send(Write::Evict(evict))),
+            let reserving = reserving(cluster, eviction.pod);
+            if eviction.claimant.is_none() && reserving.is_none() {
+                let _ = self.writes.send(Write::Evict(evict));
+                continue;
             }
+            let claim = claims.entry(eviction.claimant).or_insert_with(|| Claim {
+                promised: eviction.claimant.map_or(Vec::new(), |gang| promised(cluster, gang)),
+                evictions: Vec::new(),
+            });
+            claim.evictions.push(evict);
+            claim.promised.extend(reserving.filter(|group| !claim.promised.contains(group)));
         }
-        for (gang, evictions) in claims {
-            let claim = Claim { promised: promised(cluster, gang), evictions };
+        for claim in claims.into_values() {
             let _ = self.writes.send(Write::Claim(claim));
         }
         let now = Instant::now();
@@ -275,6 +295,13 @@ impl Decider {
         let shared = self.reporter.look_around(&self.engine, &self.metrics, now);
         self.recall = [gangs, shared].into_iter().flatten().min();
     }
+}
+
+/// The PodGroup of a pod that leaves, if it says what is kept for those that are made again.
+fn reserving(cluster: &Cluster, pod: PodId) -> Option<Bearer> {
+    let gang = &cluster.gangs[cluster.pods.gang[pod]?];
+    let says = gang.origin == Origin::Group && !gang.reserved().is_empty();
+    says.then(|| Bearer::Group(gang.key.to_string()))
 }
 
 /// The pods of a gang that are promised a place.

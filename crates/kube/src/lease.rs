@@ -48,7 +48,7 @@ impl Leadership {
         self.until.store(until, Ordering::Release);
     }
 
-    fn for_ever(&self) {
+    pub fn for_ever(&self) {
         self.until.store(u64::MAX, Ordering::Release);
     }
 

@@ -15,6 +15,7 @@ mod promises;
 mod report;
 mod scheduler;
 mod server;
+mod usage;
 mod watch;
 mod writes;
 

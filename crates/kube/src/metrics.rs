@@ -258,7 +258,11 @@ impl Metrics {
         self.taking.register(ours);
         let help = "What became of promised places in each cycle, in pods";
         ours.register("nominations", help, self.nominations.clone());
-        ours.register("nominations_held", "Pods that are promised a place", self.nominations_held.clone());
+        ours.register(
+            "nominations_held",
+            "Places that are promised to pods, or kept for pods that will be made again",
+            self.nominations_held.clone(),
+        );
         let help = "How often a sum of requests would have gone below zero and was held there: a bug";
         ours.register("accounting_guards", help, self.guards.clone());
         let help = "Status and condition patches that are queued or under way";

@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use muster_api::core::Pod;
-use muster_api::keys::{EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, VGPU_IDS};
+use muster_api::keys::{
+    EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, RESERVATIONS, VGPU_IDS,
+};
 use muster_engine::ids::PodId;
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
@@ -61,9 +63,10 @@ impl Wish {
         Wish { annotations: KEYS.into_iter().chain(cards).map(|key| (key, None)).collect(), nominated: None }
     }
 
-    /// Promises something, rather than taking it back.
+    /// Promises something, or says what is kept for a gang's pods, rather than taking it back.
     pub fn promises(&self) -> bool {
-        matches!(self.annotations.get(PIPELINED_STATUS), Some(Some(_)))
+        let says = |key| matches!(self.annotations.get(key), Some(Some(_)));
+        says(PIPELINED_STATUS) || says(RESERVATIONS)
     }
 }
 

@@ -106,7 +106,7 @@ impl Reporter {
             None => {
                 let recorded = word(&status).map(|(kind, reason)| (kind.to_owned(), reason.to_owned()));
                 // One that has a condition has been told before.
-                let remarks = if recorded.is_none() { group.spec.remarks() } else { Vec::new() };
+                let remarks = if recorded.is_none() { group.remarks() } else { Vec::new() };
                 let (key, uid) = (meta.key(), meta.uid);
                 self.groups.insert(key, Known { uid, status, written: None, recorded, remarks });
             }

@@ -14,8 +14,8 @@ use muster_api::core::{
 };
 use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
 use muster_api::{HyperNode, PodGroup, Queue};
-use muster_engine::Engine;
 use muster_engine::config::{BUILTIN, Config};
+use muster_engine::{Engine, Event};
 use muster_journal::{Configuration, Journal, Limits};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -34,6 +34,7 @@ use crate::metrics::Metrics;
 use crate::news::News;
 use crate::podgroup_status::PodGroupStatusPath;
 use crate::server::{Pages, serve};
+use crate::usage;
 use crate::watch::watch;
 use crate::writes::{Record, Wire, Write, carry_out};
 
@@ -101,6 +102,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     let leadership = Arc::new(Leadership::none());
     let stopping = Arc::new(AtomicBool::new(false));
 
+    let remembers = usage::remembers(&config);
     let engine = Engine::new(config, options.scheduler_names.clone());
     let mut decider =
         Decider::new(engine, journal, metrics.clone(), options.period, options.explain, writes.clone());
@@ -134,6 +136,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
         leadership: leadership.clone(),
         metrics: metrics.clone(),
         podgroup_status: PodGroupStatusPath::default(),
+        namespace: options.lease.namespace.clone(),
         identity: options.lease.identity.clone(),
         records: AtomicU64::new(0),
     });
@@ -144,7 +147,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     let lead = async {
         elector.acquire(&leadership).await;
         tokio::select! {
-            () = prepare(&wire) => {}
+            () = prepare(&wire, remembers.then_some(&news)) => {}
             () = elector.renew(&leadership) => return,
         }
         writer = Some(tokio::spawn(carry_out(wire.clone(), asked, news.clone())));
@@ -211,20 +214,28 @@ fn start_watches(client: &Client, news: &Sender<News>, metrics: &Arc<Metrics>, d
 }
 
 /// What must be so before the first write: we know how to write, and the queues that everyone counts on are there.
-async fn prepare(wire: &Wire) {
+/// Where shares go by what queues used, those who wait for it are told what the last leader wrote down.
+async fn prepare(wire: &Wire, remembers: Option<&Sender<News>>) {
     let trouble = "the API server does not say how a PodGroup's status is written";
     insist(trouble, async || wire.podgroup_status.look(&wire.client).await.map(drop)).await;
     for (name, reclaimable) in [(ROOT_QUEUE, false), (DEFAULT_QUEUE, true)] {
         let trouble = format!("the queue {name} could not be created");
         insist(&trouble, async || create_queue(&wire.client, name, reclaimable).await).await;
     }
+    if let Some(news) = remembers {
+        let trouble = "what queues used before could not be read";
+        let record = insist(trouble, async || usage::read(&wire.client, &wire.namespace).await).await;
+        if let Some(record) = record {
+            let _ = news.send(News::Event(Event::Usage(Box::new(record)))).await;
+        }
+    }
 }
 
 /// Asks until it is done. A question that is lost without a word is asked again.
-async fn insist(trouble: &str, ask: impl AsyncFn() -> Result<(), kube::Error>) {
+async fn insist<T>(trouble: &str, ask: impl AsyncFn() -> Result<T, kube::Error>) -> T {
     loop {
         match tokio::time::timeout(ANSWER, ask()).await {
-            Ok(Ok(())) => return,
+            Ok(Ok(answer)) => return answer,
             Ok(Err(cause)) => warn!(%cause, "{trouble}, trying again"),
             Err(_) => warn!("{trouble}: no answer in time, trying again"),
         }

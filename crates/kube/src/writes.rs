@@ -8,6 +8,7 @@ mod evict;
 mod patch;
 mod promise;
 mod record;
+mod usage;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub use evict::Evict;
 pub use patch::{Patch, Target};
 pub use promise::{Bearer, Promise};
 pub use record::Record;
+pub use usage::Usage;
 
 /// Binds under way at once. The API server of a small test machine is at its best from about 16; more keeps a large
 /// one busy over a slower network.
@@ -73,6 +75,7 @@ pub enum Write {
     Evict(Evict),
     Patch(Patch),
     Record(Record),
+    Usage(Usage),
     /// Write what is queued, then end.
     Finish,
 }
@@ -83,6 +86,8 @@ pub struct Wire {
     pub leadership: Arc<Leadership>,
     pub metrics: Arc<Metrics>,
     pub podgroup_status: PodGroupStatusPath,
+    /// Where our own objects are.
+    pub namespace: String,
     /// Who we are, in events.
     pub identity: String,
     /// How many events were written, so that each has a name of its own.
@@ -109,6 +114,7 @@ pub async fn carry_out(wire: Arc<Wire>, mut writes: UnboundedReceiver<Write>, ne
             Some((promise, outcome)) = desk.promising.next() => desk.claims.done(promise, outcome),
             Some((target, again)) = desk.patching.next() => desk.patched(target, again),
             Some(()) = desk.recording.next() => {}
+            Some(()) = desk.remembering.next() => {}
             _ = second.tick() => desk.recorded = 0,
         }
         let Freed { evictions, events } = std::mem::take(&mut desk.claims.freed);
@@ -145,6 +151,7 @@ struct Desk {
     recording: FuturesUnordered<BoxFuture<'static, ()>>,
     /// In this second.
     recorded: usize,
+    remembering: FuturesUnordered<BoxFuture<'static, ()>>,
 }
 
 impl Desk {
@@ -164,6 +171,7 @@ impl Desk {
             records: VecDeque::new(),
             recording: FuturesUnordered::new(),
             recorded: 0,
+            remembering: FuturesUnordered::new(),
         }
     }
 
@@ -193,6 +201,7 @@ impl Desk {
                     self.wire.metrics.dropped_events.inc();
                 }
             }
+            Write::Usage(usage) => self.remembering.push(Box::pin(usage.send(self.wire.clone()))),
             Write::Finish => return true,
         }
         false
@@ -247,7 +256,7 @@ impl Desk {
     fn idle(&self) -> bool {
         let queued = self.binds.len() + self.evictions.len() + self.newest.len() + self.records.len();
         let under_way = self.binding.len() + self.evicting.len() + self.patching.len() + self.recording.len();
-        queued + under_way == 0 && self.claims.is_empty()
+        queued + under_way == 0 && self.claims.is_empty() && self.remembering.is_empty()
     }
 
     fn show(&self) {

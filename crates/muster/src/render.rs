@@ -1,5 +1,6 @@
 //! What people look at: tables, the story of a run, a map of the cluster.
 
+pub mod curves;
 pub mod difference;
 pub mod explanation;
 pub mod fairshare;
@@ -16,3 +17,5 @@ mod table;
 mod text;
 mod timeline;
 pub mod topology;
+
+pub use map::scarce;

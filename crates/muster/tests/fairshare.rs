@@ -64,12 +64,12 @@ fn every_number_is_in_the_json() {
     let queue = |name: &str, weight, deserved, wanted, share| {
         json!({
             "name": name, "parent": null, "depth": 0, "priority": 0, "weight": weight, "deserved": deserved,
-            "capability": null, "used": 0, "wanted": wanted, "fairShare": share, "standing": "below",
+            "capability": null, "used": 0, "wanted": wanted, "usagePpm": 0, "fairShare": share, "standing": "below",
         })
     };
     let default = json!({
         "name": "default", "parent": null, "depth": 0, "priority": 0, "weight": 1, "deserved": 0,
-        "capability": null, "used": 0, "wanted": 0, "fairShare": 0, "standing": "within",
+        "capability": null, "used": 0, "wanted": 0, "usagePpm": 0, "fairShare": 0, "standing": "within",
     });
     let round = |round, surplus, weights, parts: Vec<Value>, units: &[&str]| {
         json!({
@@ -132,4 +132,37 @@ fn a_configuration_that_does_not_divide_is_noted() {
         text(&output.stderr),
         "note: nobody goes by these shares: name the plugin capacity in the configuration's tiers\n"
     );
+}
+
+/// Queue a has all eight GPUs, and b wants them too; what was used in the last hour counts.
+#[test]
+fn what_was_used_of_late_is_shown_and_drawn() {
+    let folder = std::env::temp_dir().join(format!("muster-curves-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("there is room");
+    let (config, picture) = (folder.join("scheduler.conf"), folder.join("curves.svg"));
+    let plugins = "[{name: gang}, {name: predicates}, {name: capacity, arguments: {usageWindow: 1h}}]";
+    std::fs::write(&config, format!("actions: allocate\ntiers: [{{plugins: {plugins}}}]\n"))
+        .expect("there is room");
+    let manifests = cluster(8, &[("a", 1, 0, 8), ("b", 1, 0, 8)]);
+    let config = config.display().to_string();
+    let shares = fairshare(&manifests, &["--config", &config, "--cycles", "200", "-o", "json"]);
+    let shares: Value = serde_json::from_slice(&shares.stdout).expect("the output is JSON");
+    let queues = &shares["resources"][0]["queues"];
+    let figures = |place: usize| [&queues[place]["usagePpm"], &queues[place]["fairShare"]].map(Value::clone);
+    assert_eq!([figures(0), figures(1)], [[json!(1_000_000), json!(0)], [json!(0), json!(8)]]);
+    let told = fairshare(&manifests, &["--config", &config, "--cycles", "200"]);
+    let told = text(&told.stdout);
+    assert!(told.contains("USAGE") && told.contains("less for what was used"), "{told}");
+    assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+    let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
+    process.args(["simulate", "-f", "-", "--config", &config, "--cycles", "200", "--usage-curves"]);
+    process.arg(&picture).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut process = process.spawn().expect("it was built");
+    process.stdin.take().expect("piped").write_all(manifests.as_bytes()).expect("it reads");
+    let output = process.wait_with_output().expect("it ends");
+    let drawn = std::fs::read_to_string(&picture).expect("it was written");
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+    assert_eq!(drawn.matches("<polyline").count(), 6, "two queues in three pictures");
+    assert!(drawn.contains(">nvidia.com/gpu of queues over time<"), "{drawn}");
 }

@@ -204,8 +204,9 @@ fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
     for gang in gangs_of(cluster, plan.nominations.iter().map(|bind| bind.pod)) {
         let gang = &cluster.gangs[gang];
         let missing = gang.missing(whole);
-        if missing.total > gang.counts.nominated {
-            let (promised, missing) = (gang.counts.nominated, missing.total);
+        let promised = gang.counts.nominated + gang.reserved().len() as u32;
+        if missing.total > promised {
+            let missing = missing.total;
             return Err(format!(
                 "{} is promised {promised} places, but {missing} pods are missing",
                 gang.key
@@ -234,7 +235,9 @@ fn no_gang_is_too_far_apart(engine: &Engine, plan: &Plan) -> Result<(), String> 
             }
             let name = format!("{} {}", gang.key, subgroup.name);
             within_reach(cluster, &name, rule.closeness.as_ref(), &pods)?;
-            let have = subgroup.counts.ready() + subgroup.counts.nominated;
+            let reserved =
+                gang.reserved().iter().filter(|place| place.subgroup.as_ref() == Some(&subgroup.name));
+            let have = subgroup.counts.ready() + subgroup.counts.nominated + reserved.count() as u32;
             if whole && have < rule.size {
                 return Err(format!("{name} is placed with {have} of {} pods", rule.size));
             }
@@ -284,6 +287,7 @@ fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Plan) -> Result<(),
 /// just refused to evict.
 fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
+    let whole = engine.policy().gangs_are_whole();
     let leaving: BTreeSet<PodId> = plan.evictions.iter().map(|eviction| eviction.pod).collect();
     if leaving.len() < plan.evictions.len() {
         return Err("a pod is evicted twice in one plan".to_owned());
@@ -309,9 +313,13 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
             return Err(format!("{name} is evicted, but it isn't ours"));
         };
         let gang = &cluster.gangs[gang];
+        // Of a gang that runs without it, a subgroup leaves alone.
+        let part = cluster.pods.subgroup[eviction.pod];
+        let goes = |pod: PodId| !gang.ready(whole) || cluster.pods.subgroup[pod] == part;
         let stays = |pod: &&PodId| {
             let state = cluster.pods.state[**pod];
             matches!(state, PodState::Allocated(_) | PodState::Running(_))
+                && goes(**pod)
                 && !cluster.spared.contains_key(pod)
         };
         if let Some(&pod) = gang.pods.iter().find(stays) {
@@ -330,7 +338,8 @@ fn who_takes_room_gets_what_it_lacks(engine: &Engine, plan: &Plan) -> Result<(),
         let (name, gang) = (cluster.pods.name(eviction.pod), &cluster.gangs[claimant]);
         let has_place =
             |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_));
-        let lacks = gang.missing(whole).total.saturating_sub(gang.counts.nominated);
+        let promised = gang.counts.nominated + gang.reserved().len() as u32;
+        let lacks = gang.missing(whole).total.saturating_sub(promised);
         if lacks > 0 || !gang.pods.iter().any(has_place) {
             return Err(format!("{name} is evicted for {}, which still lacks {lacks} places", gang.key));
         }

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod chaos;
+pub mod curves;
 pub mod difference;
 pub mod generate;
 pub mod invariants;

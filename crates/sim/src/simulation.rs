@@ -8,6 +8,7 @@ use muster_api::Time;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Bind, Engine, Event, Plan, explain, status};
 
+use crate::curves::Curves;
 use crate::invariants;
 use crate::report::{CycleLine, EventLine, Eviction, Placement, Report};
 use crate::world::World;
@@ -49,6 +50,8 @@ pub struct Simulation {
     pub world: World,
     pub engine: Engine,
     pub report: Report,
+    /// What queues use and should have, if someone wants to see it.
+    pub curves: Option<Curves>,
     options: Options,
     /// Not there yet, by when they come; the next one last.
     coming: Vec<(Time, Event)>,
@@ -74,6 +77,7 @@ impl Simulation {
             world,
             engine,
             report,
+            curves: None,
             options,
             coming,
             cycle: 0,
@@ -130,6 +134,9 @@ impl Simulation {
         self.tell_waits();
         if self.options.events {
             self.tell_searches(&plan);
+        }
+        if let Some(curves) = &mut self.curves {
+            curves.look(&self.engine, self.world.now);
         }
         self.carry_out(&plan);
         Ok(plan)

@@ -15,7 +15,7 @@ use crate::core::{
 use crate::manifest::Object;
 use crate::{
     HyperNode, HyperNodeCondition, HyperNodeSpec, MemberKind, NetworkTopologySpec, NodeGroupAffinity,
-    PodGroup, PodGroupSpec, PodGroupStatus, Portion, Queue, QueueSpec, QueueStatus, ResourceList,
+    PodGroup, PodGroupSpec, PodGroupStatus, Portion, Queue, QueueSpec, QueueStatus, Reserved, ResourceList,
     SubGroupPolicy, Time, cards, keys, parse_duration, yaml,
 };
 
@@ -117,7 +117,7 @@ impl Walk<'_> {
             keys::TASK_INDEX | keys::TASK_PRIORITY if value.parse::<i32>().is_ok() => return,
             keys::REVOCABLE_ZONE if value == "*" => return,
             keys::JDB_MIN_AVAILABLE | keys::JDB_MAX_UNAVAILABLE if Portion::parse(value).is_ok() => return,
-            keys::LAST_CHECKPOINT_TIME | keys::EXPECTED_END_TIME if Time::parse(value).is_ok() => return,
+            key if TIMES.contains(&key) && Time::parse(value).is_ok() => return,
             key if takes_duration(key) && parse_duration(value).is_ok() => return,
             key if self.compared.contains(key) && value.parse::<i64>().is_ok() => return,
             _ => Class::Value,
@@ -136,6 +136,7 @@ impl Walk<'_> {
                 }
                 keys::HIERARCHY_WEIGHTS if value.bytes().all(|byte| b"0123456789./".contains(&byte)) => {}
                 keys::NODEGROUP_LIMITS => self.group_limits(value),
+                keys::RESERVATIONS => self.reservations(value),
                 keys::GPU_INDEX | keys::GPU_UNHEALTHY if cards::numbers(value).is_some() => {}
                 keys::USE_GPU_TYPE | keys::NOUSE_GPU_TYPE => {}
                 keys::USE_GPU_ID | keys::NOUSE_GPU_ID => {
@@ -163,6 +164,19 @@ impl Walk<'_> {
         // What nobody can read stays so.
         let written = limits.ok().and_then(|limits| serde_json::to_string(&limits).ok());
         *text = written.unwrap_or_else(|| "unreadable".to_owned());
+    }
+
+    fn reservations(&mut self, text: &mut String) {
+        // What nobody can read keeps nothing.
+        let mut places = Reserved::read(text).unwrap_or_default();
+        for Reserved { node, role, subgroup, requests: _, until: _, pods } in &mut places {
+            self.name(Class::Node, node);
+            self.names(Class::Role, role);
+            self.names(Class::Value, subgroup);
+            // As uids they would tell nothing: objects have none any more.
+            pods.iter_mut().zip(1..).for_each(|(uid, number)| *uid = format!("gone-{number}"));
+        }
+        *text = Reserved::write(&places);
     }
 
     fn selector(&mut self, selector: &mut LabelSelector) {
@@ -458,7 +472,12 @@ fn tidy(reason: &mut String, message: &mut String) {
     }
 }
 
+/// Annotations that hold a time.
+const TIMES: [&str; 4] =
+    [keys::EXPECTED_END_TIME, keys::KAI_STALE_SINCE, keys::LAST_CHECKPOINT_TIME, keys::STALE_SINCE];
+
 fn takes_duration(key: &str) -> bool {
-    [keys::COOLDOWN_TIME, keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION].contains(&key)
-        || keys::SLA_WAITING_TIME.contains(&key)
+    let keys =
+        [keys::COOLDOWN_TIME, keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION, keys::STALENESS_GRACE_PERIOD];
+    keys.contains(&key) || crate::keys::SLA_WAITING_TIME.contains(&key)
 }

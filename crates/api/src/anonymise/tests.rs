@@ -188,7 +188,15 @@ status: {nominatedNodeName: secret, conditions: [{type: PodScheduled, status: "F
 ---
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup
-metadata: {name: secret, namespace: secret, labels: {secret: secret}, ownerReferences: [{name: secret, uid: secret, kind: Secret, apiVersion: v1}]}
+metadata:
+  name: secret
+  namespace: secret
+  labels: {secret: secret}
+  ownerReferences: [{name: secret, uid: secret, kind: Secret, apiVersion: v1}]
+  annotations:
+    volcano.sh/reservations: '[{"node":"secret","role":"secret","subgroup":"secret-0","requests":{"cpu":"1"},"until":"2026-11-15T08:30:00Z","pods":["secret"]}]'
+    volcano.sh/stale-since: secret
+    volcano.sh/staleness-grace-period: secret
 spec:
   minTaskMember: {secret: 1}
   queue: secret

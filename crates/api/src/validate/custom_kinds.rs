@@ -4,7 +4,7 @@ use super::{NAME_LENGTH, Problem, Problems};
 use crate::core::Meta;
 use crate::{
     GoRegex, HyperNode, MemberSelector, NetworkTopologySpec, PodGroup, Queue, ResourceList, SubGroupPolicy,
-    keys,
+    keys, parse_duration,
 };
 
 pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {
@@ -15,6 +15,12 @@ pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {
     problems.durations(&meta);
     problems.times(&meta);
     problems.revocable(&meta);
+    // Negative is for ever.
+    if let Some(Err(message)) =
+        meta.annotations.get(keys::STALENESS_GRACE_PERIOD).map(|text| parse_duration(text))
+    {
+        problems.add(format!("metadata.annotations[{}]", keys::STALENESS_GRACE_PERIOD), message);
+    }
     problems.at_least("spec.minMember", 0, spec.min_member);
     for (role, least) in &spec.min_task_member {
         problems.at_least(format!("spec.minTaskMember[{role}]"), 0, *least);

@@ -1,49 +1,92 @@
-//! Takes back what a broken gang holds: fewer pods than it needs have had places for too long, and nobody can finish it.
+//! Takes back what a broken gang holds: fewer pods than it needs have had places for too long, and nobody can finish it. Since when is
+//! noted on its PodGroup (`status.rs`), so that a restart doesn't give it more time.
 
 use muster_api::Time;
 
 use crate::actions::{Action, Session};
-use crate::config::Settings;
+use crate::config::{Args, Settings};
 use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
-use crate::model::pods::PodState;
+use crate::model::gangs::{Gang, Role};
+use crate::model::pods::{Counts, PodState};
+use crate::nominations::{expected, will_be_ready};
 use crate::plan::{Cause, Eviction, Method};
 use crate::plugins::Argument;
 use crate::policy::Policy;
 use crate::txn::Txn;
 
-const GRACE: &str = "gracePeriod";
+const GRACE: &str = "defaultStalenessGracePeriod";
+const SHORT_NAME: &str = "gracePeriod";
 
 pub static ACTION: Action = Action {
     name: "stalegangeviction",
     summary: "evict what runs of a gang that has had less than its minimum for too long",
-    arguments: &[Argument {
-        name: GRACE,
-        default: "60s",
-        meaning: "how long a gang may hold places for less than its minimum, as far as this process has seen",
-    }],
-    configure: |args, settings| {
-        settings.stale_after_ms =
-            args.duration_ms(GRACE, Some(settings.stale_after_ms)).unwrap_or(settings.stale_after_ms);
-    },
+    arguments: &[
+        Argument {
+            name: GRACE,
+            default: "60s",
+            meaning: "how long a gang may hold places for less than its minimum; negative is for ever. The annotation \
+                      `volcano.sh/staleness-grace-period` of a PodGroup goes before it",
+        },
+        Argument { name: SHORT_NAME, default: "", meaning: "the same under its first name" },
+    ],
+    configure,
     run,
 };
 
+fn configure(args: &mut Args, settings: &mut Settings) {
+    // Negative ones all mean the same.
+    let mut read = |key| args.signed_duration_ms(key).map(|span| span.max(-1));
+    let (grace, short) = (read(GRACE), read(SHORT_NAME));
+    if grace.is_some() && short.is_some() && grace != short {
+        let message = format!("{SHORT_NAME} and {GRACE} are the same argument, and they disagree");
+        args.problem(SHORT_NAME, message, format!("remove {SHORT_NAME}"));
+    }
+    settings.stale_after_ms = grace.or(short).unwrap_or(settings.stale_after_ms);
+}
+
+/// How long a gang may be stale, in milliseconds; nothing if for ever.
+pub fn grace(gang: &Gang, settings: &Settings) -> Option<i64> {
+    let own = gang.allowance.as_ref().and_then(|allowance| allowance.staleness_grace);
+    Some(own.unwrap_or(settings.stale_after_ms)).filter(|grace| *grace >= 0)
+}
+
+/// Holds places for less than it needs, with nothing to show for it and nothing promised that would complete it; or one of its
+/// subgroups does. One that was stale stays so while its pods are asked to leave: they may be refused.
+pub fn is_stale(gang: &Gang, whole: bool, was_stale: bool) -> bool {
+    let Counts { allocated, running, releasing, succeeded, .. } = gang.counts;
+    let holds = allocated + running > 0 || was_stale && releasing > 0;
+    let lacks = || !gang.ready(whole) && !will_be_ready(gang, whole) || torn(gang, whole).next().is_some();
+    holds && succeeded == 0 && lacks()
+}
+
+/// The subgroups that hold places for less than their size, whether the gang needs them or not.
+fn torn(gang: &Gang, whole: bool) -> impl Iterator<Item = usize> + '_ {
+    let subgroups = gang.subgroups().iter().enumerate().filter(move |_| whole);
+    let torn = subgroups.filter(|(_, group)| {
+        let Counts { allocated, running, releasing, .. } = group.counts;
+        let holds = allocated + running + releasing > 0;
+        holds && group.rule.is_some() && expected(gang, group) < gang.size_of(group)
+    });
+    torn.map(|(place, _)| place)
+}
+
 fn run(session: &mut Session) {
+    let (policy, now) = (session.policy, session.now);
+    let whole = policy.gangs_are_whole();
     let is_due = |&(gang, since): &(GangId, Time)| {
-        since.plus_ms(session.settings.stale_after_ms) <= session.now
-            && is_stale(session.cluster, session.policy, gang)
+        let grace = grace(&session.cluster.gangs[gang], session.settings);
+        grace.is_some_and(|grace| since.plus_ms(grace) <= now) && may_leave(session.cluster, policy, gang)
     };
     let mut gangs: Vec<(GangId, Time)> = session.cluster.gangs.broken().filter(is_due).collect();
     gangs.sort_by(|(a, _), (b, _)| session.cluster.gangs[*a].key.cmp(&session.cluster.gangs[*b].key));
     for (gang, since) in gangs {
-        let row = &session.cluster.gangs[gang];
-        let (lacks, minimum) = (row.missing(session.policy.gangs_are_whole()).total, row.minimum);
-        let cause = Cause::Stale { lacks, minimum, for_ms: session.now.0 - since.0 };
-        let spared = |pod: &PodId| session.cluster.spared.get(pod).is_some_and(|until| *until > session.now);
-        let leave: Vec<PodId> = running(session.cluster, gang).filter(|pod| !spared(pod)).collect();
+        let spared = |pod: &PodId| session.cluster.spared.get(pod).is_some_and(|until| *until > now);
+        let mut leave = leaving(session.cluster, gang, whole);
+        let cause = cause(&session.cluster.gangs[gang], whole, &leave, now.0 - since.0);
+        leave.pods.retain(|pod| !spared(pod));
         let mut txn = Txn::begin(session.cluster);
-        leave.iter().for_each(|&pod| txn.evict(pod));
+        leave.pods.iter().for_each(|&pod| txn.evict(pod));
         for step in txn.commit() {
             let node = step.from.node().expect("it runs");
             let (pod, action, method) = (step.pod, ACTION.name, Method::Evict);
@@ -53,18 +96,60 @@ fn run(session: &mut Session) {
     }
 }
 
-/// Still broken, with nothing to show for it and nothing that must stay. Binds under way may still complete it.
-fn is_stale(cluster: &Cluster, policy: &Policy, id: GangId) -> bool {
-    let gang = &cluster.gangs[id];
-    gang.is_broken(policy.gangs_are_whole())
+/// Still stale, and nothing of what would leave must stay. Binds under way may still complete it.
+fn may_leave(cluster: &Cluster, policy: &Policy, id: GangId) -> bool {
+    let (gang, whole) = (&cluster.gangs[id], policy.gangs_are_whole());
+    is_stale(gang, whole, true)
         && gang.counts.allocated == 0
-        && gang.counts.succeeded == 0
-        && running(cluster, id).all(|pod| policy.protects(cluster, pod).is_none())
+        && leaving(cluster, id, whole).pods.into_iter().all(|pod| policy.protects(cluster, pod).is_none())
 }
 
-fn running(cluster: &Cluster, gang: GangId) -> impl Iterator<Item = PodId> + '_ {
+/// Who leaves of a stale gang.
+struct Leaving {
+    pods: Vec<PodId>,
+    /// How many of the places that it holds are in torn subgroups.
+    torn: u32,
+    /// Only those leave: it has what it needs without them.
+    in_part: bool,
+}
+
+fn leaving(cluster: &Cluster, id: GangId, whole: bool) -> Leaving {
+    let gang = &cluster.gangs[id];
     let runs = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Running(_));
-    cluster.gangs[gang].pods.iter().copied().filter(runs)
+    let mut pods: Vec<PodId> = gang.pods.iter().copied().filter(runs).collect();
+    let places: Vec<usize> = torn(gang, whole).collect();
+    let is_torn = |pod: &PodId| places.contains(&(cluster.pods.subgroup[*pod] as usize));
+    let of_role = |at: u32| {
+        let of_role = |pod: &&PodId| cluster.pods.role[**pod] == at && is_torn(pod);
+        pods.iter().filter(of_role).count() as u32
+    };
+    let roles = gang.roles.iter().zip(0..);
+    let filled = |(role, at): (&Role, u32)| role.counts.ready() >= role.minimum + of_role(at);
+    let torn = pods.iter().filter(|pod| is_torn(pod)).count() as u32;
+    let in_part = gang.ready(whole)
+        && gang.counts.ready() >= gang.minimum + torn
+        && (!gang.enforces_roles() || roles.into_iter().all(filled));
+    if in_part {
+        pods.retain(is_torn);
+    }
+    Leaving { pods, torn, in_part }
+}
+
+/// What those who leave are told.
+fn cause(gang: &Gang, whole: bool, leaving: &Leaving, for_ms: i64) -> Cause {
+    let of_torn = || {
+        let groups = torn(gang, whole).map(|place| &gang.subgroups()[place]);
+        let lacks = groups.map(|group| (gang.size_of(group) - group.counts.ready(), gang.size_of(group)));
+        lacks.max().unwrap_or_default()
+    };
+    let useful = gang.counts.ready().saturating_sub(leaving.torn);
+    let (lacks, minimum) = match gang.missing(whole).total {
+        _ if leaving.in_part => of_torn(),
+        0 if gang.ready(whole) => (gang.minimum.saturating_sub(useful).max(1), gang.minimum),
+        0 => gang.missing_in_subgroups(),
+        missing => (missing, gang.minimum),
+    };
+    Cause::Stale { subgroup: leaving.in_part, lacks, minimum, for_ms }
 }
 
 /// When this action will have something to do, if nothing happens until then.
@@ -73,10 +158,14 @@ pub fn due<'c>(
     policy: &'c Policy,
     settings: &'c Settings,
 ) -> impl Iterator<Item = Time> + 'c {
-    let stale = cluster.gangs.broken().filter(|(gang, _)| is_stale(cluster, policy, *gang));
-    stale.flat_map(|(gang, since)| {
-        let due = since.plus_ms(settings.stale_after_ms);
+    let stale = cluster.gangs.broken().filter(|(gang, _)| may_leave(cluster, policy, *gang));
+    let due = stale.filter_map(|(gang, since)| {
+        let grace = grace(&cluster.gangs[gang], settings)?;
+        Some((gang, since.plus_ms(grace)))
+    });
+    due.flat_map(|(gang, due)| {
         let spared = |pod| cluster.spared.get(&pod).copied();
-        running(cluster, gang).map(move |pod| spared(pod).map_or(due, |until| until.max(due)))
+        let leaving = leaving(cluster, gang, policy.gangs_are_whole());
+        leaving.pods.into_iter().map(move |pod| spared(pod).map_or(due, |until| until.max(due)))
     })
 }

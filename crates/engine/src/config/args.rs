@@ -71,9 +71,9 @@ impl<'a> Args<'a> {
         self.take(key, DURATION, read).or(default)
     }
 
-    /// The same, and it may be negative.
-    pub fn signed_duration_ms(&mut self, key: &str, default: i64) -> i64 {
-        self.take(key, DURATION, duration).unwrap_or(default)
+    /// The same, and it may be negative, if it is there.
+    pub fn signed_duration_ms(&mut self, key: &str) -> Option<i64> {
+        self.take(key, "a duration like 90s, 30m or -1s", duration)
     }
 
     /// "a, b" or a list. None if there are none.
@@ -363,9 +363,9 @@ mod tests {
             let error = format!("f:1:1: n: expected a duration like 90s, 30m or 1h30m, found the {found}");
             assert_eq!(with(&format!("n: {text}"), |args| args.duration_ms("n", None)), bad(None, &error));
         }
-        assert_eq!(with("n: -5s", |args| args.signed_duration_ms("n", 7)), fine(-5000));
-        assert_eq!(with("n: -1", |args| args.signed_duration_ms("n", 7)), fine(-1000));
-        assert_eq!(with("{}", |args| args.signed_duration_ms("n", 7)), fine(7));
+        assert_eq!(with("n: -5s", |args| args.signed_duration_ms("n")), fine(Some(-5000)));
+        assert_eq!(with("n: -1", |args| args.signed_duration_ms("n")), fine(Some(-1000)));
+        assert_eq!(with("{}", |args| args.signed_duration_ms("n")), fine(None));
     }
 
     #[test]

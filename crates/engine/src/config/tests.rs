@@ -350,10 +350,37 @@ fn minimum_run_times_are_durations_and_resolved_in_one_of_two_ways() {
     parsed(&with("reclaimResolveMethod: lca"));
     errors(
         &with("defaultPreemptMinRuntime: soon, reclaimResolveMethod: root, minRuntime: 1m"),
-        "f:5:17: defaultPreemptMinRuntime: expected a duration like 90s, 30m or 1h30m, found the string \"soon\"\n\
+        "f:5:17: defaultPreemptMinRuntime: expected a duration like 90s, 30m or -1s, found the string \"soon\"\n\
          f:5:49: reclaimResolveMethod: expected lca or queue, found the string \"root\"\n\
          f:5:77: minRuntime: minruntime has no such argument\n  help: valid are defaultPreemptMinRuntime, \
          defaultReclaimMinRuntime, reclaimResolveMethod\n",
+    );
+}
+
+#[test]
+fn the_grace_of_stale_gangs_has_two_names_and_one_value() {
+    let with = |arguments: &str| {
+        format!(
+            "actions: stalegangeviction\nconfigurations:\n- name: stalegangeviction\n  arguments: {{{arguments}}}\n\
+             tiers:\n- plugins:\n  - name: gang\n"
+        )
+    };
+    for (arguments, expected) in [
+        ("defaultStalenessGracePeriod: 90s", 90_000),
+        ("gracePeriod: 90", 90_000),
+        ("gracePeriod: 90s, defaultStalenessGracePeriod: 1m30s", 90_000),
+        ("defaultStalenessGracePeriod: -1s, gracePeriod: -5", -1),
+    ] {
+        assert_eq!(parsed(&with(arguments)).settings.stale_after_ms, expected, "{arguments}");
+    }
+    errors(
+        &with("defaultStalenessGracePeriod: 90s, gracePeriod: 60s"),
+        "f:4:49: gracePeriod: gracePeriod and defaultStalenessGracePeriod are the same argument, and they disagree\n  \
+         help: remove gracePeriod\n",
+    );
+    errors(
+        &with("defaultStalenessGracePeriod: soon"),
+        "f:4:15: defaultStalenessGracePeriod: expected a duration like 90s, 30m or -1s, found the string \"soon\"\n",
     );
 }
 

@@ -75,6 +75,7 @@ impl Cluster {
             Event::HyperNodeGone(name) => self.hyper_nodes.remove(name),
             Event::PodDisruptionBudget(budget) => self.budget(budget),
             Event::PodDisruptionBudgetGone(key) => self.budget_gone(key),
+            Event::Usage(record) => self.recorded_usage(record),
             Event::Bound { key, uid, node } => self.bound(key, uid, node),
             Event::BindFailed { key, uid, at, .. } => self.bind_failed(key, uid, *at),
             Event::NominationRefused { key, uid, at, .. } => self.nomination_refused(key, uid, *at),

@@ -121,6 +121,11 @@ impl Cluster {
             fresh.tally(pod, self.pods.state[pod], 1);
             fresh.want(pod, 1);
         }
+        for &gang in &self.reserving {
+            for reservation in self.gangs[gang].reserved() {
+                fresh.tally_reservation(gang, reservation, 1);
+            }
+        }
         if !self.domains_stale {
             fresh.domains.recount(&fresh.nodes);
         }
@@ -166,6 +171,10 @@ impl Cluster {
         }
         if total != self.total {
             return Err(format!("the cluster's total is kept as {:?}, recounted {total:?}", self.total));
+        }
+        let reserving = self.gangs.iter().filter(|(_, gang)| !gang.reserved().is_empty());
+        if !reserving.map(|(id, _)| id).eq(self.reserving.iter().copied()) {
+            return Err("the list of gangs with reservations is not what they say".into());
         }
         if !self.gangs.lists_hold() {
             return Err("the list of gangs that wait is not what their states say".into());

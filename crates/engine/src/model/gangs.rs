@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::notes::Notes;
 use super::pods::{Counts, PodState, Sum};
+use super::reservations::Reservation;
 use super::subgroups::{Choosy, Closeness, Rule, Subgroup};
 use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
 use crate::reason::Reason;
@@ -99,6 +100,9 @@ pub struct Allowance {
     pub last_checkpoint: Option<Time>,
     #[serde(default)]
     pub expected_end: Option<Time>,
+    /// How long it may hold places for less than its minimum, in milliseconds; negative is for ever.
+    #[serde(default)]
+    pub staleness_grace: Option<i64>,
 }
 
 impl Allowance {
@@ -234,7 +238,7 @@ impl Gang {
         let filled = |role: &Role| role.counts.ready() >= role.minimum;
         self.counts.ready() >= minimum
             && (!whole || !self.enforces_roles() || self.roles.iter().all(filled))
-            && (!whole || self.has_its_subgroups())
+            && (!whole || self.has_its_subgroups(|group| group.counts.ready()))
     }
 
     /// Whether the gang has its minimum without a pod of this role and subgroup that holds a place.
@@ -278,12 +282,24 @@ impl Gang {
             && self.counts.ready() >= self.minimum + pods
     }
 
-    /// Of each rule, as many subgroups as it needs are placed.
-    fn has_its_subgroups(&self) -> bool {
+    /// Of each rule, as many subgroups as it needs have as many pods as they should, counted like this.
+    pub(crate) fn has_its_subgroups(&self, pods: impl Fn(&Subgroup) -> u32) -> bool {
         self.rules().iter().zip(0..).all(|(rule, at)| {
-            let ready = |group: &&Subgroup| group.rule == Some(at) && group.counts.ready() >= rule.size;
+            let ready = |group: &&Subgroup| group.rule == Some(at) && pods(group) >= rule.size;
             rule.minimum == 0 || self.subgroups().iter().filter(ready).count() >= rule.minimum as usize
         })
+    }
+
+    /// How many pods are missing in the subgroups that it needs, the fullest first, and how many it needs in them.
+    pub fn missing_in_subgroups(&self) -> (u32, u32) {
+        let lacks = self.rules().iter().zip(0..).map(|(rule, at)| {
+            let groups = self.subgroups().iter().filter(|group| group.rule == Some(at));
+            let mut ready: Vec<u32> = groups.map(|group| group.counts.ready().min(rule.size)).collect();
+            ready.sort_unstable_by(|a, b| b.cmp(a));
+            let has: u32 = ready.iter().take(rule.minimum as usize).sum();
+            (rule.minimum * rule.size - has, rule.minimum * rule.size)
+        });
+        lacks.fold((0, 0), |(lacks, needs), (lack, need)| (lacks + lack, needs + need))
     }
 
     pub fn closeness(&self) -> Option<&Closeness> {
@@ -339,6 +355,11 @@ impl Gang {
     /// Some of its pods hold places, and they are too few.
     pub fn is_broken(&self, whole: bool) -> bool {
         self.counts.allocated + self.counts.running > 0 && !self.ready(whole)
+    }
+
+    /// The places that are kept for pods of it that will be made again.
+    pub fn reserved(&self) -> &[Reservation] {
+        self.notes.as_ref().map_or(&[], |notes| notes.reserved())
     }
 
     /// What its PodGroup says under our keys, or will once all that was told is written; of others nothing.
@@ -461,7 +482,7 @@ impl Gangs {
     }
 
     /// The gang has changed: it is looked at again, and is among those that wait or not.
-    pub(super) fn review(&mut self, id: GangId) {
+    pub(crate) fn review(&mut self, id: GangId) {
         let gang = &mut self.rows[id];
         if !gang.dirty {
             gang.dirty = true;
@@ -505,8 +526,7 @@ impl Gangs {
         }
     }
 
-    /// Those whose pods held places for less than their minimum after the last cycle, or were leaving them, and since when;
-    /// in no order.
+    /// Those that were stale after the last cycle (`stalegangeviction.rs`), and since when; in no order.
     pub fn broken(&self) -> impl Iterator<Item = (GangId, Time)> + '_ {
         self.broken.iter().map(|(&id, &since)| (id, since))
     }
@@ -519,6 +539,12 @@ impl Gangs {
     /// Those that wait for room, for their admission or for a promise to come true; in no order.
     pub fn waiting(&self) -> &[GangId] {
         &self.waiting
+    }
+
+    /// What is to be said of broken gangs may have changed.
+    pub(crate) fn review_broken(&mut self) {
+        let broken: Vec<GangId> = self.broken.keys().copied().collect();
+        broken.into_iter().for_each(|id| self.review(id));
     }
 
     /// Those that changed since this was last asked.

@@ -3,22 +3,26 @@
 
 use muster_api::Time;
 use muster_api::core::Meta;
-use muster_api::keys::{KAI_STALE_SINCE, STALE_SINCE};
+use muster_api::keys::{KAI_STALE_SINCE, RESERVATIONS, STALE_SINCE};
 use serde::{Deserialize, Serialize};
+
+use super::reservations::Reservation;
 
 /// Texts by what they are about. The keys are ours: nobody else writes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Texts {
     pub stale_since: Option<String>,
+    pub reservations: Option<String>,
 }
 
 impl Texts {
     fn of(meta: &Meta) -> Texts {
-        Texts { stale_since: meta.annotations.get(STALE_SINCE).cloned() }
+        let text = |key: &str| meta.annotations.get(key).cloned();
+        Texts { stale_since: text(STALE_SINCE), reservations: text(RESERVATIONS) }
     }
 
-    fn by_key(&self) -> [(&'static str, &Option<String>); 1] {
-        [(STALE_SINCE, &self.stale_since)]
+    fn by_key(&self) -> [(&'static str, &Option<String>); 2] {
+        [(RESERVATIONS, &self.reservations), (STALE_SINCE, &self.stale_since)]
     }
 }
 
@@ -31,6 +35,9 @@ pub struct Notes {
     told: Texts,
     /// Since when an earlier process, or another scheduler, has seen it stale.
     inherited: Option<Time>,
+    /// Room that is kept for pods that will be made again, in the order of the nodes' names, and how many pods there are then.
+    pub(super) reserved: Vec<Reservation>,
+    pub(crate) size: u32,
 }
 
 impl Notes {
@@ -39,7 +46,7 @@ impl Notes {
         let said = Texts::of(meta);
         let time = |key: &str| meta.annotations.get(key).and_then(|text| Time::parse(text).ok());
         let inherited = time(STALE_SINCE).or_else(|| time(KAI_STALE_SINCE));
-        Notes { told: said.clone(), said, inherited }.boxed()
+        Notes { told: said.clone(), said, inherited, ..Notes::default() }.boxed()
     }
 
     /// The object has come again. Unless it says something new it tells nothing: what was told may still be on its way.
@@ -72,8 +79,17 @@ impl Notes {
         changes
     }
 
+    pub(super) fn reserved(&self) -> &[Reservation] {
+        &self.reserved
+    }
+
+    /// What the object says of reservations.
+    pub(crate) fn reservations(&self) -> Option<&str> {
+        self.said.reservations.as_deref()
+    }
+
     /// What the object says, or will once all that was told is written.
-    pub(super) fn told(&self) -> [(&'static str, Option<&str>); 1] {
+    pub(super) fn told(&self) -> [(&'static str, Option<&str>); 2] {
         self.told.by_key().map(|(key, text)| (key, text.as_deref()))
     }
 
@@ -93,7 +109,7 @@ mod tests {
     }
 
     fn since(text: &str) -> Texts {
-        Texts { stale_since: Some(text.to_owned()) }
+        Texts { stale_since: Some(text.to_owned()), ..Texts::default() }
     }
 
     #[test]

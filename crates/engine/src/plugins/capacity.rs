@@ -8,15 +8,17 @@ use std::cmp::Ordering;
 use super::proportion::{PerEvent, counted, guarded, real_capability, vote};
 use super::{Argument, Entry};
 use crate::admission::Admission;
+use crate::bundles::Needed;
 use crate::config::Args;
 use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::queues::ROOT;
+use crate::model::usage::Memory;
 use crate::policy::{Claim, Plugin, Purpose, Question, Room, Vote};
 use crate::reason::{Lack, Limit, Reason};
 use crate::resources::{Amounts, PODS, Share};
-use crate::shares::Shares;
+use crate::shares::{PPM, Rules, Shares};
 use fair_shares::SHARE;
 
 pub static ENTRY: Entry = Entry {
@@ -35,9 +37,26 @@ pub static ENTRY: Entry = Entry {
                       more than this many times as much of theirs (at least 1)",
         },
         Argument {
+            name: "kValue",
+            default: "1.0",
+            meaning: "how much what a queue has used of late lowers its fair share; of no effect without one of the next two",
+        },
+        Argument {
+            name: "usageHalfLife",
+            default: "",
+            meaning: "what queues used is remembered, and counts half after so long: `24h`",
+        },
+        Argument {
+            name: "usageWindow",
+            default: "168h",
+            meaning: "what queues used is remembered for so long; only if this or `usageHalfLife` is given",
+        },
+        Argument {
             name: "nonPreemptibleWithinDeserved",
             default: "false",
-            meaning: "gangs that can't be evicted (`volcano.sh/preemptable: \"false\"`) together stay within what their queue deserves",
+            meaning: "gangs that can't be evicted (`volcano.sh/preemptable: \"false\"`) together stay within what their queue deserves or \
+                      is guaranteed, and in a tree each queue above it. A queue that names nothing deserves nothing; one that names \
+                      some resources limits only those (write `nvidia.com/gpu: 0` for none of it)",
         },
         Argument {
             name: "capacity.DynamicResourceAllocationEnable",
@@ -60,8 +79,8 @@ pub static ENTRY: Entry = Entry {
             saturation: saturation(args),
             protected_within_deserved: args.bool("nonPreemptibleWithinDeserved", false),
             by_shares: false,
-            usage_weight: 0,
             shares: PerEvent::default(),
+            rules: rules(args, switches.hierarchy),
             limits: PerEvent::default(),
         })
     },
@@ -77,6 +96,19 @@ fn saturation(args: &mut Args) -> i128 {
     i128::from(multiplier)
 }
 
+/// A week.
+const WINDOW_MS: i64 = 7 * 24 * 3_600_000;
+/// More would be no different: whoever has used more than its weight gets nothing of the surplus.
+const MOST_K: i64 = 1_000 * PPM;
+
+fn rules(args: &mut Args, tree: bool) -> Rules {
+    let k_ppm = args.millionths("kValue", PPM).clamp(0, MOST_K);
+    let half_life_ms = args.duration_ms("usageHalfLife", None).filter(|&span| span > 0);
+    let window_ms = args.duration_ms("usageWindow", None).filter(|&span| span > 0);
+    let memory = Memory { half_life_ms, window_ms: window_ms.unwrap_or(WINDOW_MS) };
+    Rules { tree, k_ppm, memory: half_life_ms.or(window_ms).map(|_| memory) }
+}
+
 struct Capacity {
     tree: bool,
     /// How many levels above a queue may speak for it when it reclaims.
@@ -86,8 +118,9 @@ struct Capacity {
     saturation: i128,
     /// Queues are served by their fair shares.
     by_shares: bool,
-    usage_weight: i64,
     shares: PerEvent<Shares>,
+    /// How fair shares are found.
+    rules: Rules,
     /// The limits that hold for each queue.
     limits: PerEvent<Table<QueueId, Vec<Bound>>>,
 }
@@ -145,21 +178,30 @@ impl Capacity {
         own.min((above - siblings).max(assured))
     }
 
-    /// Gangs that can't be evicted may not borrow: they would never give it back.
-    fn keeps_to_deserved(&self, cluster: &Cluster, queue: QueueId, shape: ShapeId) -> Result<(), Reason> {
-        let lineage = &cluster.queues[queue].lineage;
+    /// Gangs that can't be evicted may not borrow: they would never give it back. A queue that names nothing deserves nothing; where it
+    /// names something, it has no opinion on the rest. The root limits only what it names.
+    fn keeps_to_deserved(
+        &self,
+        cluster: &Cluster,
+        gang: GangId,
+        wanted: impl Iterator<Item = (ResourceId, i64)> + Clone,
+    ) -> Result<(), Reason> {
+        if !self.protected_within_deserved || !cluster.gangs[gang].protected {
+            return Ok(());
+        }
+        let lineage = &cluster.queues[cluster.gangs[gang].queue].lineage;
         for &queue in if self.tree { lineage } else { &lineage[..1] } {
             let row = &cluster.queues[queue];
-            for (resource, limit) in row.deserved.iter() {
-                let want = cluster.request_of(shape, resource);
+            let silent = queue != ROOT && row.deserved.is_empty() && row.guarantee.is_empty();
+            for (resource, want) in wanted.clone() {
+                // What is guaranteed is kept for the queue, so that nobody misses it.
+                let named = row.deserved.get(resource).max(row.guarantee.get(resource));
+                let nothing = (silent && resource != PODS).then_some(0);
                 let used = row.protected.get(resource);
-                if want > 0 && used + want > limit {
+                if let Some(limit) = named.or(nothing).filter(|limit| used + want > *limit) {
                     let lack = Lack { resource, want, used, limit };
-                    return Err(Reason::OverLimit {
-                        plugin: "capacity",
-                        limit: Limit::Deserved(row.name.clone()),
-                        lack,
-                    });
+                    let limit = Limit::DeservedForGood(row.name.clone());
+                    return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
                 }
             }
         }
@@ -316,9 +358,7 @@ impl Plugin for Capacity {
 
     fn may_take(&self, cluster: &Cluster, gang: GangId, shape: ShapeId, room: Room) -> Result<(), Reason> {
         let queue = cluster.gangs[gang].queue;
-        if self.protected_within_deserved && cluster.gangs[gang].protected {
-            self.keeps_to_deserved(cluster, queue, shape)?;
-        }
+        self.keeps_to_deserved(cluster, gang, cluster.shapes[shape].request.iter())?;
         self.with_bounds(cluster, queue, |bounds| {
             for &Bound { queue, resource, limit } in bounds {
                 let Some(want) = cluster.shapes[shape].request.get(resource) else { continue };
@@ -331,6 +371,10 @@ impl Plugin for Capacity {
             }
             Ok(())
         })
+    }
+
+    fn may_hold(&self, cluster: &Cluster, gang: GangId, wanted: &Needed) -> Result<(), Reason> {
+        self.keeps_to_deserved(cluster, gang, wanted.iter().copied())
     }
 
     /// A queue takes back what it deserves: with one more pod it has no more than that of something that the pod asks for.
@@ -431,6 +475,10 @@ impl Plugin for Capacity {
 
     fn measure_by_fair_shares(&mut self) {
         self.by_shares = true;
+    }
+
+    fn fairness(&self) -> Option<Rules> {
+        Some(self.rules)
     }
 
     fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {

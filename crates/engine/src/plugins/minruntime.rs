@@ -47,8 +47,8 @@ pub static ENTRY: Entry = Entry {
     build: |args, _| {
         let resolve = [("lca", Resolve::Parting), ("queue", Resolve::Own)];
         Box::new(Protection {
-            preempt: args.signed_duration_ms(PREEMPT, 0),
-            reclaim: args.signed_duration_ms(RECLAIM, 0),
+            preempt: args.signed_duration_ms(PREEMPT).unwrap_or(0),
+            reclaim: args.signed_duration_ms(RECLAIM).unwrap_or(0),
             resolve: args.word(RESOLVE, "lca or queue", &resolve).unwrap_or(Resolve::Parting),
             began: PerEvent::default(),
         })

@@ -75,7 +75,7 @@ impl<'c> Families<'c> {
             wanted: wanted.min(capability(row, resource)),
             weight: i64::from(row.weight),
             priority: row.priority,
-            usage_ppm: 0,
+            usage_ppm: self.cluster.usage.ppm(queue, resource),
         }
     }
 

@@ -13,6 +13,7 @@
 //! node v      vcards=2x8000x10
 //! pod p       vgpu=2 vmem=3000 vcores=50 on=v vcard=v-0,NVIDIA,3000,50:v-1,NVIDIA,3000,50:
 //! gang ring   preemptable=true revocable=* jdbmin=50% jdbmax=1 cooldown=10m saved=2026-01-04T23:59:00Z ends=2026-01-05T01:00:00Z
+//! gang ring   grace=-1s stale=2026-01-04T23:59:00Z kaistale=2026-01-04T23:59:00Z
 //! budget b    label=app:web min=1 allowed=0
 //! ```
 //!
@@ -121,6 +122,9 @@ impl<'t> Line<'t> {
     pub fn notes(&self) -> impl Iterator<Item = (&'static str, &'t str)> + '_ {
         let keys = [
             ("cooldown", "volcano.sh/cooldown-time"),
+            ("grace", "volcano.sh/staleness-grace-period"),
+            ("kaistale", "kai.scheduler/stale-podgroup-timestamp"),
+            ("stale", "volcano.sh/stale-since"),
             ("ends", "volcano.sh/expected-end-time"),
             ("jdbmax", "volcano.sh/jdb-max-unavailable"),
             ("jdbmin", "volcano.sh/jdb-min-available"),

@@ -58,6 +58,8 @@ tiers:
 - plugins:
   - name: gang
   - name: predicates
+  - name: capacity
+    arguments: {usageHalfLife: 30s}
   - name: binpack
 "#;
 

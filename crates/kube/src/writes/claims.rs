@@ -13,10 +13,11 @@ use crate::clock::wall_clock;
 
 const TAKEN_BACK: &str = "the promise was taken back";
 
-/// Pods that leave for the sake of a gang, once all of its pods have their promises.
+/// Pods that leave for the sake of a gang, once all of its pods have their promises, and the PodGroups of those that leave say what is
+/// kept for their successors.
 #[derive(Debug)]
 pub struct Claim {
-    /// The gang's pods with a promise, written or not.
+    /// Objects with a promise or a note, written or not.
     pub promised: Vec<Bearer>,
     pub evictions: Vec<Evict>,
 }
@@ -188,6 +189,7 @@ impl Claims {
 
 #[cfg(test)]
 mod tests {
+    use muster_api::keys::{RESERVATIONS, STALE_SINCE};
     use muster_engine::Method;
 
     use super::*;
@@ -371,5 +373,39 @@ mod tests {
         claims.promise(note("other", &[("y", Some("3"))]));
         claims.done(second, Outcome::Again);
         assert_eq!(texts(&claims.next().expect("the group")), ["y=3"]);
+    }
+
+    #[test]
+    fn nobody_moves_before_his_group_says_what_is_kept_for_him() {
+        let note = |key: &'static str, text: Option<&str>| {
+            Promise::note("ring".to_owned(), "u".to_owned(), &[(key, text.map(ToOwned::to_owned))])
+        };
+        let moves = |victim: &str| {
+            let mut claim = claim(&["a"], &[victim]);
+            claim.promised.push(Bearer::Group("ring".to_owned()));
+            claim
+        };
+        let mut claims = Claims::default();
+        claims.promise(promise("a", "n1"));
+        claims.promise(note(RESERVATIONS, Some("[]")));
+        claims.claim(moves("x"));
+        // What else is noted of the gang changes nothing.
+        claims.promise(note(STALE_SINCE, None));
+        let (a, group) = (claims.next().expect("a"), claims.next().expect("the group"));
+        claims.done(a, Outcome::Written);
+        assert_eq!(freed(&mut claims), "");
+        claims.done(group, Outcome::Written);
+        assert_eq!(freed(&mut claims), "evict x");
+
+        claims.promise(note(RESERVATIONS, Some("[]")));
+        claims.claim(moves("y"));
+        claims.promise(note(RESERVATIONS, None));
+        assert_eq!(freed(&mut claims), "y stays");
+        claims.promise(note(RESERVATIONS, Some("[]")));
+        claims.claim(moves("z"));
+        let group = claims.next().expect("the group");
+        claims.done(group, Outcome::Refused("no".to_owned()));
+        assert_eq!(freed(&mut claims), "z stays", "and the engine hears of nothing else");
+        assert!(claims.is_empty());
     }
 }

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use muster_api::Time;
 use muster_engine::ids::ResourceId;
 use muster_engine::model::Cluster;
-use muster_engine::{Engine, Policy, shares};
+use muster_engine::{Engine, shares};
 use muster_sim::{Options, Simulation, Until};
 
 use super::simulate::{print_json, scheduler_names};
@@ -56,7 +56,7 @@ pub fn run(args: FairshareArgs) -> Result<(), Failure> {
     for note in &loaded.notes {
         anstream::eprintln!("note: {note}");
     }
-    if !divides(&loaded.config.policy) {
+    if loaded.config.policy.fairness().is_none() {
         anstream::eprintln!(
             "note: nobody goes by these shares: name the plugin capacity in the configuration's tiers"
         );
@@ -88,10 +88,6 @@ fn print(text: &str) -> Result<(), Failure> {
     let mut out = anstream::stdout();
     writeln!(out, "{}", text.trim_end())?;
     Ok(out.flush()?)
-}
-
-fn divides(policy: &Policy) -> bool {
-    policy.seats.iter().any(|seat| seat.name == "capacity")
 }
 
 /// Those that were named, or all that some queue wants or deserves; scarce ones first.

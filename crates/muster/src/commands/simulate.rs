@@ -3,11 +3,13 @@
 mod what_if;
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use muster_api::Time;
 use muster_api::keys::SCHEDULER_NAMES;
 use muster_engine::Engine;
+use muster_sim::curves::Curves;
 use muster_sim::{Options, Simulation, Until, chaos};
 
 use crate::failure::Failure;
@@ -42,6 +44,9 @@ pub struct SimulateArgs {
     /// Objects with a creationTimestamp after --now arrive then, instead of being there from the start
     #[arg(long)]
     arrivals: bool,
+    /// Also draw what queues use, should have and have used of late over time, into this SVG file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["chaos", "what_if"])]
+    usage_curves: Option<PathBuf>,
     /// Evicted pods are not recreated as pending
     #[arg(long)]
     no_recreate: bool,
@@ -91,16 +96,36 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     let options = args.options(1);
     let engine = Engine::new(config, scheduler_names());
     let mut simulation = Simulation::new(world, engine, options);
+    if args.usage_curves.is_some() {
+        let resource = render::scarce(simulation.engine.cluster());
+        simulation.curves = Some(Curves::new(resource, simulation.world.now));
+    }
     let bar = render::progress::Bar::new(args.output != Format::Json && args.output != Format::Yaml);
     let result = simulation.run(|progress| bar.show(&progress));
     bar.done();
     result.map_err(Failure::Work)?;
+    if let Some(path) = &args.usage_curves {
+        draw_curves(&simulation, path)?;
+    }
     match args.output {
         Format::Json => print_json(&simulation.report),
         Format::Yaml => print_yaml(&simulation.report),
         Format::Table => render::story::print(&simulation, false),
         Format::Wide => render::story::print(&simulation, true),
     }
+}
+
+fn draw_curves(simulation: &Simulation, path: &Path) -> Result<(), Failure> {
+    let rules = simulation.engine.policy().fairness();
+    if rules.and_then(|rules| rules.memory).is_none() {
+        anstream::eprintln!(
+            "note: what queues use is not remembered: write usageHalfLife: 24h under the arguments of capacity"
+        );
+    }
+    let curves = simulation.curves.as_ref().expect("they were asked for");
+    let picture = render::curves::svg(curves, simulation.engine.cluster());
+    std::fs::write(path, picture)
+        .map_err(|error| Failure::Work(format!("writing {}: {error}", path.display())))
 }
 
 impl SimulateArgs {

@@ -121,5 +121,5 @@ impl Collection {
 fn remarks(object: &Object) -> Vec<String> {
     let Object::PodGroup(group) = object else { return Vec::new() };
     let told = |remark| format!("PodGroup {}: {remark}", object.key());
-    group.spec.remarks().into_iter().map(told).collect()
+    group.remarks().into_iter().map(told).collect()
 }

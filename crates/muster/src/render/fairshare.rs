@@ -5,6 +5,7 @@ mod svg;
 use muster_engine::Dimensions;
 use muster_engine::explain::counted;
 use muster_engine::ids::ResourceId;
+use muster_engine::shares::PPM;
 
 use super::table::{Row, Table};
 use super::text::{BAD, BOLD, DIM, GOOD, WAITS, styled, width, wrap};
@@ -80,12 +81,15 @@ impl Shown<'_> {
     fn table(&self, queues: &[QueueShare]) -> Table {
         let shown: Vec<&QueueShare> = queues.iter().filter(concerned).collect();
         let prior = shown.iter().any(|queue| queue.priority != shown[0].priority);
+        let remembers = shown.iter().any(|queue| queue.usage_ppm > 0);
         let limited = shown.iter().any(|queue| queue.capability.is_some());
         let mut headers = vec!["QUEUE"];
         headers.extend(prior.then_some("PRIORITY"));
         headers.extend(["WEIGHT", "DESERVED"]);
         headers.extend(limited.then_some("LIMIT"));
-        headers.extend(["USED", "WANTS", "SHARE"]);
+        headers.extend(["USED", "WANTS"]);
+        headers.extend(remembers.then_some("USAGE"));
+        headers.push("SHARE");
         let mut table = Table::new(&headers);
         for queue in shown {
             let mut row = Row::default().cell(format!("{}{}", "  ".repeat(queue.depth), queue.name));
@@ -97,6 +101,9 @@ impl Shown<'_> {
                 row = row.cell(queue.capability.map_or("-".to_owned(), |most| self.amount(most)));
             }
             row = row.cell(self.amount(queue.used)).cell(self.amount(queue.wanted));
+            if remembers {
+                row = row.cell(percent(queue.usage_ppm, PPM));
+            }
             let style = match queue.standing {
                 Standing::Over => BAD,
                 Standing::Within => GOOD,
@@ -115,10 +122,16 @@ impl Shown<'_> {
     fn divisions(&self, shares: &ResourceShares) -> Vec<String> {
         let happens =
             |division: &&DivisionSteps| !division.in_quota.is_empty() || !division.surplus.is_empty();
-        shares.divisions.iter().filter(happens).flat_map(|division| self.division(division)).collect()
+        let used = |division: &DivisionSteps| {
+            let siblings = division.surplus.iter().flat_map(|round| &round.parts);
+            let queue = |name: &str| shares.queues.iter().find(|queue| queue.name == name);
+            siblings.filter_map(|part| queue(&part.queue)).any(|queue| queue.usage_ppm > 0)
+        };
+        let divisions = shares.divisions.iter().filter(happens);
+        divisions.flat_map(|division| self.division(division, used(division))).collect()
     }
 
-    fn division(&self, division: &DivisionSteps) -> Vec<String> {
+    fn division(&self, division: &DivisionSteps, used: bool) -> Vec<String> {
         let whose = match division.parent.as_str() {
             "root" => "the cluster".to_owned(),
             parent => parent.to_owned(),
@@ -145,9 +158,12 @@ impl Shown<'_> {
             entry(&mut lines, "deserved", &format!("{}; {rest}", given.join(", ")));
         }
         let priorities = division.surplus.windows(2).any(|pair| pair[0].priority != pair[1].priority);
+        let weighed = if used { ", less for what was used" } else { "" };
         for round in &division.surplus {
             left = round.surplus - round.parts.iter().map(|part| part.got).sum::<i64>();
-            let text = self.round(round, left, priorities);
+            let among =
+                if priorities { format!(" among priority {}", round.priority) } else { String::new() };
+            let text = self.round(round, left, &(among + weighed));
             entry(&mut lines, if round.round == 1 { "by weight" } else { "again" }, &text);
             if !round.units.is_empty() {
                 left -= round.units.len() as i64;
@@ -160,7 +176,7 @@ impl Shown<'_> {
         lines
     }
 
-    fn round(&self, round: &SurplusRound, left: i64, priorities: bool) -> String {
+    fn round(&self, round: &SurplusRound, left: i64, how: &str) -> String {
         let part = |part: &SurplusPart| {
             let of = match round.weights < READABLE {
                 true => format!("{}/{}", part.weight, round.weights),
@@ -170,9 +186,8 @@ impl Shown<'_> {
             format!("{} {of} → {}{enough}", part.queue, self.amount(part.got))
         };
         let parts: Vec<String> = round.parts.iter().map(part).collect();
-        let among = if priorities { format!(" among priority {}", round.priority) } else { String::new() };
         let (surplus, left) = (self.amount(round.surplus), self.amount(left));
-        format!("{surplus}{among}: {}; {left} left", parts.join(", "))
+        format!("{surplus}{how}: {}; {left} left", parts.join(", "))
     }
 
     fn units(&self, round: &SurplusRound) -> String {

@@ -102,6 +102,7 @@ fn lane_of(event: &Event) -> String {
         Event::PodGroupGone { key, .. } => format!("group {key}"),
         Event::Queue(queue) => format!("queue {}", Meta::from(&queue.metadata).name),
         Event::QueueGone(name) => format!("queue {name}"),
+        Event::Usage(_) => "usage".to_owned(),
         Event::Bound { key, uid, .. }
         | Event::BindFailed { key, uid, .. }
         | Event::NominationRefused { key, uid, .. }

@@ -33,9 +33,10 @@ struct Note {
     awaited: bool,
 }
 
-/// Evictions that wait until the server has these promises.
+/// Evictions that wait until the server has these promises, and PodGroups say what is kept for those who leave.
 struct Held {
     promises: BTreeSet<Name>,
+    groups: BTreeSet<Name>,
     victims: Vec<Name>,
 }
 
@@ -121,24 +122,30 @@ impl Day<'_> {
             wishes.push((name(place.pod), Wish::Promise { node: node(place.node), evicted }));
         }
         wishes.extend(plan.withdrawn.iter().map(|&pod| (name(pod), Wish::TakeBack)));
+        let group_name = |gang: GangId| {
+            let gang = &cluster.gangs[gang];
+            (gang.key.to_string(), gang.uid.to_string())
+        };
         let mut held: BTreeMap<Option<GangId>, Held> = BTreeMap::new();
         for eviction in &plan.evictions {
             let of_claimant = |pod: &PodId| cluster.pods.gang[*pod] == eviction.claimant;
             let promises = || plan.nominations.iter().map(|place| place.pod).filter(of_claimant).map(name);
-            let group = held
-                .entry(eviction.claimant)
-                .or_insert_with(|| Held { promises: promises().collect(), victims: Vec::new() });
+            let group = held.entry(eviction.claimant).or_insert_with(|| Held {
+                promises: promises().collect(),
+                groups: BTreeSet::new(),
+                victims: Vec::new(),
+            });
             group.victims.push(name(eviction.pod));
+            let gang = cluster.pods.gang[eviction.pod];
+            let reserving = gang.filter(|&gang| !cluster.gangs[gang].reserved().is_empty());
+            let noted = plan.group_notes.iter().filter(|note| Some(note.gang) == reserving);
+            group.groups.extend(noted.map(|note| group_name(note.gang)));
         }
         let said = |&gang: &GangId| {
             let status = status::of(cluster, gang)?;
             Some((cluster.gangs[gang].key.to_string(), cluster.gangs[gang].uid.to_string(), status))
         };
         let groups: Vec<(String, String, PodGroupStatus)> = plan.updates.iter().filter_map(said).collect();
-        let group_name = |gang: GangId| {
-            let gang = &cluster.gangs[gang];
-            (gang.key.to_string(), gang.uid.to_string())
-        };
         let group_notes: Vec<_> =
             plan.group_notes.iter().map(|note| (group_name(note.gang), note.annotations.clone())).collect();
         let promised = |note: &&CardNote| matches!(cluster.pods.state[note.pod], PodState::Nominated(_));
@@ -207,6 +214,12 @@ impl Day<'_> {
             {
                 self.tell(event);
             }
+            if awaited && (fate == Fate::Arrives || gone) {
+                for held in &mut self.writes.held {
+                    held.groups.remove(&group);
+                }
+                self.release_evictions();
+            }
             self.history.lost += u64::from(fate == Fate::Lost);
             self.history.half_known += u64::from(fate == Fate::HalfKnown);
             if awaited && fate != Fate::Arrives && !gone {
@@ -247,7 +260,7 @@ impl Day<'_> {
     fn release_evictions(&mut self) {
         let (free, held) = std::mem::take(&mut self.writes.held)
             .into_iter()
-            .partition(|held: &Held| held.promises.is_empty());
+            .partition(|held: &Held| held.promises.is_empty() && held.groups.is_empty());
         self.writes.held = held;
         let free: Vec<Held> = free;
         for victim in free.into_iter().flat_map(|held| held.victims) {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use muster_api::core::{self, Meta};
 use muster_api::keys::{
     DEFAULT_QUEUE, EXPECTED_END_TIME, GROUP_NAME, JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE,
-    LAST_CHECKPOINT_TIME, QUEUE_NAME, RUNNING_ESTIMATE, SLA_WAITING_TIME,
+    LAST_CHECKPOINT_TIME, QUEUE_NAME, RUNNING_ESTIMATE, SLA_WAITING_TIME, STALENESS_GRACE_PERIOD,
 };
 use muster_api::{PodGroup, PodGroupPhase, Portion, Time, parse_duration};
 
@@ -133,6 +133,7 @@ impl Cluster {
         let empty =
             |gang: &GangId| self.gangs[*gang].pods.is_empty() && self.gangs[*gang].origin != Origin::Group;
         if let Some(gang) = gang.filter(empty) {
+            self.end_reservations(gang);
             self.gangs.remove(gang);
         }
     }
@@ -158,6 +159,9 @@ impl Cluster {
         let another = !known || *gang.uid != *meta.uid;
         if known && stale(version, gang.version) {
             return;
+        }
+        if another {
+            self.end_reservations(id);
         }
         let spec = &object.spec;
         let named = Some(spec.queue.as_str()).filter(|name| !name.is_empty() && *name != DEFAULT_QUEUE);
@@ -205,6 +209,7 @@ impl Cluster {
             cooldown: cooldown(&meta),
             min_available: portion(JDB_MIN_AVAILABLE),
             max_unavailable: portion(JDB_MAX_UNAVAILABLE),
+            staleness_grace: duration(STALENESS_GRACE_PERIOD),
             ..progress(&meta)
         };
         gang.allowance = allowance.boxed();
@@ -267,6 +272,8 @@ impl Cluster {
         if gang.origin != Origin::Group || !uid.is_empty() && *gang.uid != *uid {
             return;
         }
+        self.end_reservations(id);
+        let gang = &mut self.gangs[id];
         if gang.pods.is_empty() {
             self.gangs.remove(id);
         } else {

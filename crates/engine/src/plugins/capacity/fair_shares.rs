@@ -37,7 +37,7 @@ struct Standing {
 
 impl Capacity {
     fn with_shares<R>(&self, cluster: &Cluster, read: impl FnOnce(&Shares) -> R) -> R {
-        self.shares.with(cluster, |cluster| Shares::of(cluster, self.tree, self.usage_weight), read)
+        self.shares.with(cluster, |cluster| Shares::of(cluster, self.tree, self.rules.k_ppm), read)
     }
 
     pub(super) fn fair_share(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {

@@ -344,6 +344,9 @@ fn limit_help(cluster: &Cluster, limit: &Limit, lack: &Lack) -> String {
                 "raise what queue {queue} deserves or its weight, or ask for {amount} less: muster fairshare"
             )
         }
+        Limit::DeservedForGood(queue) => {
+            format!("raise what queue {queue} deserves by {amount}, or let the gang be evicted (preemptable)")
+        }
         Limit::Namespace(space) => format!("raise the resource quota of namespace {space} by {amount}"),
     }
 }

@@ -6,7 +6,7 @@ use muster_engine::Engine;
 use muster_engine::ids::{QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::queues::ROOT;
-use muster_engine::shares::{self, Division, Portion, Round, Tier};
+use muster_engine::shares::{self, Division, PPM, Portion, Round, Tier};
 use serde::Serialize;
 
 /// Everything about the shares of some resources. Amounts are whole: cpu in thousandths, memory in bytes.
@@ -48,6 +48,8 @@ pub struct QueueShare {
     pub used: i64,
     /// What they have and want.
     pub wanted: i64,
+    /// How much of all there was it has used of late, in parts per million; nothing if that isn't remembered.
+    pub usage_ppm: i64,
     pub fair_share: i64,
     pub standing: Standing,
 }
@@ -110,9 +112,10 @@ pub struct SurplusPart {
 }
 
 pub fn fair_shares(engine: &Engine, resources: &[ResourceId]) -> FairShares {
-    let (cluster, tree) = (engine.cluster(), engine.policy().hierarchical());
+    let (cluster, rules) = (engine.cluster(), engine.policy().fairness());
+    let (tree, k_ppm) = rules.map_or((false, PPM), |rules| (rules.tree, rules.k_ppm));
     let resource = |&id: &ResourceId| {
-        let divisions = shares::trace(cluster, tree, 0, id);
+        let divisions = shares::trace(cluster, tree, k_ppm, id);
         ResourceShares {
             resource: cluster.dimensions.name(id).to_owned(),
             total: shares::total(cluster, id),
@@ -169,6 +172,7 @@ fn queue_share(
         capability: Some(portion.capability).filter(|&most| most < i64::MAX),
         used,
         wanted: portion.requested,
+        usage_ppm: portion.usage_ppm,
         fair_share: portion.fair,
         standing: match used.cmp(&portion.fair) {
             Ordering::Greater => Standing::Over,

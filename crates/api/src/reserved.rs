@@ -1,0 +1,50 @@
+//! Room that is kept for pods of a gang which will be made again, as the annotation `volcano.sh/reservations` of its PodGroup says:
+//! `[{"node":"b","role":"worker","requests":{"nvidia.com/gpu":"2"},"until":"2026-11-15T08:30:00Z","pods":["1f6c…"]}]`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ResourceList, Time};
+
+/// Equal places on one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reserved {
+    pub node: String,
+    /// What is known of the pods that will come: their role and subgroup, and what they ask for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subgroup: Option<String>,
+    pub requests: ResourceList,
+    pub until: Time,
+    /// The uids of the pods that leave another node for it; one place for each.
+    pub pods: Vec<String>,
+}
+
+impl Reserved {
+    pub fn read(text: &str) -> Result<Vec<Reserved>, String> {
+        serde_json::from_str(text).map_err(|error| format!("not a list of reservations: {error}"))
+    }
+
+    pub fn write(places: &[Reserved]) -> String {
+        serde_json::to_string(places).expect("names and numbers are JSON")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let text = r#"[{"node":"b","role":"worker","requests":{"cpu":"500m","nvidia.com/gpu":"2"},"until":"2026-11-15T08:30:00.25Z","pods":["1","2"]}]"#;
+        let places = Reserved::read(text).expect("it is fine");
+        assert_eq!((places[0].role.as_deref(), places[0].subgroup.as_deref()), (Some("worker"), None));
+        assert_eq!(Reserved::write(&places), text);
+        for wrong in ["", "{}", "[1]", r#"[{"node":"b"}]"#] {
+            assert!(
+                Reserved::read(wrong).unwrap_err().starts_with("not a list of reservations: "),
+                "{wrong}"
+            );
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What becomes of room that is kept for pods which will be made again (`model/reservations.rs`): a pod that comes for it is promised
+//! it like any other place, and what nobody will come for is given back. Written on the PodGroup, it outlives the process.
+
+use muster_api::{Reserved, Time};
+
+use crate::actions::Session;
+use crate::actions::allocate::{Serving, in_order};
+use crate::ids::{GangId, PodId};
+use crate::line::named;
+use crate::model::Cluster;
+use crate::model::gangs::{Gang, Origin};
+use crate::model::reservations::Reservation;
+use crate::nominations::fits;
+use crate::policy::{Policy, Room};
+use crate::reason::Reason;
+use crate::txn::Txn;
+
+/// Ends reservations that can't be kept or are of no use: their time is over, the node is gone, not ready or was filled by others, or
+/// the pod stays that was to leave for it. Where a node has too little for all, those of weaker gangs end first.
+pub fn review(session: &mut Session) {
+    let (cluster, now) = (&mut *session.cluster, session.now);
+    for gang in in_gang_order(cluster, session.policy).into_iter().rev() {
+        let over = is_over(&cluster.gangs[gang]);
+        for place in (0..cluster.gangs[gang].reserved().len()).rev() {
+            let reservation = &cluster.gangs[gang].reserved()[place];
+            let node = reservation.node;
+            let crowded = |(resource, _)| cluster.nodes.future_idle(resource, node) < 0;
+            if over
+                || reservation.until <= now
+                || !cluster.nodes.fact[node].lets_go()
+                || reservation.request.iter().any(crowded)
+                || cluster.nobody_left_for(gang, reservation)
+            {
+                end(cluster, gang, place);
+            }
+        }
+    }
+}
+
+/// All of its work is done: nobody makes its pods again.
+fn is_over(gang: &Gang) -> bool {
+    let counts = &gang.counts;
+    gang.origin == Origin::Group && counts.succeeded > 0 && counts.all() == counts.succeeded + counts.failed
+}
+
+fn end(cluster: &mut Cluster, gang: GangId, place: usize) {
+    cluster.drop_reservation(gang, place);
+    cluster.freed += 1;
+}
+
+/// Takes up what an earlier process wrote on PodGroups, in the order of the gangs, as far as there is room for it or room is on its
+/// way. Where the pod that was to leave stays, the eviction was never sent.
+pub fn restore(session: &mut Session) {
+    let cluster = &mut *session.cluster;
+    let mut gangs: Vec<(GangId, Vec<Reserved>)> = Vec::new();
+    for (id, gang) in cluster.gangs.iter() {
+        let written = gang.notes.as_ref().and_then(|notes| Reserved::read(notes.reservations()?).ok());
+        gangs.extend(written.map(|written| (id, written)));
+    }
+    gangs.sort_by(|(a, _), (b, _)| session.policy.gang_order(cluster, *a, *b));
+    // Others may have written it, who can't have more than a promise.
+    let limit = Some(session.settings.nomination_limit_ms).filter(|&limit| limit > 0);
+    let latest = limit.map_or(Time(i64::MAX), |limit| session.now.plus_ms(limit));
+    for (gang, written) in gangs {
+        let read = written.iter().flat_map(|place| cluster.read_reservation(place)).collect::<Vec<_>>();
+        let counts = &cluster.gangs[gang].counts;
+        let there =
+            |uid: &str| cluster.gangs[gang].pods.iter().any(|&pod| *cluster.pods.fact[pod].uid == *uid);
+        let gone = read.iter().filter(|place| !there(&place.instead_of)).count() as u32;
+        let size = counts.valid() - counts.succeeded + counts.gated + counts.releasing + gone;
+        for reservation in read {
+            if reservation.until > session.now && stands(cluster, session.policy, gang, &reservation) {
+                let until = reservation.until.min(latest);
+                cluster.add_reservation(gang, Reservation { until, ..reservation }, size);
+            }
+        }
+        // Whatever didn't stand is taken off.
+        cluster.gangs.review(gang);
+    }
+}
+
+/// Whether there is room for a reservation that was read, on the node and in its gang's queue as far as a pod of the kind is known.
+fn stands(cluster: &Cluster, policy: &Policy, gang: GangId, reservation: &Reservation) -> bool {
+    let node = reservation.node;
+    let room = |(resource, amount)| cluster.nodes.future_idle(resource, node) >= amount;
+    let alike = cluster.gangs[gang].pods.iter().find(|&&pod| cluster.comes_for(pod, reservation));
+    let may_take =
+        |&pod: &PodId| policy.may_take(cluster, gang, cluster.pods.shape[pod], Room::Later).is_ok();
+    cluster.nodes.fact[node].lets_go()
+        && reservation.request.iter().all(room)
+        && !cluster.nobody_left_for(gang, reservation)
+        && named(cluster, policy, gang).is_ok()
+        && alike.is_none_or(may_take)
+}
+
+/// Promises reserved places to the pods that came for them, in the order of the pods and of the nodes' names. If others came instead,
+/// as many reservations end as have no pod to wait for.
+pub fn take_up(session: &mut Session) {
+    for gang in in_gang_order(session.cluster, session.policy) {
+        let may_run = named(session.cluster, session.policy, gang).is_ok()
+            && session.policy.valid(session.cluster, gang).is_ok();
+        if !may_run {
+            continue;
+        }
+        let mut pods = in_order(session, gang, Serving::All);
+        let mut place = 0;
+        let mut moves = Vec::new();
+        while let Some(reservation) = session.cluster.gangs[gang].reserved().get(place) {
+            let comes = |&pod: &PodId| session.cluster.comes_for(pod, reservation);
+            let Some(at) = pods.iter().position(comes) else {
+                place += 1;
+                continue;
+            };
+            let pod = pods.remove(at);
+            let node = session.cluster.drop_reservation(gang, place).node;
+            let shape = session.cluster.pods.shape[pod];
+            if fits(session.cluster, session.policy, session.rankings, (gang, shape, node), Room::Later) {
+                let mut txn = Txn::begin(session.cluster);
+                txn.nominate(pod, node);
+                moves.extend(txn.commit());
+            } else {
+                session.cluster.freed += 1;
+            }
+        }
+        session.plan.record(&moves);
+        if !moves.is_empty() {
+            let places = session.cluster.gangs[gang].counts.nominated;
+            session.cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
+        }
+        give_up_for_others(session.cluster, gang, pods.len());
+    }
+}
+
+/// Pods that wait and came for none of the reservations may have come instead of those that were awaited.
+fn give_up_for_others(cluster: &mut Cluster, gang: GangId, others: usize) {
+    let row = &cluster.gangs[gang];
+    let size = row.notes.as_ref().map_or(0, |notes| notes.size) as usize;
+    let counts = &row.counts;
+    let there = (counts.valid() - counts.succeeded + counts.gated) as usize;
+    let too_many = (there + row.reserved().len()).saturating_sub(size).min(others);
+    for _ in 0..too_many.min(row.reserved().len()) {
+        let last = cluster.gangs[gang].reserved().len() - 1;
+        end(cluster, gang, last);
+    }
+}
+
+fn in_gang_order(cluster: &Cluster, policy: &Policy) -> Vec<GangId> {
+    let mut gangs: Vec<GangId> = cluster.reserving.iter().copied().collect();
+    gangs.sort_by(|&a, &b| policy.gang_order(cluster, a, b));
+    gangs
+}
+
+/// When the time of the next one is over.
+pub fn expiry(cluster: &Cluster) -> Option<Time> {
+    let reserved = cluster.reserving.iter().flat_map(|&gang| cluster.gangs[gang].reserved());
+    reserved.map(|reservation| reservation.until).min()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! What queues have used, kept in a ConfigMap of ours, so that whoever leads next remembers it too.
+
+use std::collections::BTreeMap;
+
+use http::Request;
+use kube::Client;
+use muster_api::Time;
+use muster_engine::Engine;
+use muster_engine::config::Config;
+use muster_engine::model::usage::Record;
+use serde::Deserialize;
+use serde_json::json;
+use tracing::warn;
+
+use crate::writes::Usage;
+
+const NAME: &str = "muster-usage";
+const KEY: &str = "usage";
+/// How often it is written at most.
+const PAUSE_MS: i64 = 60_000;
+/// An API server takes objects of about a mebibyte.
+const LARGEST: usize = 900_000;
+
+#[derive(Deserialize)]
+struct ConfigMap {
+    #[serde(default)]
+    data: BTreeMap<String, String>,
+}
+
+/// When what was last written down.
+#[derive(Default)]
+pub struct Diary {
+    written: Option<(Time, String)>,
+}
+
+impl Diary {
+    /// What is to be written down now, if it has changed; at the end even if something has just been.
+    pub fn entry(&mut self, engine: &Engine, now: Time, end: bool) -> Option<Usage> {
+        let recent = self.written.as_ref().is_some_and(|(time, _)| now < time.plus_ms(PAUSE_MS));
+        if !remembers(engine.config()) || recent && !end {
+            return None;
+        }
+        let record = engine.cluster().usage_record();
+        let text = serde_json::to_string(&record).expect("names and numbers");
+        let known = self.written.as_ref().is_some_and(|(_, known)| *known == text);
+        if record.spans.is_empty() || known {
+            return None;
+        }
+        self.written = Some((now, text.clone()));
+        if text.len() > LARGEST {
+            warn!(
+                bytes = text.len(),
+                "what queues have used is too much for one object, and is not written down"
+            );
+            return None;
+        }
+        Some(Usage { text })
+    }
+}
+
+/// Whether shares go by what was used.
+pub fn remembers(config: &Config) -> bool {
+    config.policy.fairness().is_some_and(|rules| rules.memory.is_some())
+}
+
+fn path(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/configmaps")
+}
+
+/// What was last written down, if anything was. What can't be read, or may not, is as good as nothing: shares begin anew.
+pub async fn read(client: &Client, namespace: &str) -> Result<Option<Record>, kube::Error> {
+    let request = Request::get(format!("{}/{NAME}", path(namespace)));
+    let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
+    let map = match client.request::<ConfigMap>(request).await {
+        Ok(map) => map,
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+        Err(kube::Error::Api(status)) if status.code == 403 => {
+            warn!(cause = status.message, "what queues used before may not be read: see deploy/muster.yaml");
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let record = map.data.get(KEY).map(|text| serde_json::from_str(text)).transpose();
+    Ok(record.unwrap_or_else(|cause| {
+        warn!(%cause, namespace, name = NAME, "the ConfigMap can't be read: what queues used before is forgotten");
+        None
+    }))
+}
+
+/// The change of the ConfigMap, and its creation where there is none.
+pub fn requests(namespace: &str, text: &str) -> [Request<Vec<u8>>; 2] {
+    let data = json!({ KEY: text });
+    let change = Request::patch(format!("{}/{NAME}", path(namespace)))
+        .header("content-type", "application/merge-patch+json")
+        .body(json!({ "data": data }).to_string().into_bytes());
+    let map = json!({
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": { "name": NAME, "namespace": namespace },
+        "data": data,
+    });
+    let create = Request::post(path(namespace))
+        .header("content-type", "application/json")
+        .body(map.to_string().into_bytes());
+    [change, create].map(|request| request.expect("names of objects are valid in an address"))
+}
+
+#[cfg(test)]
+mod tests;
