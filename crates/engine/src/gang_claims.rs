@@ -14,6 +14,7 @@ use crate::config::Taking;
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
+use crate::nominations::suffice;
 use crate::placement::{Rankings, Wish, size_of};
 use crate::plan::Cause;
 use crate::policy::{Claim, Policy, Purpose, Room, Shield};
@@ -467,9 +468,12 @@ impl GangTaker<'_> {
         // All of a gang that breaks is lost with its whole bundle.
         let gangs = broken(&taken);
         let lost = |bundle: &&Bundle| bundle.kind == Kind::Whole || !gangs.contains(&bundle.gang);
-        let loss = |bundle: &Bundle| {
-            let stays_whole = bundle.pods.iter().all(|pod| is_moved(&moved, *pod));
-            need.loss(txn, victims, bundle) / if stays_whole { 2 } else { 1 }
+        let loss = |bundle: &Bundle| match bundle.kind {
+            Kind::Whole => need.loss(txn, victims, bundle),
+            Kind::Safe => {
+                let (moved, lost) = bundle.pods.iter().partition(|pod| is_moved(&moved, **pod));
+                need.loss(txn, victims, &bundle.of(moved)) / 2 + need.loss(txn, victims, &bundle.of(lost))
+            }
         };
         let cost = taken.iter().filter(lost).map(loss).sum();
         Some(Cleared { cost, reprieved: asked - count(&taken), taken, moved })
@@ -693,6 +697,12 @@ impl GangTaker<'_> {
         let gone = |pod: &PodId| !matches!(txn.pods.state[*pod], PodState::Running(_));
         taken.iter_mut().for_each(|bundle| bundle.pods.retain(gone));
         taken.retain(|bundle| !bundle.pods.is_empty());
+        // A gang that has its minimum elsewhere has lost what it can spare.
+        for bundle in taken.iter_mut().filter(|bundle| bundle.kind == Kind::Whole) {
+            if suffice(txn, bundle.gang, true) {
+                bundle.kind = Kind::Safe;
+            }
+        }
         moved
     }
 

@@ -60,19 +60,12 @@ fn rehouse(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId
     if pods.iter().all(&mut nowhere) {
         return;
     }
-    for &pod in pods {
-        if let PodState::Releasing(home) = txn.pods.state[pod]
-            && has_room(txn, policy, txn.pods.shape[pod], home, Room::Later)
-            && policy.may_take(txn, gang, txn.pods.shape[pod], Room::Later).is_ok()
-        {
-            txn.spare(pod, PodState::Running(home));
-        }
+    let units = units(txn, gang, pods);
+    for unit in &units {
+        go_home(txn, policy, gang, unit);
     }
-    let away = |txn: &Txn, pod: PodId| matches!(txn.pods.state[pod], PodState::Releasing(_));
-    for &pod in pods {
-        if away(txn, pod) {
-            move_one(txn, policy, rankings, pod);
-        }
+    for unit in &units {
+        go_anywhere(txn, policy, rankings, gang, unit);
     }
     if !breaks || suffice(txn, gang, true) {
         return;
@@ -81,6 +74,62 @@ fn rehouse(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId
     let missing = not_promised(&txn.gangs[gang], true);
     let wish = Wish { gang, pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
     if seat(txn, policy, rankings, &wish).is_err() || !suffice(txn, gang, true) {
+        txn.rewind(mark);
+    }
+}
+
+/// Each alone, but those of a subgroup that lacks pods without them.
+fn units(cluster: &Cluster, gang: GangId, pods: &[PodId]) -> Vec<Vec<PodId>> {
+    let mut units: Vec<Vec<PodId>> = Vec::new();
+    let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
+    for &pod in pods {
+        let place = cluster.pods.subgroup[pod];
+        if !lacks_pods(cluster, gang, place) {
+            units.push(vec![pod]);
+            continue;
+        }
+        let at = *groups.entry(place).or_insert(units.len());
+        if at == units.len() {
+            units.push(Vec::new());
+        }
+        units[at].push(pod);
+    }
+    units
+}
+
+fn lacks_pods(cluster: &Cluster, gang: GangId, place: u32) -> bool {
+    let row = &cluster.gangs[gang];
+    let group = row.subgroups().get(place as usize).filter(|group| group.rule.is_some());
+    group.is_some_and(|group| group.counts.ready() + group.counts.nominated < row.size_of(group))
+}
+
+/// Lets pods stay, all of them or none.
+fn go_home(txn: &mut Txn, policy: &Policy, gang: GangId, unit: &[PodId]) {
+    let mark = txn.mark();
+    for &pod in unit {
+        let shape = txn.pods.shape[pod];
+        match txn.pods.state[pod] {
+            PodState::Releasing(home)
+                if has_room(txn, policy, shape, home, Room::Later)
+                    && policy.may_take(txn, gang, shape, Room::Later).is_ok() =>
+            {
+                txn.spare(pod, PodState::Running(home));
+            }
+            _ => return txn.rewind(mark),
+        }
+    }
+}
+
+/// Places those who are still away. Of a subgroup none, if it lacks pods all the same.
+fn go_anywhere(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId, unit: &[PodId]) {
+    let mark = txn.mark();
+    let mut lost = false;
+    for &pod in unit {
+        if matches!(txn.pods.state[pod], PodState::Releasing(_)) {
+            lost |= !move_one(txn, policy, rankings, pod);
+        }
+    }
+    if lost && unit.iter().any(|&pod| lacks_pods(txn, gang, txn.pods.subgroup[pod])) {
         txn.rewind(mark);
     }
 }

@@ -1,6 +1,8 @@
 //! What is always true (DESIGN §10), checked from the engine's model after a cycle.
 
 mod bundles;
+mod fair_shares;
+mod moves;
 
 use std::collections::BTreeSet;
 
@@ -26,6 +28,8 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     only_those_that_may_leave_are_evicted(engine, plan)?;
     who_takes_room_gets_what_it_lacks(engine, plan)?;
     bundles::check(engine, plan)?;
+    moves::check(engine, plan)?;
+    fair_shares::check(engine, plan)?;
     no_queue_is_over(engine, plan)
 }
 
@@ -296,9 +300,9 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         if let Some(rule) = engine.policy().protects(cluster, eviction.pod) {
             return Err(format!("{name} is evicted, but {rule} protects it"));
         }
-        // Bundles are looked at as such.
-        if let Some(claimant) = eviction.claimant.filter(|_| !matches!(eviction.cause, Cause::Bundle { .. }))
-        {
+        // Bundles and moves are looked at as such.
+        let alone = !matches!(eviction.cause, Cause::Bundle { .. } | Cause::Moved { .. });
+        if let Some(claimant) = eviction.claimant.filter(|_| alone) {
             leaves_for_a_reason(engine, eviction, claimant)?;
             leaves_its_gang_whole(engine, eviction)?;
         }

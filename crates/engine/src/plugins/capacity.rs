@@ -427,7 +427,8 @@ impl Plugin for Capacity {
     /// another queue waits that could take it. Those who have just left for it wait too.
     fn objects(&self, cluster: &Cluster, claim: &Claim, had: &Amounts, gone: &[PodId]) -> Option<Reason> {
         if claim.by_fair_share() {
-            return self.outdoes_a_sibling(cluster, claim, gone);
+            let within = self.has_stayed_within_share(cluster, claim, had);
+            return within.err().or_else(|| self.outdoes_a_sibling(cluster, claim, gone));
         }
         let queue = cluster.gangs[claim.gang].queue;
         let row = &cluster.queues[queue];

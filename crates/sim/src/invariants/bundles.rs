@@ -1,8 +1,9 @@
-//! What holds where whole gangs are taken: what breaks nobody breaks nobody, a gang that breaks leaves the claimant's domain whole,
-//! no subgroup is left by halves, and nobody leaves who could have stayed.
+//! What holds where whole gangs are taken: what breaks nobody breaks nobody, a gang that breaks leaves the claimant's domain whole (in
+//! mode scenario the cluster), no subgroup is left by halves, and nobody leaves who could have stayed. Who is moved is as good as there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use muster_engine::config::Mode;
 use muster_engine::ids::{GangId, NodeId, PodId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT;
@@ -17,7 +18,8 @@ type Bundles<'p> = BTreeMap<(GangId, GangId), Vec<&'p Eviction>>;
 pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
     let mut bundles = Bundles::new();
-    for eviction in plan.evictions.iter().filter(|eviction| matches!(eviction.cause, Cause::Bundle { .. })) {
+    let in_bundle = |eviction: &&Eviction| matches!(eviction.cause, Cause::Bundle { .. });
+    for eviction in plan.evictions.iter().filter(in_bundle) {
         let name = cluster.pods.name(eviction.pod);
         let (Some(victim), Some(claimant)) = (cluster.pods.gang[eviction.pod], eviction.claimant) else {
             return Err(format!("{name} leaves in a bundle, of no gang or for none"));
@@ -45,7 +47,7 @@ fn breaks(eviction: &&Eviction) -> bool {
 }
 
 /// Preempt takes from gangs of the same queue with strictly lower priority, reclaim from other queues.
-fn only_who_may_be_asked(
+pub(super) fn only_who_may_be_asked(
     cluster: &Cluster,
     eviction: &Eviction,
     victim: GangId,
@@ -66,7 +68,7 @@ fn only_who_may_be_asked(
 }
 
 /// Whether a gang would have its minimum, its roles' and its subgroups' with these pods back.
-fn is_whole(cluster: &Cluster, gang: &Gang, back: &[PodId]) -> bool {
+pub(super) fn is_whole(cluster: &Cluster, gang: &Gang, back: &[PodId]) -> bool {
     let count = |of: &dyn Fn(PodId) -> bool| back.iter().filter(|&&pod| of(pod)).count() as u32;
     let filled = |(role, at): (&Role, u32)| {
         role.counts.ready() + count(&|pod| cluster.pods.role[pod] == at) >= role.minimum
@@ -97,27 +99,50 @@ fn nobody_is_broken_in_part(
     if !is_whole(cluster, gang, &gone) {
         return Ok(());
     }
+    let moved = moved(plan, &gone);
     let mut takers = bundles.iter().filter(|((of, _), gone)| *of == victim && gone.iter().any(breaks));
     if takers.clone().next().is_some() {
-        return takers.try_for_each(|(&(_, claimant), _)| leaves_the_domain(engine, plan, victim, claimant));
+        if is_whole(cluster, gang, &moved) {
+            return Err(format!("{} is said to be broken, and is not", gang.key));
+        }
+        return takers
+            .try_for_each(|(&(_, claimant), gone)| leaves_the_domain(engine, plan, (victim, claimant), gone));
     }
-    if !is_whole(cluster, gang, &[]) {
+    if !is_whole(cluster, gang, &moved) {
         return Err(format!("{} is broken by what it was said to be able to spare", gang.key));
     }
     for (group, at) in gang.subgroups().iter().zip(0..).filter(|(group, _)| group.rule.is_some()) {
-        let left = gone.iter().filter(|&&pod| cluster.pods.subgroup[pod] == at).count() as u32;
-        let (size, has) = (gang.size_of(group), group.counts.ready());
-        if has > 0 && has < size && has + left >= size {
+        let count = |pods: &[PodId]| pods.iter().filter(|&&pod| cluster.pods.subgroup[pod] == at).count() as u32;
+        let (left, moved) = (count(&gone), count(&moved));
+        let (size, has) = (gang.size_of(group), group.counts.ready() + moved);
+        if has > 0 && has < size && has + left - moved >= size {
             return Err(format!("{} {} is left with {has} of {size} pods", gang.key, group.name));
         }
     }
     Ok(())
 }
 
-/// Nobody of a gang stays on the nodes of the claimant's domain that would take the claimant.
-fn leaves_the_domain(engine: &Engine, plan: &Plan, victim: GangId, claimant: GangId) -> Result<(), String> {
+/// Of these pods, those that have another place.
+pub(super) fn moved(plan: &Plan, pods: &[PodId]) -> Vec<PodId> {
+    let moves = plan.evictions.iter().filter(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
+    moves.map(|eviction| eviction.pod).filter(|pod| pods.contains(pod)).collect()
+}
+
+pub(super) fn by_scenario(engine: &Engine, action: &str) -> bool {
+    let taking = engine.config().settings.taking(action);
+    taking.is_some_and(|(_, taking)| taking.mode == Mode::Scenario)
+}
+
+/// Nobody of a gang stays on the nodes of the claimant's domain that would take the claimant; in mode scenario, anywhere.
+fn leaves_the_domain(
+    engine: &Engine,
+    plan: &Plan,
+    (victim, claimant): (GangId, GangId),
+    gone: &[&Eviction],
+) -> Result<(), String> {
     let cluster = engine.cluster();
     let own = &cluster.gangs[claimant];
+    let everywhere = gone.iter().any(|eviction| by_scenario(engine, eviction.action));
     let hard = own.closeness().is_some_and(|closeness| closeness.hard);
     let domain = search::around(cluster, &own.pods).filter(|_| hard).unwrap_or(ROOT);
     let ranks = cluster.domains.ranks(domain);
@@ -135,7 +160,7 @@ fn leaves_the_domain(engine: &Engine, plan: &Plan, victim: GangId, claimant: Gan
     };
     for &pod in &cluster.gangs[victim].pods {
         let PodState::Running(node) = cluster.pods.state[pod] else { continue };
-        if ranks.contains(&cluster.nodes.rank[node]) && takes(node) {
+        if everywhere || ranks.contains(&cluster.nodes.rank[node]) && takes(node) {
             let (pod, own) = (cluster.pods.name(pod), &own.key);
             return Err(format!("{pod} stays, but its gang is broken for {own} where it is"));
         }

@@ -3,6 +3,7 @@
 //! may not be better off than those who gave, so that nobody takes anything back again.
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
 
 use super::Capacity;
 use crate::ids::{GangId, PodId, QueueId, ResourceId};
@@ -49,19 +50,40 @@ impl Capacity {
 
     /// Whether a queue stays within its fair share with all that a gang lacks, in all that it asks for.
     pub(super) fn stays_within_share(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Reason> {
+        let wanted = wanted(cluster, claim.gang);
+        let asked = wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
+        asked.map(|(id, want)| self.is_within_share(cluster, claim, (id, want), 0)).collect()
+    }
+
+    /// Whether it has stayed within it, with all that the gang was given: subgroups come whole.
+    pub(super) fn has_stayed_within_share(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        had: &Amounts,
+    ) -> Result<(), Reason> {
+        let row = &cluster.queues[cluster.gangs[claim.gang].queue];
+        let given = |id| row.taken(id) - had.get(id);
+        asked(cluster, claim.gang).map(|id| self.is_within_share(cluster, claim, (id, given(id)), given(id))).collect()
+    }
+
+    /// Whether the claimant's queue may have so much more of a resource; so much of what it has is not counted.
+    fn is_within_share(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        (resource, want): (ResourceId, i64),
+        given: i64,
+    ) -> Result<(), Reason> {
         let queue = cluster.gangs[claim.gang].queue;
         let row = &cluster.queues[queue];
-        for (resource, want) in
-            wanted(cluster, claim.gang).iter().filter(|&(id, want)| id != PODS && want > 0)
-        {
-            let (used, limit) = (row.taken(resource), self.fair_share(cluster, queue, resource));
-            if used + want > limit {
-                let lack = Lack { resource, want, used, limit };
-                let limit = Limit::FairShare(row.name.clone());
-                return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
-            }
+        let (used, limit) = (row.taken(resource) - given, self.fair_share(cluster, queue, resource));
+        if want <= 0 || used + want <= limit {
+            return Ok(());
         }
-        Ok(())
+        let lack = Lack { resource, want, used, limit };
+        let limit = Limit::FairShare(row.name.clone());
+        Err(Reason::OverLimit { plugin: "capacity", limit, lack })
     }
 
     /// Whether a queue keeps what a gang of it would lose now. Where the ways of the two queues part, the one that gives has more than
@@ -217,10 +239,34 @@ pub(super) fn wanted(cluster: &Cluster, gang: GangId) -> Amounts {
     let homeless = |pod: &PodId| cluster.pods.state[*pod].is_homeless();
     let pods: Vec<PodId> = row.pods.iter().copied().filter(homeless).collect();
     let mut amounts = Amounts::default();
-    for pod in required(cluster, &pods, &missing) {
+    for pod in with_company(cluster, gang, required(cluster, &pods, &missing), &pods) {
         amounts.add_all(&cluster.shapes[cluster.pods.shape[pod]].request, 1);
     }
     amounts
+}
+
+/// These pods, and those without which their subgroups would not be whole.
+fn with_company(cluster: &Cluster, gang: GangId, mut pods: Vec<PodId>, homeless: &[PodId]) -> Vec<PodId> {
+    let row = &cluster.gangs[gang];
+    if row.rules().is_empty() {
+        return pods;
+    }
+    let mut lacks: BTreeMap<u32, u32> = BTreeMap::new();
+    for &pod in &pods {
+        let place = cluster.pods.subgroup[pod];
+        let Some(group) = row.subgroups().get(place as usize) else { continue };
+        let lack = row.size_of(group).saturating_sub(group.counts.ready() + group.counts.nominated);
+        let lack = lacks.entry(place).or_insert(lack);
+        *lack = lack.saturating_sub(1);
+    }
+    for &pod in homeless {
+        let lack = lacks.get_mut(&cluster.pods.subgroup[pod]).filter(|lack| **lack > 0);
+        if let Some(lack) = lack.filter(|_| !pods.contains(&pod)) {
+            *lack -= 1;
+            pods.push(pod);
+        }
+    }
+    pods
 }
 
 /// The same, taken as pods like the first, which is cheaper to tell.

@@ -1,0 +1,116 @@
+//! What holds where queues take back by their fair shares, told from what they have in the end. Only plans in which room is taken for
+//! one gang by reclaim, and nobody else is promised anything, are looked at: what was there in between can be told from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_engine::ids::{GangId, QueueId, ResourceId};
+use muster_engine::model::Cluster;
+use muster_engine::shares::Shares;
+use muster_engine::{Amounts, Cause, Engine, Eviction, Plan};
+
+use super::bundles::by_scenario;
+
+pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
+    let cluster = engine.cluster();
+    let claimants: BTreeSet<Option<GangId>> = plan.evictions.iter().map(|eviction| eviction.claimant).collect();
+    let reclaims = |eviction: &Eviction| eviction.action == "reclaim" && by_scenario(engine, eviction.action);
+    let [Some(claimant)] = claimants.into_iter().collect::<Vec<_>>()[..] else { return Ok(()) };
+    let lost = plan.evictions.iter().filter(|eviction| !matches!(eviction.cause, Cause::Moved { .. }));
+    let lost: Vec<&Eviction> = lost.collect();
+    let own = plan.nominations.iter().all(|bind| cluster.pods.gang[bind.pod] == Some(claimant));
+    if !own || !plan.evictions.iter().all(reclaims) || lost.is_empty() {
+        return Ok(());
+    }
+    let tree = engine.policy().hierarchical();
+    let scales = Scales { cluster, shares: Shares::of(cluster, tree, 0), tree, claimant };
+    scales.the_claimant_stays_within_its_share()?;
+    // What goes at once is a gang, or one pod of it.
+    let mut units: BTreeMap<(QueueId, QueueId), Vec<Amounts>> = BTreeMap::new();
+    for gang in super::gangs_of(cluster, lost.iter().map(|eviction| eviction.pod)) {
+        let gone = lost.iter().filter(|eviction| cluster.pods.gang[eviction.pod] == Some(gang));
+        let together = |eviction: &&&Eviction| matches!(eviction.cause, Cause::Bundle { whole: true, .. });
+        let at_once = gone.clone().any(|eviction| together(&eviction)) || !cluster.gangs[gang].rules().is_empty();
+        let mut amounts: Vec<Amounts> = Vec::new();
+        for eviction in gone {
+            if !at_once || amounts.is_empty() {
+                amounts.push(Amounts::default());
+            }
+            let request = &cluster.shapes[cluster.pods.shape[eviction.pod]].request;
+            amounts.last_mut().expect("one was pushed").add_all(request, 1);
+        }
+        units.entry(scales.parting(cluster.gangs[gang].queue)).or_default().extend(amounts);
+    }
+    units.iter().try_for_each(|(&(to, from), units)| {
+        scales.the_giver_had_too_much(to, from, units)?;
+        scales.the_claimant_is_no_better_off(to, from)
+    })
+}
+
+struct Scales<'s> {
+    cluster: &'s Cluster,
+    shares: Shares,
+    tree: bool,
+    claimant: GangId,
+}
+
+impl Scales<'_> {
+    fn asked(&self) -> impl Iterator<Item = ResourceId> + '_ {
+        let requested = self.cluster.gangs[self.claimant].requested.iter();
+        let named = |id: &ResourceId| self.cluster.dimensions.name(*id) != "pods";
+        requested.filter(|(_, amount)| *amount > 0).map(|(id, _)| id).filter(named)
+    }
+
+    /// Where the ways of the claimant's queue and another part, from the root.
+    fn parting(&self, other: QueueId) -> (QueueId, QueueId) {
+        let own = self.cluster.gangs[self.claimant].queue;
+        if !self.tree {
+            return (own, other);
+        }
+        let lines = |queue: QueueId| self.cluster.queues[queue].lineage.iter().rev().copied();
+        lines(own).zip(lines(other)).find(|(one, other)| one != other).unwrap_or((own, other))
+    }
+
+    fn the_claimant_stays_within_its_share(&self) -> Result<(), String> {
+        let queue = self.cluster.gangs[self.claimant].queue;
+        let row = &self.cluster.queues[queue];
+        match self.asked().find(|&id| row.taken(id) > self.shares.fair(queue, id)) {
+            Some(id) => Err(format!(
+                "{} takes back {} for {} of its share of {}",
+                row.name,
+                row.taken(id),
+                self.cluster.gangs[self.claimant].key,
+                self.shares.fair(queue, id)
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Before the last of them left it had more than its share, or more than it deserves for one that has no more than that.
+    fn the_giver_had_too_much(&self, to: QueueId, from: QueueId, units: &[Amounts]) -> Result<(), String> {
+        let (taker, giver) = (&self.cluster.queues[to], &self.cluster.queues[from]);
+        let had = |id: ResourceId| giver.taken(id) + units.iter().map(|unit| unit.get(id)).max().unwrap_or(0);
+        let above_share = self.asked().any(|id| had(id) > self.shares.allocatable(self.cluster, from, id));
+        let deserved = |row: &muster_engine::model::queues::Queue, id| row.deserved.get(id).unwrap_or(0);
+        let above_deserved = self.asked().any(|id| had(id) > deserved(giver, id));
+        let entitled = self.asked().all(|id| taker.taken(id) <= deserved(taker, id));
+        match above_share || above_deserved && entitled {
+            true => Ok(()),
+            false => Err(format!("{} gives to {}, and had no more than its share", giver.name, taker.name)),
+        }
+    }
+
+    /// Above its share, it has less of it than the other has left of its own.
+    fn the_claimant_is_no_better_off(&self, to: QueueId, from: QueueId) -> Result<(), String> {
+        let (taker, giver) = (&self.cluster.queues[to], &self.cluster.queues[from]);
+        let better_off = |id: ResourceId| {
+            let (after, left) = (i128::from(taker.taken(id)), i128::from(giver.taken(id)));
+            let (fair, other) = (self.shares.fair(to, id), self.shares.fair(from, id));
+            let (fair, other) = (i128::from(fair), i128::from(other));
+            after > fair && other > 0 && after * other >= left * fair
+        };
+        match self.asked().find(|&id| better_off(id)) {
+            Some(_) => Err(format!("{} is better off than {} now, which gave to it", taker.name, giver.name)),
+            None => Ok(()),
+        }
+    }
+}
