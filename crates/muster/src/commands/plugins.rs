@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use clap::Args;
-use muster_engine::plugins::{Argument, PLUGINS, VOLCANO_ONLY};
 use muster_engine::ACTIONS;
+use muster_engine::plugins::{Argument, PLUGINS, VOLCANO_ONLY};
 
 use crate::failure::Failure;
 

@@ -105,14 +105,16 @@ fn nobody_is_broken_in_part(
         if is_whole(cluster, gang, &moved) {
             return Err(format!("{} is said to be broken, and is not", gang.key));
         }
-        return takers
-            .try_for_each(|(&(_, claimant), gone)| leaves_the_domain(engine, plan, (victim, claimant), gone));
+        return takers.try_for_each(|(&(_, claimant), gone)| {
+            leaves_the_domain(engine, plan, (victim, claimant), gone)
+        });
     }
     if !is_whole(cluster, gang, &moved) {
         return Err(format!("{} is broken by what it was said to be able to spare", gang.key));
     }
     for (group, at) in gang.subgroups().iter().zip(0..).filter(|(group, _)| group.rule.is_some()) {
-        let count = |pods: &[PodId]| pods.iter().filter(|&&pod| cluster.pods.subgroup[pod] == at).count() as u32;
+        let count =
+            |pods: &[PodId]| pods.iter().filter(|&&pod| cluster.pods.subgroup[pod] == at).count() as u32;
         let (left, moved) = (count(&gone), count(&moved));
         let (size, has) = (gang.size_of(group), group.counts.ready() + moved);
         if has > 0 && has < size && has + left - moved >= size {

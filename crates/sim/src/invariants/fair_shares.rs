@@ -12,7 +12,8 @@ use super::bundles::by_scenario;
 
 pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    let claimants: BTreeSet<Option<GangId>> = plan.evictions.iter().map(|eviction| eviction.claimant).collect();
+    let claimants: BTreeSet<Option<GangId>> =
+        plan.evictions.iter().map(|eviction| eviction.claimant).collect();
     let reclaims = |eviction: &Eviction| eviction.action == "reclaim" && by_scenario(engine, eviction.action);
     let [Some(claimant)] = claimants.into_iter().collect::<Vec<_>>()[..] else { return Ok(()) };
     let lost = plan.evictions.iter().filter(|eviction| !matches!(eviction.cause, Cause::Moved { .. }));
@@ -29,7 +30,8 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     for gang in super::gangs_of(cluster, lost.iter().map(|eviction| eviction.pod)) {
         let gone = lost.iter().filter(|eviction| cluster.pods.gang[eviction.pod] == Some(gang));
         let together = |eviction: &&&Eviction| matches!(eviction.cause, Cause::Bundle { whole: true, .. });
-        let at_once = gone.clone().any(|eviction| together(&eviction)) || !cluster.gangs[gang].rules().is_empty();
+        let at_once =
+            gone.clone().any(|eviction| together(&eviction)) || !cluster.gangs[gang].rules().is_empty();
         let mut amounts: Vec<Amounts> = Vec::new();
         for eviction in gone {
             if !at_once || amounts.is_empty() {

@@ -64,7 +64,9 @@ impl Capacity {
     ) -> Result<(), Reason> {
         let row = &cluster.queues[cluster.gangs[claim.gang].queue];
         let given = |id| row.taken(id) - had.get(id);
-        asked(cluster, claim.gang).map(|id| self.is_within_share(cluster, claim, (id, given(id)), given(id))).collect()
+        asked(cluster, claim.gang)
+            .map(|id| self.is_within_share(cluster, claim, (id, given(id)), given(id)))
+            .collect()
     }
 
     /// Whether the claimant's queue may have so much more of a resource; so much of what it has is not counted.
