@@ -147,18 +147,16 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
 /// How many of those that leave are named.
 const LEAVERS: usize = 4;
 
-/// What was tried to make others leave for a gang, and what came of it.
-pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> String {
+/// What was tried to make others leave for a gang, and what came of it, line by line. Nothing if nothing had to be tried.
+pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> Vec<String> {
     let Search { gang, action, work, found } = search;
-    let tried = format!(
-        "{action} tried {} ({} filtered, {} simulated)",
-        counted(u64::from(work.scenarios), "scenario"),
-        work.filtered,
-        work.simulations
-    );
-    if !found {
-        return format!("{tried}: none does");
+    if work.scenarios + work.simulations == 0 {
+        return Vec::new();
     }
+    let scenarios = counted(u64::from(work.scenarios), "scenario");
+    let none = if *found { "" } else { ": none does" };
+    let tried =
+        format!("{action} tried {scenarios}, {} filtered, {} simulated{none}", work.filtered, work.simulations);
     let own = |eviction: &&Eviction| eviction.claimant == Some(*gang) && eviction.action == *action;
     let name = |pod: PodId| cluster.pods.name(pod).rsplit('/').next().unwrap_or_default().to_owned();
     let told = |eviction: &Eviction| match eviction.cause {
@@ -168,10 +166,8 @@ pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> String {
     let all: Vec<String> = plan.evictions.iter().filter(own).map(told).collect();
     let more = all.len().saturating_sub(LEAVERS);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    match all.is_empty() {
-        true => format!("{tried}: nobody has to leave"),
-        false => format!("{tried}: {}{more}", all[..all.len().min(LEAVERS)].join(", ")),
-    }
+    let taken = format!("{action} takes one: {}{more}", all[..all.len().min(LEAVERS)].join(", "));
+    [Some(tried), (!all.is_empty()).then_some(taken)].into_iter().flatten().collect()
 }
 
 /// The reason in a sentence.

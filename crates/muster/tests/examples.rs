@@ -73,6 +73,7 @@ scenarios! {
     whole_gangs_or_nothing: "first-gang";
     the_second_gang_starts_when_the_first_ends: "first-gang" "--until-stable";
     events_are_told_cycle_by_cycle: "first-gang" "--until-stable" "--events";
+    room_is_made_by_moving_and_by_taking_back: "gpu-cluster" "--until-stable" "--events";
     a_gang_without_its_launcher_waits: "roles";
     pods_that_share_gpus_need_a_card: "shared-gpus";
     rules_between_pods_hold_for_gangs: "spread-and-affinity";
@@ -109,6 +110,7 @@ explanations! {
     a_running_pod_is_explained: "early-0" "backfill";
     a_gang_that_no_domain_holds_is_explained: "large" "topology";
     a_queue_is_explained: "queue/vision" "capacity-tree";
+    a_queue_that_can_t_take_back_is_explained: "queue/product" "gpu-cluster";
     a_gang_that_starves_is_explained: "giant" "what-if";
     a_promised_place_is_explained: "urgent" "what-if";
     a_gang_that_whole_gangs_can_t_help_is_explained: "train" "whole-gangs";

@@ -152,9 +152,9 @@ impl Simulation {
     fn tell_searches(&mut self, plan: &Plan) {
         let cluster = self.engine.cluster();
         for search in &plan.searches {
-            let object = cluster.gangs[search.gang].key.to_string();
-            let event = explain::search(cluster, plan, search);
-            self.report.events.push(EventLine { cycle: self.cycle, object, event });
+            let object = &cluster.gangs[search.gang].key;
+            let line = |event| EventLine { cycle: self.cycle, object: object.to_string(), event };
+            self.report.events.extend(explain::search(cluster, plan, search).into_iter().map(line));
         }
     }
 

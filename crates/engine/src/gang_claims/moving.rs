@@ -11,7 +11,7 @@ use crate::model::domains::ROOT;
 use crate::model::pods::PodState;
 use crate::placement::{Rankings, size_of};
 use crate::plan::Cause;
-use crate::policy::Room;
+use crate::policy::{Purpose, Room};
 use crate::relocation::move_one;
 use crate::seating::Seating;
 use crate::trace::DomainOutcome;
@@ -21,8 +21,8 @@ use crate::victims::{Verdict, concerns, consider_one};
 /// What it costs to move a pod, before its size: fewer pods first, then smaller ones.
 const MOVE: i64 = 1_000_000;
 
-/// A way that did not do: these could not be placed elsewhere.
-struct Stranded(BTreeSet<NodeId>);
+/// A way that did not do: someone there could not be placed elsewhere.
+struct Stranded(NodeId);
 
 impl GangTaker<'_> {
     /// Whether there is enough in the whole cluster, so that nobody need be lost.
@@ -43,21 +43,24 @@ impl GangTaker<'_> {
     ) -> Option<Way> {
         let movable = self.movable(txn, rankings, nodes, findings);
         let mut left: Vec<NodeId> = nodes.to_vec();
-        loop {
-            let mark = txn.mark();
-            match self.try_moves(txn, rankings, need, (domain, &left), &movable, findings) {
-                Ok(way) => return Some(way),
-                // Whoever is there can't be placed elsewhere beside the others: somewhere else, then.
-                Err(Some(Stranded(stuck))) if self.may_go_on(txn) => {
-                    left.retain(|node| !stuck.contains(node));
-                    txn.rewind(mark);
-                }
-                Err(_) => {
-                    findings.refusal.nodes += nodes.len() as u32;
-                    return None;
-                }
-            }
+        let mark = txn.mark();
+        let mut found = self.try_moves(txn, rankings, need, (domain, &left), &movable, findings);
+        findings.again = true;
+        // Whoever is there can't be placed elsewhere beside the others: somewhere else, then.
+        while let Err(Some(Stranded(stuck))) = found
+            && self.may_go_on(txn)
+        {
+            left.retain(|&node| node != stuck);
+            txn.rewind(mark);
+            found = self.try_moves(txn, rankings, need, (domain, &left), &movable, findings);
         }
+        findings.again = false;
+        if found.is_err() {
+            findings.refusal.nodes += nodes.len() as u32;
+            let why = vec![findings.refusal.clone().reason(Purpose::Consolidate)];
+            findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: Vec::new(), why }));
+        }
+        found.ok()
     }
 
     /// Single pods on these nodes that may be moved, and for which there is room somewhere.
@@ -156,17 +159,12 @@ impl GangTaker<'_> {
         findings: &mut Findings,
     ) -> Result<Way, Stranded> {
         gone.sort_by_key(|&pod| Reverse(size_of(txn, txn.pods.shape[pod])));
-        let homes: BTreeMap<PodId, NodeId> =
+        let homes: Vec<(PodId, NodeId)> =
             gone.iter().filter_map(|&pod| Some((pod, txn.pods.state[pod].node()?))).collect();
-        let mut stuck: BTreeSet<NodeId> = BTreeSet::new();
-        for &pod in &gone {
+        for (pod, home) in homes {
             if !move_one(txn, self.policy, rankings, pod) {
-                stuck.extend(homes.get(&pod));
-                break;
+                return Err(Stranded(home));
             }
-        }
-        if !stuck.is_empty() {
-            return Err(Stranded(stuck));
         }
         let moved = |&pod: &PodId| match txn.pods.state[pod] {
             PodState::Nominated(node) => Some((pod, node)),
