@@ -31,7 +31,7 @@ fn lines(gaps: &Gaps, load: &Load) -> Vec<String> {
     lines.extend(distribution(&gaps.gap));
     lines.push(String::new());
     lines.push(styled(BOLD, "A working day in each mode"));
-    lines.push(summary(load));
+    lines.push(format!("{}; waits as median/p90/p99", summary(load)));
     lines.extend(days(load).lines(COLUMNS));
     lines
 }
@@ -115,9 +115,9 @@ fn days(load: &Load) -> Table {
         };
         let waits_of = &load.modes[0].waits[at];
         let of = waits_of.class.as_deref().unwrap_or("all");
-        row(format!("waits of {} {of}: median/p90/p99", waits_of.gangs), &waits);
+        row(format!("waits of {} {of}", waits_of.gangs), &waits);
     }
-    row("gangs finished within the day".into(), &|mode| grouped(mode.finished as u64));
+    row("finished within the day".into(), &|mode| grouped(mode.finished as u64));
     row("pods evicted".into(), &|mode| grouped(mode.evicted_pods as u64));
     row("of these moved elsewhere".into(), &|mode| grouped(mode.moved_pods as u64));
     row("gangs broken".into(), &|mode| grouped(mode.broken_gangs as u64));
