@@ -134,6 +134,17 @@ struct End {
 }
 
 impl End {
+    /// How many are asked to leave in this life at least.
+    fn evictions(&self) -> usize {
+        let eviction = Ask {
+            method: http::Method::POST,
+            path: "/eviction".to_owned(),
+            query: String::new(),
+            body: Default::default(),
+        };
+        if (self.writes)(&eviction) { self.pass } else { 0 }
+    }
+
     fn hold(&self, proxy: &Proxy) -> Arc<Rule> {
         let (writes, pass, seen) = (self.writes, self.pass, AtomicUsize::new(0));
         proxy.rule(Fault::Hold, 100, move |ask| writes(ask) && seen.fetch_add(1, Ordering::Relaxed) >= pass)
@@ -174,7 +185,9 @@ fn state(witness: &Witness) -> String {
             reserving.len(),
             count(|life| life.leaves.is_some()),
             count(|life| life.leaves.is_some() && life.gone.is_some()),
-            count(|life| life.gang != "large" && !life.promises.is_empty() && life.bound.is_some()),
+            count(
+                |life| life.gang != "large" && life.bound.as_ref().is_some_and(|(at, _)| *at > life.created)
+            ),
             count(|life| life.gang == "large" && life.bound.is_some()),
         )
     })
@@ -192,7 +205,10 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
         let held = end.hold(proxy);
         let mut scheduler = Scheduler::start(plane, &name, flags).await?;
         let deadline = Instant::now() + MOMENT;
-        while held.count() == 0 {
+        // Those that get through must have come to pass, or the kill would cut them off.
+        let asked = |witness: &Witness| witness.names(|life| life.leaves.is_some()).len();
+        let enough = asked(&witness) + end.evictions();
+        while held.count() == 0 || asked(&witness) < enough {
             scheduler.server.check()?;
             assert!(Instant::now() < deadline, "seed {seed}: nothing to hold: {}", state(&witness));
             if end.let_go {
