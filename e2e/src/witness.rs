@@ -9,7 +9,7 @@ use futures::TryStreamExt;
 use http::Request;
 use kube::core::WatchEvent;
 use muster_api::core::Pod;
-use muster_api::keys::{GROUP_NAME, PIPELINED_NODE};
+use muster_api::keys::{GROUP_NAME, PIPELINED_NODE, RESERVATIONS};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -65,6 +65,8 @@ pub struct Saying {
     pub minimum: i64,
     pub phase: String,
     pub scheduled: bool,
+    /// The places that are kept for pods of it which will be made again.
+    pub reservations: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -114,6 +116,11 @@ impl Witness {
     /// The names of pods of which something is so, as far as it has seen.
     pub fn names(&self, what: impl Fn(&Life) -> bool) -> Vec<String> {
         lock(&self.story).pods.values().filter(|life| what(life)).map(|life| life.name.clone()).collect()
+    }
+
+    /// Looks at what it has seen so far.
+    pub fn look<T>(&self, at: impl FnOnce(&Story) -> T) -> T {
+        at(&lock(&self.story))
     }
 
     /// What has happened up to now, once all of it was seen.
@@ -236,6 +243,7 @@ impl Story {
                 minimum: group["spec"]["minMember"].as_i64().unwrap_or(1),
                 phase: group["status"]["phase"].as_str().unwrap_or_default().to_owned(),
                 scheduled: conditions.iter().any(is_true),
+                reservations: group["metadata"]["annotations"][RESERVATIONS].as_str().map(str::to_owned),
             });
         }
     }
@@ -266,7 +274,7 @@ impl Story {
         let claims = self.sayings.iter().filter(|saying| saying.scheduled || saying.phase == "Running");
         let lies = claims.filter_map(|saying| {
             let bound = self.bound_before(&saying.gang, saying.version);
-            let Saying { gang, version, minimum, phase, scheduled } = saying;
+            let Saying { gang, version, minimum, phase, scheduled, .. } = saying;
             (bound < *minimum).then(|| {
                 format!(
                     "{gang} said {phase}, scheduled {scheduled}, at {version} with {bound} of {minimum} bound"
@@ -296,6 +304,34 @@ impl Story {
         used.filter(|(_, used)| *used > gpus)
             .map(|(node, used)| format!("{node} has {used} of {gpus} GPUs"))
             .collect()
+    }
+
+    /// The same at any time: whoever was bound while others still had the room.
+    pub fn ever_crowded(&self, gpus: i64) -> Vec<String> {
+        let mut nodes: BTreeMap<&str, Vec<(u64, &Life)>> = BTreeMap::new();
+        for life in self.pods.values() {
+            if let Some((at, node)) = &life.bound {
+                nodes.entry(node).or_default().push((*at, life));
+            }
+        }
+        let mut crowded = Vec::new();
+        for (node, pods) in nodes {
+            for (at, pod) in &pods {
+                let there =
+                    |(since, other): &&(u64, &Life)| since <= at && other.gone.is_none_or(|gone| gone > *at);
+                let used: i64 = pods.iter().filter(there).map(|(_, other)| other.gpus).sum();
+                if used > gpus {
+                    crowded.push(format!("{} makes {used} of {gpus} GPUs of {node}", pod.name));
+                }
+            }
+        }
+        crowded
+    }
+
+    /// The places that a gang said were kept for its pods just before a version.
+    pub fn reservations_before(&self, gang: &str, version: u64) -> Option<&str> {
+        let said = self.sayings.iter().rfind(|saying| saying.gang == gang && saying.version < version);
+        said.and_then(|saying| saying.reservations.as_deref())
     }
 
     /// Pods of ours that were put where room was known to be taken: by what was bound there before the pod was created,
