@@ -155,8 +155,10 @@ pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> Vec<String> {
     }
     let scenarios = counted(u64::from(work.scenarios), "scenario");
     let none = if *found { "" } else { ": none does" };
-    let tried =
-        format!("{action} tried {scenarios}, {} filtered, {} simulated{none}", work.filtered, work.simulations);
+    let tried = format!(
+        "{action} tried {scenarios}, {} filtered, {} simulated{none}",
+        work.filtered, work.simulations
+    );
     let own = |eviction: &&Eviction| eviction.claimant == Some(*gang) && eviction.action == *action;
     let name = |pod: PodId| cluster.pods.name(pod).rsplit('/').next().unwrap_or_default().to_owned();
     let told = |eviction: &Eviction| match eviction.cause {
