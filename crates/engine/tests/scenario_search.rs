@@ -18,6 +18,9 @@ const NOW: Time = Time(1_767_571_200_000);
 const TIERS: &str = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}, {name: binpack}, \
                      {name: network-topology-aware}]}]";
 
+/// When a gang has to give: its priority, whether that breaks it, and the youngest first.
+type Turn = (u32, bool, std::cmp::Reverse<usize>);
+
 /// A gang that runs: its priority, its minimum, and what each pod has on which node.
 #[derive(Clone, Debug)]
 struct Tenant {
@@ -84,7 +87,7 @@ impl Case {
 
     /// Who leaves one after the other: lower priority first, what can be spared before what breaks a gang, the youngest first.
     fn units(&self) -> Vec<Vec<String>> {
-        let mut units: Vec<((u32, bool, std::cmp::Reverse<usize>), Vec<String>)> = Vec::new();
+        let mut units: Vec<(Turn, Vec<String>)> = Vec::new();
         for (at, tenant) in self.tenants.iter().enumerate() {
             let names: Vec<String> = (0..tenant.pods.len()).map(|pod| format!("t{at}-{pod}")).collect();
             let (core, spare) = names.split_at(tenant.minimum.min(names.len()));

@@ -51,8 +51,8 @@ impl Capacity {
     /// Whether a queue stays within its fair share with all that a gang lacks, in all that it asks for.
     pub(super) fn stays_within_share(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Reason> {
         let wanted = wanted(cluster, claim.gang);
-        let asked = wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
-        asked.map(|(id, want)| self.is_within_share(cluster, claim, (id, want), 0)).collect()
+        let mut asked = wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
+        asked.try_for_each(|(id, want)| self.is_within_share(cluster, claim, (id, want), 0))
     }
 
     /// Whether it has stayed within it, with all that the gang was given: subgroups come whole.
@@ -65,8 +65,7 @@ impl Capacity {
         let row = &cluster.queues[cluster.gangs[claim.gang].queue];
         let given = |id| row.taken(id) - had.get(id);
         asked(cluster, claim.gang)
-            .map(|id| self.is_within_share(cluster, claim, (id, given(id)), given(id)))
-            .collect()
+            .try_for_each(|id| self.is_within_share(cluster, claim, (id, given(id)), given(id)))
     }
 
     /// Whether the claimant's queue may have so much more of a resource; so much of what it has is not counted.
@@ -102,7 +101,7 @@ impl Capacity {
             let within = |id| taker.taken(id) + wanted.get(id) <= deserved(taker, id);
             asked(cluster, claim.gang).all(within)
         };
-        !above_share && !(above_deserved() && entitled())
+        !(above_share || above_deserved() && entitled())
     }
 
     /// On the way up from the claimant's queue, no queue may come to have more of its share than a sibling that gave has left of its
