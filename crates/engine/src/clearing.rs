@@ -58,6 +58,20 @@ pub fn by_place(
     order
 }
 
+/// Those of the bundles that clear a place for one pod of a shape, where least is lost.
+pub fn one_place(
+    cluster: &Cluster,
+    shape: ShapeId,
+    nodes: &[NodeId],
+    bundles: &[Bundle],
+    losses: &[i64],
+) -> Vec<usize> {
+    let (taken, spare) = (vec![false; bundles.len()], BTreeMap::new());
+    let mut order = Vec::new();
+    Clearing::new(cluster, shape, nodes, bundles, losses, (taken, spare)).clear(1, &mut order);
+    order
+}
+
 impl<'c> Clearing<'c> {
     fn new(
         cluster: &Cluster,

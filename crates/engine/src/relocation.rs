@@ -126,7 +126,7 @@ fn go_anywhere(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: Ga
     let mut lost = false;
     for &pod in unit {
         if matches!(txn.pods.state[pod], PodState::Releasing(_)) {
-            lost |= !move_one(txn, policy, rankings, pod);
+            lost |= !move_one(txn, policy, rankings, pod, 1);
         }
     }
     if lost && unit.iter().any(|&pod| lacks_pods(txn, gang, txn.pods.subgroup[pod])) {
@@ -134,12 +134,17 @@ fn go_anywhere(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: Ga
     }
 }
 
-/// Finds another place for a pod that was asked to leave, near to the others of its gang if they must be near. Whether there is one.
-pub fn move_one(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, pod: PodId) -> bool {
+/// Finds another place for a pod that was asked to leave, near to the others of its gang if they must be near, where so many of them
+/// have room. Whether there is one.
+pub fn move_one(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, pod: PodId, left: u32) -> bool {
     let Some(gang) = txn.pods.gang[pod] else { return false };
     let allowed = policy.may_take(txn, gang, txn.pods.shape[pod], Room::Later).is_ok();
-    let Some(tops) = reach(txn, gang, pod).ok().filter(|_| allowed) else { return false };
-    let Some(node) = free_place(txn, policy, rankings, (gang, pod), &tops, 1) else { return false };
+    let Some(mut tops) = reach(txn, gang, pod).ok().filter(|_| allowed) else { return false };
+    if left > 1 && tops.len() > 1 {
+        let ranking = rankings.counted(txn, policy, txn.pods.shape[pod], Room::Later);
+        tops.sort_by_key(|&top| ranking.holds(top) < left);
+    }
+    let Some(node) = free_place(txn, policy, rankings, (gang, pod), &tops, left) else { return false };
     match txn.pods.state[pod] == PodState::Releasing(node) {
         true => txn.spare(pod, PodState::Running(node)),
         false => txn.nominate(pod, node),

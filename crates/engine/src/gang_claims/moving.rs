@@ -7,12 +7,14 @@ use super::{Findings, GangTaker, Need, Way};
 use crate::bundles::{Bundle, share};
 use crate::clearing;
 use crate::ids::{DomainId, NodeId, PodId, ShapeId};
+use crate::model::Cluster;
 use crate::model::domains::ROOT;
 use crate::model::pods::PodState;
 use crate::placement::{Rankings, size_of};
 use crate::plan::Cause;
-use crate::policy::{Purpose, Room};
+use crate::policy::{Purpose, Room, Shield};
 use crate::relocation::move_one;
+use crate::search::reach;
 use crate::seating::Seating;
 use crate::trace::DomainOutcome;
 use crate::txn::Txn;
@@ -21,8 +23,28 @@ use crate::victims::{Verdict, concerns, consider_one};
 /// What it costs to move a pod, before its size: fewer pods first, then smaller ones.
 const MOVE: i64 = 1_000_000;
 
+/// The rule that keeps those who would be one too many.
+const TOO_MANY: Shield = Shield { rule: "maxMoves", until: None };
+
 /// A way that did not do: someone there could not be placed elsewhere.
 struct Stranded(NodeId);
+
+/// A pod that may be moved.
+struct Movable {
+    node: NodeId,
+    bundle: Bundle,
+    /// There is room for it somewhere as things are.
+    directly: bool,
+}
+
+/// Who may be moved, and how far others move for them.
+#[derive(Copy, Clone)]
+struct Means<'m> {
+    /// Those on the nodes where room is to be made.
+    here: &'m [Movable],
+    /// Those anywhere, where some may move so that others find a place.
+    chain: Option<&'m [Movable]>,
+}
 
 impl GangTaker<'_> {
     /// Whether there is enough in the whole cluster, so that nobody need be lost.
@@ -41,36 +63,57 @@ impl GangTaker<'_> {
         (domain, nodes): (DomainId, &[NodeId]),
         findings: &mut Findings,
     ) -> Option<Way> {
-        let movable = self.movable(txn, rankings, nodes, findings);
-        let mut left: Vec<NodeId> = nodes.to_vec();
-        let mark = txn.mark();
-        let mut found = self.try_moves(txn, rankings, need, (domain, &left), &movable, findings);
+        let here = self.movable(txn, rankings, nodes, findings);
+        let means = Means { here: &here, chain: None };
+        let mut found = self.move_some(txn, rankings, need, (domain, nodes), means, findings);
         findings.again = true;
-        // Whoever is there can't be placed elsewhere beside the others: somewhere else, then.
-        while let Err(Some(Stranded(stuck))) = found
-            && self.may_go_on(txn)
-        {
-            left.retain(|&node| node != stuck);
-            txn.rewind(mark);
-            found = self.try_moves(txn, rankings, need, (domain, &left), &movable, findings);
+        if found.is_none() && self.may_go_on(txn) {
+            let ranks = txn.domains.ranks(ROOT);
+            let all = txn.nodes.by_rank[ranks.start as usize..ranks.end as usize].to_vec();
+            let all = self.movable(txn, rankings, &all, findings);
+            let means = Means { here: &here, chain: Some(&all) };
+            found = self.move_some(txn, rankings, need, (domain, nodes), means, findings);
         }
         findings.again = false;
-        if found.is_err() {
+        if found.is_none() {
             findings.refusal.nodes += nodes.len() as u32;
             let why = vec![findings.refusal.clone().reason(Purpose::Consolidate)];
             findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: Vec::new(), why }));
         }
-        found.ok()
+        found
     }
 
-    /// Single pods on these nodes that may be moved, and for which there is room somewhere.
+    /// Looks for a way by these means. Leaves the transaction as it was if there is none.
+    fn move_some(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        (domain, nodes): (DomainId, &[NodeId]),
+        means: Means,
+        findings: &mut Findings,
+    ) -> Option<Way> {
+        let mut left: Vec<NodeId> = nodes.to_vec();
+        let mark = txn.mark();
+        loop {
+            let found = self.try_moves(txn, rankings, need, (domain, &left), means, findings);
+            let Err(stranded) = found else { return found.ok() };
+            txn.rewind(mark);
+            findings.again = true;
+            // Whoever is there can't be placed elsewhere beside the others: somewhere else, then.
+            let Stranded(stuck) = stranded.filter(|_| self.may_go_on(txn))?;
+            left.retain(|&node| node != stuck);
+        }
+    }
+
+    /// Single pods on these nodes that may be moved.
     fn movable(
         &self,
         txn: &Txn,
         rankings: &mut Rankings,
         nodes: &[NodeId],
         findings: &mut Findings,
-    ) -> Vec<(NodeId, Bundle)> {
+    ) -> Vec<Movable> {
         let mut fits: BTreeMap<ShapeId, bool> = BTreeMap::new();
         let mut found = Vec::new();
         for &node in nodes {
@@ -89,12 +132,10 @@ impl GangTaker<'_> {
                     Verdict::Free => {}
                 }
                 let shape = txn.pods.shape[pod];
-                let fits = fits
+                let directly = *fits
                     .entry(shape)
                     .or_insert_with(|| rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_some());
-                if *fits {
-                    found.push((node, Bundle::single(gang, pod)));
-                }
+                found.push(Movable { node, bundle: Bundle::single(gang, pod), directly });
             }
         }
         found
@@ -106,30 +147,25 @@ impl GangTaker<'_> {
         rankings: &mut Rankings,
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
-        movable: &[(NodeId, Bundle)],
+        means: Means,
         findings: &mut Findings,
     ) -> Result<Way, Option<Stranded>> {
         let open: BTreeSet<NodeId> = nodes.iter().copied().collect();
-        let here: Vec<Bundle> = movable
-            .iter()
-            .filter(|(node, _)| open.contains(node))
-            .map(|(_, bundle)| bundle.clone())
-            .collect();
-        let size = |pod: PodId| size_of(txn, txn.pods.shape[pod]);
-        let price = |bundle: &Bundle| {
-            let size = size(bundle.pods[0]);
-            MOVE + share(size.part, size.whole).min(MOVE) / 1000
-        };
-        let prices: Vec<i64> = here.iter().map(price).collect();
+        let moves = |one: &&Movable| open.contains(&one.node) && (one.directly || means.chain.is_some());
+        let (here, prices) = priced(txn, means.here.iter().filter(moves));
         let order = clearing::by_place(txn, &need.shapes, nodes, &here, &prices, BTreeMap::new());
         let mut seating = Seating::new(txn, self.policy, self.wish, &need.pods, domain);
         let mut gone: Vec<PodId> = Vec::new();
         let mut seated = seating.seat(txn, rankings);
         for at in order {
-            if seated || gone.len() >= self.taking.max_moves {
+            if seated {
                 break;
             }
             let pod = here[at].pods[0];
+            if gone.len() >= self.taking.max_moves {
+                findings.keep(&[pod], TOO_MANY);
+                break;
+            }
             if let Some(shield) = self.policy.restrains(txn, &self.claim, pod) {
                 findings.keep(&[pod], shield);
                 continue;
@@ -147,7 +183,7 @@ impl GangTaker<'_> {
         if !seated {
             return Err(None);
         }
-        self.move_all(txn, rankings, gone, findings).map_err(Some)
+        self.move_all(txn, rankings, gone, means, findings).map_err(Some)
     }
 
     /// Finds other places for all of them, the largest first; or says from where some could not go.
@@ -156,15 +192,34 @@ impl GangTaker<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         mut gone: Vec<PodId>,
+        means: Means,
         findings: &mut Findings,
     ) -> Result<Way, Stranded> {
-        gone.sort_by_key(|&pod| Reverse(size_of(txn, txn.pods.shape[pod])));
-        let homes: Vec<(PodId, NodeId)> =
-            gone.iter().filter_map(|&pod| Some((pod, txn.pods.state[pod].node()?))).collect();
-        for (pod, home) in homes {
-            if !move_one(txn, self.policy, rankings, pod) {
+        let size = |cluster: &Cluster, pod: PodId| size_of(cluster, cluster.pods.shape[pod]);
+        gone.sort_by_key(|&pod| Reverse(size(txn, pod)));
+        let mut at = 0;
+        while let Some(&pod) = gone.get(at) {
+            let PodState::Releasing(home) = txn.pods.state[pod] else {
+                at += 1;
+                continue;
+            };
+            let company = gone[at..].iter().filter(|&&other| txn.pods.gang[other] == txn.pods.gang[pod]);
+            let left = company.count() as u32;
+            if move_one(txn, self.policy, rankings, pod, left) {
+                at += 1;
+                continue;
+            }
+            let others = means.chain.map_or(Vec::new(), |all| self.in_the_way(txn, rankings, pod, all));
+            if others.is_empty() {
                 return Err(Stranded(home));
             }
+            if gone.len() + others.len() > self.taking.max_moves {
+                findings.refusal.kept.entry(TOO_MANY.rule).or_insert(others.len() as u32);
+                return Err(Stranded(home));
+            }
+            others.iter().for_each(|&other| txn.evict(other));
+            gone.extend(others);
+            gone[at..].sort_by_key(|&pod| Reverse(size(txn, pod)));
         }
         let moved = |&pod: &PodId| match txn.pods.state[pod] {
             PodState::Nominated(node) => Some((pod, node)),
@@ -178,4 +233,46 @@ impl GangTaker<'_> {
         findings.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: bundles, moved, cost }));
         Ok(Way { cost, causes, reprieved: 0 })
     }
+
+    /// Who has to move as well so that a pod finds a place: those of its gang that hold it back, or else the fewest smaller pods, who
+    /// find a place all the more.
+    fn in_the_way(&self, txn: &Txn, rankings: &mut Rankings, pod: PodId, all: &[Movable]) -> Vec<PodId> {
+        let (Some(gang), shape) = (txn.pods.gang[pod], txn.pods.shape[pod]) else { return Vec::new() };
+        let runs = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Running(_));
+        let may_go = |pod: PodId| runs(&pod) && self.policy.restrains(txn, &self.claim, pod).is_none();
+        if txn.gangs[gang].choosy.is_some() {
+            let own = |one: &&Movable| one.bundle.gang == gang && may_go(one.bundle.pods[0]);
+            let company: Vec<PodId> = all.iter().filter(own).map(|one| one.bundle.pods[0]).collect();
+            if !company.is_empty()
+                && company.len() == txn.gangs[gang].pods.iter().filter(|pod| runs(pod)).count()
+            {
+                return company;
+            }
+        }
+        let tops = reach(txn, gang, pod).unwrap_or_default();
+        let ranking = rankings.of(txn, self.policy, shape, Room::Later);
+        let mut nodes: Vec<NodeId> = Vec::new();
+        for domain in tops {
+            let ranks = txn.domains.ranks(domain);
+            let range = &txn.nodes.by_rank[ranks.start as usize..ranks.end as usize];
+            nodes.extend(range.iter().copied().filter(|&node| ranking.is_open(node)));
+        }
+        let smaller = |one: &&Movable| {
+            let other = one.bundle.pods[0];
+            may_go(other) && size_of(txn, txn.pods.shape[other]) < size_of(txn, shape)
+        };
+        let (others, prices) = priced(txn, all.iter().filter(smaller));
+        let cleared = clearing::one_place(txn, shape, &nodes, &others, &prices);
+        cleared.into_iter().map(|at| others[at].pods[0]).collect()
+    }
+}
+
+/// What it costs to move each of them: one for whom nothing is free makes at least one more move.
+fn priced<'m>(cluster: &Cluster, movable: impl Iterator<Item = &'m Movable>) -> (Vec<Bundle>, Vec<i64>) {
+    let price = |one: &Movable| {
+        let size = size_of(cluster, cluster.pods.shape[one.bundle.pods[0]]);
+        let moves = if one.directly { MOVE } else { 2 * MOVE };
+        moves + share(size.part, size.whole).min(MOVE) / 1000
+    };
+    movable.map(|one| (one.bundle.clone(), price(one))).unzip()
 }
