@@ -113,6 +113,41 @@ impl Case {
     }
 }
 
+/// The fewest pods that move so that everyone has a place, if there is a way, by trying all of them: where the claimants go, then who
+/// stays and where others go.
+fn fewest_moves(
+    free: &mut [u32],
+    claimant: &[u32],
+    tenants: &[(usize, u32)],
+    spent: usize,
+    best: &mut usize,
+) {
+    if spent >= *best {
+        return;
+    }
+    let Some((&(home, gpu), others)) = tenants.split_first() else {
+        let Some((&gpu, others)) = claimant.split_first() else {
+            *best = spent;
+            return;
+        };
+        for node in 0..free.len() {
+            if free[node] >= gpu {
+                free[node] -= gpu;
+                fewest_moves(free, others, tenants, spent, best);
+                free[node] += gpu;
+            }
+        }
+        return;
+    };
+    for node in 0..free.len() {
+        if free[node] >= gpu {
+            free[node] -= gpu;
+            fewest_moves(free, claimant, others, spent + usize::from(node != home), best);
+            free[node] += gpu;
+        }
+    }
+}
+
 fn case() -> impl Strategy<Value = Case> {
     let nodes = prop::collection::vec(2..9u32, 2..6);
     let tenant = (0..3u32, 1..4usize, prop::collection::vec((0..6usize, 1..5u32), 1..4));
@@ -155,4 +190,45 @@ proptest! {
         let found = promised(&engine, &plan) >= case.claimant.len();
         prop_assert!(found || slow.is_none(), "nobody left, but {slow:?} would do\n{}", case.script(&BTreeSet::new()));
     }
+}
+
+#[test]
+fn measure() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let (mut possible, mut missed, mut more, mut found_n) = (0, 0, 0, 0);
+    for _ in 0..4000 {
+        let case = Case { close: false, ..case().new_tree(&mut runner).unwrap().current() };
+        let tenants: Vec<(usize, u32)> = case.tenants.iter().flat_map(|t| t.pods.iter().copied()).collect();
+        if tenants.len() > 9 {
+            continue;
+        }
+        let mut best = usize::MAX;
+        let mut free = case.nodes.clone();
+        fewest_moves(&mut free, &case.claimant, &tenants, 0, &mut best);
+        if best == usize::MAX || best == 0 {
+            continue;
+        }
+        possible += 1;
+        let mut engine = case.engine("allocate, consolidate", &BTreeSet::new());
+        let plan = engine.cycle(NOW);
+        let found = promised(&engine, &plan) >= case.claimant.len();
+        if !found {
+            missed += 1;
+            if missed < 4 {
+                println!("MISSED best {best}\n{}", case.script(&BTreeSet::new()));
+            }
+            continue;
+        }
+        found_n += 1;
+        if plan.evictions.len() > best {
+            more += 1;
+            if more < 4 {
+                println!("MORE {} for {best}\n{}", plan.evictions.len(), case.script(&BTreeSet::new()));
+            }
+        }
+        assert!(plan.evictions.len() >= best, "{} < {best}", plan.evictions.len());
+    }
+    println!("possible {possible} missed {missed} found {found_n} more {more}");
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Findings, GangTaker, Need, Way};
+use super::{Findings, GangTaker, HEADS, Need, Way};
 use crate::bundles::{Bundle, share};
 use crate::clearing;
 use crate::ids::{DomainId, NodeId, PodId, ShapeId};
@@ -17,7 +17,7 @@ use crate::relocation::move_one;
 use crate::search::reach;
 use crate::seating::Seating;
 use crate::trace::DomainOutcome;
-use crate::txn::Txn;
+use crate::txn::{Move, Txn};
 use crate::victims::{Verdict, concerns, consider_one};
 
 /// What it costs to move a pod, before its size: fewer pods first, then smaller ones.
@@ -26,8 +26,17 @@ const MOVE: i64 = 1_000_000;
 /// The rule that keeps those who would be one too many.
 const TOO_MANY: Shield = Shield { rule: "maxMoves", until: None };
 
+/// So many moves are compared with other ways; more of them are taken as they are found.
+const FEW: usize = 8;
+
+/// Those who move, and where to.
+type Moved = Vec<(PodId, NodeId)>;
+
 /// A way that did not do: someone there could not be placed elsewhere.
-struct Stranded(NodeId);
+struct Stranded {
+    home: NodeId,
+    pod: PodId,
+}
 
 /// A pod that may be moved.
 struct Movable {
@@ -64,23 +73,72 @@ impl GangTaker<'_> {
         findings: &mut Findings,
     ) -> Option<Way> {
         let here = self.movable(txn, rankings, nodes, findings);
+        let start = txn.mark();
         let means = Means { here: &here, chain: None };
-        let mut found = self.move_some(txn, rankings, need, (domain, nodes), means, findings);
+        let found = self.move_some(txn, rankings, need, (domain, nodes), means, findings);
         findings.again = true;
-        if found.is_none() && self.may_go_on(txn) {
-            let ranks = txn.domains.ranks(ROOT);
-            let all = txn.nodes.by_rank[ranks.start as usize..ranks.end as usize].to_vec();
-            let all = self.movable(txn, rankings, &all, findings);
-            let means = Means { here: &here, chain: Some(&all) };
-            found = self.move_some(txn, rankings, need, (domain, nodes), means, findings);
-        }
+        let found = match found {
+            Some(moved) if moved.len() == 1 || moved.len() > FEW => Some(moved),
+            known => {
+                let known = known.map(|moved| (moved, txn.since(start)));
+                txn.rewind(start);
+                self.move_otherwise(txn, rankings, need, (domain, nodes), &here, known, findings)
+            }
+        };
         findings.again = false;
-        if found.is_none() {
+        let Some(moved) = found else {
             findings.refusal.nodes += nodes.len() as u32;
             let why = vec![findings.refusal.clone().reason(Purpose::Consolidate)];
             findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: Vec::new(), why }));
+            return None;
+        };
+        let bundle = |&(pod, _): &(PodId, NodeId)| Some(Bundle::single(txn.pods.gang[pod]?, pod));
+        let gone: Vec<Bundle> = moved.iter().filter_map(bundle).collect();
+        let cost = moved.len() as i64 * MOVE;
+        let causes = moved.iter().map(|&(pod, to)| (pod, Cause::Moved { to })).collect();
+        findings.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone, moved, cost }));
+        Some(Way { cost, causes, reprieved: 0 })
+    }
+
+    /// Looks for a way with fewer moves than the one that is known, where pods may also move for those that move; and without each of
+    /// the nodes that were to be cleared. Leaves the moves of the best in the transaction.
+    fn move_otherwise(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        (domain, nodes): (DomainId, &[NodeId]),
+        here: &[Movable],
+        known: Option<(Moved, Vec<Move>)>,
+        findings: &mut Findings,
+    ) -> Option<Moved> {
+        let ranks = txn.domains.ranks(ROOT);
+        let all = txn.nodes.by_rank[ranks.start as usize..ranks.end as usize].to_vec();
+        let all = self.movable(txn, rankings, &all, findings);
+        let means = Means { here, chain: Some(&all) };
+        let mut cleared: Vec<NodeId> = match &known {
+            Some((moved, _)) => moved.iter().filter_map(|&(pod, _)| txn.pods.state[pod].node()).collect(),
+            None => here.iter().map(|one| one.node).collect(),
+        };
+        cleared.dedup();
+        let start = txn.mark();
+        let mut best = known;
+        for without in std::iter::once(None).chain(cleared.into_iter().take(HEADS).map(Some)) {
+            if best.as_ref().is_some_and(|(moved, _)| moved.len() == 1) || !self.may_go_on(txn) {
+                break;
+            }
+            let left: Vec<NodeId> = nodes.iter().copied().filter(|&node| Some(node) != without).collect();
+            let found = self.move_some(txn, rankings, need, (domain, &left), means, findings);
+            if let Some(moved) = found
+                && best.as_ref().is_none_or(|(best, _)| moved.len() < best.len())
+            {
+                best = Some((moved, txn.since(start)));
+            }
+            txn.rewind(start);
         }
-        found
+        let (moved, moves) = best?;
+        txn.replay(&moves);
+        Some(moved)
     }
 
     /// Looks for a way by these means. Leaves the transaction as it was if there is none.
@@ -92,17 +150,21 @@ impl GangTaker<'_> {
         (domain, nodes): (DomainId, &[NodeId]),
         means: Means,
         findings: &mut Findings,
-    ) -> Option<Way> {
+    ) -> Option<Moved> {
         let mut left: Vec<NodeId> = nodes.to_vec();
+        let mut stay: BTreeSet<PodId> = BTreeSet::new();
         let mark = txn.mark();
         loop {
-            let found = self.try_moves(txn, rankings, need, (domain, &left), means, findings);
+            let found = self.try_moves(txn, rankings, need, (domain, &left), (means, &stay), findings);
             let Err(stranded) = found else { return found.ok() };
             txn.rewind(mark);
             findings.again = true;
-            // Whoever is there can't be placed elsewhere beside the others: somewhere else, then.
-            let Stranded(stuck) = stranded.filter(|_| self.may_go_on(txn))?;
-            left.retain(|&node| node != stuck);
+            // It can't be placed elsewhere beside the others: others, then.
+            let Stranded { home, pod } = stranded.filter(|_| self.may_go_on(txn))?;
+            match means.chain {
+                None => left.retain(|&node| node != home),
+                Some(_) => stay.extend([pod]),
+            }
         }
     }
 
@@ -147,11 +209,14 @@ impl GangTaker<'_> {
         rankings: &mut Rankings,
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
-        means: Means,
+        (means, stay): (Means, &BTreeSet<PodId>),
         findings: &mut Findings,
-    ) -> Result<Way, Option<Stranded>> {
+    ) -> Result<Moved, Option<Stranded>> {
         let open: BTreeSet<NodeId> = nodes.iter().copied().collect();
-        let moves = |one: &&Movable| open.contains(&one.node) && (one.directly || means.chain.is_some());
+        let moves = |one: &&Movable| {
+            let may_move = one.directly || means.chain.is_some();
+            open.contains(&one.node) && may_move && !stay.contains(&one.bundle.pods[0])
+        };
         let (here, prices) = priced(txn, means.here.iter().filter(moves));
         let order = clearing::by_place(txn, &need.shapes, nodes, &here, &prices, BTreeMap::new());
         let mut seating = Seating::new(txn, self.policy, self.wish, &need.pods, domain);
@@ -183,7 +248,7 @@ impl GangTaker<'_> {
         if !seated {
             return Err(None);
         }
-        self.move_all(txn, rankings, gone, means, findings).map_err(Some)
+        self.move_all(txn, rankings, gone, (means, stay), findings).map_err(Some)
     }
 
     /// Finds other places for all of them, the largest first; or says from where some could not go.
@@ -192,9 +257,9 @@ impl GangTaker<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         mut gone: Vec<PodId>,
-        means: Means,
+        (means, stay): (Means, &BTreeSet<PodId>),
         findings: &mut Findings,
-    ) -> Result<Way, Stranded> {
+    ) -> Result<Moved, Stranded> {
         let size = |cluster: &Cluster, pod: PodId| size_of(cluster, cluster.pods.shape[pod]);
         gone.sort_by_key(|&pod| Reverse(size(txn, pod)));
         let mut at = 0;
@@ -209,13 +274,14 @@ impl GangTaker<'_> {
                 at += 1;
                 continue;
             }
-            let others = means.chain.map_or(Vec::new(), |all| self.in_the_way(txn, rankings, pod, all));
+            let others =
+                means.chain.map_or(Vec::new(), |all| self.in_the_way(txn, rankings, pod, (all, stay)));
             if others.is_empty() {
-                return Err(Stranded(home));
+                return Err(Stranded { home, pod });
             }
             if gone.len() + others.len() > self.taking.max_moves {
                 findings.refusal.kept.entry(TOO_MANY.rule).or_insert(others.len() as u32);
-                return Err(Stranded(home));
+                return Err(Stranded { home, pod });
             }
             others.iter().for_each(|&other| txn.evict(other));
             gone.extend(others);
@@ -225,18 +291,18 @@ impl GangTaker<'_> {
             PodState::Nominated(node) => Some((pod, node)),
             _ => None,
         };
-        let moved: Vec<(PodId, NodeId)> = gone.iter().filter_map(moved).collect();
-        let bundle = |&(pod, _): &(PodId, NodeId)| Some(Bundle::single(txn.pods.gang[pod]?, pod));
-        let bundles: Vec<Bundle> = moved.iter().filter_map(bundle).collect();
-        let cost = moved.len() as i64 * MOVE;
-        let causes = moved.iter().map(|&(pod, to)| (pod, Cause::Moved { to })).collect();
-        findings.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: bundles, moved, cost }));
-        Ok(Way { cost, causes, reprieved: 0 })
+        Ok(gone.iter().filter_map(moved).collect())
     }
 
     /// Who has to move as well so that a pod finds a place: those of its gang that hold it back, or else the fewest smaller pods, who
     /// find a place all the more.
-    fn in_the_way(&self, txn: &Txn, rankings: &mut Rankings, pod: PodId, all: &[Movable]) -> Vec<PodId> {
+    fn in_the_way(
+        &self,
+        txn: &Txn,
+        rankings: &mut Rankings,
+        pod: PodId,
+        (all, stay): (&[Movable], &BTreeSet<PodId>),
+    ) -> Vec<PodId> {
         let (Some(gang), shape) = (txn.pods.gang[pod], txn.pods.shape[pod]) else { return Vec::new() };
         let runs = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Running(_));
         let may_go = |pod: PodId| runs(&pod) && self.policy.restrains(txn, &self.claim, pod).is_none();
@@ -259,7 +325,9 @@ impl GangTaker<'_> {
         }
         let smaller = |one: &&Movable| {
             let other = one.bundle.pods[0];
-            may_go(other) && size_of(txn, txn.pods.shape[other]) < size_of(txn, shape)
+            may_go(other)
+                && !stay.contains(&other)
+                && size_of(txn, txn.pods.shape[other]) < size_of(txn, shape)
         };
         let (others, prices) = priced(txn, all.iter().filter(smaller));
         let cleared = clearing::one_place(txn, shape, &nodes, &others, &prices);
