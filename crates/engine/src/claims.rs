@@ -60,7 +60,7 @@ fn serve_all(session: &mut Session, errand: Errand) {
     let (purpose, mode) = (errand.purpose, errand.taking.mode);
     let mut fruitless = Fruitless::recall(session.cluster, purpose, mode);
     serve_those(session, errand, &mut fruitless, starves);
-    if errand.taking.mode != Mode::Task && errand.purpose != Purpose::Consolidate {
+    if errand.taking.mode != Mode::Task {
         let taking = &errand.taking.breaking_nobody();
         serve_those(session, Errand { taking, ..errand }, &mut fruitless, grows);
     }
@@ -176,7 +176,7 @@ fn serve(
 ) -> bool {
     let more = grows(session, gang);
     let (pods, missing) = turn_of(session, gang);
-    if more && !anyone_spares(session, gang, errand) {
+    if more && errand.purpose != Purpose::Consolidate && !anyone_spares(session, gang, errand) {
         return false;
     }
     let signature = Signature::of(session.cluster, gang, &pods, &missing, errand.taking.mode);
@@ -221,7 +221,7 @@ fn serve(
         return false;
     }
     // Room that is free is for `allocate` to give, which asks whether the queue may have it.
-    if more && (txn.evicted().is_empty() || gave_too_much(session.policy, &txn, errand, &pods)) {
+    if more && (!txn.displaces() || gave_too_much(session.policy, &txn, errand, &pods)) {
         drop(txn);
         tell_search(session, gang, errand, taker.record.work.in_vain(), false);
         return false;
@@ -266,6 +266,7 @@ fn deserves_nothing(reason: &Reason) -> bool {
 }
 
 /// Whether a queue from which room was taken back has less now than it deserves of what these pods ask for: it would take that back.
+/// Where queues are measured by fair shares, that has been asked for each that leaves.
 fn gave_too_much(policy: &Policy, txn: &Txn, errand: Errand, pods: &[PodId]) -> bool {
     let asked = |resource| pods.iter().any(|&pod| txn.request_of(txn.pods.shape[pod], resource) > 0);
     let lacks = |(victim, _): (PodId, NodeId)| {
@@ -274,7 +275,8 @@ fn gave_too_much(policy: &Policy, txn: &Txn, errand: Errand, pods: &[PodId]) -> 
         let less = |(resource, amount)| asked(resource) && txn.queues[queue].claimed(resource) < amount;
         Some(deserved.iter().any(less))
     };
-    errand.purpose == Purpose::Reclaim && txn.evicted().into_iter().any(|gone| lacks(gone) == Some(true))
+    let by_deserved = errand.purpose == Purpose::Reclaim && errand.taking.mode != Mode::Scenario;
+    by_deserved && txn.evicted().into_iter().any(|gone| lacks(gone) == Some(true))
 }
 
 /// Whether there is anyone with pods to spare whom the errand of a gang concerns, so that it is worth looking where they are.

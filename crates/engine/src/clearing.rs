@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::bundles::{Bundle, Kind};
+use crate::bundles::{Bundle, Kind, share};
 use crate::ids::{GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::model::Cluster;
 
@@ -143,16 +143,33 @@ impl<'c> Clearing<'c> {
         (bundle.kind == Kind::Safe && !bundle.together && !bundle.broken).then_some(bundle.gang)
     }
 
-    /// Who has to leave a site so that one more pod fits, and what is lost with them.
+    /// Who has to leave a site so that one more pod fits, and what is lost with them: those with whom least is lost first, or those who
+    /// free most, if that is less.
     fn price(&self, site: usize) -> Option<(i64, Vec<usize>)> {
+        let mut tenants: Vec<&(usize, Vec<i64>)> =
+            self.sites[site].tenants.iter().filter(|(bundle, _)| !self.taken[*bundle]).collect();
+        tenants.sort_by_key(|(bundle, _)| (self.losses[*bundle], *bundle));
+        let cheapest = self.price_of(site, &tenants)?;
+        if cheapest.1.len() < 2 {
+            return Some(cheapest);
+        }
+        let lack = |at: usize| share(self.request[at].1 - self.sites[site].free[at], self.request[at].1);
+        let Some(scarce) = (0..self.request.len()).filter(|&at| lack(at) > 0).max_by_key(|&at| lack(at))
+        else {
+            return Some(cheapest);
+        };
+        tenants.sort_by_key(|(_, freed)| Reverse(freed[scarce]));
+        let largest = self.price_of(site, &tenants);
+        Some(largest.filter(|largest| largest.0 < cheapest.0).unwrap_or(cheapest))
+    }
+
+    /// The same, with the tenants in this order.
+    fn price_of(&self, site: usize, tenants: &[&(usize, Vec<i64>)]) -> Option<(i64, Vec<usize>)> {
         let site = &self.sites[site];
         let more = self.holds(&site.free) + 1;
         let mut free = site.free.clone();
-        let mut tenants: Vec<&(usize, Vec<i64>)> =
-            site.tenants.iter().filter(|(bundle, _)| !self.taken[*bundle]).collect();
-        tenants.sort_by_key(|(bundle, _)| (self.losses[*bundle], *bundle));
         let mut gone: Vec<&(usize, Vec<i64>)> = Vec::new();
-        for tenant in tenants {
+        for &tenant in tenants {
             if self.holds(&free) >= more {
                 break;
             }

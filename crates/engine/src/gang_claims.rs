@@ -3,7 +3,7 @@
 
 mod moving;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use muster_api::Time;
 use rustc_hash::FxHashSet;
@@ -340,7 +340,7 @@ impl GangTaker<'_> {
         others.iter().for_each(|bundle| findings.keep(&bundle.pods, minimum));
         let start = txn.mark();
         findings.restrained = false;
-        let mut cleared = self.clear(txn, rankings, need, (field, victims), &bundles, findings);
+        let mut cleared = self.clear(txn, rankings, need, (field, victims), (&bundles, false), findings);
         let others = bundles.iter().any(|bundle| !bundle.instead.is_empty());
         let promising = match &cleared {
             Some(cleared) => cleared.cost > field.least && (others || bundles.len() > 1),
@@ -407,35 +407,42 @@ impl GangTaker<'_> {
             let ahead = std::iter::once(order[head]);
             let others = order.iter().copied().filter(|&at| at != order[head]);
             let ordered: Vec<&Bundle> = ahead.chain(others).map(|at| &single[at]).collect();
-            let found = self.clear(txn, rankings, need, (field, victims), &ordered, findings);
+            let found = self.clear(txn, rankings, need, (field, victims), (&ordered, false), findings);
             if let Some(found) = found.filter(|found| known.is_none_or(|known| found.cost < known.cost)) {
                 return Some(found);
             }
             txn.rewind(start);
         }
-        None
+        let moves = self.claim.purpose == Purpose::Reclaim && !self.taking.bundling.counts_moved;
+        if known.is_some() || !findings.restrained || !self.by_turns() || !moves || !self.may_go_on(txn) {
+            return None;
+        }
+        // Whoever has another place isn't taken from its queue.
+        let ordered: Vec<&Bundle> = order.iter().map(|&at| &single[at]).collect();
+        self.clear(txn, rankings, need, (field, victims), (&ordered, true), findings)
     }
 
-    /// Lets bundles leave in this order until everyone has a place, and as few as possible. Leaves its moves in the transaction either
-    /// way.
+    /// Lets bundles leave in this order until everyone has a place, and as few as possible; then also those whom their queue keeps, if
+    /// they may be moved. Leaves its moves in the transaction either way.
     fn clear(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
         (field, victims): (&Field, &Victims),
-        bundles: &[&Bundle],
+        (bundles, moves): (&[&Bundle], bool),
         findings: &mut Findings,
     ) -> Option<Cleared> {
         let mut lack = need.lacks(txn, &field.nodes);
         let mut seating = Seating::new(txn, self.policy, self.wish, &need.pods, field.domain);
         let mut taken: Vec<Bundle> = Vec::new();
         let mut seated = lack.is_empty() && seating.seat(txn, rankings);
-        for bundle in bundles {
-            if seated {
-                break;
-            }
-            let Some(bundle) = self.evict(txn, bundle, findings) else { continue };
+        let mut line: VecDeque<(&Bundle, bool)> = bundles.iter().map(|&bundle| (bundle, false)).collect();
+        while !seated && let Some((bundle, freely)) = line.pop_front() {
+            let Some(bundle) = self.evict(txn, bundle, freely, findings) else {
+                line.extend((moves && !freely).then_some((bundle, true)));
+                continue;
+            };
             for &pod in &bundle.pods {
                 for (resource, lack) in &mut lack {
                     *lack -= txn.request_of(txn.pods.shape[pod], *resource);
@@ -457,6 +464,9 @@ impl GangTaker<'_> {
         give_back(txn, rankings, &mut seating, &mut taken);
         findings.record.work.simulations += seating.tries;
         let moved = if self.by_turns() { self.rehouse(txn, rankings, &mut taken) } else { Vec::new() };
+        if moves && (moved.len() > self.taking.max_moves || !self.lost_fairly(txn, &taken, &moved)) {
+            return None;
+        }
         if let Err(reason) = self.stands(txn, &taken, &moved) {
             // In another order it might.
             findings.restrained |= self.by_turns();
@@ -628,19 +638,24 @@ impl GangTaker<'_> {
     }
 
     /// Asks the pods of a bundle to leave, after the rules that count what has gone: who goes together goes whole or not at all, others
-    /// as far as they may.
-    fn evict(&self, txn: &mut Txn, bundle: &Bundle, findings: &mut Findings) -> Option<Bundle> {
+    /// as far as they may. Freely, if it doesn't matter yet what their queue keeps.
+    fn evict(&self, txn: &mut Txn, bundle: &Bundle, freely: bool, findings: &mut Findings) -> Option<Bundle> {
         let mark = txn.mark();
         let mut gone = Vec::with_capacity(bundle.pods.len());
         let stays = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Running(_));
         let rest: Vec<PodId> = bundle.rest.iter().filter(stays).copied().collect();
-        let pods: Vec<PodId> = bundle.pods.iter().filter(stays).copied().chain(rest).collect();
-        if let Some(rule) = self.withheld(txn, bundle.gang) {
-            findings.restrained = true;
-            findings.keep(&bundle.pods, Shield { rule, until: None });
-            return None;
-        }
-        for pod in pods {
+        let core: Vec<PodId> = bundle.pods.iter().filter(stays).copied().collect();
+        for (at, &pod) in rest.iter().chain(&core).enumerate() {
+            // What a gang can spare leaves pod by pod, then the others at once.
+            if at <= rest.len()
+                && !freely
+                && let Some(rule) = self.withheld(txn, bundle.gang)
+            {
+                findings.restrained = true;
+                findings.keep(&bundle.pods, Shield { rule, until: None });
+                txn.rewind(mark);
+                return None;
+            }
             let alone = bundle.kind == Kind::Safe && !bundle.together && !bundle.broken;
             if alone && !txn.gangs[bundle.gang].can_spare(txn.pods.place(pod)) {
                 continue;
@@ -661,7 +676,8 @@ impl GangTaker<'_> {
                 }
             }
         }
-        if !gone.is_empty() && self.goes_first(txn, bundle.gang) {
+        if !gone.is_empty() && !freely && self.goes_first(txn, bundle.gang) {
+            findings.restrained = true;
             findings.keep(&gone, Shield { rule: GOES_FIRST, until: None });
             txn.rewind(mark);
             return None;
@@ -675,6 +691,39 @@ impl GangTaker<'_> {
             true => self.policy.withholds(cluster, &self.claim, gang),
             false => None,
         }
+    }
+
+    /// Whether those who leave and have no other place may all be lost, one after the other. Leaves the transaction as it was.
+    fn lost_fairly(&self, txn: &mut Txn, taken: &[Bundle], moved: &[(PodId, NodeId)]) -> bool {
+        let mark = txn.mark();
+        for &pod in self.wish.pods {
+            if matches!(txn.pods.state[pod], PodState::Nominated(_)) {
+                txn.release(pod);
+            }
+        }
+        let lost = |bundle: &Bundle| -> Vec<PodId> {
+            bundle.pods.iter().copied().filter(|&pod| !is_moved(moved, pod)).collect()
+        };
+        let lost: Vec<(GangId, Vec<PodId>)> =
+            taken.iter().map(|bundle| (bundle.gang, lost(bundle))).collect();
+        for &pod in lost.iter().flat_map(|(_, pods)| pods) {
+            if let PodState::Releasing(home) = txn.pods.state[pod] {
+                txn.spare(pod, PodState::Running(home));
+            }
+        }
+        let fair = lost.iter().filter(|(_, pods)| !pods.is_empty()).all(|(gang, pods)| {
+            let mut asked = false;
+            let fair = pods.iter().all(|&pod| {
+                let alone = txn.gangs[*gang].can_spare(txn.pods.place(pod));
+                let kept = (alone || !asked) && self.withheld(txn, *gang).is_some();
+                asked |= !alone;
+                txn.evict(pod);
+                !kept
+            });
+            fair && !self.goes_first(txn, *gang)
+        });
+        txn.rewind(mark);
+        fair
     }
 
     /// Whether a gang that has left would be served before the claimant: it gets its room back.

@@ -111,6 +111,7 @@ fn go_home(txn: &mut Txn, policy: &Policy, gang: GangId, unit: &[PodId]) {
         match txn.pods.state[pod] {
             PodState::Releasing(home)
                 if has_room(txn, policy, shape, home, Room::Later)
+                    && txn.may_keep_cards(pod)
                     && policy.may_take(txn, gang, shape, Room::Later).is_ok() =>
             {
                 txn.spare(pod, PodState::Running(home));
@@ -146,6 +147,8 @@ pub fn move_one(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, pod: Po
     }
     let Some(node) = free_place(txn, policy, rankings, (gang, pod), &tops, left) else { return false };
     match txn.pods.state[pod] == PodState::Releasing(node) {
+        // On other cards it would have to leave all the same.
+        true if !txn.may_keep_cards(pod) => return false,
         true => txn.spare(pod, PodState::Running(node)),
         false => txn.nominate(pod, node),
     }

@@ -97,7 +97,8 @@ pub fn total(cluster: &Cluster, resource: ResourceId) -> i64 {
     all.max(0).min(capability(&cluster.queues[ROOT], resource))
 }
 
-fn quota(queue: &Queue, resource: ResourceId) -> i64 {
+/// What a queue deserves, and at least what is guaranteed.
+pub fn quota(queue: &Queue, resource: ResourceId) -> i64 {
     let amount = |list: &Sparse| list.get(resource).unwrap_or(0);
     amount(&queue.deserved).max(amount(&queue.guarantee))
 }

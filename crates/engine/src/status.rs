@@ -28,10 +28,7 @@ pub fn update(cluster: &mut Cluster, whole: bool, timed: impl Fn(&Gang) -> bool,
             gang.failures = 0;
         }
         let said = gang.condition == condition && (report.is_none() || gang.reported == report);
-        let inherited = Notes::take_inherited(&mut gang.notes);
-        let was_stale = inherited.is_some() || cluster.gangs.broken_since(id).is_some();
-        let stale = is_stale(&cluster.gangs[id], whole, was_stale);
-        cluster.gangs.note_broken(id, stale, inherited.map_or(now, |since| since.min(now)));
+        time_staleness(cluster, id, whole, now);
         let since = cluster.gangs.broken_since(id).filter(|_| timed(&cluster.gangs[id]));
         let stale_since = since.map(|since| since.to_string());
         let wish = Texts { stale_since, reservations: cluster.reservations_text(id) };
@@ -50,6 +47,14 @@ pub fn update(cluster: &mut Cluster, whole: bool, timed: impl Fn(&Gang) -> bool,
     let by_name = |a: GangId, b: GangId| cluster.gangs[a].key.cmp(&cluster.gangs[b].key);
     plan.updates.sort_by(|&a, &b| by_name(a, b));
     plan.group_notes.sort_by(|a, b| by_name(a.gang, b.gang));
+}
+
+/// Since when a gang is stale: now, or since when its PodGroup says, if an earlier process has seen it.
+pub fn time_staleness(cluster: &mut Cluster, id: GangId, whole: bool, now: Time) {
+    let inherited = Notes::take_inherited(&mut cluster.gangs[id].notes);
+    let was_stale = inherited.is_some() || cluster.gangs.broken_since(id).is_some();
+    let stale = is_stale(&cluster.gangs[id], whole, was_stale);
+    cluster.gangs.note_broken(id, stale, inherited.map_or(now, |since| since.min(now)));
 }
 
 fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Reported> {

@@ -1,7 +1,6 @@
 //! The order in which bundles are taken by fair shares: each time the queue gives that has most of its share then, and of a queue what
 //! matters least.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::bundles::{Bundle, Kind};
@@ -54,23 +53,27 @@ fn first_to_give(
 }
 
 /// What matters least first: lower priority, then what breaks nobody, then whose work is lost least where somebody says so, then what
-/// would be served last.
-fn by_worth(cluster: &Cluster, policy: &Policy, claim: &Claim, units: &mut [Bundle]) {
-    let told = units.iter().any(|unit| unit.kind == Kind::Whole && says_how_far(cluster, unit.gang));
-    let lost = |unit: &Bundle| match told && unit.kind == Kind::Whole {
+/// would be served last. A gang breaks once it has lost what it can spare, and is compared with others as it is then. Leaves the
+/// transaction as it was.
+fn by_worth(txn: &mut Txn, policy: &Policy, claim: &Claim, units: &mut [Bundle]) {
+    let told = units.iter().any(|unit| unit.kind == Kind::Whole && says_how_far(txn, unit.gang));
+    let lost = |cluster: &Cluster, unit: &Bundle| match told && unit.kind == Kind::Whole {
         true => lost_with(cluster, unit.gang, claim.now),
         false => 0,
     };
-    let lost: BTreeMap<GangId, i64> = units.iter().map(|unit| (unit.gang, lost(unit))).collect();
-    let key = |unit: &Bundle| {
-        let healthy = unit.kind == Kind::Whole || !unit.broken;
-        (cluster.gangs[unit.gang].priority, unit.kind, healthy, lost[&unit.gang])
-    };
-    let order = |a: &Bundle, b: &Bundle| -> Ordering {
-        key(a).cmp(&key(b)).then_with(|| policy.gang_order(cluster, b.gang, a.gang))
-    };
+    let lost: BTreeMap<GangId, i64> = units.iter().map(|unit| (unit.gang, lost(txn, unit))).collect();
     // Pods of one gang stay in the order in which they would leave.
-    units.sort_by(order);
+    units.sort_by_key(|unit| unit.kind);
+    let (safe, whole) = units.split_at_mut(units.partition_point(|unit| unit.kind == Kind::Safe));
+    safe.sort_by(|a, b| policy.gang_order(txn, b.gang, a.gang));
+    let mark = txn.mark();
+    safe.iter().flat_map(|unit| &unit.pods).for_each(|&pod| txn.evict(pod));
+    whole.sort_by(|a, b| policy.gang_order(txn, b.gang, a.gang));
+    txn.rewind(mark);
+    units.sort_by_key(|unit| {
+        let healthy = unit.kind == Kind::Whole || !unit.broken;
+        (txn.gangs[unit.gang].priority, unit.kind, healthy, lost[&unit.gang])
+    });
 }
 
 /// Nothing of higher priority goes where something of lower priority would do, and nothing breaks where something can be spared.

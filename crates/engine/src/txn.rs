@@ -103,6 +103,13 @@ impl<'c> Txn<'c> {
         evicted
     }
 
+    /// Whether anyone who ran leaves, with another place or without.
+    pub fn displaces(&self) -> bool {
+        self.log
+            .iter()
+            .any(|step| matches!(step.from, PodState::Running(_)) && self.pods.state[step.pod] != step.from)
+    }
+
     /// How much was tried, by moves.
     pub fn steps(&self) -> u64 {
         self.steps

@@ -13,6 +13,7 @@ use crate::nominations::{expected, will_be_ready};
 use crate::plan::{Cause, Eviction, Method};
 use crate::plugins::Argument;
 use crate::policy::Policy;
+use crate::status::time_staleness;
 use crate::txn::Txn;
 
 const GRACE: &str = "defaultStalenessGracePeriod";
@@ -74,6 +75,9 @@ fn torn(gang: &Gang, whole: bool) -> impl Iterator<Item = usize> + '_ {
 fn run(session: &mut Session) {
     let (policy, now) = (session.policy, session.now);
     let whole = policy.gangs_are_whole();
+    for gang in session.cluster.gangs.changed() {
+        time_staleness(session.cluster, gang, whole, now);
+    }
     let is_due = |&(gang, since): &(GangId, Time)| {
         let grace = grace(&session.cluster.gangs[gang], session.settings);
         grace.is_some_and(|grace| since.plus_ms(grace) <= now) && may_leave(session.cluster, policy, gang)

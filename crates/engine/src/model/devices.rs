@@ -184,6 +184,14 @@ impl Cluster {
         self.devices.hold(pod, node, slots);
     }
 
+    /// Whether the cards of a pod that was asked to leave are still for nobody else.
+    pub fn may_keep_cards(&self, pod: PodId) -> bool {
+        let demand = self.shapes[self.pods.shape[pod]].devices.as_deref();
+        let Some((demand, held)) = demand.zip(self.devices.held(pod)) else { return true };
+        let cards = self.devices.cards(held.node);
+        cards.is_some_and(|cards| cards.admit_on(demand, &held.slots, Room::Later))
+    }
+
     /// The cards that the pod had before on this node, or was promised by an earlier run, if they do; else those that the
     /// policy prefers.
     fn pick_cards(&self, pod: PodId, node: NodeId, demand: &Demand, room: Room) -> Vec<Slot> {

@@ -547,7 +547,12 @@ impl Gangs {
         broken.into_iter().for_each(|id| self.review(id));
     }
 
-    /// Those that changed since this was last asked.
+    /// Those that have changed and of which nothing has been said since.
+    pub fn changed(&self) -> Vec<GangId> {
+        self.dirty.iter().copied().filter(|&id| self.rows[id].live).collect()
+    }
+
+    /// The same, since this was last asked.
     pub fn take_changed(&mut self) -> Vec<GangId> {
         let mut changed = std::mem::take(&mut self.dirty);
         for &id in &changed {

@@ -13,9 +13,9 @@ use crate::model::queues::Queue;
 use crate::nominations::not_promised;
 use crate::policy::Claim;
 use crate::reason::{Lack, Limit, Reason};
-use crate::resources::{Amounts, PODS, Share};
+use crate::resources::{Amounts, PODS, Share, Sparse};
 use crate::search::required;
-use crate::shares::Shares;
+use crate::shares::{Shares, quota};
 
 /// The rule that keeps what a queue has.
 pub const SHARE: &str = "its queue's fair share";
@@ -94,12 +94,10 @@ impl Capacity {
         let (giver, taker) = (&cluster.queues[from], &cluster.queues[to]);
         let above_share =
             asked(cluster, claim.gang).any(|id| giver.taken(id) > self.allocatable(cluster, from, id));
-        let deserved = |row: &Queue, id| row.deserved.get(id).unwrap_or(0);
-        let above_deserved = || asked(cluster, claim.gang).any(|id| giver.taken(id) > deserved(giver, id));
+        let above_deserved = || asked(cluster, claim.gang).any(|id| giver.taken(id) > quota(giver, id));
         let entitled = || {
             let wanted = wanted(cluster, claim.gang);
-            let within = |id| taker.taken(id) + wanted.get(id) <= deserved(taker, id);
-            asked(cluster, claim.gang).all(within)
+            within_deserved(taker, asked(cluster, claim.gang), |id| taker.taken(id) + wanted.get(id))
         };
         !(above_share || above_deserved() && entitled())
     }
@@ -127,11 +125,11 @@ impl Capacity {
                 let (fair, sibling_fair) =
                     (self.fair_share(cluster, to, resource), self.fair_share(cluster, from, resource));
                 let (after, left) = (taker.taken(resource), giver.taken(resource));
-                let saturated = i128::from(after) > i128::from(fair);
-                // after / fair × multiplier ≥ left / sibling's fair
-                let mine = i128::from(after) * self.saturation * i128::from(sibling_fair);
-                let theirs = i128::from(left) * ONE * i128::from(fair);
-                let refused = after > 0 && saturated && sibling_fair > 0 && (fair <= 0 || mine >= theirs);
+                // after × multiplier / fair ≥ left / sibling's fair
+                let mine = (i128::from(after) * self.saturation, i128::from(fair) * ONE);
+                let theirs = (i128::from(left), i128::from(sibling_fair));
+                let better_off = || fair <= 0 || compare_ratios(mine, theirs).is_ge();
+                let refused = after > 0 && after > fair && sibling_fair > 0 && better_off();
                 refused.then(|| Reason::OutdoesSibling {
                     queue: taker.name.clone(),
                     sibling: giver.name.clone(),
@@ -167,7 +165,7 @@ impl Capacity {
             let row = &cluster.queues[queue];
             let asked = || asked(cluster, claim.gang);
             let over = asked().any(|id| row.taken(id) > self.allocatable(cluster, queue, id));
-            let within = asked().all(|id| row.taken(id) <= row.deserved.get(id).unwrap_or(0));
+            let within = within_deserved(row, asked(), |id| row.taken(id));
             let share =
                 asked().map(|id| Share::of(row.taken(id), self.allocatable(cluster, queue, id))).max();
             (!over, within, row.priority, Reverse(share))
@@ -187,14 +185,15 @@ impl Capacity {
         let next = next_turn(cluster, gang);
         let resources = || (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&id| id != PODS);
         let want = |id: ResourceId| next.get(id);
-        let (mut over_share, mut within_deserved, mut without_share) = (false, true, false);
+        let within_deserved =
+            within_deserved(row, resources().filter(|&id| want(id) > 0), |id| row.taken(id) + want(id));
+        let (mut over_share, mut without_share) = (false, false);
         let (mut share_after, mut share) = (Share::ZERO, Share::ZERO);
         self.with_shares(cluster, |shares| {
             for id in resources().filter(|&id| row.taken(id) > 0 || want(id) > 0) {
                 let (taken, most) = (row.taken(id), shares.allocatable(cluster, queue, id));
                 if want(id) > 0 {
                     over_share |= taken > shares.fair(queue, id);
-                    within_deserved &= taken + want(id) <= row.deserved.get(id).unwrap_or(0);
                     without_share |= most == 0;
                 }
                 share_after = share_after.max(Share::of(taken + want(id), most));
@@ -222,6 +221,33 @@ impl Capacity {
         }
         (fair, share)
     }
+}
+
+/// Whether a queue's quotas are about a resource: all that they name, or everything if they name nothing.
+fn is_deserved(queue: &Queue, resource: ResourceId) -> bool {
+    let named = |list: &Sparse| list.get(resource).is_some();
+    let silent = queue.deserved.is_empty() && queue.guarantee.is_empty();
+    silent || named(&queue.deserved) || named(&queue.guarantee)
+}
+
+/// Whether a queue deserves these amounts of what is asked for: of all that its quotas are about, if that is anything.
+fn within_deserved(
+    queue: &Queue,
+    asked: impl Iterator<Item = ResourceId>,
+    amount: impl Fn(ResourceId) -> i64,
+) -> bool {
+    let mut deserved = asked.filter(|&id| is_deserved(queue, id)).peekable();
+    deserved.peek().is_some() && deserved.all(|id| amount(id) <= quota(queue, id))
+}
+
+/// Compares two ratios of numbers above zero that are too large to be multiplied: by whole parts, then by what is left, upside down.
+fn compare_ratios(a: (i128, i128), b: (i128, i128)) -> Ordering {
+    let (whole_a, whole_b) = (a.0 / a.1, b.0 / b.1);
+    let (left_a, left_b) = (a.0 % a.1, b.0 % b.1);
+    whole_a.cmp(&whole_b).then_with(|| match (left_a, left_b) {
+        (0, _) | (_, 0) => left_a.cmp(&left_b),
+        _ => compare_ratios((b.1, left_b), (a.1, left_a)),
+    })
 }
 
 /// What the pods of a gang ask for.
@@ -280,4 +306,19 @@ fn next_turn(cluster: &Cluster, gang: GangId) -> Amounts {
         amounts.add_all(&cluster.shapes[cluster.pods.shape[first]].request, pods);
     }
     amounts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_of_large_numbers_are_compared_exactly() {
+        let large = i128::from(i64::MAX) << 40;
+        assert_eq!(compare_ratios((large, large - 1), (large + 1, large)), Ordering::Greater);
+        assert_eq!(compare_ratios((large, 3), (2 * large, 6)), Ordering::Equal);
+        assert_eq!(compare_ratios((0, large), (1, large)), Ordering::Less);
+        assert_eq!(compare_ratios((18, 10), (7, 4)), Ordering::Greater);
+        assert_eq!(compare_ratios((6, 4), (7, 4)), Ordering::Less);
+    }
 }
