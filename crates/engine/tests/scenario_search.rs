@@ -1,5 +1,5 @@
 //! The search for a scenario against one that goes step by step: one victim more each time, everyone placed anew. What that finds
-//! is found.
+//! is found. And moves against trying everything.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -13,6 +13,8 @@ use muster_api::Time;
 use muster_engine::config::Config;
 use muster_engine::{Engine, Event, Plan};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 
 const NOW: Time = Time(1_767_571_200_000);
 const TIERS: &str = "tiers: [{plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}, {name: binpack}, \
@@ -192,43 +194,37 @@ proptest! {
     }
 }
 
+/// Packing is hard: a way that exists is found in 19 of 20 tight clusters at least, and as often nobody moves without need.
 #[test]
-fn measure() {
-    use proptest::strategy::ValueTree;
-    use proptest::test_runner::TestRunner;
+fn moves_are_found_where_trying_everything_finds_them() {
     let mut runner = TestRunner::deterministic();
-    let (mut possible, mut missed, mut more, mut found_n) = (0, 0, 0, 0);
+    let (mut possible, mut missed, mut more) = (0, 0, 0);
     for _ in 0..4000 {
-        let case = Case { close: false, ..case().new_tree(&mut runner).unwrap().current() };
-        let tenants: Vec<(usize, u32)> = case.tenants.iter().flat_map(|t| t.pods.iter().copied()).collect();
-        if tenants.len() > 9 {
-            continue;
+        let drawn = case().new_tree(&mut runner).expect("a case").current();
+        let case = Case { close: false, ..drawn };
+        let tenants: Vec<(usize, u32)> =
+            case.tenants.iter().flat_map(|tenant| tenant.pods.iter().copied()).collect();
+        let mut fewest = usize::MAX;
+        if tenants.len() <= 9 {
+            fewest_moves(&mut case.nodes.clone(), &case.claimant, &tenants, 0, &mut fewest);
         }
-        let mut best = usize::MAX;
-        let mut free = case.nodes.clone();
-        fewest_moves(&mut free, &case.claimant, &tenants, 0, &mut best);
-        if best == usize::MAX || best == 0 {
+        if fewest == usize::MAX || fewest == 0 {
             continue;
         }
         possible += 1;
         let mut engine = case.engine("allocate, consolidate", &BTreeSet::new());
         let plan = engine.cycle(NOW);
         let found = promised(&engine, &plan) >= case.claimant.len();
-        if !found {
-            missed += 1;
-            if missed < 4 {
-                println!("MISSED best {best}\n{}", case.script(&BTreeSet::new()));
-            }
-            continue;
-        }
-        found_n += 1;
-        if plan.evictions.len() > best {
-            more += 1;
-            if more < 4 {
-                println!("MORE {} for {best}\n{}", plan.evictions.len(), case.script(&BTreeSet::new()));
-            }
-        }
-        assert!(plan.evictions.len() >= best, "{} < {best}", plan.evictions.len());
+        let moved = plan.evictions.len();
+        assert!(
+            !found || moved >= fewest,
+            "{moved} moves where {fewest} are needed\n{}",
+            case.script(&BTreeSet::new())
+        );
+        missed += usize::from(!found);
+        more += usize::from(found && moved > fewest);
     }
-    println!("possible {possible} missed {missed} found {found_n} more {more}");
+    assert!(possible > 300, "{possible} clusters tell something");
+    assert!(missed * 20 <= possible, "{missed} of {possible} ways are missed");
+    assert!(more * 20 <= possible, "{more} of {possible} move more than they need");
 }
