@@ -16,6 +16,9 @@ use crate::world::World;
 /// How often time alone may pass in vain: gangs that can't run may take turns for ever.
 const PATIENCE: u32 = 20;
 
+/// How often places may be promised without anyone coming or leaving: a promise that doesn't come true is given again and again.
+const LAST_PATIENCE: u32 = 1000;
+
 /// The clock between two cycles.
 const STEP_MS: i64 = 1000;
 
@@ -88,7 +91,7 @@ impl Simulation {
 
     /// Runs to the end and concludes the report. An invariant that does not hold is an error.
     pub fn run(&mut self, mut progress: impl FnMut(Progress)) -> Result<(), String> {
-        let mut in_vain = 0;
+        let (mut in_vain, mut fruitless) = (0, 0);
         loop {
             let plan = self.step()?;
             progress(Progress { cycle: self.cycle, now: self.world.now, bound: self.report.binds.len() });
@@ -96,13 +99,11 @@ impl Simulation {
                 Until::Cycles(cycles) if self.cycle >= cycles => break,
                 Until::Cycles(_) => self.pass(STEP_MS),
                 Until::Stable => {
-                    let idle = plan.binds.is_empty()
-                        && plan.nominations.is_empty()
-                        && plan.evictions.is_empty()
-                        && !self.awaits_events();
-                    in_vain = if idle { in_vain + 1 } else { 0 };
+                    let still = plan.binds.is_empty() && plan.evictions.is_empty() && !self.awaits_events();
+                    fruitless = if still { fruitless + 1 } else { 0 };
+                    in_vain = if still && plan.nominations.is_empty() { in_vain + 1 } else { 0 };
                     match self.next_moment(&plan) {
-                        Some(moment) if in_vain < PATIENCE => {
+                        Some(moment) if in_vain < PATIENCE && fruitless < LAST_PATIENCE => {
                             self.pass((moment.0 - self.world.now.0).max(STEP_MS));
                         }
                         _ => break,
