@@ -103,7 +103,9 @@ impl Usage {
     /// Time has passed with what was held at its beginning.
     fn pass(&mut self, now: Time, memory: Memory, dimensions: &Dimensions) {
         let end = Time(now.0 - now.0.rem_euclid(1000));
-        let begin = self.counted.replace(end).unwrap_or(end);
+        let begin = self.counted.unwrap_or(end);
+        // A clock that is put back doesn't count the same time twice.
+        self.counted = Some(begin.max(end));
         let mut at = begin.max(Time(end.0 - memory.reach_ms()));
         while at < end {
             let bucket = self.bucket_at(at, memory.bucket_ms());
