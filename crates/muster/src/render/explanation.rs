@@ -46,10 +46,14 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A label in the margin and text beside it.
+    /// A label in the margin and text beside it; below it, if the label is too long for that.
     fn entry(&mut self, label: &str, text: &str) {
+        let beside = width(label) < MARGIN;
+        if !beside {
+            self.line(&styled(DIM, label));
+        }
         for (at, line) in wrap(text, COLUMNS - MARGIN).iter().enumerate() {
-            let label = if at == 0 { label } else { "" };
+            let label = if at == 0 && beside { label } else { "" };
             let space = " ".repeat(MARGIN - width(label));
             self.line(&format!("{}{space}{line}", styled(DIM, label)));
         }

@@ -1,0 +1,105 @@
+//! What people are told where room is made by scenarios and by moving. Runs the built binary; accept changes as in `examples.rs`.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+const NOW: &str = "2026-11-15T00:00:00Z";
+
+const PLUGINS: &str = "
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}]
+- plugins: [{name: predicates}, {name: capacity}, {name: binpack}]
+";
+
+/// The whole of it; `more` are further configurations of actions.
+fn config(more: &str) -> String {
+    let modes = "- {name: reclaim, arguments: {mode: scenario}}\n- {name: preempt, arguments: {mode: scenario}}";
+    format!(
+        "actions: \"allocate, consolidate, reclaim, preempt, stalegangeviction\"\nconfigurations:\n{modes}\n{more}\n{PLUGINS}"
+    )
+}
+
+/// Machines with 8 GPUs.
+fn nodes(names: &[&str]) -> String {
+    let node = |name: &&str| {
+        format!(
+            "---\n{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, status: {{allocatable: {{nvidia.com/gpu: 8, pods: 99}}}}}}\n"
+        )
+    };
+    names.iter().map(node).collect()
+}
+
+fn queue(name: &str, deserved: u32) -> String {
+    format!(
+        "---\n{{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {{name: {name}}}, spec: {{reclaimable: true, deserved: {{nvidia.com/gpu: {deserved}}}}}}}\n"
+    )
+}
+
+fn gang(name: &str, spec: &str, annotations: &str) -> String {
+    format!(
+        "---\n{{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {{name: {name}, annotations: {{{annotations}}}}}, spec: {{{spec}}}}}\n"
+    )
+}
+
+/// Pods of a gang, one for each place: a node, or nothing for those that wait.
+fn pods(gang: &str, gpus: u32, places: &[&str]) -> String {
+    let pod = |(at, node): (usize, &&str)| {
+        let meta = format!(
+            "{{name: {gang}-{at}, labels: {{gang: {gang}}}, annotations: {{scheduling.k8s.io/group-name: {gang}}}}}"
+        );
+        let (place, status) = match *node {
+            "" => (String::new(), ""),
+            node => (
+                format!(", nodeName: {node}"),
+                ", status: {phase: Running, startTime: \"2026-11-14T20:00:00Z\"}",
+            ),
+        };
+        format!(
+            "---\n{{apiVersion: v1, kind: Pod, metadata: {meta}, spec: {{schedulerName: muster{place}, containers: [{{name: c, resources: {{requests: {{nvidia.com/gpu: {gpus}}}}}}}]}}{status}}}\n"
+        )
+    };
+    places.iter().enumerate().map(pod).collect()
+}
+
+/// Keeps all pods of a gang.
+fn budget(gang: &str) -> String {
+    format!(
+        "---\n{{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {{name: {gang}}}, spec: {{minAvailable: 1, selector: {{matchLabels: {{gang: {gang}}}}}}}, status: {{disruptionsAllowed: 0}}}}\n"
+    )
+}
+
+/// What a command prints of a cluster; it fits on a terminal.
+fn printed(command: &[&str], cluster: &[String], config: &str) -> String {
+    let thread = std::thread::current();
+    let name = thread.name().expect("a test has a name").replace("::", "-");
+    let path = format!("{}/{name}-{}.conf", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    std::fs::write(&path, config).expect("it can be written");
+    let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
+    process.env_clear().args(command).args(["-f", "-", "--now", NOW, "--config", &path]);
+    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = process.spawn().expect("it was built");
+    process.stdin.take().expect("piped").write_all(cluster.concat().as_bytes()).expect("it reads");
+    let output = process.wait_with_output().expect("it ends");
+    let _ = std::fs::remove_file(&path);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let wide = text.lines().find(|line| line.chars().count() > 80 && !line.starts_with('{'));
+    assert_eq!(wide, None, "wider than 80 columns");
+    text
+}
+
+/// Two machines, each half taken by one that may not move, and a gang that wants a whole one.
+fn in_pieces() -> Vec<String> {
+    vec![
+        nodes(&["n1", "n2"]),
+        queue("a", 16),
+        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1"]) + &budget("x"),
+        gang("y", "minMember: 1, queue: a", "") + &pods("y", 4, &["n2"]) + &budget("y"),
+        gang("claim", "minMember: 1, queue: a", "") + &pods("claim", 8, &[""]),
+    ]
+}
+
+#[test]
+fn moves_that_a_rule_forbids_are_explained() {
+    insta::assert_snapshot!(printed(&["explain", "claim"], &in_pieces(), &config("")));
+}
