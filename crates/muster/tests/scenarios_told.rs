@@ -103,3 +103,20 @@ fn in_pieces() -> Vec<String> {
 fn moves_that_a_rule_forbids_are_explained() {
     insta::assert_snapshot!(printed(&["explain", "claim"], &in_pieces(), &config("")));
 }
+
+#[test]
+fn what_a_queue_deserves_and_its_fair_share_are_two_things() {
+    let cluster = [
+        nodes(&["n1", "n2", "n3"]),
+        queue("a", 8) + &queue("b", 4),
+        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1", "n1", "n2", "n2"]),
+        gang("y", "minMember: 1, queue: b", "") + &pods("y", 4, &["n3", "n3"]),
+    ];
+    let table = printed(&["simulate"], &cluster, &config(""));
+    let queue = printed(&["explain", "queue/a"], &cluster, &config(""));
+    insta::assert_snapshot!(format!("{table}\n{queue}"));
+    let found = printed(&["explain", "queue/a", "-o", "json"], &cluster, &config(""));
+    let found: serde_json::Value = serde_json::from_str(&found).expect("it is JSON");
+    let gpus = |of: &str| found[of]["nvidia.com/gpu"].clone();
+    assert_eq!((gpus("deserved"), gpus("fairShare")), ("8".into(), "16".into()));
+}
