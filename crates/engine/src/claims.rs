@@ -45,6 +45,11 @@ impl<'s> Errand<'s> {
         let (purpose, taking) = settings.taking(action)?;
         Some(Errand { action, purpose, taking })
     }
+
+    /// Whether gangs that have their minimum are given more: where whole gangs are taken, but nobody is moved for that.
+    fn helps_to_grow(&self) -> bool {
+        self.taking.mode != Mode::Task && self.purpose != Purpose::Consolidate
+    }
 }
 
 /// Carries out the errand of an action: makes room for all gangs that starve.
@@ -60,7 +65,7 @@ fn serve_all(session: &mut Session, errand: Errand) {
     let (purpose, mode) = (errand.purpose, errand.taking.mode);
     let mut fruitless = Fruitless::recall(session.cluster, purpose, mode);
     serve_those(session, errand, &mut fruitless, starves);
-    if errand.taking.mode != Mode::Task && errand.purpose != Purpose::Consolidate {
+    if errand.helps_to_grow() {
         let taking = &errand.taking.breaking_nobody();
         serve_those(session, Errand { taking, ..errand }, &mut fruitless, grows);
     }
@@ -291,10 +296,15 @@ pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trac
     let gangs = &session.cluster.gangs;
     let behind = gangs[gang].reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
     let overused = || session.policy.overused(session.cluster, gangs[gang].queue).is_some();
-    let more = errand.taking.mode != Mode::Task && grows(session, gang);
+    let more = errand.helps_to_grow() && grows(session, gang);
     let wants = more || starves(session, gang);
     if behind || !wants || errand.purpose == Purpose::Reclaim && overused() {
         return None;
+    }
+    // Nobody is moved for one that would never move for others.
+    if errand.purpose == Purpose::Consolidate && gangs[gang].protected {
+        let refused = vec![Reason::NeverMoves { gang: gangs[gang].key.clone() }];
+        return Some(Trace { refused, ..Trace::default() });
     }
     let modest = errand.taking.breaking_nobody();
     let errand = if more { Errand { taking: &modest, ..errand } } else { errand };

@@ -50,6 +50,7 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::Behind { .. } => "BehindHeadOfQueue",
         Reason::Backoff { .. } => "BackingOff",
         Reason::NeverPreempts { .. } => "PreemptionNotAllowed",
+        Reason::NeverMoves { .. } => "NobodyMovesForIt",
         Reason::NothingToTake { .. } => "NothingToEvict",
         Reason::Promised { .. } => "WaitingForRoom",
         Reason::NoNodes { .. } => "NotEnoughResources",
@@ -247,6 +248,9 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             format!("a write for it failed ({failures} in a row), next try at {until}")
         }
         Reason::NeverPreempts { pod } => format!("{pod} waits for free room only (preemptionPolicy Never)"),
+        Reason::NeverMoves { gang } => format!(
+            "consolidate moves nobody for {gang}, which can't be evicted (volcano.sh/preemptable: \"false\")"
+        ),
         Reason::NothingToTake { purpose, nodes, kept } => nothing_to_take(*purpose, *nodes, kept),
         Reason::Promised { places } => {
             format!("{} promised, waiting for pods there to leave", counted(u64::from(*places), "place"))

@@ -140,10 +140,13 @@ pub enum Reason {
         until: Time,
         failures: u32,
     },
-    /// Its places are promised; what is there must leave first.
     /// It waits for free room only.
     NeverPreempts {
         pod: Arc<str>,
+    },
+    /// It can't be evicted, so that nobody is moved for it either.
+    NeverMoves {
+        gang: Arc<str>,
     },
     /// Nobody could be asked to leave for it.
     NothingToTake {
@@ -153,6 +156,7 @@ pub enum Reason {
         /// Pods that a rule keeps.
         kept: Vec<(String, u32)>,
     },
+    /// Its places are promised; what is there must leave first.
     Promised {
         places: u32,
     },
@@ -288,6 +292,7 @@ impl Reason {
             | Reason::NoDomain { .. }
             | Reason::TooFarApart { .. }
             | Reason::NeverPreempts { .. }
+            | Reason::NeverMoves { .. }
             | Reason::NothingToTake { .. }
             | Reason::LikeAnother { .. }
             | Reason::NotAttempted { .. }

@@ -120,3 +120,28 @@ fn what_a_queue_deserves_and_its_fair_share_are_two_things() {
     let gpus = |of: &str| found[of]["nvidia.com/gpu"].clone();
     assert_eq!((gpus("deserved"), gpus("fairShare")), ("8".into(), "16".into()));
 }
+
+#[test]
+fn nobody_is_moved_for_a_gang_that_can_t_be_evicted_nor_for_one_that_grows() {
+    let mut cluster = vec![
+        nodes(&["n1", "n2"]),
+        queue("a", 16),
+        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1"]),
+        gang("y", "minMember: 1, queue: a", "") + &pods("y", 4, &["n2"]),
+    ];
+    let moved = |cluster: &[String]| printed(&["simulate"], cluster, &config("")).contains("moves to");
+    let claim = |cluster: &[String]| {
+        let page = printed(&["explain", "claim"], cluster, &config(""));
+        let (_, rest) = page.split_once("who could make room\n").expect("it says who could make room");
+        rest.split("\n\n").next().unwrap_or_default().to_owned()
+    };
+    let spec = "minMember: 1, queue: a";
+    cluster.push(gang("claim", spec, "volcano.sh/preemptable: \"false\"") + &pods("claim", 8, &[""]));
+    let of_protected = claim(&cluster);
+    assert!(!moved(&cluster));
+    cluster[0] = nodes(&["n1", "n2", "n3"]);
+    cluster[4] = gang("claim", spec, "") + &pods("claim", 8, &["n3", ""]);
+    let of_elastic = claim(&cluster);
+    assert!(!moved(&cluster));
+    insta::assert_snapshot!(format!("{of_protected}\n----\n{of_elastic}"));
+}
