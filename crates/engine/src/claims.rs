@@ -191,7 +191,7 @@ fn serve(
             session.plan.wake_at_any(failure.until);
             let reasons = match failure.gang == session.cluster.gangs[gang].key {
                 true => failure.reasons.clone(),
-                false => vec![Reason::LikeAnother { gang: failure.gang.clone() }],
+                false => vec![Reason::LikeAnother { purpose: errand.purpose, gang: failure.gang.clone() }],
             };
             refuse(session, gang, reasons);
         }

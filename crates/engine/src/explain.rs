@@ -234,8 +234,8 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
                 amount(sibling_fair)
             )
         }
-        Reason::LikeAnother { gang } => {
-            format!("nothing is tried for it: it is like {gang}, for which no room could be made")
+        Reason::LikeAnother { purpose, gang } => {
+            format!("{} tries nothing for it: it is like {gang}, for which it found no room", action(*purpose))
         }
         Reason::NotAttempted { purpose, steps } => {
             format!("{} was cut short after {steps} tried moves, and goes on", action(*purpose))

@@ -122,8 +122,10 @@ pub enum Reason {
         left: i64,
         sibling_fair: i64,
     },
-    /// Nothing is tried for it: it is like another for which nothing was found, and wants no less.
+    /// One action tries nothing for it: it is like another for which that action found nothing, and wants no less. Another action may
+    /// have helped that one.
     LikeAnother {
+        purpose: Purpose,
         gang: Arc<str>,
     },
     /// The search for room was cut short, and goes on in the next cycle.

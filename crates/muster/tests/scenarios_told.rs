@@ -145,3 +145,20 @@ fn nobody_is_moved_for_a_gang_that_can_t_be_evicted_nor_for_one_that_grows() {
     assert!(!moved(&cluster));
     insta::assert_snapshot!(format!("{of_protected}\n----\n{of_elastic}"));
 }
+
+/// A queue with more than it deserves on two machines, and four small gangs of another that wait.
+fn four_that_wait() -> Vec<String> {
+    let waits = |name: &str| gang(name, "minMember: 1, queue: b", "") + &pods(name, 4, &[""]);
+    vec![
+        nodes(&["n1", "n2"]),
+        queue("a", 8) + &queue("b", 8),
+        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1", "n1", "n2", "n2"]),
+        ["c1", "c2", "c3", "c4"].map(waits).concat(),
+    ]
+}
+
+#[test]
+fn one_that_is_like_another_says_which_action_found_no_room_for_that_one() {
+    let page = printed(&["explain", "c3"], &four_that_wait(), &config(""));
+    assert!(page.contains("consolidate tries nothing for it: it is like default/c1, for"), "{page}");
+}

@@ -315,7 +315,7 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
                     "wait until queue {sibling} has more than its share, or raise what its own queue deserves"
                 )
             }
-            Reason::LikeAnother { gang } => format!("see why: muster explain gang/{gang}"),
+            Reason::LikeAnother { gang, .. } => format!("see why: muster explain gang/{gang}"),
             Reason::NotAttempted { .. } => "wait: the search goes on in the next cycle".to_owned(),
             Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
             Reason::Backoff { until, .. } => format!("wait until {until}"),
