@@ -278,7 +278,7 @@ fn nothing_to_take(purpose: Purpose, nodes: u32, kept: &[(String, u32)]) -> Stri
     let whose = match purpose {
         Purpose::Preempt => "preempt finds nobody of lower priority in its queue",
         Purpose::Within => "preempt finds no pod of its own that matters less",
-        Purpose::Reclaim => "reclaim finds no queue with more than it deserves",
+        Purpose::Reclaim => "reclaim finds nobody of another queue",
         Purpose::Consolidate => "consolidate finds nobody whose place elsewhere is free",
     };
     let nodes = match nodes {
