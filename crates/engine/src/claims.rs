@@ -588,7 +588,10 @@ impl<'t> Taker<'t> {
         if let (Mode::Gang | Mode::Scenario, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
             let claim = self.claim_for(first);
             let taker = GangTaker { policy, taking: self.errand.taking, claim, wish: *wish, had };
-            self.causes = taker.take(txn, rankings, &mut self.until, &mut self.record)?;
+            let taken = taker.take(txn, rankings, &mut self.until, &mut self.record);
+            let cut = |reason: &Reason| matches!(reason, Reason::NotAttempted { .. });
+            self.record.work.cut_short = taken.as_ref().is_err_and(|refused| refused.iter().any(cut));
+            self.causes = taken?;
             return Ok(());
         }
         let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {

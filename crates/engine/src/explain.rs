@@ -155,11 +155,21 @@ pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> Vec<String> {
         return Vec::new();
     }
     let scenarios = counted(u64::from(work.scenarios), "scenario");
-    let none = if *found { "" } else { ": none does" };
-    let tried = format!(
-        "{action} tried {scenarios}, {} filtered, {} simulated{none}",
-        work.filtered, work.simulations
-    );
+    let outcome = match (*found, work.cut_short) {
+        (true, _) => "",
+        (false, true) => ", cut short",
+        (false, false) => ", none does",
+    };
+    // What comes of it goes before the numbers, which may be cut off.
+    let tried = match (work.domains, work.scenarios) {
+        // Pod by pod there are no scenarios.
+        (0, 0) => format!("{action} simulated {}{outcome}", counted(u64::from(work.simulations), "way")),
+        (_, 0) if !found && !work.cut_short => format!("{action} found nobody to ask"),
+        _ => format!(
+            "{action} tried {scenarios}{outcome}: {} filtered, {} simulated",
+            work.filtered, work.simulations
+        ),
+    };
     let own = |eviction: &&Eviction| eviction.claimant == Some(*gang) && eviction.action == *action;
     let name = |pod: PodId| cluster.pods.name(pod).rsplit('/').next().unwrap_or_default().to_owned();
     let told = |eviction: &Eviction| match eviction.cause {
@@ -235,11 +245,17 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             )
         }
         Reason::LikeAnother { purpose, gang } => {
-            format!("{} tries nothing for it: it is like {gang}, for which it found no room", action(*purpose))
+            format!(
+                "{} tries nothing for it: it is like {gang}, for which it found no room",
+                action(*purpose)
+            )
         }
-        Reason::NotAttempted { purpose, steps } => {
-            format!("{} was cut short after {steps} tried moves, and goes on", action(*purpose))
-        }
+        // Said of the gang at which it stopped and of those behind it.
+        Reason::NotAttempted { purpose, steps } => format!(
+            "{} has stopped after {} for this cycle, and goes on in the next",
+            action(*purpose),
+            counted(*steps, "tried move")
+        ),
         Reason::Behind { head, since: None } => format!("{head} is before it in the fifo queue"),
         Reason::Behind { head, since: Some(since) } => {
             format!("{head} has waited since {since} and goes first")

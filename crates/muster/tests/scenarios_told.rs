@@ -13,7 +13,8 @@ tiers:
 
 /// The whole of it; `more` are further configurations of actions.
 fn config(more: &str) -> String {
-    let modes = "- {name: reclaim, arguments: {mode: scenario}}\n- {name: preempt, arguments: {mode: scenario}}";
+    let modes =
+        "- {name: reclaim, arguments: {mode: scenario}}\n- {name: preempt, arguments: {mode: scenario}}";
     format!(
         "actions: \"allocate, consolidate, reclaim, preempt, stalegangeviction\"\nconfigurations:\n{modes}\n{more}\n{PLUGINS}"
     )
@@ -161,4 +162,21 @@ fn four_that_wait() -> Vec<String> {
 fn one_that_is_like_another_says_which_action_found_no_room_for_that_one() {
     let page = printed(&["explain", "c3"], &four_that_wait(), &config(""));
     assert!(page.contains("consolidate tries nothing for it: it is like default/c1, for"), "{page}");
+}
+
+#[test]
+fn what_was_tried_is_told_with_what_came_of_it() {
+    let events = |cluster: &[String], config: &str| {
+        let story = printed(&["simulate", "--events"], cluster, config);
+        story.split("\n\n").nth(1).unwrap_or_default().to_owned()
+    };
+    let nobody = events(&in_pieces(), &config(""));
+    let limit = "- {name: consolidate, arguments: {maxSteps: 1}}";
+    let mut cluster = in_pieces();
+    cluster[2] = gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1"]);
+    cluster.push(gang("other", "minMember: 1, queue: a", "") + &pods("other", 7, &[""]));
+    let stopped = events(&cluster, &config(limit));
+    let pod_by_pod = config("").replace("mode: scenario", "mode: task");
+    let task = events(&in_pieces(), &pod_by_pod);
+    insta::assert_snapshot!(format!("{nobody}\n----\n{stopped}\n----\n{task}"));
 }

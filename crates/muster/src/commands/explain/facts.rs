@@ -306,7 +306,9 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::NeverPreempts { .. } => {
                 "wait for free room, or remove preemptionPolicy: Never".to_owned()
             }
-            Reason::NeverMoves { .. } => "wait for free room, or let the gang be evicted (preemptable)".to_owned(),
+            Reason::NeverMoves { .. } => {
+                "wait for free room, or let the gang be evicted (preemptable)".to_owned()
+            }
             // What else is said tells which room.
             Reason::NothingToTake { .. } if !help.is_empty() => continue,
             Reason::NothingToTake { .. } => "wait for room, or add nodes".to_owned(),
