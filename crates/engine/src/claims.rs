@@ -45,6 +45,11 @@ impl<'s> Errand<'s> {
         let (purpose, taking) = settings.taking(action)?;
         Some(Errand { action, purpose, taking })
     }
+
+    /// Whether gangs that have their minimum are given more: not where pods are taken one by one.
+    fn helps_to_grow(&self) -> bool {
+        self.taking.mode != Mode::Task
+    }
 }
 
 /// Carries out the errand of an action: makes room for all gangs that starve.
@@ -60,7 +65,7 @@ fn serve_all(session: &mut Session, errand: Errand) {
     let (purpose, mode) = (errand.purpose, errand.taking.mode);
     let mut fruitless = Fruitless::recall(session.cluster, purpose, mode);
     serve_those(session, errand, &mut fruitless, starves);
-    if errand.taking.mode != Mode::Task {
+    if errand.helps_to_grow() {
         let taking = &errand.taking.breaking_nobody();
         serve_those(session, Errand { taking, ..errand }, &mut fruitless, grows);
     }
@@ -186,7 +191,7 @@ fn serve(
             session.plan.wake_at_any(failure.until);
             let reasons = match failure.gang == session.cluster.gangs[gang].key {
                 true => failure.reasons.clone(),
-                false => vec![Reason::LikeAnother { gang: failure.gang.clone() }],
+                false => vec![Reason::LikeAnother { purpose: errand.purpose, gang: failure.gang.clone() }],
             };
             refuse(session, gang, reasons);
         }
@@ -293,10 +298,15 @@ pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trac
     let gangs = &session.cluster.gangs;
     let behind = gangs[gang].reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
     let overused = || session.policy.overused(session.cluster, gangs[gang].queue).is_some();
-    let more = errand.taking.mode != Mode::Task && grows(session, gang);
+    let more = errand.helps_to_grow() && grows(session, gang);
     let wants = more || starves(session, gang);
     if behind || !wants || errand.purpose == Purpose::Reclaim && overused() {
         return None;
+    }
+    // Nobody is moved for one that would never move for others.
+    if errand.purpose == Purpose::Consolidate && gangs[gang].protected {
+        let refused = vec![Reason::NeverMoves { gang: gangs[gang].key.clone() }];
+        return Some(Trace { refused, ..Trace::default() });
     }
     let modest = errand.taking.breaking_nobody();
     let errand = if more { Errand { taking: &modest, ..errand } } else { errand };
@@ -580,7 +590,10 @@ impl<'t> Taker<'t> {
         if let (Mode::Gang | Mode::Scenario, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
             let claim = self.claim_for(first);
             let taker = GangTaker { policy, taking: self.errand.taking, claim, wish: *wish, had };
-            self.causes = taker.take(txn, rankings, &mut self.until, &mut self.record)?;
+            let taken = taker.take(txn, rankings, &mut self.until, &mut self.record);
+            let cut = |reason: &Reason| matches!(reason, Reason::NotAttempted { .. });
+            self.record.work.cut_short = taken.as_ref().is_err_and(|refused| refused.iter().any(cut));
+            self.causes = taken?;
             return Ok(());
         }
         let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {

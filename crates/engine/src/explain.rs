@@ -50,6 +50,7 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::Behind { .. } => "BehindHeadOfQueue",
         Reason::Backoff { .. } => "BackingOff",
         Reason::NeverPreempts { .. } => "PreemptionNotAllowed",
+        Reason::NeverMoves { .. } => "NobodyMovesForIt",
         Reason::NothingToTake { .. } => "NothingToEvict",
         Reason::Promised { .. } => "WaitingForRoom",
         Reason::NoNodes { .. } => "NotEnoughResources",
@@ -154,11 +155,21 @@ pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> Vec<String> {
         return Vec::new();
     }
     let scenarios = counted(u64::from(work.scenarios), "scenario");
-    let none = if *found { "" } else { ": none does" };
-    let tried = format!(
-        "{action} tried {scenarios}, {} filtered, {} simulated{none}",
-        work.filtered, work.simulations
-    );
+    let outcome = match (*found, work.cut_short) {
+        (true, _) => "",
+        (false, true) => ", cut short",
+        (false, false) => ", none does",
+    };
+    // What comes of it goes before the numbers, which may be cut off.
+    let tried = match (work.domains, work.scenarios) {
+        // Pod by pod there are no scenarios.
+        (0, 0) => format!("{action} simulated {}{outcome}", counted(u64::from(work.simulations), "way")),
+        (_, 0) if !found && !work.cut_short => format!("{action} found nobody to ask"),
+        _ => format!(
+            "{action} tried {scenarios}{outcome}: {} filtered, {} simulated",
+            work.filtered, work.simulations
+        ),
+    };
     let own = |eviction: &&Eviction| eviction.claimant == Some(*gang) && eviction.action == *action;
     let name = |pod: PodId| cluster.pods.name(pod).rsplit('/').next().unwrap_or_default().to_owned();
     let told = |eviction: &Eviction| match eviction.cause {
@@ -233,12 +244,18 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
                 amount(sibling_fair)
             )
         }
-        Reason::LikeAnother { gang } => {
-            format!("nothing is tried for it: it is like {gang}, for which no room could be made")
+        Reason::LikeAnother { purpose, gang } => {
+            format!(
+                "{} tries nothing for it: it is like {gang}, for which it found no room",
+                action(*purpose)
+            )
         }
-        Reason::NotAttempted { purpose, steps } => {
-            format!("{} was cut short after {steps} tried moves, and goes on", action(*purpose))
-        }
+        // Said of the gang at which it stopped and of those behind it.
+        Reason::NotAttempted { purpose, steps } => format!(
+            "{} has stopped after {} for this cycle, and goes on in the next",
+            action(*purpose),
+            counted(*steps, "tried move")
+        ),
         Reason::Behind { head, since: None } => format!("{head} is before it in the fifo queue"),
         Reason::Behind { head, since: Some(since) } => {
             format!("{head} has waited since {since} and goes first")
@@ -247,6 +264,9 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             format!("a write for it failed ({failures} in a row), next try at {until}")
         }
         Reason::NeverPreempts { pod } => format!("{pod} waits for free room only (preemptionPolicy Never)"),
+        Reason::NeverMoves { gang } => format!(
+            "consolidate moves nobody for {gang}, which can't be evicted (volcano.sh/preemptable: \"false\")"
+        ),
         Reason::NothingToTake { purpose, nodes, kept } => nothing_to_take(*purpose, *nodes, kept),
         Reason::Promised { places } => {
             format!("{} promised, waiting for pods there to leave", counted(u64::from(*places), "place"))
@@ -274,7 +294,7 @@ fn nothing_to_take(purpose: Purpose, nodes: u32, kept: &[(String, u32)]) -> Stri
     let whose = match purpose {
         Purpose::Preempt => "preempt finds nobody of lower priority in its queue",
         Purpose::Within => "preempt finds no pod of its own that matters less",
-        Purpose::Reclaim => "reclaim finds no queue with more than it deserves",
+        Purpose::Reclaim => "reclaim finds nobody of another queue",
         Purpose::Consolidate => "consolidate finds nobody whose place elsewhere is free",
     };
     let nodes = match nodes {

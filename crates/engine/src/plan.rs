@@ -73,6 +73,8 @@ pub struct Work {
     pub filtered: u32,
     /// How often it was tried whether a pod or a gang has room when others have left.
     pub simulations: u32,
+    /// More would have been tried, but for a limit.
+    pub cut_short: bool,
     /// Pods that were to leave for someone.
     pub selected: u32,
     /// Those of them that were not needed after all.
@@ -85,12 +87,22 @@ pub struct Work {
 
 impl Work {
     pub(crate) fn add(&mut self, more: &Work) {
-        let Work { domains, scenarios, filtered, simulations, selected, reprieved, broken, wasted_seconds } =
-            more;
+        let Work {
+            domains,
+            scenarios,
+            filtered,
+            simulations,
+            cut_short,
+            selected,
+            reprieved,
+            broken,
+            wasted_seconds,
+        } = more;
         self.domains += domains;
         self.scenarios += scenarios;
         self.filtered += filtered;
         self.simulations += simulations;
+        self.cut_short |= cut_short;
         self.selected += selected;
         self.reprieved += reprieved;
         self.broken += broken;

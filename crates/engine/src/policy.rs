@@ -309,7 +309,11 @@ pub trait Plugin: Send {
     fn measure_by_fair_shares(&mut self) {}
 
     // Reports.
-    /// The queue's fair share and what it has of it, as this plugin sees them.
+    /// The queue's fair share and what it has of it, if queues are measured by that rather than by what they deserve.
+    fn fair_share_of(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
+        None
+    }
+    /// What the queue should have and what it has of it, as this plugin sees them.
     fn deserves(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
         None
     }
@@ -662,6 +666,10 @@ impl Policy {
     /// The rule that keeps such a pod where it is now, if any.
     pub fn retains(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
         self.asked(Question::Shuffle).find_map(|plugin| plugin.retains(cluster, pod))
+    }
+
+    pub fn fair_share_of(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
+        self.seats.iter().find_map(|seat| seat.plugin.fair_share_of(cluster, queue))
     }
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {

@@ -122,8 +122,10 @@ pub enum Reason {
         left: i64,
         sibling_fair: i64,
     },
-    /// Nothing is tried for it: it is like another for which nothing was found, and wants no less.
+    /// One action tries nothing for it: it is like another for which that action found nothing, and wants no less. Another action may
+    /// have helped that one.
     LikeAnother {
+        purpose: Purpose,
         gang: Arc<str>,
     },
     /// The search for room was cut short, and goes on in the next cycle.
@@ -140,10 +142,13 @@ pub enum Reason {
         until: Time,
         failures: u32,
     },
-    /// Its places are promised; what is there must leave first.
     /// It waits for free room only.
     NeverPreempts {
         pod: Arc<str>,
+    },
+    /// It can't be evicted, so that nobody is moved for it either.
+    NeverMoves {
+        gang: Arc<str>,
     },
     /// Nobody could be asked to leave for it.
     NothingToTake {
@@ -153,6 +158,7 @@ pub enum Reason {
         /// Pods that a rule keeps.
         kept: Vec<(String, u32)>,
     },
+    /// Its places are promised; what is there must leave first.
     Promised {
         places: u32,
     },
@@ -288,6 +294,7 @@ impl Reason {
             | Reason::NoDomain { .. }
             | Reason::TooFarApart { .. }
             | Reason::NeverPreempts { .. }
+            | Reason::NeverMoves { .. }
             | Reason::NothingToTake { .. }
             | Reason::LikeAnother { .. }
             | Reason::NotAttempted { .. }

@@ -302,8 +302,17 @@ impl Metrics {
 
     /// What a cycle has done to make others leave.
     pub fn took(&self, work: &Work, dimensions: &Dimensions) {
-        let Work { domains, scenarios, filtered, simulations, selected, reprieved, broken, wasted_seconds } =
-            work;
+        let Work {
+            domains,
+            scenarios,
+            filtered,
+            simulations,
+            cut_short: _,
+            selected,
+            reprieved,
+            broken,
+            wasted_seconds,
+        } = work;
         self.taking.domains.inc_by(u64::from(*domains));
         for (result, sets) in [("tried", *scenarios), ("filtered", *filtered)] {
             let label = ByResult { result: result.to_owned() };

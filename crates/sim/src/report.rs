@@ -103,10 +103,15 @@ pub struct BarLine {
 #[serde(rename_all = "camelCase")]
 pub struct QueueLine {
     pub name: String,
-    /// The largest part of what it deserves that it has taken; of the cluster where it deserves nothing.
+    /// The largest part of what it should have that it has taken: of its fair share, where queues are measured by that, else of what it
+    /// deserves; of the cluster where that is nothing.
     pub share: f64,
     pub allocated: BTreeMap<String, String>,
+    /// As the queue says, or as its weight makes it.
     pub deserved: BTreeMap<String, String>,
+    /// Where queues are measured by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fair_share: Option<BTreeMap<String, String>>,
     pub capability: BTreeMap<String, String>,
     pub weight: i32,
     pub parent: Option<String>,
@@ -223,8 +228,10 @@ pub fn queue_line(engine: &Engine, id: QueueId) -> QueueLine {
     let queue = &cluster.queues[id];
     let mut taken = queue.held.clone();
     taken.add_amounts(&queue.nominated, 1);
-    let (deserved, share) = match engine.policy().deserves(cluster, id) {
-        Some((deserved, share)) if !deserved.is_zero() => (deserved, share),
+    let fair = engine.policy().fair_share_of(cluster, id);
+    let measure = fair.clone().or_else(|| engine.policy().deserves(cluster, id));
+    let (measure, share) = match measure {
+        Some((measure, share)) if !measure.is_zero() => (measure, share),
         _ => (Amounts::default(), muster_engine::Share::dominant(&taken, |r| cluster.total.get(r))),
     };
     let shown = |amounts: &mut dyn Iterator<Item = (ResourceId, i64)>| -> BTreeMap<String, String> {
@@ -239,7 +246,11 @@ pub fn queue_line(engine: &Engine, id: QueueId) -> QueueLine {
         name: queue.name.to_string(),
         share: share.ppm().min(i64::from(u32::MAX)) as f64 / 1e6,
         allocated: shown(&mut taken.iter()),
-        deserved: shown(&mut deserved.iter()),
+        deserved: match fair {
+            Some(_) => shown(&mut queue.deserved.iter()),
+            None => shown(&mut measure.iter()),
+        },
+        fair_share: fair.map(|(fair, _)| shown(&mut fair.iter())),
         capability: shown(&mut queue.capability.iter()),
         weight: queue.weight,
         parent: queue.lineage.get(1).map(|&parent| cluster.queues[parent].name.to_string()),

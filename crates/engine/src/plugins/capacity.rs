@@ -481,6 +481,10 @@ impl Plugin for Capacity {
         Some(self.rules)
     }
 
+    fn fair_share_of(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
+        self.by_shares.then(|| self.share_of(cluster, queue))
+    }
+
     fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
         if self.by_shares {
             return Some(self.share_of(cluster, queue));

@@ -46,10 +46,14 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A label in the margin and text beside it.
+    /// A label in the margin and text beside it; below it, if the label is too long for that.
     fn entry(&mut self, label: &str, text: &str) {
+        let beside = width(label) < MARGIN;
+        if !beside {
+            self.line(&styled(DIM, label));
+        }
         for (at, line) in wrap(text, COLUMNS - MARGIN).iter().enumerate() {
-            let label = if at == 0 { label } else { "" };
+            let label = if at == 0 && beside { label } else { "" };
             let space = " ".repeat(MARGIN - width(label));
             self.line(&format!("{}{space}{line}", styled(DIM, label)));
         }
@@ -228,7 +232,11 @@ impl Page {
             styled(style, &queue.state)
         ));
         let percent = (line.share * 100.0).round();
-        let of = if line.deserved.is_empty() { "of the cluster" } else { "of what it deserves" };
+        let of = match &line.fair_share {
+            Some(fair) if !fair.is_empty() => "of its fair share",
+            None if !line.deserved.is_empty() => "of what it deserves",
+            _ => "of the cluster",
+        };
         self.entry("share", &format!("{} {percent:.0}% {of}", bar(percent as u64, 100, BAR)));
         self.entry(
             "order",
@@ -241,6 +249,9 @@ impl Page {
         self.entry("has", &or_nothing(&line.allocated));
         if !line.deserved.is_empty() {
             self.entry("deserves", &or_nothing(&line.deserved));
+        }
+        if let Some(fair) = &line.fair_share {
+            self.entry("fair share", &or_nothing(fair));
         }
         for level in &queue.lineage {
             let limits = [("at most", &level.capability), ("kept for it", &level.guarantee)];

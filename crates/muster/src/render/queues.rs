@@ -17,7 +17,10 @@ pub fn lines(queues: &[QueueLine], known: impl Fn(&QueueLine) -> bool, most: usi
     }
     let resources = resources(&shown);
     let table = |count: usize| {
-        let mut table = Table::new(&["NAME", "SHARE", "ALLOCATED", "DESERVED", "CAPABILITY"]);
+        let mut heads = vec!["NAME", "SHARE", "ALLOCATED", "DESERVED"];
+        heads.extend(shown.iter().any(|(_, queue)| queue.fair_share.is_some()).then_some("FAIR SHARE"));
+        heads.push("CAPABILITY");
+        let mut table = Table::new(&heads);
         shown.iter().for_each(|(depth, queue)| table.push(row(*depth, queue, &resources[..count])));
         table
     };
@@ -34,12 +37,15 @@ fn row(depth: usize, queue: &QueueLine, resources: &[&str]) -> Row {
     let share = format!("{} {percent:.0}%", bar(percent as u64, 100, BAR));
     let style = if queue.share > 1.0 { BAD } else { GOOD };
     let show = |amounts: &BTreeMap<String, String>| amounts_text(amounts, resources);
-    Row::default()
+    let mut row = Row::default()
         .cell(format!("{}{}", "  ".repeat(depth), queue.name))
         .styled(share, style)
         .cell(show(&queue.allocated))
-        .cell(show(&queue.deserved))
-        .cell(show(&queue.capability))
+        .cell(show(&queue.deserved));
+    if let Some(fair) = &queue.fair_share {
+        row = row.cell(show(fair));
+    }
+    row.cell(show(&queue.capability))
 }
 
 /// "8 gpu, 64 cpu", with the short name where it says enough.
@@ -64,7 +70,10 @@ fn shown(resource: &str, amount: &str) -> String {
 
 /// The resources that appear anywhere: extended ones first, then cpu, then memory.
 fn resources<'q>(shown: &[(usize, &'q QueueLine)]) -> Vec<&'q str> {
-    let all = shown.iter().flat_map(|(_, queue)| [&queue.allocated, &queue.deserved, &queue.capability]);
+    let all = shown.iter().flat_map(|(_, queue)| {
+        let amounts = [&queue.allocated, &queue.deserved, &queue.capability];
+        amounts.into_iter().chain(&queue.fair_share)
+    });
     let mut names: Vec<&str> = all.flat_map(|amounts| amounts.keys().map(String::as_str)).collect();
     names.retain(|name| *name != "pods");
     names.sort_by_key(|name| scarcity(name));

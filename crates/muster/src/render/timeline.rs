@@ -10,7 +10,7 @@ use muster_engine::model::Cluster;
 use muster_sim::Simulation;
 use muster_sim::report::Placement;
 
-use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_end, cut_middle, styled, width};
+use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_end, cut_middle, styled, width, wrap};
 
 /// A long run shows so many eventful cycles from its start and from its end.
 const FIRST: usize = 16;
@@ -282,11 +282,22 @@ impl Teller<'_> {
         let mut told: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for event in &self.simulation.report.events {
             let name = cut_middle(self.names.short(&event.object), NAME);
-            let text = cut_end(&format!("· {name} {}", event.event), self.room);
-            told.entry(event.cycle).or_default().push(styled(DIM, text));
+            let lines = told.entry(event.cycle).or_default();
+            lines.extend(
+                in_two(&format!("· {name} {}", event.event), self.room).iter().map(|line| styled(DIM, line)),
+            );
         }
         told
     }
+}
+
+/// A text in one line or two; what doesn't fit there is cut off.
+fn in_two(text: &str, room: usize) -> Vec<String> {
+    let wrapped = wrap(text, room.saturating_sub(2));
+    let Some((first, rest)) = wrapped.split_first().filter(|_| width(text) > room) else {
+        return vec![text.to_owned()];
+    };
+    vec![first.clone(), format!("  {}", cut_end(&rest.join(" "), room.saturating_sub(2)))]
 }
 
 /// As many of the places as fit, and how many more there are.
@@ -334,5 +345,16 @@ mod tests {
         assert_eq!(fitting(&places, 80), "node-a ×2, node-b, node-c ×4");
         assert_eq!(fitting(&places, 28), "node-a ×2, 2 nodes more");
         assert_eq!(words("PodGroupNotFound"), "pod group not found");
+    }
+
+    #[test]
+    fn what_came_of_a_search_is_read_in_80_columns() {
+        let text = "· claim consolidate tried 2 scenarios, none does: 0 filtered, 6 simulated";
+        assert_eq!(in_two(text, 73), [text]);
+        assert_eq!(
+            in_two(text, 66),
+            ["· claim consolidate tried 2 scenarios, none does: 0 filtered, 6", "  simulated"]
+        );
+        assert_eq!(in_two(text, 30), ["· claim consolidate tried 2", "  scenarios, none does: 0 fil…"]);
     }
 }

@@ -306,6 +306,9 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::NeverPreempts { .. } => {
                 "wait for free room, or remove preemptionPolicy: Never".to_owned()
             }
+            Reason::NeverMoves { .. } => {
+                "wait for free room, or let the gang be evicted (preemptable)".to_owned()
+            }
             // What else is said tells which room.
             Reason::NothingToTake { .. } if !help.is_empty() => continue,
             Reason::NothingToTake { .. } => "wait for room, or add nodes".to_owned(),
@@ -314,7 +317,7 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
                     "wait until queue {sibling} has more than its share, or raise what its own queue deserves"
                 )
             }
-            Reason::LikeAnother { gang } => format!("see why: muster explain gang/{gang}"),
+            Reason::LikeAnother { gang, .. } => format!("see why: muster explain gang/{gang}"),
             Reason::NotAttempted { .. } => "wait: the search goes on in the next cycle".to_owned(),
             Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
             Reason::Backoff { until, .. } => format!("wait until {until}"),

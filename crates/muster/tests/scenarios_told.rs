@@ -1,0 +1,181 @@
+//! What people are told where room is made by scenarios and by moving. Runs the built binary; accept changes as in `examples.rs`.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+const NOW: &str = "2026-11-15T00:00:00Z";
+
+const PLUGINS: &str = "
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}]
+- plugins: [{name: predicates}, {name: capacity}, {name: binpack}]
+";
+
+/// The whole of it; `more` are further configurations of actions.
+fn config(more: &str) -> String {
+    let modes =
+        "- {name: reclaim, arguments: {mode: scenario}}\n- {name: preempt, arguments: {mode: scenario}}";
+    format!(
+        "actions: \"allocate, consolidate, reclaim, preempt, stalegangeviction\"\nconfigurations:\n{modes}\n{more}\n{PLUGINS}"
+    )
+}
+
+/// Machines with 8 GPUs.
+fn nodes(names: &[&str]) -> String {
+    let node = |name: &&str| {
+        format!(
+            "---\n{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, status: {{allocatable: {{nvidia.com/gpu: 8, pods: 99}}}}}}\n"
+        )
+    };
+    names.iter().map(node).collect()
+}
+
+fn queue(name: &str, deserved: u32) -> String {
+    format!(
+        "---\n{{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {{name: {name}}}, spec: {{reclaimable: true, deserved: {{nvidia.com/gpu: {deserved}}}}}}}\n"
+    )
+}
+
+fn gang(name: &str, spec: &str, annotations: &str) -> String {
+    format!(
+        "---\n{{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {{name: {name}, annotations: {{{annotations}}}}}, spec: {{{spec}}}}}\n"
+    )
+}
+
+/// Pods of a gang, one for each place: a node, or nothing for those that wait.
+fn pods(gang: &str, gpus: u32, places: &[&str]) -> String {
+    let pod = |(at, node): (usize, &&str)| {
+        let meta = format!(
+            "{{name: {gang}-{at}, labels: {{gang: {gang}}}, annotations: {{scheduling.k8s.io/group-name: {gang}}}}}"
+        );
+        let (place, status) = match *node {
+            "" => (String::new(), ""),
+            node => (
+                format!(", nodeName: {node}"),
+                ", status: {phase: Running, startTime: \"2026-11-14T20:00:00Z\"}",
+            ),
+        };
+        format!(
+            "---\n{{apiVersion: v1, kind: Pod, metadata: {meta}, spec: {{schedulerName: muster{place}, containers: [{{name: c, resources: {{requests: {{nvidia.com/gpu: {gpus}}}}}}}]}}{status}}}\n"
+        )
+    };
+    places.iter().enumerate().map(pod).collect()
+}
+
+/// Keeps all pods of a gang.
+fn budget(gang: &str) -> String {
+    format!(
+        "---\n{{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {{name: {gang}}}, spec: {{minAvailable: 1, selector: {{matchLabels: {{gang: {gang}}}}}}}, status: {{disruptionsAllowed: 0}}}}\n"
+    )
+}
+
+/// What a command prints of a cluster; it fits on a terminal.
+fn printed(command: &[&str], cluster: &[String], config: &str) -> String {
+    let thread = std::thread::current();
+    let name = thread.name().expect("a test has a name").replace("::", "-");
+    let path = format!("{}/{name}-{}.conf", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+    std::fs::write(&path, config).expect("it can be written");
+    let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
+    process.env_clear().args(command).args(["-f", "-", "--now", NOW, "--config", &path]);
+    process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = process.spawn().expect("it was built");
+    process.stdin.take().expect("piped").write_all(cluster.concat().as_bytes()).expect("it reads");
+    let output = process.wait_with_output().expect("it ends");
+    let _ = std::fs::remove_file(&path);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let wide = text.lines().find(|line| line.chars().count() > 80 && !line.starts_with('{'));
+    assert_eq!(wide, None, "wider than 80 columns");
+    text
+}
+
+/// Two machines, each half taken by one that may not move, and a gang that wants a whole one.
+fn in_pieces() -> Vec<String> {
+    vec![
+        nodes(&["n1", "n2"]),
+        queue("a", 16),
+        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1"]) + &budget("x"),
+        gang("y", "minMember: 1, queue: a", "") + &pods("y", 4, &["n2"]) + &budget("y"),
+        gang("claim", "minMember: 1, queue: a", "") + &pods("claim", 8, &[""]),
+    ]
+}
+
+#[test]
+fn moves_that_a_rule_forbids_are_explained() {
+    insta::assert_snapshot!(printed(&["explain", "claim"], &in_pieces(), &config("")));
+}
+
+#[test]
+fn what_a_queue_deserves_and_its_fair_share_are_two_things() {
+    let cluster = [
+        nodes(&["n1", "n2", "n3"]),
+        queue("a", 8) + &queue("b", 4),
+        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1", "n1", "n2", "n2"]),
+        gang("y", "minMember: 1, queue: b", "") + &pods("y", 4, &["n3", "n3"]),
+    ];
+    let table = printed(&["simulate"], &cluster, &config(""));
+    let queue = printed(&["explain", "queue/a"], &cluster, &config(""));
+    insta::assert_snapshot!(format!("{table}\n{queue}"));
+    let found = printed(&["explain", "queue/a", "-o", "json"], &cluster, &config(""));
+    let found: serde_json::Value = serde_json::from_str(&found).expect("it is JSON");
+    let gpus = |of: &str| found[of]["nvidia.com/gpu"].clone();
+    assert_eq!((gpus("deserved"), gpus("fairShare")), ("8".into(), "16".into()));
+}
+
+#[test]
+fn nobody_is_moved_for_a_gang_that_can_t_be_evicted_but_for_one_that_grows() {
+    let mut cluster = vec![
+        nodes(&["n1", "n2"]),
+        queue("a", 16),
+        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1"]),
+        gang("y", "minMember: 1, queue: a", "") + &pods("y", 4, &["n2"]),
+    ];
+    let moved = |cluster: &[String]| printed(&["simulate"], cluster, &config("")).contains("moves to");
+    let claim = |cluster: &[String]| {
+        let page = printed(&["explain", "claim"], cluster, &config(""));
+        let (_, rest) = page.split_once("who could make room\n").expect("it says who could make room");
+        rest.split("\n\n").next().unwrap_or_default().to_owned()
+    };
+    let spec = "minMember: 1, queue: a";
+    cluster.push(gang("claim", spec, "volcano.sh/preemptable: \"false\"") + &pods("claim", 8, &[""]));
+    let of_protected = claim(&cluster);
+    assert!(!moved(&cluster));
+    cluster[0] = nodes(&["n1", "n2", "n3"]);
+    cluster[4] = gang("claim", spec, "") + &pods("claim", 8, &["n3", ""]);
+    assert!(moved(&cluster));
+    insta::assert_snapshot!(of_protected);
+}
+
+/// A queue with more than it deserves on two machines, and four small gangs of another that wait.
+fn four_that_wait() -> Vec<String> {
+    let waits = |name: &str| gang(name, "minMember: 1, queue: b", "") + &pods(name, 4, &[""]);
+    vec![
+        nodes(&["n1", "n2"]),
+        queue("a", 8) + &queue("b", 8),
+        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1", "n1", "n2", "n2"]),
+        ["c1", "c2", "c3", "c4"].map(waits).concat(),
+    ]
+}
+
+#[test]
+fn one_that_is_like_another_says_which_action_found_no_room_for_that_one() {
+    let page = printed(&["explain", "c3"], &four_that_wait(), &config(""));
+    assert!(page.contains("consolidate tries nothing for it: it is like default/c1, for"), "{page}");
+}
+
+#[test]
+fn what_was_tried_is_told_with_what_came_of_it() {
+    let events = |cluster: &[String], config: &str| {
+        let story = printed(&["simulate", "--events"], cluster, config);
+        story.split("\n\n").nth(1).unwrap_or_default().to_owned()
+    };
+    let nobody = events(&in_pieces(), &config(""));
+    let limit = "- {name: consolidate, arguments: {maxSteps: 1}}";
+    let mut cluster = in_pieces();
+    cluster[2] = gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1"]);
+    cluster.push(gang("other", "minMember: 1, queue: a", "") + &pods("other", 7, &[""]));
+    let stopped = events(&cluster, &config(limit));
+    let pod_by_pod = config("").replace("mode: scenario", "mode: task");
+    let task = events(&in_pieces(), &pod_by_pod);
+    insta::assert_snapshot!(format!("{nobody}\n----\n{stopped}\n----\n{task}"));
+}
