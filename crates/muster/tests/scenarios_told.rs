@@ -180,3 +180,48 @@ fn what_was_tried_is_told_with_what_came_of_it() {
     let task = events(&in_pieces(), &pod_by_pod);
     insta::assert_snapshot!(format!("{nobody}\n----\n{stopped}\n----\n{task}"));
 }
+
+#[test]
+fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
+    let told = |cluster: &[String], config: &str| {
+        let page = printed(&["explain", "queue/b", "--cycles", "1"], cluster, config);
+        let (_, rest) = page.split_once("takes back  ").expect("it says so");
+        rest.split("\n\n").next().unwrap_or_default().to_owned()
+    };
+    let full = |spec: &str| gang("x", spec, "") + &pods("x", 4, &["n1", "n1", "n2", "n2"]);
+    let waits =
+        |gpus, places: &[&str]| gang("claim", "minMember: 1, queue: b", "") + &pods("claim", gpus, places);
+    let queues = queue("a", 8) + &queue("b", 8);
+    // Nothing that may leave is enough.
+    let kept = [
+        nodes(&["n1", "n2"]),
+        queues.clone(),
+        full("minMember: 4, queue: a") + &budget("x"),
+        waits(8, &[""]),
+    ];
+    // It can't be evicted, and has nothing that it deserves.
+    let forbidden = [
+        nodes(&["n1", "n2"]),
+        queue("a", 8) + &queue("b", 0),
+        full("minMember: 1, queue: a"),
+        gang("claim", "minMember: 1, queue: b", "volcano.sh/preemptable: \"false\"")
+            + &pods("claim", 4, &[""]),
+    ];
+    // It has its minimum, and would have more.
+    let grows = [
+        nodes(&["n1", "n2"]),
+        queues,
+        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1", "n1", "n2"]) + &budget("x"),
+        waits(4, &["n2", ""]),
+    ];
+    let within = config("")
+        .replace("{name: capacity}", "{name: capacity, arguments: {nonPreemptibleWithinDeserved: true}}");
+    let without = config("").replace("{name: capacity}, ", "");
+    let told = [
+        told(&kept, &config("")),
+        told(&forbidden, &within),
+        told(&kept, &without),
+        told(&grows, &config("")),
+    ];
+    insta::assert_snapshot!(told.join("\n----\n"));
+}

@@ -7,7 +7,7 @@ use muster_engine::explain::{self, counted, shown_text};
 use muster_engine::ids::{GangId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
-use muster_engine::trace::{Giver, TakingBack};
+use muster_engine::trace::TakingBack;
 use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
 use muster_sim::World;
 use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
@@ -108,21 +108,21 @@ pub struct QueueFacts {
     /// In the order in which they are served; the first is the head of the line.
     pub waiting: Vec<Waiting>,
     pub waiting_in_all: usize,
-    /// Whether it can take back what is its own.
+    /// Whether it takes back what is its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takes_back: Option<TakesBack>,
 }
 
-/// What a queue can take back for the first gang that lacks room.
+/// What a queue takes back for the first gang that lacks room.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TakesBack {
     pub action: &'static str,
     pub gang: String,
-    /// Why it may not.
+    /// Why it takes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// Those who would give, the first first.
+    /// Those who give, the first first.
     pub from: Vec<String>,
     /// Those who keep what they have, with the rule.
     pub kept: Vec<(String, &'static str)>,
@@ -407,14 +407,15 @@ fn welcome_help(cluster: &Cluster, bar: &muster_engine::Bar) -> Option<String> {
 }
 
 fn takes_back_facts(cluster: &Cluster, taking: &TakingBack) -> TakesBack {
-    let name = |giver: &Giver| cluster.queues[giver.queue].name.to_string();
-    let kept = |giver: &Giver| giver.keeps.map(|rule| (name(giver), rule));
+    let name = |queue: &QueueId| cluster.queues[*queue].name.to_string();
+    let message = |reason: &Reason| explain::message(reason, &cluster.dimensions);
+    let refused: Vec<String> = taking.refused.iter().map(message).collect();
     TakesBack {
         action: taking.action,
         gang: cluster.gangs[taking.gang].key.to_string(),
-        refused: taking.refused.as_ref().map(|reason| explain::message(reason, &cluster.dimensions)),
-        from: taking.givers.iter().filter(|giver| giver.keeps.is_none()).map(name).collect(),
-        kept: taking.givers.iter().filter_map(kept).collect(),
+        refused: (!refused.is_empty()).then(|| refused.join("; ")),
+        from: taking.from.iter().map(name).collect(),
+        kept: taking.kept.iter().map(|(queue, rule)| (name(queue), *rule)).collect(),
     }
 }
 
