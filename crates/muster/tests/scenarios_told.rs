@@ -207,11 +207,11 @@ fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
         gang("claim", "minMember: 1, queue: b", "volcano.sh/preemptable: \"false\"")
             + &pods("claim", 4, &[""]),
     ];
-    // It has its minimum, and would have more.
+    // It has its minimum, and would have more; nobody has any to spare.
     let grows = [
         nodes(&["n1", "n2"]),
         queues,
-        gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1", "n1", "n2"]) + &budget("x"),
+        gang("x", "minMember: 3, queue: a", "") + &pods("x", 4, &["n1", "n1", "n2"]),
         waits(4, &["n2", ""]),
     ];
     let within = config("")
@@ -224,4 +224,22 @@ fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
         told(&grows, &config("")),
     ];
     insta::assert_snapshot!(told.join("\n----\n"));
+}
+
+#[test]
+fn a_stale_gang_says_what_it_lacks_and_when_it_leaves() {
+    let told = |annotations: &str, config: &str| {
+        let stale = gang("st", "minMember: 3, queue: a", annotations) + &pods("st", 8, &["n1", "n2"]);
+        let page = printed(&["explain", "st"], &[nodes(&["n1", "n2"]), queue("a", 16), stale], config);
+        let (_, rest) = page.split_once("stale since ").expect("it says so");
+        rest.to_owned()
+    };
+    let unwatched = config("").replace(", stalegangeviction", "");
+    let told = [
+        told("", &config("")),
+        told("volcano.sh/staleness-grace-period: \"-1s\"", &config("")),
+        told("volcano.sh/preemptable: \"false\"", &config("")),
+        told("", &unwatched),
+    ];
+    insta::assert_snapshot!(told.join("----\n"));
 }

@@ -128,6 +128,13 @@ impl Page {
         if let (Some(since), Some(waited)) = (&gang.waiting_since, gang.waiting_ms) {
             self.entry("waits since", &format!("{since} ({})", duration(waited)));
         }
+        if let Some(stale) = &gang.stale {
+            self.entry(
+                "stale since",
+                &format!("{} ({}): {}", stale.since, duration(stale.stale_ms), stale.lacks),
+            );
+            self.entry("", &stale.fate);
+        }
         self.why_it_waits(gang);
         self.promises(gang);
         self.claims(gang);

@@ -9,6 +9,7 @@ use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
 use muster_engine::trace::TakingBack;
 use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
+use muster_engine::{Fate, Staleness};
 use muster_sim::World;
 use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
 use serde::Serialize;
@@ -65,6 +66,9 @@ pub struct GangFacts {
     pub gated: u32,
     pub waiting_since: Option<String>,
     pub waiting_ms: Option<i64>,
+    /// If it holds places for less than it needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<StaleFacts>,
     pub roles: Vec<RoleFacts>,
     /// How many of its pods are on each node.
     pub places: BTreeMap<String, u32>,
@@ -77,6 +81,19 @@ pub struct GangFacts {
     /// Where others could make room for it, by action; only for one that starves.
     pub claims: Vec<ClaimFacts>,
     pub help: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StaleFacts {
+    pub since: String,
+    pub stale_ms: i64,
+    /// What it lacks, in words.
+    pub lacks: String,
+    /// What becomes of it, in words; and when it leaves, or what keeps it.
+    pub fate: String,
+    pub leaves: Option<String>,
+    pub kept_by: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -225,6 +242,7 @@ fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
         gated: gang.counts.gated,
         waiting_since: since.map(|time| time.to_string()),
         waiting_ms: since.map(|time| now.0 - time.0),
+        stale: engine.staleness(id, now).map(|stale| stale_facts(cluster, &stale, now)),
         roles: gang.roles.iter().map(role).collect(),
         places,
         closest: closest(cluster, &shortage),
@@ -237,6 +255,23 @@ fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
             gated => vec![format!("remove the scheduling gates of {}", counted(u64::from(gated), "pod"))],
         },
         line,
+    }
+}
+
+fn stale_facts(cluster: &Cluster, stale: &Staleness, now: Time) -> StaleFacts {
+    StaleFacts {
+        since: stale.since.to_string(),
+        stale_ms: now.0 - stale.since.0,
+        lacks: explain::staleness(cluster, stale),
+        fate: explain::fate(stale.fate),
+        leaves: match stale.fate {
+            Fate::Leaves(time) => Some(time.to_string()),
+            _ => None,
+        },
+        kept_by: match stale.fate {
+            Fate::Kept(rule) => Some(rule),
+            _ => None,
+        },
     }
 }
 
