@@ -243,3 +243,17 @@ fn a_stale_gang_says_what_it_lacks_and_when_it_leaves() {
     ];
     insta::assert_snapshot!(told.join("----\n"));
 }
+
+#[test]
+fn room_that_is_kept_for_those_who_were_moved_is_not_drawn_as_free() {
+    let half = |name: &str, node: &str| gang(name, "minMember: 1, queue: a", "") + &pods(name, 4, &[node]);
+    let cluster = [
+        nodes(&["n1", "n2"]),
+        queue("a", 16),
+        half("x", "n1") + &half("y", "n2"),
+        gang("claim", "minMember: 1, queue: a", "") + &pods("claim", 8, &[""]),
+    ];
+    let story = printed(&["simulate", "--cycles", "2", "--no-recreate"], &cluster, &config(""));
+    let (_, map) = story.split_once("MAP").expect("there is a map");
+    assert!(map.contains("n1 cccccccc   n2 yyyy++++"), "{map}");
+}
