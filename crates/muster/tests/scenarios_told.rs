@@ -257,3 +257,24 @@ fn room_that_is_kept_for_those_who_were_moved_is_not_drawn_as_free() {
     let (_, map) = story.split_once("MAP").expect("there is a map");
     assert!(map.contains("n1 cccccccc   n2 yyyy++++"), "{map}");
 }
+
+#[test]
+fn nobody_is_told_to_ask_for_nothing_or_to_weigh_what_is_not_divided() {
+    let advice = |of_a: u32, of_b: u32, y: &[&str]| {
+        let cluster = [
+            nodes(&["n1", "n2"]),
+            queue("a", of_a) + &queue("b", of_b),
+            gang("x", "minMember: 2, queue: a", "") + &pods("x", 4, &["n1", "n1"]),
+            gang("y", "minMember: 1, queue: b", "") + &pods("y", 4, y),
+            gang("claim", "minMember: 1, queue: b", "") + &pods("claim", 8, &[""]),
+        ];
+        let page = printed(&["explain", "claim", "-o", "json"], &cluster, &config(""));
+        let page: serde_json::Value = serde_json::from_str(&page).expect("it is JSON");
+        let help: Vec<String> = serde_json::from_value(page["help"].clone()).expect("a list of texts");
+        help.into_iter().find(|help| help.contains("muster fairshare")).unwrap_or_default()
+    };
+    assert_eq!(advice(8, 8, &["n2", "n2"]), "raise what queue b deserves: muster fairshare");
+    let some_left =
+        "raise what queue b deserves or its weight, or ask for 4 nvidia.com/gpu less: muster fairshare";
+    assert_eq!(advice(4, 4, &["n2"]), some_left);
+}

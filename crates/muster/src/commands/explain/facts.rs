@@ -7,6 +7,7 @@ use muster_engine::explain::{self, counted, shown_text};
 use muster_engine::ids::{GangId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
+use muster_engine::shares::{self, Division};
 use muster_engine::trace::TakingBack;
 use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
 use muster_engine::{Fate, Staleness};
@@ -250,7 +251,7 @@ fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
         promises: promises::facts(cluster, id, look.objects),
         claims,
         help: match gang.counts.gated {
-            _ if waits => help(cluster, id, &shortage),
+            _ if waits => help(engine, id, &shortage),
             0 => Vec::new(),
             gated => vec![format!("remove the scheduling gates of {}", counted(u64::from(gated), "pod"))],
         },
@@ -284,7 +285,8 @@ fn closest(cluster: &Cluster, shortage: &Shortage) -> Vec<ClosestNode> {
 }
 
 /// What someone could do about each reason.
-fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
+fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
+    let cluster = engine.cluster();
     let mut help: Vec<String> = Vec::new();
     for reason in &cluster.gangs[id].reasons {
         let advice = match reason {
@@ -302,7 +304,7 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             }
             Reason::ResourceClaims { pod } => format!("remove resourceClaims from pod {pod}"),
             Reason::NotAdmitted { limit, lack, .. } | Reason::OverLimit { limit, lack, .. } => {
-                limit_help(cluster, limit, lack)
+                limit_help(engine, limit, lack)
             }
             Reason::NotAdmittedBehind { head } | Reason::Behind { head, .. } => {
                 format!("help the gang before it: muster explain gang/{head}")
@@ -364,7 +366,8 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
     help
 }
 
-fn limit_help(cluster: &Cluster, limit: &Limit, lack: &Lack) -> String {
+fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
+    let cluster = engine.cluster();
     let short = (lack.used + lack.want - lack.limit).max(0);
     let amount = format!(
         "{} {}",
@@ -378,15 +381,25 @@ fn limit_help(cluster: &Cluster, limit: &Limit, lack: &Lack) -> String {
         }
         Limit::Deserved(queue) => format!("raise what queue {queue} deserves by {amount}, or wait for it"),
         Limit::FairShare(queue) => {
-            format!(
-                "raise what queue {queue} deserves or its weight, or ask for {amount} less: muster fairshare"
-            )
+            let weight = if weight_counts(engine, queue, lack.resource) { " or its weight" } else { "" };
+            // Who would have to ask for nothing is not helped by asking for less.
+            let less = if short < lack.want { format!(", or ask for {amount} less") } else { String::new() };
+            format!("raise what queue {queue} deserves{weight}{less}: muster fairshare")
         }
         Limit::DeservedForGood(queue) => {
             format!("raise what queue {queue} deserves by {amount}, or let the gang be evicted (preemptable)")
         }
         Limit::Namespace(space) => format!("raise the resource quota of namespace {space} by {amount}"),
     }
+}
+
+/// Whether anything is divided by weight among a queue and its siblings: something is left when all have what they deserve.
+fn weight_counts(engine: &Engine, queue: &str, resource: ResourceId) -> bool {
+    let rules = engine.policy().fairness();
+    let (Some(rules), Some(queue)) = (rules, engine.cluster().queues.find(queue)) else { return true };
+    let divisions = shares::trace(engine.cluster(), rules.tree, rules.k_ppm, resource);
+    let own = |division: &&Division| division.portions.iter().any(|portion| portion.queue == queue);
+    divisions.iter().find(own).is_none_or(|division| !division.steps.tiers.is_empty())
 }
 
 fn room_help(cluster: &Cluster, shortage: &Shortage, histogram: &muster_engine::Histogram) -> Vec<String> {
