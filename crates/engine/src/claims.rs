@@ -295,18 +295,40 @@ fn anyone_spares(session: &Session, gang: GangId, errand: Errand) -> bool {
 
 /// What is tried to make room for a gang, if it starves or grows; nothing comes of it.
 pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trace> {
-    let gangs = &session.cluster.gangs;
-    let behind = gangs[gang].reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
-    let overused = || session.policy.overused(session.cluster, gangs[gang].queue).is_some();
-    let more = errand.helps_to_grow() && grows(session, gang);
-    let wants = more || starves(session, gang);
-    if behind || !wants || errand.purpose == Purpose::Reclaim && overused() {
+    let overused = || session.policy.overused(session.cluster, session.cluster.gangs[gang].queue).is_some();
+    if errand.purpose == Purpose::Reclaim && overused() {
         return None;
     }
+    let (trace, outcome) = decide(session, gang, errand)?;
+    let refused = outcome.err().unwrap_or_default();
+    if refused.iter().any(deserves_nothing) {
+        return None;
+    }
+    // Pod by pod it is in the last attempt.
+    let refused = if errand.taking.mode == Mode::Task { Vec::new() } else { refused };
+    Some(Trace { refused, ..trace })
+}
+
+/// Decides once more whether room is made for a gang that starves or grows, and tells what is tried: who would leave, or why nobody
+/// does. Everything stays as it was.
+fn decide(
+    session: &mut Session,
+    gang: GangId,
+    errand: Errand,
+) -> Option<(Trace, Result<Vec<PodId>, Vec<Reason>>)> {
+    let row = &session.cluster.gangs[gang];
+    let behind = row.reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
+    let more = errand.helps_to_grow() && grows(session, gang);
+    if behind || !more && !starves(session, gang) {
+        return None;
+    }
+    let nobody = |kept| vec![Reason::NothingToTake { purpose: errand.purpose, nodes: 0, kept }];
     // Nobody is moved for one that would never move for others.
-    if errand.purpose == Purpose::Consolidate && gangs[gang].protected {
-        let refused = vec![Reason::NeverMoves { gang: gangs[gang].key.clone() }];
-        return Some(Trace { refused, ..Trace::default() });
+    if errand.purpose == Purpose::Consolidate && row.protected {
+        return Some((Trace::default(), Err(vec![Reason::NeverMoves { gang: row.key.clone() }])));
+    }
+    if more && !anyone_spares(session, gang, errand) {
+        return Some((Trace::default(), Err(nobody(Vec::new()))));
     }
     let modest = errand.taking.breaking_nobody();
     let errand = if more { Errand { taking: &modest, ..errand } } else { errand };
@@ -315,15 +337,23 @@ pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trac
     let mut taker = Taker::new(session, gang, errand, Some(&mut trace));
     let mut txn = Txn::begin(session.cluster);
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
-    let refused = taker.claim(&mut txn, session.rankings, &wish).err();
+    let result = taker.claim(&mut txn, session.rankings, &wish);
+    let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
+    let too_much = result.is_ok() && more && gave_too_much(session.policy, &txn, errand, &pods);
     drop(txn);
-    if refused.iter().flatten().any(deserves_nothing) {
-        return None;
-    }
-    // Pod by pod it is in the last attempt.
-    trace.refused = refused.filter(|_| errand.taking.mode != Mode::Task).unwrap_or_default();
-    Some(trace)
+    let outcome = match result {
+        Ok(()) if more && (too_much || gone.is_empty()) => {
+            trace.choose_nothing();
+            let kept = (IN_NEED.to_owned(), gone.len() as u32);
+            Err(nobody(if too_much { vec![kept] } else { Vec::new() }))
+        }
+        result => result.map(|()| gone),
+    };
+    Some((trace, outcome))
 }
+
+/// The rule that keeps what would be taken back at once.
+const IN_NEED: &str = "its queue, which would have too little";
 
 /// Makes room for one pod of a gang that runs, by pods of its own that matter less.
 pub fn serve_within(session: &mut Session, gang: GangId, pod: PodId, errand: Errand) -> bool {

@@ -2,7 +2,8 @@
 
 use muster_api::QueueState;
 
-use crate::ids::{PodId, QueueId};
+use crate::actions::stalegangeviction::{Fate, Staleness};
+use crate::ids::{PodId, QueueId, Symbol};
 use crate::model::Cluster;
 use crate::model::devices::demand::{ALL_CORES, Ask, Memory};
 use crate::model::domains::Fault;
@@ -99,9 +100,9 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
     let name = |queue: QueueId| &cluster.queues[queue].name;
     let claimant = eviction.claimant.map_or("", |gang| &cluster.gangs[gang].key);
     match eviction.cause {
-        Cause::Stale { subgroup, lacks, minimum, for_ms } => {
+        Cause::Stale { subgroup, role, lacks, minimum, for_ms } => {
             let (span, of) = (duration(for_ms), if subgroup { "subgroup" } else { "gang" });
-            format!("for {span} its {of} has lacked {lacks} of the {minimum} pods that it needs")
+            format!("for {span} its {of} has lacked {}", lacking(cluster, role, lacks, minimum))
         }
         Cause::Outranked { priority, claimant: other } => {
             format!("makes room for {claimant} of priority {other}, its own is {priority}")
@@ -142,6 +143,33 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
             let (from, to) = (name(from), name(to));
             format!("makes room for {claimant}: queue {from} has more than it deserves, queue {to} less")
         }
+    }
+}
+
+/// "1 of the 2 pods of role master that it needs"
+fn lacking(cluster: &Cluster, role: Option<Symbol>, lacks: u32, minimum: u32) -> String {
+    let role = role.map_or(String::new(), |role| format!(" of role {}", cluster.names.text(role)));
+    format!("{lacks} of the {minimum} pods{role} that it needs")
+}
+
+/// What a stale gang lacks, in a sentence that begins with what lacks it.
+pub fn staleness(cluster: &Cluster, stale: &Staleness) -> String {
+    match stale.cause {
+        Cause::Stale { subgroup, role, lacks, minimum, .. } => {
+            let what = if subgroup { "a subgroup of it" } else { "it" };
+            format!("{what} lacks {}", lacking(cluster, role, lacks, minimum))
+        }
+        _ => String::new(),
+    }
+}
+
+/// What becomes of a stale gang.
+pub fn fate(fate: Fate) -> String {
+    match fate {
+        Fate::NotWatched => "stays: stalegangeviction is not among the actions".to_owned(),
+        Fate::ForEver => "stays: its grace has no end".to_owned(),
+        Fate::Kept(rule) => format!("stays: kept by {rule}"),
+        Fate::Leaves(time) => format!("leaves at {time}, unless it has what it needs by then"),
     }
 }
 

@@ -36,6 +36,7 @@ mod txn;
 mod victims;
 mod worth;
 
+pub use actions::stalegangeviction::{Fate, Staleness};
 pub use actions::{ACTIONS, Action};
 pub use bundles::{Bundle, Needed};
 pub use checkpoint::Checkpoint;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_api::Time;
 
-use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
+use crate::ids::{GangId, NodeId, PodId, QueueId, ResourceId, Symbol};
 use crate::model::Cluster;
 use crate::model::devices::{note_of_bound, note_of_promised};
 use crate::model::pods::PodState;
@@ -162,8 +162,8 @@ pub enum Method {
 /// Why a pod has to leave. Text is made in `explain.rs`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Its gang, or its subgroup, has lacked pods to its minimum for too long.
-    Stale { subgroup: bool, lacks: u32, minimum: u32, for_ms: i64 },
+    /// Its gang, or its subgroup, has lacked pods to its minimum for too long; or pods of a role.
+    Stale { subgroup: bool, role: Option<Symbol>, lacks: u32, minimum: u32, for_ms: i64 },
     /// A gang of its queue with a higher priority needs the room.
     Outranked { priority: i32, claimant: i32 },
     /// A pod of its own gang with a higher priority needs the room.

@@ -16,7 +16,7 @@ use crate::policy::Purpose;
 use crate::reason::{Reason, Shown};
 
 pub use crate::bundles::{Bundle, Kind};
-pub use crate::claims::rights::{Giver, TakingBack};
+pub use crate::claims::rights::TakingBack;
 
 /// What comes to light while room is made: the work that it takes, and all of it for someone who looks.
 #[derive(Default)]
@@ -176,6 +176,19 @@ impl Trace {
         trials.filter(|trial| trial.domain == domain).for_each(|trial| trial.chosen = true);
     }
 
+    /// Nothing comes of what was chosen.
+    pub(crate) fn choose_nothing(&mut self) {
+        let trials = self.passes.iter_mut().flat_map(|pass| &mut pass.domains);
+        trials.for_each(|trial| trial.chosen = false);
+    }
+
+    /// Those whom a rule keeps, with the rule.
+    pub(crate) fn kept(&self) -> impl Iterator<Item = (PodId, &'static str)> + '_ {
+        let nodes = self.attempts.iter().flat_map(|attempt| attempt.trials.values()).map(|trial| &trial.kept);
+        let domains = self.passes.iter().flat_map(|pass| &pass.domains).map(|trial| &trial.kept);
+        nodes.chain(domains).flatten().copied()
+    }
+
     fn domain(&mut self, change: impl FnOnce(&mut DomainTrial)) {
         if let Some(trial) = self.passes.last_mut().and_then(|pass| pass.domains.last_mut()) {
             change(trial);
@@ -200,7 +213,7 @@ impl Engine {
         traces
     }
 
-    /// What a queue could take back for the first of its gangs that lacks room, and from whom.
+    /// What a queue would take back for the first of its gangs that lacks room, and from whom.
     pub fn taking_back(&mut self, queue: QueueId, now: Time) -> Option<TakingBack> {
         let mut found = None;
         self.look(now, &mut |session, errand| {

@@ -179,3 +179,101 @@ fn what_was_tried_is_told_with_what_came_of_it() {
     let task = events(&in_pieces(), &pod_by_pod);
     insta::assert_snapshot!(format!("{nobody}\n----\n{stopped}\n----\n{task}"));
 }
+
+#[test]
+fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
+    let told = |cluster: &[String], config: &str| {
+        let page = printed(&["explain", "queue/b", "--cycles", "1"], cluster, config);
+        let (_, rest) = page.split_once("takes back  ").expect("it says so");
+        rest.split("\n\n").next().unwrap_or_default().to_owned()
+    };
+    let full = |spec: &str| gang("x", spec, "") + &pods("x", 4, &["n1", "n1", "n2", "n2"]);
+    let waits =
+        |gpus, places: &[&str]| gang("claim", "minMember: 1, queue: b", "") + &pods("claim", gpus, places);
+    let queues = queue("a", 8) + &queue("b", 8);
+    // Nothing that may leave is enough.
+    let kept = [
+        nodes(&["n1", "n2"]),
+        queues.clone(),
+        full("minMember: 4, queue: a") + &budget("x"),
+        waits(8, &[""]),
+    ];
+    // It can't be evicted, and has nothing that it deserves.
+    let forbidden = [
+        nodes(&["n1", "n2"]),
+        queue("a", 8) + &queue("b", 0),
+        full("minMember: 1, queue: a"),
+        gang("claim", "minMember: 1, queue: b", "volcano.sh/preemptable: \"false\"")
+            + &pods("claim", 4, &[""]),
+    ];
+    // It has its minimum, and would have more; nobody has any to spare.
+    let grows = [
+        nodes(&["n1", "n2"]),
+        queues,
+        gang("x", "minMember: 3, queue: a", "") + &pods("x", 4, &["n1", "n1", "n2"]),
+        waits(4, &["n2", ""]),
+    ];
+    let within = config("")
+        .replace("{name: capacity}", "{name: capacity, arguments: {nonPreemptibleWithinDeserved: true}}");
+    let without = config("").replace("{name: capacity}, ", "");
+    let told = [
+        told(&kept, &config("")),
+        told(&forbidden, &within),
+        told(&kept, &without),
+        told(&grows, &config("")),
+    ];
+    insta::assert_snapshot!(told.join("\n----\n"));
+}
+
+#[test]
+fn a_stale_gang_says_what_it_lacks_and_when_it_leaves() {
+    let told = |annotations: &str, config: &str| {
+        let stale = gang("st", "minMember: 3, queue: a", annotations) + &pods("st", 8, &["n1", "n2"]);
+        let page = printed(&["explain", "st"], &[nodes(&["n1", "n2"]), queue("a", 16), stale], config);
+        let (_, rest) = page.split_once("stale since ").expect("it says so");
+        rest.to_owned()
+    };
+    let unwatched = config("").replace(", stalegangeviction", "");
+    let told = [
+        told("", &config("")),
+        told("volcano.sh/staleness-grace-period: \"-1s\"", &config("")),
+        told("volcano.sh/preemptable: \"false\"", &config("")),
+        told("", &unwatched),
+    ];
+    insta::assert_snapshot!(told.join("----\n"));
+}
+
+#[test]
+fn room_that_is_kept_for_those_who_were_moved_is_not_drawn_as_free() {
+    let half = |name: &str, node: &str| gang(name, "minMember: 1, queue: a", "") + &pods(name, 4, &[node]);
+    let cluster = [
+        nodes(&["n1", "n2"]),
+        queue("a", 16),
+        half("x", "n1") + &half("y", "n2"),
+        gang("claim", "minMember: 1, queue: a", "") + &pods("claim", 8, &[""]),
+    ];
+    let story = printed(&["simulate", "--cycles", "2", "--no-recreate"], &cluster, &config(""));
+    let (_, map) = story.split_once("MAP").expect("there is a map");
+    assert!(map.contains("n1 cccccccc   n2 yyyy++++"), "{map}");
+}
+
+#[test]
+fn nobody_is_told_to_ask_for_nothing_or_to_weigh_what_is_not_divided() {
+    let advice = |of_a: u32, of_b: u32, y: &[&str]| {
+        let cluster = [
+            nodes(&["n1", "n2"]),
+            queue("a", of_a) + &queue("b", of_b),
+            gang("x", "minMember: 2, queue: a", "") + &pods("x", 4, &["n1", "n1"]),
+            gang("y", "minMember: 1, queue: b", "") + &pods("y", 4, y),
+            gang("claim", "minMember: 1, queue: b", "") + &pods("claim", 8, &[""]),
+        ];
+        let page = printed(&["explain", "claim", "-o", "json"], &cluster, &config(""));
+        let page: serde_json::Value = serde_json::from_str(&page).expect("it is JSON");
+        let help: Vec<String> = serde_json::from_value(page["help"].clone()).expect("a list of texts");
+        help.into_iter().find(|help| help.contains("muster fairshare")).unwrap_or_default()
+    };
+    assert_eq!(advice(8, 8, &["n2", "n2"]), "raise what queue b deserves: muster fairshare");
+    let some_left =
+        "raise what queue b deserves or its weight, or ask for 4 nvidia.com/gpu less: muster fairshare";
+    assert_eq!(advice(4, 4, &["n2"]), some_left);
+}

@@ -5,6 +5,7 @@ use muster_api::Time;
 
 use crate::actions::{Action, Session};
 use crate::config::{Args, Settings};
+use crate::engine::Engine;
 use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Role};
@@ -100,12 +101,60 @@ fn run(session: &mut Session) {
     }
 }
 
-/// Still stale, and nothing of what would leave must stay. Binds under way may still complete it.
+/// Still stale, and nothing of what would leave must stay.
 fn may_leave(cluster: &Cluster, policy: &Policy, id: GangId) -> bool {
-    let (gang, whole) = (&cluster.gangs[id], policy.gangs_are_whole());
-    is_stale(gang, whole, true)
-        && gang.counts.allocated == 0
-        && leaving(cluster, id, whole).pods.into_iter().all(|pod| policy.protects(cluster, pod).is_none())
+    is_stale(&cluster.gangs[id], policy.gangs_are_whole(), true) && kept(cluster, policy, id).is_none()
+}
+
+/// What keeps a stale gang where it is.
+fn kept(cluster: &Cluster, policy: &Policy, id: GangId) -> Option<&'static str> {
+    if cluster.gangs[id].counts.allocated > 0 {
+        return Some("binds under way, which may complete it");
+    }
+    let leaving = leaving(cluster, id, policy.gangs_are_whole());
+    leaving.pods.into_iter().find_map(|pod| policy.protects(cluster, pod))
+}
+
+/// What becomes of a stale gang, for those who ask.
+#[derive(Copy, Clone, Debug)]
+pub struct Staleness {
+    pub since: Time,
+    /// What those who leave are told.
+    pub cause: Cause,
+    pub fate: Fate,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nobody takes its places back: the action is not among the configured ones.
+    NotWatched,
+    /// Its grace has no end.
+    ForEver,
+    /// Something keeps it, as long as it does.
+    Kept(&'static str),
+    /// It leaves then, unless it is completed before.
+    Leaves(Time),
+}
+
+impl Engine {
+    /// What a gang lacks that holds places for less than it needs, since when, and what will become of it.
+    pub fn staleness(&self, id: GangId, now: Time) -> Option<Staleness> {
+        let (cluster, policy, settings) = (&self.cluster, &self.config.policy, &self.config.settings);
+        let since = cluster.gangs.broken_since(id)?;
+        let (gang, whole) = (&cluster.gangs[id], policy.gangs_are_whole());
+        let cause = cause(gang, whole, &leaving(cluster, id, whole), now.0 - since.0);
+        let acts = self.config.actions.iter().any(|action| action.name == ACTION.name);
+        let fate = match (acts, grace(gang, settings), kept(cluster, policy, id)) {
+            (false, ..) => Fate::NotWatched,
+            (_, None, _) => Fate::ForEver,
+            (.., Some(rule)) => Fate::Kept(rule),
+            (_, Some(grace), None) => {
+                let times = due_of(cluster, policy, id, since.plus_ms(grace));
+                Fate::Leaves(times.min().unwrap_or(now))
+            }
+        };
+        Some(Staleness { since, cause, fate })
+    }
 }
 
 /// Who leaves of a stale gang.
@@ -153,7 +202,16 @@ fn cause(gang: &Gang, whole: bool, leaving: &Leaving, for_ms: i64) -> Cause {
         0 => gang.missing_in_subgroups(),
         missing => (missing, gang.minimum),
     };
-    Cause::Stale { subgroup: leaving.in_part, lacks, minimum, for_ms }
+    // With enough pods in all it is one of a role that is missing.
+    let enough = gang.counts.ready() >= gang.minimum;
+    let roles = gang.missing(whole).roles;
+    let of_role = roles.iter().zip(&gang.roles).find(|(lacks, _)| enough && **lacks > 0);
+    match of_role {
+        Some((&lacks, role)) if !leaving.in_part => {
+            Cause::Stale { subgroup: false, role: role.name, lacks, minimum: role.minimum, for_ms }
+        }
+        _ => Cause::Stale { subgroup: leaving.in_part, role: None, lacks, minimum, for_ms },
+    }
 }
 
 /// When this action will have something to do, if nothing happens until then.
@@ -167,9 +225,12 @@ pub fn due<'c>(
         let grace = grace(&cluster.gangs[gang], settings)?;
         Some((gang, since.plus_ms(grace)))
     });
-    due.flat_map(|(gang, due)| {
-        let spared = |pod| cluster.spared.get(&pod).copied();
-        let leaving = leaving(cluster, gang, policy.gangs_are_whole());
-        leaving.pods.into_iter().map(move |pod| spared(pod).map_or(due, |until| until.max(due)))
-    })
+    due.flat_map(|(gang, due)| due_of(cluster, policy, gang, due))
+}
+
+/// When those leave who leave of a gang that is due then; some may be spared for longer.
+fn due_of(cluster: &Cluster, policy: &Policy, gang: GangId, due: Time) -> impl Iterator<Item = Time> {
+    let spared = |pod| cluster.spared.get(&pod).copied();
+    let leaving = leaving(cluster, gang, policy.gangs_are_whole());
+    leaving.pods.into_iter().map(move |pod| spared(pod).map_or(due, |until: Time| until.max(due)))
 }

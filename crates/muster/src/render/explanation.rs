@@ -128,6 +128,13 @@ impl Page {
         if let (Some(since), Some(waited)) = (&gang.waiting_since, gang.waiting_ms) {
             self.entry("waits since", &format!("{since} ({})", duration(waited)));
         }
+        if let Some(stale) = &gang.stale {
+            self.entry(
+                "stale since",
+                &format!("{} ({}): {}", stale.since, duration(stale.stale_ms), stale.lacks),
+            );
+            self.entry("", &stale.fate);
+        }
         self.why_it_waits(gang);
         self.promises(gang);
         self.claims(gang);
@@ -210,12 +217,12 @@ impl Page {
         }
     }
 
-    /// Whether a queue can take back what is its own, and from whom.
+    /// Whether a queue takes back what is its own, and from whom.
     fn takes_back(&mut self, taking: &TakesBack) {
         let for_whom = format!("for {} by {}", taking.gang, taking.action);
         match (&taking.refused, &taking.from[..]) {
             (Some(refused), _) => self.entry("takes back", &format!("nothing {for_whom}: {refused}")),
-            (None, []) => self.entry("takes back", &format!("nothing {for_whom}: nobody would give")),
+            (None, []) => self.entry("takes back", &format!("nothing {for_whom}: nobody has to give")),
             (None, from) => self.entry("takes back", &format!("{for_whom} from {}", from.join(", "))),
         }
         for (queue, rule) in &taking.kept {

@@ -32,7 +32,7 @@ pub enum Holder {
     Foreign,
     /// On its way out, and promised to nobody.
     Leaving,
-    /// Kept for a pod that waits for it.
+    /// Kept for a pod that waits for it, or for one that will come in the stead of one that was moved.
     Promised,
     Free,
     Closed,
@@ -103,7 +103,8 @@ impl Map<'_> {
         for &pod in &cluster.nodes.seats[node] {
             let amount = cluster.shapes[cluster.pods.shape[pod]].request.get(resource).unwrap_or(0);
             let holder = match (cluster.pods.state[pod], cluster.pods.gang[pod]) {
-                (PodState::Nominated(_), _) => Holder::Promised,
+                // With what is kept for others, below.
+                (PodState::Nominated(_), _) => continue,
                 (PodState::Releasing(_), _) => Holder::Leaving,
                 (_, Some(gang)) => {
                     let place = self.legend.gangs.iter().position(|(known, _)| *known == gang);
@@ -116,7 +117,10 @@ impl Map<'_> {
             }
         }
         // What is promised is the room of those who leave, as far as it goes.
-        let promised = holders.get(&Holder::Promised).copied().unwrap_or(0);
+        let promised = cluster.nodes.nominated[resource][node];
+        if promised > 0 {
+            holders.insert(Holder::Promised, promised);
+        }
         if let Some(leaving) = holders.remove(&Holder::Leaving).filter(|leaving| *leaving > promised) {
             holders.insert(Holder::Leaving, leaving - promised);
         }

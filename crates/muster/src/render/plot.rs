@@ -52,8 +52,8 @@ fn draw(load: &Load, out: &mut String) -> Result {
     legend(load, out)?;
     let width = WIDTH - 2 * MARGIN;
     utilisation(load, Area { left: MARGIN + 48, top: 124, width: width - 48, height: 200 }, out)?;
-    waits(load, Area { left: MARGIN + 48, top: 424, width: 470, height: 220 }, out)?;
-    costs(load, Area { left: 620, top: 424, width: WIDTH - MARGIN - 620, height: 220 }, out)?;
+    waits(load, Area { left: MARGIN + 48, top: 424, width: 400, height: 220 }, out)?;
+    costs(load, Area { left: 532, top: 424, width: WIDTH - MARGIN - 532, height: 220 }, out)?;
     writeln!(out, "</svg>")
 }
 
@@ -139,13 +139,19 @@ fn costs(load: &Load, area: Area, out: &mut String) -> Result {
             let colour = format!("fill=\"{}\"", style(at).0);
             svg::rect(out, (x + 2, area.bottom() - height), (bar - 4, height), &colour)?;
             let (middle, above) = (x + bar / 2, area.bottom() - height - 6);
-            svg::text(out, (middle, above), 12, INK, MIDDLE, &grouped(value.round() as u64))?;
+            let number = grouped(value.round() as u64);
+            svg::text(out, (middle, above), size_within(&number, bar), INK, MIDDLE, &number)?;
         }
         svg::text(out, (left + width / 2, area.bottom() + 18), 12, MUTED, MIDDLE, name)?;
     }
     baseline(area, out)?;
     let middle = area.left + area.width / 2;
     svg::text(out, (middle, area.bottom() + 38), 12, MUTED, MIDDLE, "each with a scale of its own")
+}
+
+/// The size in which a number fits above its bar, so that it doesn't reach into the next.
+fn size_within(number: &str, width: i32) -> i32 {
+    (8..12).rev().fold(12, |size, smaller| if text_width(number, size) > width { smaller } else { size })
 }
 
 fn title(area: Area, text: &str, out: &mut String) -> Result {
@@ -216,5 +222,14 @@ mod tests {
         }
         // Nobody was broken, and nothing divides by that.
         assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
+    }
+
+    #[test]
+    fn numbers_stay_above_their_bars() {
+        for number in ["7", "2,741", "12,345", "123,456"] {
+            let size = size_within(number, 38);
+            assert!(text_width(number, size) <= 38, "{number} is too wide at {size}");
+        }
+        assert_eq!(size_within("741", 38), 12);
     }
 }

@@ -7,8 +7,10 @@ use muster_engine::explain::{self, counted, shown_text};
 use muster_engine::ids::{GangId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
-use muster_engine::trace::{Giver, TakingBack};
+use muster_engine::shares::{self, Division};
+use muster_engine::trace::TakingBack;
 use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
+use muster_engine::{Fate, Staleness};
 use muster_sim::World;
 use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
 use serde::Serialize;
@@ -65,6 +67,9 @@ pub struct GangFacts {
     pub gated: u32,
     pub waiting_since: Option<String>,
     pub waiting_ms: Option<i64>,
+    /// If it holds places for less than it needs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stale: Option<StaleFacts>,
     pub roles: Vec<RoleFacts>,
     /// How many of its pods are on each node.
     pub places: BTreeMap<String, u32>,
@@ -77,6 +82,19 @@ pub struct GangFacts {
     /// Where others could make room for it, by action; only for one that starves.
     pub claims: Vec<ClaimFacts>,
     pub help: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StaleFacts {
+    pub since: String,
+    pub stale_ms: i64,
+    /// What it lacks, in words.
+    pub lacks: String,
+    /// What becomes of it, in words; and when it leaves, or what keeps it.
+    pub fate: String,
+    pub leaves: Option<String>,
+    pub kept_by: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -108,21 +126,21 @@ pub struct QueueFacts {
     /// In the order in which they are served; the first is the head of the line.
     pub waiting: Vec<Waiting>,
     pub waiting_in_all: usize,
-    /// Whether it can take back what is its own.
+    /// Whether it takes back what is its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takes_back: Option<TakesBack>,
 }
 
-/// What a queue can take back for the first gang that lacks room.
+/// What a queue takes back for the first gang that lacks room.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TakesBack {
     pub action: &'static str,
     pub gang: String,
-    /// Why it may not.
+    /// Why it takes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// Those who would give, the first first.
+    /// Those who give, the first first.
     pub from: Vec<String>,
     /// Those who keep what they have, with the rule.
     pub kept: Vec<(String, &'static str)>,
@@ -225,6 +243,7 @@ fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
         gated: gang.counts.gated,
         waiting_since: since.map(|time| time.to_string()),
         waiting_ms: since.map(|time| now.0 - time.0),
+        stale: engine.staleness(id, now).map(|stale| stale_facts(cluster, &stale, now)),
         roles: gang.roles.iter().map(role).collect(),
         places,
         closest: closest(cluster, &shortage),
@@ -232,11 +251,28 @@ fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
         promises: promises::facts(cluster, id, look.objects),
         claims,
         help: match gang.counts.gated {
-            _ if waits => help(cluster, id, &shortage),
+            _ if waits => help(engine, id, &shortage),
             0 => Vec::new(),
             gated => vec![format!("remove the scheduling gates of {}", counted(u64::from(gated), "pod"))],
         },
         line,
+    }
+}
+
+fn stale_facts(cluster: &Cluster, stale: &Staleness, now: Time) -> StaleFacts {
+    StaleFacts {
+        since: stale.since.to_string(),
+        stale_ms: now.0 - stale.since.0,
+        lacks: explain::staleness(cluster, stale),
+        fate: explain::fate(stale.fate),
+        leaves: match stale.fate {
+            Fate::Leaves(time) => Some(time.to_string()),
+            _ => None,
+        },
+        kept_by: match stale.fate {
+            Fate::Kept(rule) => Some(rule),
+            _ => None,
+        },
     }
 }
 
@@ -249,7 +285,8 @@ fn closest(cluster: &Cluster, shortage: &Shortage) -> Vec<ClosestNode> {
 }
 
 /// What someone could do about each reason.
-fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
+fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
+    let cluster = engine.cluster();
     let mut help: Vec<String> = Vec::new();
     for reason in &cluster.gangs[id].reasons {
         let advice = match reason {
@@ -267,7 +304,7 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
             }
             Reason::ResourceClaims { pod } => format!("remove resourceClaims from pod {pod}"),
             Reason::NotAdmitted { limit, lack, .. } | Reason::OverLimit { limit, lack, .. } => {
-                limit_help(cluster, limit, lack)
+                limit_help(engine, limit, lack)
             }
             Reason::NotAdmittedBehind { head } | Reason::Behind { head, .. } => {
                 format!("help the gang before it: muster explain gang/{head}")
@@ -329,7 +366,8 @@ fn help(cluster: &Cluster, id: GangId, shortage: &Shortage) -> Vec<String> {
     help
 }
 
-fn limit_help(cluster: &Cluster, limit: &Limit, lack: &Lack) -> String {
+fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
+    let cluster = engine.cluster();
     let short = (lack.used + lack.want - lack.limit).max(0);
     let amount = format!(
         "{} {}",
@@ -343,15 +381,25 @@ fn limit_help(cluster: &Cluster, limit: &Limit, lack: &Lack) -> String {
         }
         Limit::Deserved(queue) => format!("raise what queue {queue} deserves by {amount}, or wait for it"),
         Limit::FairShare(queue) => {
-            format!(
-                "raise what queue {queue} deserves or its weight, or ask for {amount} less: muster fairshare"
-            )
+            let weight = if weight_counts(engine, queue, lack.resource) { " or its weight" } else { "" };
+            // Who would have to ask for nothing is not helped by asking for less.
+            let less = if short < lack.want { format!(", or ask for {amount} less") } else { String::new() };
+            format!("raise what queue {queue} deserves{weight}{less}: muster fairshare")
         }
         Limit::DeservedForGood(queue) => {
             format!("raise what queue {queue} deserves by {amount}, or let the gang be evicted (preemptable)")
         }
         Limit::Namespace(space) => format!("raise the resource quota of namespace {space} by {amount}"),
     }
+}
+
+/// Whether anything is divided by weight among a queue and its siblings: something is left when all have what they deserve.
+fn weight_counts(engine: &Engine, queue: &str, resource: ResourceId) -> bool {
+    let rules = engine.policy().fairness();
+    let (Some(rules), Some(queue)) = (rules, engine.cluster().queues.find(queue)) else { return true };
+    let divisions = shares::trace(engine.cluster(), rules.tree, rules.k_ppm, resource);
+    let own = |division: &&Division| division.portions.iter().any(|portion| portion.queue == queue);
+    divisions.iter().find(own).is_none_or(|division| !division.steps.tiers.is_empty())
 }
 
 fn room_help(cluster: &Cluster, shortage: &Shortage, histogram: &muster_engine::Histogram) -> Vec<String> {
@@ -407,14 +455,15 @@ fn welcome_help(cluster: &Cluster, bar: &muster_engine::Bar) -> Option<String> {
 }
 
 fn takes_back_facts(cluster: &Cluster, taking: &TakingBack) -> TakesBack {
-    let name = |giver: &Giver| cluster.queues[giver.queue].name.to_string();
-    let kept = |giver: &Giver| giver.keeps.map(|rule| (name(giver), rule));
+    let name = |queue: &QueueId| cluster.queues[*queue].name.to_string();
+    let message = |reason: &Reason| explain::message(reason, &cluster.dimensions);
+    let refused: Vec<String> = taking.refused.iter().map(message).collect();
     TakesBack {
         action: taking.action,
         gang: cluster.gangs[taking.gang].key.to_string(),
-        refused: taking.refused.as_ref().map(|reason| explain::message(reason, &cluster.dimensions)),
-        from: taking.givers.iter().filter(|giver| giver.keeps.is_none()).map(name).collect(),
-        kept: taking.givers.iter().filter_map(kept).collect(),
+        refused: (!refused.is_empty()).then(|| refused.join("; ")),
+        from: taking.from.iter().map(name).collect(),
+        kept: taking.kept.iter().map(|(queue, rule)| (name(queue), *rule)).collect(),
     }
 }
 
