@@ -181,7 +181,7 @@ fn serve(
 ) -> bool {
     let more = grows(session, gang);
     let (pods, missing) = turn_of(session, gang);
-    if more && errand.purpose != Purpose::Consolidate && !anyone_spares(session, gang, errand) {
+    if more && !anyone_spares(session, gang, errand) {
         return false;
     }
     let signature = Signature::of(session.cluster, gang, &pods, &missing, errand.taking.mode);
@@ -288,7 +288,9 @@ fn gave_too_much(policy: &Policy, txn: &Txn, errand: Errand, pods: &[PodId]) -> 
 fn anyone_spares(session: &Session, gang: GangId, errand: Errand) -> bool {
     let taker = Taker::new(session, gang, errand, None);
     let claim = session.cluster.gangs[gang].pods.first().map(|&pod| taker.claim_for(pod));
-    let spares = |other: &Gang| other.counts.running > 0 && other.counts.ready() > other.minimum;
+    // Who moves loses nothing.
+    let moves = errand.purpose == Purpose::Consolidate;
+    let spares = |other: &Gang| other.counts.running > 0 && (moves || other.counts.ready() > other.minimum);
     let concerned = |id: GangId| claim.is_some_and(|claim| concerns(session.cluster, &claim, id));
     session.cluster.gangs.iter().any(|(id, other)| spares(other) && concerned(id))
 }
@@ -339,10 +341,11 @@ fn decide(
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
     let result = taker.claim(&mut txn, session.rankings, &wish);
     let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
+    let nothing = !txn.displaces();
     let too_much = result.is_ok() && more && gave_too_much(session.policy, &txn, errand, &pods);
     drop(txn);
     let outcome = match result {
-        Ok(()) if more && (too_much || gone.is_empty()) => {
+        Ok(()) if more && (too_much || nothing) => {
             trace.choose_nothing();
             let kept = (IN_NEED.to_owned(), gone.len() as u32);
             Err(nobody(if too_much { vec![kept] } else { Vec::new() }))
