@@ -52,9 +52,8 @@ pub struct Gang {
     pub protected: bool,
     /// Its places may be taken back.
     pub revocable: bool,
-    /// What few gangs say of when their pods may be taken, and of what is lost then.
+    /// What few gangs say of how long they may wait, of when their pods may be taken, and of what is lost then.
     pub allowance: Option<Box<Allowance>>,
-    pub sla_wait: Option<i64>,
     pub phase: PodGroupPhase,
     pub condition: Condition,
     /// What was last put into a plan.
@@ -103,6 +102,9 @@ pub struct Allowance {
     /// How long it may hold places for less than its minimum, in milliseconds; negative is for ever.
     #[serde(default)]
     pub staleness_grace: Option<i64>,
+    /// How long it may wait to be admitted, in milliseconds.
+    #[serde(default)]
+    pub sla_wait: Option<i64>,
 }
 
 impl Allowance {
@@ -171,7 +173,6 @@ impl Gang {
             protected: false,
             revocable: false,
             allowance: None,
-            sla_wait: None,
             phase: PodGroupPhase::Pending,
             condition: Condition::default(),
             reported: None,

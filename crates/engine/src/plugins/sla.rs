@@ -30,7 +30,8 @@ struct Sla {
 impl Sla {
     fn deadline(&self, cluster: &Cluster, gang: GangId) -> Option<Time> {
         let gang = &cluster.gangs[gang];
-        gang.sla_wait.or(self.wait).map(|wait| gang.created.plus_ms(wait))
+        let own = gang.allowance.as_ref().and_then(|allowance| allowance.sla_wait);
+        own.or(self.wait).map(|wait| gang.created.plus_ms(wait))
     }
 }
 

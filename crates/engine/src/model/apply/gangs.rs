@@ -210,10 +210,10 @@ impl Cluster {
             min_available: portion(JDB_MIN_AVAILABLE),
             max_unavailable: portion(JDB_MAX_UNAVAILABLE),
             staleness_grace: duration(STALENESS_GRACE_PERIOD),
+            sla_wait: SLA_WAITING_TIME.iter().find_map(|key| duration(key)),
             ..progress(&meta)
         };
         gang.allowance = allowance.boxed();
-        gang.sla_wait = SLA_WAITING_TIME.iter().find_map(|key| duration(key));
         for role in &mut gang.roles {
             role.minimum = 0;
         }
