@@ -58,7 +58,7 @@ pub fn run(session: &mut Session, action: &'static str) {
 /// by what others can spare.
 fn serve_all(session: &mut Session, errand: Errand) {
     let (purpose, mode) = (errand.purpose, errand.taking.mode);
-    let mut fruitless = Fruitless::recall(session.cluster, purpose, mode);
+    let mut fruitless = Fruitless::recall(session.cluster, session.policy, purpose, mode);
     serve_those(session, errand, &mut fruitless, starves);
     if errand.taking.mode != Mode::Task && errand.purpose != Purpose::Consolidate {
         let taking = &errand.taking.breaking_nobody();

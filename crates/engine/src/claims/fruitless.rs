@@ -7,13 +7,14 @@ use muster_api::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Mode;
-use crate::ids::{GangId, PodId, QueueId, ShapeId};
+use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::gangs::Missing;
 use crate::model::subgroups::{Closeness, Rule};
 use crate::placement::one_shape;
-use crate::policy::Purpose;
+use crate::policy::{Policy, Purpose};
 use crate::reason::Reason;
+use crate::resources::Amounts;
 use crate::search::{required, shapes};
 
 /// All that matters to whether room can be made for a gang that has none yet. A shape says what a pod asks for and which labels, ports,
@@ -26,6 +27,8 @@ pub struct Signature {
     never_preempts: bool,
     closeness: Option<Closeness>,
     rules: Vec<Rule>,
+    /// What any of its pods asks for: of this others must have more than their shares.
+    asked: Vec<ResourceId>,
     /// With how many pods of each must be placed; and when it was met first, since numbers are used again.
     shapes: Vec<(ShapeId, u64, u32)>,
 }
@@ -48,6 +51,7 @@ impl Signature {
         // One pod that gets no place tells as much of any number; a whole gang only of gangs that are no smaller.
         let least = |count: u32| if mode == Mode::Task { 0 } else { count };
         let shape = |(shape, count): (ShapeId, u32)| (shape, cluster.shapes[shape].born, least(count));
+        let asked = row.requested.iter().filter(|&(_, amount)| amount > 0).map(|(resource, _)| resource);
         Some(Signature {
             queue: row.queue,
             priority: row.priority,
@@ -55,6 +59,7 @@ impl Signature {
             never_preempts: required.iter().any(|&pod| cluster.never_preempts(pod)),
             closeness: row.closeness().cloned(),
             rules: row.rules().to_vec(),
+            asked: asked.collect(),
             shapes: shapes(cluster, &required).into_iter().map(shape).collect(),
         })
     }
@@ -62,11 +67,12 @@ impl Signature {
     /// Whether a gang like this is served no more easily than another.
     fn is_no_easier_than(&self, other: &Signature) -> bool {
         let alike = |a: &(ShapeId, u64, u32), b: &(ShapeId, u64, u32)| (a.0, a.1) == (b.0, b.1) && a.2 >= b.2;
-        let Signature { queue, priority, protected, never_preempts, closeness, rules, shapes } = other;
+        let Signature { queue, priority, protected, never_preempts, closeness, rules, asked, shapes } = other;
         (self.queue, self.protected, self.never_preempts) == (*queue, *protected, *never_preempts)
             && self.priority <= *priority
             && self.closeness == *closeness
             && self.rules == *rules
+            && self.asked == *asked
             && self.shapes.len() == shapes.len()
             && self.shapes.iter().zip(shapes).all(|(a, b)| alike(a, b))
     }
@@ -86,6 +92,9 @@ pub struct Failure {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Fruitless {
     hope: u64,
+    /// What queues should have, where that decides.
+    #[serde(default)]
+    shares: Vec<Amounts>,
     failures: Vec<Failure>,
     /// Where the search for room was cut short.
     pub unfinished: Option<Unfinished>,
@@ -103,16 +112,16 @@ pub type Memory = BTreeMap<Purpose, Fruitless>;
 
 impl Fruitless {
     /// What is known from earlier cycles and still holds.
-    pub fn recall(cluster: &mut Cluster, purpose: Purpose, mode: Mode) -> Fruitless {
+    pub fn recall(cluster: &mut Cluster, policy: &Policy, purpose: Purpose, mode: Mode) -> Fruitless {
         if mode != Mode::Scenario {
             return Fruitless::default();
         }
-        let hope = cluster.hope();
+        let (hope, shares) = (cluster.hope(), shares_of(cluster, policy, purpose));
         let mut known = cluster.fruitless.remove(&purpose).unwrap_or_default();
-        if known.hope != hope {
+        if (known.hope, &known.shares) != (hope, &shares) {
             known.failures.clear();
         }
-        Fruitless { hope, ..known }
+        Fruitless { hope, shares, ..known }
     }
 
     /// Keeps it for the next cycle.
@@ -153,4 +162,12 @@ impl Fruitless {
     pub fn tried(&self, gang: &str) -> usize {
         self.unfinished.as_ref().filter(|left| *left.gang == *gang).map_or(0, |left| left.tried)
     }
+}
+
+/// Work that only waits makes no room, but what queues should have follows from what all of them want.
+fn shares_of(cluster: &Cluster, policy: &Policy, purpose: Purpose) -> Vec<Amounts> {
+    if purpose != Purpose::Reclaim {
+        return Vec::new();
+    }
+    cluster.queues.ids().filter_map(|queue| Some(policy.deserves(cluster, queue)?.0)).collect()
 }
