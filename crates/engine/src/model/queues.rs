@@ -112,7 +112,8 @@ impl Queue {
             let Queue { exists, created, weight, priority, state, reclaimable, strategy, parent, .. } = queue;
             (*exists, *created, *weight, *priority, *state, *reclaimable, *strategy, *parent)
         };
-        let amounts = |queue: &Queue| [&queue.capability, &queue.guarantee, &queue.deserved].map(Sparse::clone);
+        let amounts =
+            |queue: &Queue| [&queue.capability, &queue.guarantee, &queue.deserved].map(Sparse::clone);
         terms(self) == terms(other)
             && amounts(self) == amounts(other)
             && (&self.node_groups, &self.group_limits) == (&other.node_groups, &other.group_limits)
