@@ -29,7 +29,7 @@ use crate::search::{self, seat, seat_by_force};
 use crate::trace::{Record, Trace};
 use crate::txn::{Mark, Move, Txn};
 use crate::victims::{Leaver, concerns, make_room, reprieve};
-use fruitless::{Fruitless, Signature, Unfinished};
+use fruitless::{Fruitless, Lack, Signature};
 
 /// What an action is out for.
 #[derive(Copy, Clone)]
@@ -63,21 +63,23 @@ pub fn run(session: &mut Session, action: &'static str) {
 /// by what others can spare.
 fn serve_all(session: &mut Session, errand: Errand) {
     let (purpose, mode) = (errand.purpose, errand.taking.mode);
-    let mut fruitless = Fruitless::recall(session.cluster, purpose, mode);
-    serve_those(session, errand, &mut fruitless, starves);
+    let mut fruitless = Fruitless::recall(session.cluster, session.policy, purpose, mode);
+    let mut steps = 0;
+    serve_those(session, errand, &mut fruitless, &mut steps, starves);
     if errand.helps_to_grow() {
         let taking = &errand.taking.breaking_nobody();
-        serve_those(session, Errand { taking, ..errand }, &mut fruitless, grows);
+        serve_those(session, Errand { taking, ..errand }, &mut fruitless, &mut steps, grows);
     }
     fruitless.keep(session.cluster, purpose, mode);
 }
 
-/// Gives turns to all gangs of which this is true, as long as it is and they bring something; beginning with the one at which the last
-/// cycle was cut short.
+/// Gives turns to all gangs of which this is true, as long as it is and they bring something; beginning with the one for which there
+/// was no time in the last cycle.
 fn serve_those(
     session: &mut Session,
     errand: Errand,
     fruitless: &mut Fruitless,
+    steps: &mut u64,
     wants: fn(&Session, GangId) -> bool,
 ) {
     let waiting = session.cluster.gangs.waiting().to_vec();
@@ -85,7 +87,7 @@ fn serve_those(
     // Nobody is moved for one that would never move for others.
     wanting.retain(|&gang| errand.purpose != Purpose::Consolidate || !session.cluster.gangs[gang].protected);
     let key = |session: &Session, gang: GangId| session.cluster.gangs[gang].key.clone();
-    let mut first = fruitless.unfinished.as_ref().map(|left| left.gang.clone());
+    let mut first = fruitless.first();
     first = first.filter(|first| wanting.iter().any(|&gang| key(session, gang) == *first));
     let mut line = Line::new(session.cluster, session.policy, wanting);
     // What a queue deserves matters between queues.
@@ -94,7 +96,6 @@ fn serve_those(
         _ => line.next_of_all(session.cluster, session.policy),
     };
     let mut later: Vec<GangId> = Vec::new();
-    let mut steps = 0;
     loop {
         let Some((_, gang)) = next(&mut line, session) else {
             if later.is_empty() {
@@ -108,15 +109,14 @@ fn serve_those(
             continue;
         }
         first = None;
-        if errand.taking.mode == Mode::Scenario && steps >= errand.taking.bundling.steps {
-            let left = Unfinished { gang: key(session, gang), tried: 0 };
-            fruitless.unfinished.get_or_insert(left);
-            let purpose = errand.purpose;
-            refuse(session, gang, vec![Reason::NotAttempted { purpose, steps }]);
+        if errand.taking.mode == Mode::Scenario && *steps >= errand.taking.bundling.steps {
+            fruitless.put_off(key(session, gang));
+            let (purpose, steps) = (errand.purpose, *steps);
+            refuse(session, gang, errand.purpose, vec![Reason::NotAttempted { purpose, steps }]);
             session.plan.wake_at(session.now);
             continue;
         }
-        if serve(session, gang, errand, fruitless, &mut steps) && wants(session, gang) {
+        if serve(session, gang, errand, fruitless, steps) && wants(session, gang) {
             line.put_back(session.cluster, session.policy, gang);
         }
     }
@@ -193,14 +193,13 @@ fn serve(
                 true => failure.reasons.clone(),
                 false => vec![Reason::LikeAnother { purpose: errand.purpose, gang: failure.gang.clone() }],
             };
-            refuse(session, gang, reasons);
+            refuse(session, gang, errand.purpose, reasons);
         }
         return false;
     }
-    let tried = fruitless.tried(&session.cluster.gangs[gang].key);
-    fruitless.unfinished.take_if(|left| left.gang == session.cluster.gangs[gang].key);
+    let lack = Lack { signature: signature.clone(), pods: pods.len(), missing: missing.total };
     let mut taker = Taker::new(session, gang, errand, None);
-    taker.record.tried = tried;
+    taker.record.progress = fruitless.resume(&session.cluster.gangs[gang].key, &lack);
     let mut txn = Txn::begin(session.cluster);
     let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
     let result = taker.claim(&mut txn, session.rankings, &wish);
@@ -212,8 +211,7 @@ fn serve(
         session.plan.wake_at_any(until);
         let cut = refused.iter().any(|reason| matches!(reason, Reason::NotAttempted { .. }));
         if cut {
-            let left = Unfinished { gang: session.cluster.gangs[gang].key.clone(), tried: record.tried };
-            fruitless.unfinished.get_or_insert(left);
+            fruitless.cut_short(session.cluster.gangs[gang].key.clone(), lack, record.progress);
             session.plan.wake_at(session.now);
         }
         tell_search(session, gang, errand, record.work.in_vain(), false);
@@ -222,7 +220,7 @@ fn serve(
         if let Some(signature) = signature.filter(|_| first && telling) {
             fruitless.note(session.cluster, gang, signature, (refused.clone(), until));
         }
-        refuse(session, gang, refused);
+        refuse(session, gang, errand.purpose, refused);
         return false;
     }
     // Room that is free is for `allocate` to give, which asks whether the queue may have it.
@@ -245,22 +243,40 @@ fn tell_search(session: &mut Session, gang: GangId, errand: Errand, work: Work, 
 }
 
 /// Says why nobody leaves for a gang, beside why it waits.
-fn refuse(session: &mut Session, gang: GangId, refused: Vec<Reason>) {
+fn refuse(session: &mut Session, gang: GangId, purpose: Purpose, refused: Vec<Reason>) {
     let mut reasons = session.cluster.gangs[gang].reasons.clone();
-    reasons.retain(|known| refused.iter().all(|reason| !same(known, reason)));
+    reasons.retain(|known| !said_for(known, purpose) && refused.iter().all(|reason| !same(known, reason)));
+    // One action may find nobody where another names those whom it would take, and the rules that keep them.
+    let told = reasons.iter().any(|known| finds_nobody(known) == Some(false));
+    let adds = |reason: &Reason| !told || finds_nobody(reason) != Some(true);
     // Who deserves nothing has nothing to take back: that is why no one leaves for it, not why it waits.
-    let news = refused.into_iter().filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
+    let news = refused.into_iter().filter(adds);
+    let news = news.filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
     reasons.extend(news.collect::<Vec<_>>());
     session.cluster.gangs.explain(gang, reasons);
 }
 
-/// Whether two reasons are about the same: the newer one is said.
+/// Whether nobody leaves, and no rule keeps anyone either.
+fn finds_nobody(reason: &Reason) -> Option<bool> {
+    match reason {
+        Reason::NothingToTake { kept, .. } => Some(kept.is_empty()),
+        _ => None,
+    }
+}
+
+/// What an action says of this alone, and anew each time.
+fn said_for(reason: &Reason, by: Purpose) -> bool {
+    matches!(reason, Reason::NothingToTake { purpose, .. } | Reason::NotAttempted { purpose, .. } if *purpose == by)
+}
+
+/// Whether two reasons are about the same: the newer one is said, unless only the older one names rules.
 fn same(one: &Reason, other: &Reason) -> bool {
     let kind = std::mem::discriminant::<Reason>;
     let limits = match (one, other) {
         (Reason::OverLimit { limit: one, .. }, Reason::OverLimit { limit: other, .. }) => {
             std::mem::discriminant(one) == std::mem::discriminant(other)
         }
+        (Reason::NothingToTake { kept, .. }, Reason::NothingToTake { .. }) => kept.is_empty(),
         _ => true,
     };
     kind(one) == kind(other) && limits
@@ -622,7 +638,9 @@ impl<'t> Taker<'t> {
         let policy = self.policy;
         if let (Mode::Gang | Mode::Scenario, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
             let claim = self.claim_for(first);
-            let taker = GangTaker { policy, taking: self.errand.taking, claim, wish: *wish, had };
+            let doubled = 1_u64.checked_shl(self.record.progress.doubled).unwrap_or(u64::MAX);
+            let budget = self.errand.taking.bundling.steps_per_gang.saturating_mul(doubled);
+            let taker = GangTaker { policy, taking: self.errand.taking, budget, claim, wish: *wish, had };
             let taken = taker.take(txn, rankings, &mut self.until, &mut self.record);
             let cut = |reason: &Reason| matches!(reason, Reason::NotAttempted { .. });
             self.record.work.cut_short = taken.as_ref().is_err_and(|refused| refused.iter().any(cut));

@@ -9,6 +9,7 @@ use muster_api::Time;
 use rustc_hash::FxHashSet;
 
 use crate::bundles::{self, AT_MINIMUM, Bundle, Kind, Needed, Tenant};
+use crate::claims::fruitless::Progress;
 use crate::clearing;
 use crate::config::Taking;
 use crate::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
@@ -41,6 +42,8 @@ pub type Causes = BTreeMap<PodId, Cause>;
 pub struct GangTaker<'t> {
     pub policy: &'t Policy,
     pub taking: &'t Taking,
+    /// How many moves may be tried.
+    pub budget: u64,
     /// For the first of its pods.
     pub claim: Claim,
     pub wish: Wish<'t>,
@@ -106,6 +109,8 @@ struct Findings<'f, 't> {
     restrained: bool,
     /// There was no time for all domains.
     cut: bool,
+    /// There was no time for all that could be tried in a domain.
+    spent: bool,
     /// What the claimant's queue may not have, where there would be room.
     limit: Option<Reason>,
     record: &'f mut Record<'t>,
@@ -157,7 +162,8 @@ impl GangTaker<'_> {
         }
         let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
         let (refusal, limit) = (Refusal::default(), None);
-        let mut findings = Findings { refusal, again: false, restrained: false, cut: false, limit, record };
+        let (again, restrained, cut, spent) = (false, false, false, false);
+        let mut findings = Findings { refusal, again, restrained, cut, spent, limit, record };
         let bundling = &self.taking.bundling;
         let passes: &[Kind] = match (bundling.allow_whole, bundling.priority_first || self.by_turns()) {
             (false, _) => &[Kind::Safe],
@@ -165,7 +171,6 @@ impl GangTaker<'_> {
             (true, false) => &[Kind::Safe, Kind::Whole],
         };
         let mut fields: Vec<Vec<Field>> = Vec::new();
-        let mut skip = std::mem::take(&mut findings.record.tried);
         for &allowed in passes {
             findings.begin_pass(allowed);
             let mut left = bundling.max_domains;
@@ -180,32 +185,40 @@ impl GangTaker<'_> {
                     findings.record.work.filtered += 1;
                     findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
                 }
-                let most = left.min(fields[at].len());
-                let (tried, others) = fields[at].split_at_mut(most);
+                let progress = &findings.record.progress;
+                fields[at].sort_by_cached_key(|field| progress.turn(field.domain));
+                let known = |field: &&Field| progress.tried.contains(&field.domain);
+                let known = fields[at].iter().filter(known).count();
+                let most = left.min(fields[at].len() - known);
+                let (tried, others) = fields[at][known..].split_at_mut(most);
+                let all = others.is_empty();
                 for field in &*others {
                     findings.tell(|trace| trace.begin_domain(field.domain, DomainOutcome::NotTried));
                 }
                 left -= tried.len();
-                let known = skip.min(tried.len());
-                skip -= known;
-                findings.record.tried += known;
-                let tried = &mut tried[known..];
                 if let Some(way) = self.take_in(txn, rankings, &need, tried, allowed, &mut findings) {
                     let work = &mut findings.record.work;
                     work.selected += way.causes.len() as u32 + way.reprieved;
                     work.reprieved += way.reprieved;
                     return Ok(way.causes);
                 }
+                // By scenarios the next cycle goes on with the others.
+                findings.cut |= !all && self.by_turns();
+                if findings.cut {
+                    break;
+                }
             }
         }
-        *until = findings.refusal.until;
-        if findings.cut {
-            let purpose = self.claim.purpose;
+        let Findings { refusal, limit, cut, record, .. } = findings;
+        let (progress, purpose) = (&mut record.progress, self.claim.purpose);
+        progress.refused.add(refusal);
+        progress.limit = progress.limit.take().or(limit);
+        *until = progress.refused.until;
+        if cut {
             return Err(vec![Reason::NotAttempted { purpose, steps: txn.steps() }]);
         }
-        // The next search begins anew.
-        findings.record.tried = 0;
-        Err(vec![findings.limit.unwrap_or_else(|| findings.refusal.reason(self.claim.purpose))])
+        let Progress { limit, refused, .. } = std::mem::take(progress);
+        Err(vec![limit.unwrap_or_else(|| refused.reason(purpose))])
     }
 
     /// Makes room in the domain of a step where that costs least.
@@ -220,12 +233,11 @@ impl GangTaker<'_> {
     ) -> Option<Way> {
         let mut best: Option<(Way, DomainId, Vec<Move>)> = None;
         for at in 0..step.len() {
-            // One is tried in any case, so that the search comes to an end.
+            // One is begun in any case, so that the search comes to an end.
             if findings.record.work.domains > 0 && !self.may_go_on(txn) {
                 findings.cut |= best.is_none();
                 break;
             }
-            findings.record.tried += 1;
             let domain = step[at].domain;
             findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
             if best.as_ref().is_some_and(|(best, ..)| best.cost <= step[at].least) {
@@ -233,12 +245,25 @@ impl GangTaker<'_> {
             }
             let mark = txn.mark();
             findings.record.work.domains += 1;
+            let refusal = findings.refusal.clone();
+            findings.spent = false;
             let found = match self.claim.purpose {
                 Purpose::Consolidate => {
                     self.move_others(txn, rankings, need, (domain, &step[at].nodes), findings)
                 }
                 _ => self.attempt(txn, rankings, need, &mut step[at], allowed, findings),
             };
+            if found.is_none() && findings.spent {
+                // The next cycle goes on here; with more, if this was all that was tried.
+                findings.record.progress.doubled += u32::from(findings.record.work.domains == 1);
+                findings.refusal = refusal;
+                findings.cut |= best.is_none();
+                txn.rewind(mark);
+                break;
+            }
+            if self.by_turns() {
+                findings.record.progress.finish(domain);
+            }
             if let Some(way) = found
                 && best.as_ref().is_none_or(|(best, ..)| way.cost < best.cost)
             {
@@ -265,7 +290,7 @@ impl GangTaker<'_> {
 
     /// Whether more may be tried for this gang.
     fn may_go_on(&self, txn: &Txn) -> bool {
-        !self.by_turns() || txn.steps() < self.taking.bundling.steps_per_gang
+        !self.by_turns() || txn.steps() < self.budget
     }
 
     fn may_reclaim(&self, cluster: &Cluster, pod: PodId) -> Result<(), Reason> {
@@ -402,6 +427,7 @@ impl GangTaker<'_> {
         let heads = if known.is_none() && findings.restrained { HEADS.min(order.len()) } else { 1 };
         for head in 0..heads {
             if head > 0 && !self.may_go_on(txn) {
+                findings.spent |= known.is_none();
                 break;
             }
             let ahead = std::iter::once(order[head]);
@@ -414,7 +440,7 @@ impl GangTaker<'_> {
             txn.rewind(start);
         }
         let moves = self.claim.purpose == Purpose::Reclaim && !self.taking.bundling.counts_moved;
-        if known.is_some() || !findings.restrained || !self.by_turns() || !moves || !self.may_go_on(txn) {
+        if known.is_some() || !findings.restrained || !self.by_turns() || !moves {
             return None;
         }
         // Whoever has another place isn't taken from its queue.
@@ -439,6 +465,10 @@ impl GangTaker<'_> {
         let mut seated = lack.is_empty() && seating.seat(txn, rankings);
         let mut line: VecDeque<(&Bundle, bool)> = bundles.iter().map(|&bundle| (bundle, false)).collect();
         while !seated && let Some((bundle, freely)) = line.pop_front() {
+            if !self.may_go_on(txn) {
+                findings.spent = true;
+                return None;
+            }
             let Some(bundle) = self.evict(txn, bundle, freely, findings) else {
                 line.extend((moves && !freely).then_some((bundle, true)));
                 continue;

@@ -94,7 +94,8 @@ pub struct Cluster {
     pub events: u64,
     /// Goes up when room may have appeared somewhere. What did not fit before fits no better until then.
     pub freed: u64,
-    /// Goes up when something happened that could help one for whom nobody could make room, and no room appeared.
+    /// Goes up when something happened that could help one for whom nobody could make room, and no room appeared: whoever has places
+    /// may be taken, or counts, otherwise than before. Objects that come again as they were don't help, nor does what only waits.
     #[serde(default)]
     pub(crate) helped: u64,
     /// For whom nobody could make room.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use muster_api::Time;
 
 use crate::actions::Session;
+use crate::claims::fruitless::Progress;
 use crate::claims::{self, Errand};
 use crate::engine::Engine;
 use crate::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId};
@@ -22,8 +23,8 @@ pub use crate::claims::rights::TakingBack;
 #[derive(Default)]
 pub(crate) struct Record<'t> {
     pub work: Work,
-    /// How many domains have been tried, in this cycle or before.
-    pub tried: usize,
+    /// How far the search has come, in this cycle or before.
+    pub progress: Progress,
     pub trace: Option<&'t mut Trace>,
 }
 

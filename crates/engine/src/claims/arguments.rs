@@ -11,7 +11,8 @@ pub const EVICTION_METHOD: Argument = Argument {
 pub const MAX_DOMAINS: Argument = Argument {
     name: "maxDomains",
     default: "8",
-    meaning: "whole gangs: how many domains are tried for a gang",
+    meaning: "whole gangs: how many domains are tried for a gang; in the mode scenario and for consolidate in a cycle, and the next one \
+              goes on with the others",
 };
 pub const ALLOW_WHOLE_BUNDLE: Argument =
     Argument { name: "allowWholeBundle", default: "true", meaning: "whole gangs: gangs may be broken" };
@@ -48,7 +49,7 @@ pub const MAX_STEPS_PER_GANG: Argument = Argument {
     name: "maxStepsPerGang",
     default: "1000000",
     meaning: "scenario: how many moves of pods are tried for a gang in a cycle; what was not attempted is said, and goes on \
-              in the next one",
+              in the next one, with twice as many where they ended within one domain",
 };
 pub const MAX_STEPS: Argument =
     Argument { name: "maxSteps", default: "4000000", meaning: "scenario: the same for all gangs of a cycle" };

@@ -51,6 +51,13 @@ impl<'a> Args<'a> {
         self.take(key, "a whole number", scalar::whole).unwrap_or(default)
     }
 
+    /// A whole number that is no less than this.
+    pub fn at_least(&mut self, least: i64, key: &str, default: u64) -> u64 {
+        let wanted = format!("a whole number of {least} or more");
+        let read = |value: &Value| scalar::whole(value).filter(|number| *number >= least);
+        self.take(key, &wanted, read).map_or(default, |number| number as u64)
+    }
+
     /// A whole number from 0 to [`MAX_WEIGHT`].
     pub fn weight(&mut self, key: &str, default: i64) -> i64 {
         self.take(key, &weight_wanted(), weight).unwrap_or(default)
@@ -69,6 +76,12 @@ impl<'a> Args<'a> {
     pub fn duration_ms(&mut self, key: &str, default: Option<i64>) -> Option<i64> {
         let read = |value: &Value| duration(value).filter(|span| *span >= 0);
         self.take(key, DURATION, read).or(default)
+    }
+
+    /// The same, and longer than nothing, if it is there.
+    pub fn span_ms(&mut self, key: &str) -> Option<i64> {
+        let read = |value: &Value| duration(value).filter(|span| *span > 0);
+        self.take(key, "a duration above zero, like 30m or 24h", read)
     }
 
     /// The same, and it may be negative, if it is there.
@@ -157,20 +170,20 @@ impl<'a> Args<'a> {
             Bundling::default();
         let words = [("safe-first", false), ("priority-first", true)];
         Bundling {
-            max_domains: self.int("maxDomains", max_domains as i64).max(1) as usize,
+            max_domains: self.at_least(1, "maxDomains", max_domains as u64) as usize,
             allow_whole: self.bool("allowWholeBundle", allow_whole),
             evict_broken: self.bool("evictBrokenGang", evict_broken),
             roi_threshold: self.millionths("roiThreshold", roi_threshold),
             priority_first: self.word("order", "safe-first or priority-first", &words).unwrap_or_default(),
             counts_moved: !self.bool("allowConsolidatingReclaim", true),
-            steps_per_gang: self.int("maxStepsPerGang", steps_per_gang as i64).max(1) as u64,
-            steps: self.int("maxSteps", steps as i64).max(1) as u64,
+            steps_per_gang: self.at_least(1, "maxStepsPerGang", steps_per_gang),
+            steps: self.at_least(1, "maxSteps", steps),
         }
     }
 
     /// The same for an action that moves pods.
     pub fn taking_by_moves(&mut self) -> Taking {
-        let max_moves = self.int("maxMoves", Taking::default().max_moves as i64).max(0) as usize;
+        let max_moves = self.at_least(0, "maxMoves", Taking::default().max_moves as u64) as usize;
         Taking { mode: Mode::Scenario, max_moves, ..self.taking_by_gang() }
     }
 
@@ -366,6 +379,27 @@ mod tests {
         assert_eq!(with("n: -5s", |args| args.signed_duration_ms("n")), fine(Some(-5000)));
         assert_eq!(with("n: -1", |args| args.signed_duration_ms("n")), fine(Some(-1000)));
         assert_eq!(with("{}", |args| args.signed_duration_ms("n")), fine(None));
+    }
+
+    #[test]
+    fn limits_that_mean_nothing_are_errors() {
+        for (text, error) in [
+            ("maxSteps: -5", "maxSteps: expected a whole number of 1 or more, found the number -5"),
+            (
+                "maxStepsPerGang: 0",
+                "maxStepsPerGang: expected a whole number of 1 or more, found the number 0",
+            ),
+            ("maxDomains: 0", "maxDomains: expected a whole number of 1 or more, found the number 0"),
+            ("maxMoves: -1", "maxMoves: expected a whole number of 0 or more, found the number -1"),
+        ] {
+            let standard = Args::none().taking_by_moves();
+            assert_eq!(with(text, |args| args.taking_by_moves()), bad(standard, &format!("f:1:1: {error}")));
+        }
+        for text in ["0s", "-1h"] {
+            let error = "f:1:1: n: expected a duration above zero, like 30m or 24h, found the string";
+            let error = format!("{error} \"{text}\"");
+            assert_eq!(with(&format!("n: {text}"), |args| args.span_ms("n")), bad(None, &error));
+        }
     }
 
     #[test]

@@ -125,6 +125,7 @@ impl GangTaker<'_> {
         let mut best = known;
         for without in std::iter::once(None).chain(cleared.into_iter().take(HEADS).map(Some)) {
             if best.as_ref().is_some_and(|(moved, _)| moved.len() == 1) || !self.may_go_on(txn) {
+                findings.spent |= best.is_none();
                 break;
             }
             let left: Vec<NodeId> = nodes.iter().copied().filter(|&node| Some(node) != without).collect();
@@ -160,6 +161,7 @@ impl GangTaker<'_> {
             txn.rewind(mark);
             findings.again = true;
             // It can't be placed elsewhere beside the others: others, then.
+            findings.spent |= stranded.is_some() && !self.may_go_on(txn);
             let Stranded { home, pod } = stranded.filter(|_| self.may_go_on(txn))?;
             match means.chain {
                 None => left.retain(|&node| node != home),

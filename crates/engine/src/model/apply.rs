@@ -16,7 +16,6 @@ impl Cluster {
     pub fn apply(&mut self, event: &Event) {
         self.generation += 1;
         self.events += 1;
-        self.helped += u64::from(self.could_help(event));
         match event {
             Event::Node(node) => self.node(node),
             Event::NodeGone(name) => self.node_gone(name),
@@ -34,12 +33,14 @@ impl Cluster {
                     never_preempts: class.preemption_policy.as_deref() == Some("Never"),
                 };
                 if self.priority_classes.insert(name, class.clone()).as_ref() != Some(&class) {
+                    self.helped += 1;
                     self.reprioritize();
                 }
             }
             Event::PriorityClassGone(name) => {
                 let name = self.names.intern(name);
                 if self.priority_classes.remove(&name).is_some() {
+                    self.helped += 1;
                     self.reprioritize();
                 }
             }
@@ -50,26 +51,27 @@ impl Cluster {
                 if let Some((space, _)) = key.split_once('/') {
                     let space = self.space(space);
                     self.spaces[space].quotas.retain(|(name, _)| name != key);
+                    self.helped += 1;
                 }
             }
             Event::PersistentVolume(volume) => {
                 let affinity =
                     volume.spec.node_affinity.as_ref().and_then(|affinity| affinity.required.clone());
-                self.volumes.insert(volume.metadata.name.clone(), affinity);
-                self.storage_changed();
+                let old = self.volumes.insert(volume.metadata.name.clone(), affinity.clone());
+                self.storage_changed(old != Some(affinity));
             }
             Event::PersistentVolumeGone(name) => {
-                self.volumes.remove(name);
-                self.storage_changed();
+                let old = self.volumes.remove(name);
+                self.storage_changed(old.is_some());
             }
             Event::PersistentVolumeClaim(claim) => {
-                let volume = Some(&claim.spec.volume_name).filter(|name| !name.is_empty());
-                self.claims.insert(claim.metadata.key(), volume.cloned());
-                self.storage_changed();
+                let volume = Some(&claim.spec.volume_name).filter(|name| !name.is_empty()).cloned();
+                let old = self.claims.insert(claim.metadata.key(), volume.clone());
+                self.storage_changed(old != Some(volume));
             }
             Event::PersistentVolumeClaimGone(key) => {
-                self.claims.remove(key);
-                self.storage_changed();
+                let old = self.claims.remove(key);
+                self.storage_changed(old.is_some());
             }
             Event::HyperNode(domain) => self.hyper_nodes.put(domain),
             Event::HyperNodeGone(name) => self.hyper_nodes.remove(name),
@@ -83,21 +85,10 @@ impl Cluster {
         }
     }
 
-    /// Whether an event could help anyone for whom nobody can make room. More work that waits never does, nor does what is said of it.
-    fn could_help(&self, event: &Event) -> bool {
-        match event {
-            Event::Pod(pod) => pod.spec.node_name.as_ref().is_some_and(|node| !node.is_empty()),
-            Event::PodGroup(group) => {
-                let gang = self.gangs.find(&Meta::from(&group.metadata).key());
-                gang.is_some_and(|gang| self.gangs[gang].counts.running > 0)
-            }
-            _ => true,
-        }
-    }
-
-    fn storage_changed(&mut self) {
-        self.version += 1;
-        self.freed += 1;
+    /// What a volume or claim says has come, perhaps only again.
+    fn storage_changed(&mut self, otherwise: bool) {
+        self.version += u64::from(otherwise);
+        self.freed += u64::from(otherwise);
     }
 }
 

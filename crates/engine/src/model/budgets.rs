@@ -18,7 +18,7 @@ pub struct Budgets {
     asked: FxHashSet<PodId>,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Budget {
     space: SpaceId,
     selector: Selector,
@@ -45,6 +45,11 @@ impl Budgets {
     pub fn allow(&self, cluster: &Cluster, pod: PodId) -> bool {
         let mut concerned = self.rows.values().filter(|budget| budget.is_about(cluster, pod));
         concerned.all(|budget| self.left(cluster, budget) > 0)
+    }
+
+    /// Whether a pod counts for a budget that says nothing of how many may leave, wherever the pod is.
+    pub(super) fn count(&self, cluster: &Cluster, pod: PodId) -> bool {
+        self.rows.values().any(|budget| budget.allowed.is_none() && budget.is_about(cluster, pod))
     }
 
     /// How many more pods of a budget may leave.
@@ -113,10 +118,11 @@ impl Cluster {
             least: object.spec.min_available.clone(),
             most: object.spec.max_unavailable.clone(),
         };
-        self.budgets.rows.insert(object.metadata.key(), budget);
+        let old = self.budgets.rows.insert(object.metadata.key(), budget.clone());
+        self.helped += u64::from(old != Some(budget));
     }
 
     pub(super) fn budget_gone(&mut self, key: &str) {
-        self.budgets.rows.remove(key);
+        self.helped += u64::from(self.budgets.rows.remove(key).is_some());
     }
 }

@@ -368,6 +368,14 @@ impl Gang {
         self.notes.iter().flat_map(|notes| notes.told())
     }
 
+    /// All that its PodGroup says of whether and when its pods may be taken, and of what is lost with them.
+    pub(super) fn taken_as(&self) -> impl PartialEq + use<> {
+        let roles: Vec<_> = self.roles.iter().map(|role| (role.name, role.minimum)).collect();
+        let choosy = (self.closeness().cloned(), self.rules().to_vec());
+        let terms = (self.origin, self.queue, self.priority, self.created, self.minimum, self.estimate);
+        (terms, (self.protected, self.revocable, self.allowance.clone()), roles, choosy)
+    }
+
     /// Waits with nothing placed.
     pub fn idle(&self) -> bool {
         self.counts.allocated + self.counts.running + self.counts.nominated + self.counts.releasing == 0

@@ -106,6 +106,20 @@ impl Default for Queues {
 }
 
 impl Queue {
+    /// Whether the object of a queue says the same as another: what it has and wants is not said there.
+    pub(super) fn says_the_same(&self, other: &Queue) -> bool {
+        let terms = |queue: &Queue| {
+            let Queue { exists, created, weight, priority, state, reclaimable, strategy, parent, .. } = queue;
+            (*exists, *created, *weight, *priority, *state, *reclaimable, *strategy, *parent)
+        };
+        let amounts =
+            |queue: &Queue| [&queue.capability, &queue.guarantee, &queue.deserved].map(Sparse::clone);
+        terms(self) == terms(other)
+            && amounts(self) == amounts(other)
+            && (&self.node_groups, &self.group_limits) == (&other.node_groups, &other.group_limits)
+            && (&self.min_runtime, &self.hierarchy) == (&other.min_runtime, &other.hierarchy)
+    }
+
     fn named(name: Arc<str>) -> Queue {
         Queue {
             name,

@@ -102,9 +102,13 @@ const WINDOW_MS: i64 = 7 * 24 * 3_600_000;
 const MOST_K: i64 = 1_000 * PPM;
 
 fn rules(args: &mut Args, tree: bool) -> Rules {
-    let k_ppm = args.millionths("kValue", PPM).clamp(0, MOST_K);
-    let half_life_ms = args.duration_ms("usageHalfLife", None).filter(|&span| span > 0);
-    let window_ms = args.duration_ms("usageWindow", None).filter(|&span| span > 0);
+    let k_ppm = args.millionths("kValue", PPM);
+    if k_ppm < 0 {
+        let help = "write 0 or more: with less, whoever has used more would get more";
+        args.problem("kValue", "it is below 0".to_owned(), help.to_owned());
+    }
+    let k_ppm = k_ppm.clamp(0, MOST_K);
+    let (half_life_ms, window_ms) = (args.span_ms("usageHalfLife"), args.span_ms("usageWindow"));
     let memory = Memory { half_life_ms, window_ms: window_ms.unwrap_or(WINDOW_MS) };
     Rules { tree, k_ppm, memory: half_life_ms.or(window_ms).map(|_| memory) }
 }

@@ -163,6 +163,7 @@ impl Cluster {
         if another {
             self.end_reservations(id);
         }
+        let before = self.gangs[id].taken_as();
         let spec = &object.spec;
         let named = Some(spec.queue.as_str()).filter(|name| !name.is_empty() && *name != DEFAULT_QUEUE);
         let queue = match named {
@@ -250,6 +251,8 @@ impl Cluster {
         self.prioritize(id);
         self.stir(Some(id));
         self.gangs.review(id);
+        let gang = &self.gangs[id];
+        self.helped += u64::from(!gang.idle() && gang.taken_as() != before);
     }
 
     /// Puts the gang's pods into subgroups anew.
@@ -278,6 +281,7 @@ impl Cluster {
             self.gangs.remove(id);
         } else {
             let space = gang.space;
+            self.helped += u64::from(!gang.idle());
             self.revoke(id, false, false);
             self.gangs[id].forget();
             let queue = self.queue_of_space(space);
@@ -292,6 +296,7 @@ impl Cluster {
         if self.gangs[id].queue == queue {
             return;
         }
+        self.helped += u64::from(!self.gangs[id].idle());
         self.sum_gang(id, -1);
         self.gangs[id].queue = queue;
         self.sum_gang(id, 1);

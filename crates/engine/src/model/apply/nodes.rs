@@ -115,6 +115,8 @@ impl Cluster {
                 }
                 self.touched.push(id);
                 self.freed += u64::from(amount > before);
+                // With less, queues should have less.
+                self.helped += u64::from(amount < before);
             }
         }
         self.deal_cards(id);

@@ -65,6 +65,7 @@ impl Cluster {
                 self.promises.extend(self.pods.fact[id].promised().is_some().then_some(id));
                 self.reread_cards(id, PodState::Pending, state);
                 self.tally(id, state, 1);
+                self.helped += u64::from(self.matters(id));
             }
         }
     }
@@ -86,7 +87,10 @@ impl Cluster {
             != (new.index, new.created, new.role, new.priority)
             || (old.explicit_order, &old.labels) != (new.explicit_order, &new.labels);
         let renoted = old.noted != new.noted;
+        let placed = before.node().is_some() || after.node().is_some();
+        let helps = placed && (before != after || old.taken_as() != new.taken_as());
         if gang != self.pods.gang[id] || shape != self.pods.shape[id] || moved_in_gang || renoted {
+            let mattered = self.matters(id);
             self.tally(id, before, -1);
             let left = self.leave(id);
             self.pods.shape[id] = shape;
@@ -94,6 +98,7 @@ impl Cluster {
             self.join(id, gang);
             self.reread_cards(id, before, after);
             self.tally(id, after, 1);
+            self.helped += u64::from(mattered || self.matters(id));
             self.disband(left);
         } else if before != after {
             let asks = before.asks() != after.asks();
@@ -105,6 +110,7 @@ impl Cluster {
                 self.want(id, 1);
             }
         }
+        self.helped += u64::from(helps);
         if before != after {
             self.freed += u64::from(
                 before.node().is_some() && before.node() != after.node()
@@ -135,6 +141,7 @@ impl Cluster {
 
     pub(in crate::model) fn remove_pod(&mut self, id: PodId) {
         let state = self.pods.state[id];
+        self.helped += u64::from(self.matters(id));
         self.tally(id, state, -1);
         self.freed += u64::from(state.node().is_some());
         let left = self.leave(id);
@@ -144,6 +151,13 @@ impl Cluster {
         self.budgets.forget(id);
         self.devices.forget(id);
         self.pods.remove(id);
+    }
+
+    /// Whether it matters to anyone else that a pod is there: it has a place, or one of its gang has, or others may leave because of it.
+    fn matters(&self, id: PodId) -> bool {
+        self.pods.state[id].node().is_some()
+            || self.pods.gang[id].is_some_and(|gang| !self.gangs[gang].idle())
+            || self.budgets.count(self, id)
     }
 
     pub(in crate::model) fn pod_fact(&mut self, object: &core::Pod, labels: Tags, version: u64) -> Pod {
@@ -244,6 +258,7 @@ impl Cluster {
         if *self.pods.fact[id].uid == *uid && *self.nodes.name[assumed] == *node {
             self.set(id, PodState::Running(assumed));
             self.promised.remove(&id);
+            self.helped += 1;
         }
     }
 
@@ -254,6 +269,7 @@ impl Cluster {
         let fact = &self.pods.fact[id];
         if *fact.uid == *uid && !fact.leaves {
             self.set(id, PodState::Running(node));
+            self.helped += 1;
             self.spared.insert(id, at.plus_ms(SPARED_MS));
         }
     }
@@ -271,6 +287,7 @@ impl Cluster {
             // Whoever binds a pod needn't write of its promise any more.
             promise.told = false;
             self.set(id, PodState::Nominated(node));
+            self.helped += 1;
         } else {
             self.set(id, PodState::Pending);
             self.freed += 1;

@@ -11,7 +11,7 @@ use muster_api::{NodeGroupAffinity, Quantity, Queue, ResourceList, parse_duratio
 use serde::Deserialize;
 
 use super::{stale, version_of};
-use crate::ids::GangId;
+use crate::ids::{GangId, SpaceId};
 use crate::model::Cluster;
 use crate::model::queues::{DEFAULT, GroupLimits, MinRuntime, NodeGroups, ROOT};
 use crate::model::selectors::tags;
@@ -43,6 +43,7 @@ impl Cluster {
             Box::new(NodeGroups { required, preferred, anti_required, anti_preferred })
         });
         let limits = meta.annotations.get(NODEGROUP_LIMITS).map(|text| self.group_limits(text));
+        let before = self.queues[id].clone();
         let queue = &mut self.queues[id];
         let regrouped = queue.node_groups != groups || queue.group_limits != limits;
         queue.group_limits = limits;
@@ -62,10 +63,10 @@ impl Cluster {
         queue.node_groups = groups;
         queue.min_runtime = min_runtime(&meta);
         queue.hierarchy = hierarchy(&meta);
+        self.freed += u64::from(!queue.says_the_same(&before));
         if self.lines_stale || regrouped {
             self.regroup();
         }
-        self.freed += 1;
     }
 
     fn group_limits(&mut self, text: &str) -> GroupLimits {
@@ -140,6 +141,12 @@ impl Cluster {
 
     pub(in crate::model) fn quota(&mut self, object: &core::ResourceQuota) {
         let space = self.space(&object.metadata.namespace);
+        let before = self.spaces[space].quotas.clone();
+        self.read_quota(object, space);
+        self.helped += u64::from(self.spaces[space].quotas != before);
+    }
+
+    fn read_quota(&mut self, object: &core::ResourceQuota, space: SpaceId) {
         let key = object.metadata.key();
         self.spaces[space].quotas.retain(|(name, _)| *name != key);
         if !object.spec.scopes.is_empty() {
