@@ -327,13 +327,11 @@ pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trac
     Some(Trace { refused, ..trace })
 }
 
-/// Decides once more whether room is made for a gang that starves or grows, and tells what is tried: who would leave, or why nobody
-/// does. Everything stays as it was.
-fn decide(
-    session: &mut Session,
-    gang: GangId,
-    errand: Errand,
-) -> Option<(Trace, Result<Vec<PodId>, Vec<Reason>>)> {
+/// Who would leave for a gang, or why nobody does.
+type Outcome = Result<Vec<PodId>, Vec<Reason>>;
+
+/// Decides once more whether room is made for a gang that starves or grows, and tells what is tried. Everything stays as it was.
+fn decide(session: &mut Session, gang: GangId, errand: Errand) -> Option<(Trace, Outcome)> {
     let row = &session.cluster.gangs[gang];
     let behind = row.reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
     let more = errand.helps_to_grow() && grows(session, gang);

@@ -149,7 +149,10 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
 /// "1 of the 2 pods of role master that it needs"
 fn lacking(cluster: &Cluster, role: Option<Symbol>, lacks: u32, minimum: u32) -> String {
     let role = role.map_or(String::new(), |role| format!(" of role {}", cluster.names.text(role)));
-    format!("{lacks} of the {minimum} pods{role} that it needs")
+    match minimum {
+        1 => format!("the one pod{role} that it needs"),
+        _ => format!("{lacks} of the {minimum} pods{role} that it needs"),
+    }
 }
 
 /// What a stale gang lacks, in a sentence that begins with what lacks it.
