@@ -37,6 +37,9 @@ impl Line {
         for line in &mut queues {
             line.gangs.sort_by(|&a, &b| policy.gang_order(cluster, b, a));
         }
+        // In a tree, who goes first of two depends on where their ways part, so that three can go before one another in a circle. Who is
+        // met first then is no matter of arrival.
+        queues.sort_by(|a, b| cluster.queues[a.queue].name.cmp(&cluster.queues[b.queue].name));
         Line { queues }
     }
 

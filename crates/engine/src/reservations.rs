@@ -79,7 +79,8 @@ pub fn restore(session: &mut Session) {
     }
 }
 
-/// Whether there is room for a reservation that was read, on the node and in its gang's queue as far as a pod of the kind is known.
+/// Whether there is room for a reservation that was read, on the node and in its gang's queue as far as a pod of the kind is known. It is
+/// kept for its time even if the queue is closed or gone for now, as it would have been by the process that wrote it.
 fn stands(cluster: &Cluster, policy: &Policy, gang: GangId, reservation: &Reservation) -> bool {
     let node = reservation.node;
     let room = |(resource, amount)| cluster.nodes.future_idle(resource, node) >= amount;
@@ -89,7 +90,6 @@ fn stands(cluster: &Cluster, policy: &Policy, gang: GangId, reservation: &Reserv
     cluster.nodes.fact[node].lets_go()
         && reservation.request.iter().all(room)
         && !cluster.nobody_left_for(gang, reservation)
-        && named(cluster, policy, gang).is_ok()
         && alike.is_none_or(may_take)
 }
 

@@ -255,9 +255,9 @@ impl<'s> Seating<'s> {
             let request = &txn.shapes[txn.pods.shape[pod]].request.clone();
             while request.iter().any(|(resource, _)| txn.nodes.future_idle(resource, node) < 0) {
                 let mut sitting: Vec<PodId> = self.sits_on(txn, node).collect();
-                sitting.sort_unstable_by_key(|&pod| {
+                sitting.sort_by_cached_key(|&pod| {
                     let ranking = rankings.of(txn, self.policy, txn.pods.shape[pod], Room::Later);
-                    (ranking.best_of(txn, ranks.clone()).is_none(), Reverse(pod))
+                    (ranking.best_of(txn, ranks.clone()).is_none(), Reverse(txn.pods.name(pod).clone()))
                 });
                 // Else the node had too little of it anyway.
                 let Some(&first) = sitting.first() else { break };

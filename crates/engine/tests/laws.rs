@@ -13,7 +13,7 @@ use muster_engine::config::Config;
 use muster_engine::ids::{NodeId, PodId, ResourceId, ShapeId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Event, Plan, Policy, Reach, Room, Txn, Why};
+use muster_engine::{Engine, Event, Plan, Policy, Reach, Room, Txn, Why, explain};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -120,10 +120,98 @@ fn setting(leaving: bool, fifo: bool) -> impl Strategy<Value = Vec<String>> {
     })
 }
 
+/// A gang, where room has to be taken from others.
+#[derive(Clone, Debug)]
+struct Wanting {
+    queue: &'static str,
+    pods: usize,
+    minimum: usize,
+    gpus: i64,
+    rest: String,
+    runs: bool,
+}
+
+fn wanting() -> impl Strategy<Value = Wanting> {
+    let rank = prop::sample::select(vec!["", " prio=1", " prio=2", " preemptable=false"]);
+    let near = prop_oneof![5 => Just(""), 1 => Just(" close=hard:1")];
+    let queue = prop::sample::select(vec!["red", "blue", "green"]);
+    (queue, 1..5usize, 1..5usize, 1..4i64, rank, near, prop::bool::weighted(0.6)).prop_map(
+        |(queue, pods, minimum, gpus, rank, near, runs)| Wanting {
+            queue,
+            pods,
+            minimum: minimum.min(pods),
+            gpus,
+            rest: format!("{rank}{near}"),
+            runs,
+        },
+    )
+}
+
+/// A full cluster in pieces: gangs of several queues and priorities, some of which run, wherever there is room.
+fn crowd() -> impl Strategy<Value = Vec<String>> {
+    let quota = || (0..7i64, 1..4, 0..2);
+    let queues = (quota(), quota(), quota());
+    let nodes = prop::collection::vec(2..7i64, 2..5);
+    (nodes, queues, prop::collection::vec((wanting(), 0..4usize), 3..10)).prop_map(
+        |(mut free, (red, blue, green), gangs)| {
+            let mut lines = Vec::new();
+            for (name, (deserved, weight, priority)) in [("red", red), ("blue", blue), ("green", green)] {
+                let parent = if name == "red" { "" } else { " parent=both" };
+                lines.push(format!(
+                    "queue {name} deserved.gpu={deserved} weight={weight} priority={priority}{parent}"
+                ));
+            }
+            lines.push("queue both deserved.gpu=5".to_owned());
+            lines.extend(
+                free.iter().enumerate().map(|(at, gpus)| format!("node n{at} cpu=64 gpu={gpus} pods=40")),
+            );
+            let (near, far) = free.split_at(free.len() / 2);
+            for (name, from, nodes) in [("rack0", 0, near), ("rack1", near.len(), far)] {
+                let nodes =
+                    (from..from + nodes.len()).map(|at| format!("n{at}")).collect::<Vec<_>>().join(",");
+                lines.push(format!("domain {name} tier=1 nodes={nodes}"));
+            }
+            lines.push("domain whole tier=2 domains=rack0,rack1".to_owned());
+            for (at, (gang, first)) in gangs.into_iter().enumerate() {
+                let Wanting { queue, pods, minimum, gpus, rest, runs } = gang;
+                lines.push(format!("gang g{at} min={minimum} queue={queue}{rest}"));
+                let count = free.len();
+                for pod in 0..pods {
+                    let mut nodes = (0..count).map(|node| (node + first + pod) % count);
+                    let place = nodes.find(|&node| runs && free[node] >= gpus);
+                    let place = place.map(|node| {
+                        free[node] -= gpus;
+                        format!(" on=n{node}")
+                    });
+                    let place = place.unwrap_or_default();
+                    lines.push(format!("pod g{at}-{pod} gang=g{at} gpu={gpus}{rest}{place}"));
+                }
+            }
+            lines
+        },
+    )
+}
+
+/// What `docs/scenarios.md` recommends, as far as it matters to small clusters.
+fn scenarios(tree: bool) -> Config {
+    let text = format!(
+        "actions: \"allocate, consolidate, reclaim, preempt, stalegangeviction\"\nconfigurations:\n- name: reclaim\n  arguments: \
+         {{mode: scenario}}\n- name: preempt\n  arguments: {{mode: scenario}}\ntiers:\n- plugins:\n  - name: priority\n  - name: gang\n  \
+         - name: conformance\n  - name: pdb\n- plugins:\n  - name: predicates\n  - name: capacity\n    enableHierarchy: {tree}\n  - name: \
+         nodeorder\n  - name: binpack\n  - name: network-topology-aware\n"
+    );
+    Config::parse("scenarios", &text).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
 fn events(lines: &[String]) -> Vec<Event> {
+    events_apart(lines, 1000)
+}
+
+/// Objects that were created one after the other, or all at once.
+fn events_apart(lines: &[String], pause_ms: i64) -> Vec<Event> {
     let parsed = lines.iter().enumerate().filter_map(|(serial, text)| Some((serial, Line::parse(text)?)));
     let manifests = parsed.map(|(serial, line)| {
-        let born = START.plus_ms(serial as i64 * 1000 - 1_000_000);
+        let born = START.plus_ms(serial as i64 * pause_ms - 1_000_000);
         line.manifests(&born.to_string(), serial as u64)
     });
     manifests.flat_map(|text| support::objects(&text)).map(Event::from).collect()
@@ -150,6 +238,17 @@ fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
             format!("{} {arrow} {}", cluster.pods.name(bind.pod), cluster.nodes.name[bind.node])
         }));
     }
+    lines.extend(plan.evictions.iter().map(|eviction| {
+        let (pod, node) = (cluster.pods.name(eviction.pod), &cluster.nodes.name[eviction.node]);
+        let claimant = eviction.claimant.map(|gang| &cluster.gangs[gang].key);
+        format!("{pod} leaves {node} for {claimant:?}: {}", explain::cause(cluster, eviction))
+    }));
+    lines.extend(plan.withdrawn.iter().map(|&pod| format!("{} is promised no more", cluster.pods.name(pod))));
+    lines.extend(
+        plan.group_notes
+            .iter()
+            .map(|note| format!("{} says {:?}", cluster.gangs[note.gang].key, note.annotations)),
+    );
     lines.extend(plan.updates.iter().map(|&gang| {
         let gang = &cluster.gangs[gang];
         format!("{} {:?} {:?}", gang.key, gang.phase, gang.condition)
@@ -250,6 +349,24 @@ proptest! {
         let (mut one, mut other) = (engine_of(config(), &listed), engine_of(config(), &shuffled));
         let (first, second) = (one.cycle(START), other.cycle(START));
         prop_assert_eq!(decided(&one, &first), decided(&other, &second));
+    }
+
+    #[test]
+    fn the_order_of_arrival_does_not_matter_to_scenarios(
+        lines in crowd(),
+        tree in any::<bool>(),
+        pause in prop::sample::select(vec![0, 1000]),
+        order in any::<u64>(),
+    ) {
+        let listed = events_apart(&lines, pause);
+        let mut shuffled = listed.clone();
+        shuffle(&mut shuffled, order);
+        let (mut one, mut other) = (engine_of(scenarios(tree), &listed), engine_of(scenarios(tree), &shuffled));
+        for seconds in [0, 1, 70] {
+            let now = START.plus_ms(seconds * 1000);
+            let (first, second) = (one.cycle(now), other.cycle(now));
+            prop_assert_eq!(decided(&one, &first), decided(&other, &second), "after {} s", seconds);
+        }
     }
 
     #[test]

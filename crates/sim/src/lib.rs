@@ -12,5 +12,5 @@ mod simulation;
 mod world;
 
 pub use report::Report;
-pub use simulation::{Options, Progress, Simulation, Until};
+pub use simulation::{Options, Progress, STEP_MS, Simulation, Until};
 pub use world::World;

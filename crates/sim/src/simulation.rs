@@ -20,7 +20,7 @@ const PATIENCE: u32 = 20;
 const LAST_PATIENCE: u32 = 1000;
 
 /// The clock between two cycles.
-const STEP_MS: i64 = 1000;
+pub const STEP_MS: i64 = 1000;
 
 #[derive(Copy, Clone, Debug)]
 pub enum Until {
@@ -261,7 +261,7 @@ impl Simulation {
     }
 
     /// Time goes by: the kubelet works, and what was to come arrives.
-    fn pass(&mut self, milliseconds: i64) {
+    pub fn pass(&mut self, milliseconds: i64) {
         self.world.now = self.world.now.plus_ms(milliseconds);
         for event in self.world.tick(self.options.recreate) {
             if self.options.events {

@@ -432,7 +432,8 @@ impl Plugin for Capacity {
     fn objects(&self, cluster: &Cluster, claim: &Claim, had: &Amounts, gone: &[PodId]) -> Option<Reason> {
         if claim.by_fair_share() {
             let within = self.has_stayed_within_share(cluster, claim, had);
-            return within.err().or_else(|| self.outdoes_a_sibling(cluster, claim, gone));
+            let outdoes = || self.outdoes_a_sibling(cluster, claim, gone);
+            return within.err().or_else(outdoes).or_else(|| self.gives_back(cluster, claim, had, gone));
         }
         let queue = cluster.gangs[claim.gang].queue;
         let row = &cluster.queues[queue];

@@ -143,6 +143,57 @@ impl Capacity {
         })
     }
 
+    /// Nobody takes what would be taken back: a gang of a queue that gave, which waits or has just left, would stay within its queue's share,
+    /// finds nothing free, and the claimant's queue would have to give to it.
+    pub(super) fn gives_back(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        had: &Amounts,
+        gone: &[PodId],
+    ) -> Option<Reason> {
+        let own = cluster.gangs[claim.gang].queue;
+        let mut left: Vec<GangId> = gone.iter().filter_map(|&pod| cluster.pods.gang[pod]).collect();
+        left.sort_unstable();
+        left.dedup();
+        let queue = |gang: &GangId| cluster.gangs[*gang].queue;
+        let mut givers: Vec<QueueId> = left.iter().map(queue).filter(|&queue| queue != own).collect();
+        givers.sort_unstable();
+        givers.dedup();
+        let waits = |gang: &&GangId| {
+            let row = &cluster.gangs[**gang];
+            row.admitted() && not_promised(row, true).total > 0 && !left.contains(gang)
+        };
+        let waiting = cluster.gangs.waiting().iter().filter(waits).chain(&left);
+        let back = waiting.filter(|gang| givers.contains(&queue(gang)));
+        let resource = back.filter_map(|&gang| self.takes_from(cluster, gang, own)).min()?;
+        let row = &cluster.queues[own];
+        let (used, limit) = (had.get(resource), row.deserved.get(resource).unwrap_or(0));
+        let lack = Lack { resource, want: row.taken(resource) - used, used, limit };
+        Some(Reason::OverLimit { plugin: "capacity", limit: Limit::Deserved(row.name.clone()), lack })
+    }
+
+    /// What a gang that waits could take from a queue by the rules, if it finds nothing free.
+    fn takes_from(&self, cluster: &Cluster, gang: GangId, own: QueueId) -> Option<ResourceId> {
+        let queue = cluster.gangs[gang].queue;
+        let (to, from) = self.parting(cluster, queue, own);
+        let (taker, giver) = (&cluster.queues[to], &cluster.queues[from]);
+        let wanted = wanted(cluster, gang);
+        let asked = || wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
+        let within =
+            |(id, want)| cluster.queues[queue].taken(id) + want <= self.fair_share(cluster, queue, id);
+        let deserved = |row: &Queue, id| row.deserved.get(id).unwrap_or(0);
+        let entitled = || asked().all(|(id, want)| taker.taken(id) + want <= deserved(taker, id));
+        let above_share =
+            |&(id, _): &(ResourceId, i64)| giver.taken(id) > self.allocatable(cluster, from, id);
+        let above_deserved = |&(id, _): &(ResourceId, i64)| giver.taken(id) > deserved(giver, id);
+        if !asked().all(within) {
+            return None;
+        }
+        let open = asked().find(above_share).or_else(|| asked().find(above_deserved).filter(|_| entitled()));
+        open.map(|(id, _)| id).filter(|_| !has_room(cluster, gang, &wanted))
+    }
+
     /// What the claimant and those who leave for it ask for.
     fn involved(&self, cluster: &Cluster, claim: &Claim, gone: &[PodId]) -> Vec<ResourceId> {
         let own = cluster.gangs[claim.gang].pods.iter().copied();
@@ -294,6 +345,18 @@ fn with_company(cluster: &Cluster, gang: GangId, mut pods: Vec<PodId>, homeless:
         }
     }
     pods
+}
+
+/// Whether there is room for what a gang wants, in places for pods like its first.
+fn has_room(cluster: &Cluster, gang: GangId, wanted: &Amounts) -> bool {
+    let homeless = |pod: &&PodId| cluster.pods.state[**pod].is_homeless();
+    let Some(&first) = cluster.gangs[gang].pods.iter().find(homeless) else { return true };
+    let request = &cluster.shapes[cluster.pods.shape[first]].request;
+    let places = |node| {
+        let of = |(id, amount): (ResourceId, i64)| cluster.nodes.future_idle(id, node).max(0) / amount.max(1);
+        request.iter().filter(|&(_, amount)| amount > 0).map(of).min().unwrap_or(0)
+    };
+    cluster.nodes.live().map(places).sum::<i64>() >= wanted.get(PODS)
 }
 
 /// The same, taken as pods like the first, which is cheaper to tell.
