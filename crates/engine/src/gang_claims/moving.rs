@@ -82,7 +82,7 @@ impl GangTaker<'_> {
             known => {
                 let known = known.map(|moved| (moved, txn.since(start)));
                 txn.rewind(start);
-                self.move_otherwise(txn, rankings, need, (domain, nodes), &here, known, findings)
+                self.move_otherwise(txn, rankings, need, (domain, nodes), (&here, known), findings)
             }
         };
         findings.again = false;
@@ -108,8 +108,7 @@ impl GangTaker<'_> {
         rankings: &mut Rankings,
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
-        here: &[Movable],
-        known: Option<(Moved, Vec<Move>)>,
+        (here, known): (&[Movable], Option<(Moved, Vec<Move>)>),
         findings: &mut Findings,
     ) -> Option<Moved> {
         let ranks = txn.domains.ranks(ROOT);
