@@ -122,7 +122,7 @@ impl GangTaker<'_> {
         cleared.dedup();
         let start = txn.mark();
         let mut best = known;
-        for without in std::iter::once(None).chain(cleared.into_iter().take(HEADS).map(Some)) {
+        for without in std::iter::once(None).chain(cleared.into_iter().take(FEW).map(Some)) {
             if best.as_ref().is_some_and(|(moved, _)| moved.len() == 1) || !self.may_go_on(txn) {
                 findings.spent |= best.is_none();
                 break;
@@ -164,6 +164,7 @@ impl GangTaker<'_> {
             let Stranded { home, pod } = stranded.filter(|_| self.may_go_on(txn))?;
             match means.chain {
                 None => left.retain(|&node| node != home),
+                Some(_) if stay.len() >= HEADS => return None,
                 Some(_) => stay.extend([pod]),
             }
         }
@@ -275,8 +276,11 @@ impl GangTaker<'_> {
                 at += 1;
                 continue;
             }
-            let others =
-                means.chain.map_or(Vec::new(), |all| self.in_the_way(txn, rankings, pod, (all, stay)));
+            let others = means.chain.map_or(Vec::new(), |all| {
+                self.in_the_way(txn, rankings, pod, all, |other| {
+                    stay.contains(&other) || gone.contains(&other)
+                })
+            });
             if others.is_empty() {
                 return Err(Stranded { home, pod });
             }
@@ -302,11 +306,13 @@ impl GangTaker<'_> {
         txn: &Txn,
         rankings: &mut Rankings,
         pod: PodId,
-        (all, stay): (&[Movable], &BTreeSet<PodId>),
+        all: &[Movable],
+        stays: impl Fn(PodId) -> bool,
     ) -> Vec<PodId> {
         let (Some(gang), shape) = (txn.pods.gang[pod], txn.pods.shape[pod]) else { return Vec::new() };
         let runs = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Running(_));
-        let may_go = |pod: PodId| runs(&pod) && self.policy.restrains(txn, &self.claim, pod).is_none();
+        let restrained = |pod: PodId| self.policy.restrains(txn, &self.claim, pod).is_some();
+        let may_go = |pod: PodId| runs(&pod) && !stays(pod) && !restrained(pod);
         if txn.gangs[gang].choosy.is_some() {
             let own = |one: &&Movable| one.bundle.gang == gang && may_go(one.bundle.pods[0]);
             let company: Vec<PodId> = all.iter().filter(own).map(|one| one.bundle.pods[0]).collect();
@@ -326,9 +332,7 @@ impl GangTaker<'_> {
         }
         let smaller = |one: &&Movable| {
             let other = one.bundle.pods[0];
-            may_go(other)
-                && !stay.contains(&other)
-                && size_of(txn, txn.pods.shape[other]) < size_of(txn, shape)
+            may_go(other) && size_of(txn, txn.pods.shape[other]) < size_of(txn, shape)
         };
         let (others, prices) = priced(txn, all.iter().filter(smaller));
         let cleared = clearing::one_place(txn, shape, &nodes, &others, &prices);
