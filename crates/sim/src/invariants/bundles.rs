@@ -100,9 +100,10 @@ fn nobody_is_broken_in_part(
         return Ok(());
     }
     let moved = moved(plan, &gone);
+    let torn = torn(cluster, gang, &gone, &moved);
     let mut takers = bundles.iter().filter(|((of, _), gone)| *of == victim && gone.iter().any(breaks));
     if takers.clone().next().is_some() {
-        if is_whole(cluster, gang, &moved) {
+        if is_whole(cluster, gang, &moved) && torn.is_none() {
             return Err(format!("{} is said to be broken, and is not", gang.key));
         }
         return takers.try_for_each(|(&(_, claimant), gone)| {
@@ -112,16 +113,22 @@ fn nobody_is_broken_in_part(
     if !is_whole(cluster, gang, &moved) {
         return Err(format!("{} is broken by what it was said to be able to spare", gang.key));
     }
-    for (group, at) in gang.subgroups().iter().zip(0..).filter(|(group, _)| group.rule.is_some()) {
+    torn.map_or(Ok(()), Err)
+}
+
+/// A subgroup that had all its pods, and is left with some of them.
+fn torn(cluster: &Cluster, gang: &Gang, gone: &[PodId], moved: &[PodId]) -> Option<String> {
+    let groups = gang.subgroups().iter().zip(0..).filter(|(group, _)| group.rule.is_some());
+    for (group, at) in groups {
         let count =
             |pods: &[PodId]| pods.iter().filter(|&&pod| cluster.pods.subgroup[pod] == at).count() as u32;
-        let (left, moved) = (count(&gone), count(&moved));
+        let (left, moved) = (count(gone), count(moved));
         let (size, has) = (gang.size_of(group), group.counts.ready() + moved);
         if has > 0 && has < size && has + left - moved >= size {
-            return Err(format!("{} {} is left with {has} of {size} pods", gang.key, group.name));
+            return Some(format!("{} {} is left with {has} of {size} pods", gang.key, group.name));
         }
     }
-    Ok(())
+    None
 }
 
 /// Of these pods, those that have another place.
