@@ -398,6 +398,7 @@ mod tests {
             scenarios: 6,
             filtered: 3,
             simulations: 5,
+            cut_short: false,
             selected: 8,
             reprieved: 4,
             broken: 1,
