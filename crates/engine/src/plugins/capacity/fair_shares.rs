@@ -182,11 +182,11 @@ impl Capacity {
         let asked = || wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
         let within =
             |(id, want)| cluster.queues[queue].taken(id) + want <= self.fair_share(cluster, queue, id);
-        let deserved = |row: &Queue, id| row.deserved.get(id).unwrap_or(0);
-        let entitled = || asked().all(|(id, want)| taker.taken(id) + want <= deserved(taker, id));
+        let entitled =
+            || within_deserved(taker, asked().map(|(id, _)| id), |id| taker.taken(id) + wanted.get(id));
         let above_share =
             |&(id, _): &(ResourceId, i64)| giver.taken(id) > self.allocatable(cluster, from, id);
-        let above_deserved = |&(id, _): &(ResourceId, i64)| giver.taken(id) > deserved(giver, id);
+        let above_deserved = |&(id, _): &(ResourceId, i64)| giver.taken(id) > quota(giver, id);
         if !asked().all(within) {
             return None;
         }
