@@ -448,20 +448,21 @@ fn keep_places(session: &mut Session, moves: &[Move]) -> (Vec<Move>, BTreeMap<Po
 pub fn review(session: &mut Session) {
     let mut claimants = session.plan.evictions.iter().filter_map(|eviction| eviction.claimant);
     let first = claimants.next();
-    if claimants.all(|claimant| Some(claimant) == first) {
+    let at_once = session.plan.searches.iter().filter(|search| search.found).count() < 2;
+    if at_once && claimants.all(|claimant| Some(claimant) == first) {
         return;
     }
     let mut single: Vec<Vec<Leaver>> = Vec::new();
     let mut whole: BTreeMap<GangId, Vec<Leaver>> = BTreeMap::new();
     let mut safe: Vec<(GangId, Leaver)> = Vec::new();
+    let mut moved: Vec<(GangId, Leaver)> = Vec::new();
     for &Eviction { pod, node, claimant, cause, .. } in &session.plan.evictions {
         let (Some(claimant), Some(gang)) = (claimant, session.cluster.pods.gang[pod]) else { continue };
         let leaver = (pod, node, claimant);
         match cause {
             Cause::Bundle { whole: true, .. } => whole.entry(gang).or_default().push(leaver),
             Cause::Bundle { .. } => safe.push((gang, leaver)),
-            // Its place elsewhere is kept already.
-            Cause::Moved { .. } => {}
+            Cause::Moved { .. } => moved.push((gang, leaver)),
             _ => single.push(vec![leaver]),
         }
     }
@@ -478,6 +479,35 @@ pub fn review(session: &mut Session) {
     session.plan.evictions.retain(|eviction| !spared.contains(&eviction.pod));
     if !spared.is_empty() {
         recount(session);
+    }
+    review_moves(session, moved);
+}
+
+/// The same for those who would move. Who is to be near others stays or goes with them.
+fn review_moves(session: &mut Session, moved: Vec<(GangId, Leaver)>) {
+    let mut sets: Vec<(GangId, Vec<Leaver>)> = Vec::new();
+    for (gang, leaver) in moved {
+        let row = &session.cluster.gangs[gang];
+        let together = row.choosy.is_some() || !row.rules().is_empty();
+        match sets.iter_mut().find(|(of, _)| together && *of == gang) {
+            Some((_, set)) => set.push(leaver),
+            None => sets.push((gang, vec![leaver])),
+        }
+    }
+    for (gang, set) in sets {
+        let cluster = &mut *session.cluster;
+        let places = cluster.end_moves(gang, set.iter().map(|&(pod, ..)| pod));
+        let mut txn = Txn::begin(cluster);
+        let stay = reprieve(&mut txn, session.policy, vec![set.clone()]);
+        if stay == 0 {
+            drop(txn);
+            places.into_iter().for_each(|place| session.cluster.keep_place(gang, place));
+            continue;
+        }
+        txn.commit();
+        session.cluster.freed += 1;
+        session.plan.taking.reprieved += stay;
+        session.plan.evictions.retain(|eviction| set.iter().all(|&(pod, ..)| pod != eviction.pod));
     }
 }
 
@@ -600,6 +630,12 @@ impl<'t> Taker<'t> {
     }
 
     fn claim(&mut self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
+        // What others have left is for those who may take back; the rest is lent by `allocate`.
+        if let (Mode::Scenario, Purpose::Reclaim, Some(&first)) =
+            (self.errand.taking.mode, self.errand.purpose, wish.pods.first())
+        {
+            self.policy.may_reclaim(txn, &self.claim_for(first)).map_err(|reason| vec![reason])?;
+        }
         // Nobody leaves where nobody has to.
         let full = one_shape(txn, wish.pods)
             .is_some_and(|shape| rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_none());
@@ -688,13 +724,7 @@ impl<'t> Taker<'t> {
             return Err(refused.unwrap_or(Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }));
         }
         if takes_back {
-            self.policy.may_reclaim(txn, &claim).map_err(|reason| {
-                reason.unwrap_or(Reason::NothingToTake {
-                    purpose: self.errand.purpose,
-                    nodes: 0,
-                    kept: Vec::new(),
-                })
-            })?;
+            self.policy.may_reclaim(txn, &claim)?;
         }
         if let Some(node) = free {
             txn.nominate(pod, node);

@@ -154,7 +154,7 @@ impl GangTaker<'_> {
         }
         self.policy.may_hold(txn, self.claim.gang, &need.wanted).map_err(|reason| vec![reason])?;
         if self.claim.purpose == Purpose::Reclaim {
-            self.may_reclaim(txn, self.claim.pod).map_err(|reason| vec![reason])?;
+            self.policy.may_reclaim(txn, &self.claim).map_err(|reason| vec![reason])?;
         }
         let moves = self.claim.purpose == Purpose::Consolidate;
         if moves && !self.there_is_enough(txn, &need) {
@@ -291,12 +291,6 @@ impl GangTaker<'_> {
     /// Whether more may be tried for this gang.
     fn may_go_on(&self, txn: &Txn) -> bool {
         !self.by_turns() || txn.steps() < self.budget
-    }
-
-    fn may_reclaim(&self, cluster: &Cluster, pod: PodId) -> Result<(), Reason> {
-        let claim = Claim { pod, ..self.claim };
-        let nothing = || Refusal::default().reason(Purpose::Reclaim);
-        self.policy.may_reclaim(cluster, &claim).map_err(|reason| reason.unwrap_or_else(nothing))
     }
 
     fn need(&self, cluster: &Cluster) -> Need {
@@ -802,7 +796,7 @@ impl GangTaker<'_> {
         let Some(&last) = self.wish.pods.iter().rev().find(promised) else { return Ok(()) };
         let PodState::Nominated(node) = txn.pods.state[last] else { return Ok(()) };
         txn.release(last);
-        let within = self.may_reclaim(txn, last);
+        let within = self.policy.may_reclaim(txn, &Claim { pod: last, ..self.claim });
         txn.nominate(last, node);
         within
     }

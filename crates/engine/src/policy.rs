@@ -607,14 +607,14 @@ impl Policy {
     }
 
     /// Whether the claimant's queue may take from others for one more pod: somebody must be in charge, and all must agree.
-    pub fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Option<Reason>> {
+    pub fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Reason> {
         let opinions = self.asked(Question::Reclaim).filter_map(|plugin| plugin.may_reclaim(cluster, claim));
-        let mut in_charge = false;
+        let mut said = Err(Reason::NothingToTake { purpose: Purpose::Reclaim, nodes: 0, kept: Vec::new() });
         for opinion in opinions {
-            opinion.map_err(Some)?;
-            in_charge = true;
+            opinion?;
+            said = Ok(());
         }
-        if in_charge { Ok(()) } else { Err(None) }
+        said
     }
 
     /// Which of two queues gives first to a claim: whom plugins name, else the one that would be served last.

@@ -73,8 +73,31 @@ fn rehouse(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId
     txn.rewind(mark);
     let missing = not_promised(&txn.gangs[gang], true);
     let wish = Wish { gang, pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
+    let home = |&pod: &PodId| Some((pod, txn.pods.state[pod].node()?));
+    let homes: BTreeMap<PodId, NodeId> = pods.iter().filter_map(home).collect();
     if seat(txn, policy, rankings, &wish).is_err() || !suffice(txn, gang, true) {
-        txn.rewind(mark);
+        return txn.rewind(mark);
+    }
+    keep_homes(txn, pods, &homes);
+}
+
+/// Whoever was given the place that it or its like was to leave stays there; but with cards it leaves for others of the node.
+fn keep_homes(txn: &mut Txn, pods: &[PodId], homes: &BTreeMap<PodId, NodeId>) {
+    for &pod in pods {
+        let home = homes[&pod];
+        let kind = |pod: PodId| (txn.pods.shape[pod], txn.pods.role[pod], txn.pods.subgroup[pod]);
+        let is_there = |other: PodId| txn.pods.state[other] == PodState::Nominated(home);
+        let mut alike = pods.iter().copied().filter(|&other| is_there(other) && kind(other) == kind(pod));
+        let other = Some(pod).filter(|&pod| is_there(pod)).or_else(|| alike.next());
+        let Some(other) = other.filter(|_| !txn.shares_cards(pod)) else { continue };
+        if other != pod {
+            let instead = match txn.pods.state[pod] {
+                PodState::Nominated(node) => PodState::Nominated(node),
+                _ => PodState::Releasing(homes[&other]),
+            };
+            txn.spare(other, instead);
+        }
+        txn.spare(pod, PodState::Running(home));
     }
 }
 

@@ -295,7 +295,11 @@ impl<'s> Seating<'s> {
         if nodes.iter().all(|&node| all_stand(txn, self.policy, gang, node)) {
             return true;
         }
-        let displaced: Vec<PodId> = nodes.iter().flat_map(|&node| self.sits_on(txn, node)).collect();
+        // A subgroup of which some stood up would not be missed if the others make up the minimum.
+        let displaced = nodes.iter().flat_map(|&node| self.sits_on(txn, node));
+        let groups: BTreeSet<u32> = displaced.map(|pod| txn.pods.subgroup[pod]).collect();
+        let stands_up = |pod: &PodId| self.sits(txn, *pod) && groups.contains(&txn.pods.subgroup[*pod]);
+        let displaced: Vec<PodId> = txn.gangs[gang].pods.iter().copied().filter(stands_up).collect();
         displaced.into_iter().for_each(|pod| txn.release(pod));
         self.seat_together(txn, rankings) && nodes.iter().all(|&node| all_stand(txn, self.policy, gang, node))
     }

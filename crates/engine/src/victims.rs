@@ -255,8 +255,16 @@ pub fn consider_one(cluster: &Cluster, policy: &Policy, claim: &Claim, pod: PodI
     let refused = cluster.spared.get(&pod).copied().filter(|until| *until > claim.now);
     let spared = refused.map(|until| Shield { rule: "an eviction that was refused", until: Some(until) });
     let always = || policy.protects(cluster, pod).map(|rule| Shield { rule, until: None });
-    let shield = spared.or_else(always).or_else(|| policy.shields(cluster, claim, pod));
+    let shield = spared.or_else(always).or_else(|| moves(cluster, claim, pod));
+    let shield = shield.or_else(|| policy.shields(cluster, claim, pod));
     shield.map_or(Verdict::Free, Verdict::Kept)
+}
+
+/// A gang of which some leave for places that are kept for them would lose those in vain if others were lost.
+fn moves(cluster: &Cluster, claim: &Claim, pod: PodId) -> Option<Shield> {
+    let gang = cluster.pods.gang[pod].filter(|_| claim.purpose != Purpose::Consolidate)?;
+    let until = cluster.gangs[gang].reserved().iter().map(|place| place.until).min()?;
+    Some(Shield { rule: "its gang's move to other nodes", until: Some(until) })
 }
 
 /// Whether others were asked to leave for a gang in this cycle: whoever takes from it now would let them go for nobody.

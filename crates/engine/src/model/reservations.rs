@@ -37,6 +37,11 @@ impl Cluster {
             until,
             instead_of: self.pods.fact[pod].uid.clone(),
         };
+        self.keep_place(gang, reservation);
+    }
+
+    /// Keeps a place for a pod that is leaving, or is about to.
+    pub(crate) fn keep_place(&mut self, gang: GangId, reservation: Reservation) {
         let counts = &self.gangs[gang].counts;
         let size = counts.valid() - counts.succeeded + counts.gated + counts.releasing;
         self.add_reservation(gang, reservation, size);
@@ -65,6 +70,18 @@ impl Cluster {
         self.tally_reservation(gang, &reservation, -1);
         self.gangs.review(gang);
         reservation
+    }
+
+    /// Ends the reservations for the successors of these pods, and returns them.
+    pub(crate) fn end_moves(&mut self, gang: GangId, pods: impl Iterator<Item = PodId>) -> Vec<Reservation> {
+        let uids: Vec<Arc<str>> = pods.map(|pod| self.pods.fact[pod].uid.clone()).collect();
+        let mut ended = Vec::new();
+        for place in (0..self.gangs[gang].reserved().len()).rev() {
+            if uids.contains(&self.gangs[gang].reserved()[place].instead_of) {
+                ended.push(self.drop_reservation(gang, place));
+            }
+        }
+        ended
     }
 
     /// The gang is gone, and nobody will come for its places.

@@ -249,8 +249,10 @@ fn is_limited(engine: &Engine, eviction: &Eviction) -> bool {
     let Some(gang) = cluster.pods.gang[eviction.pod] else { return false };
     let lineage = &cluster.queues[cluster.gangs[gang].queue].lineage;
     let mut request = cluster.shapes[cluster.pods.shape[eviction.pod]].request.iter();
-    by_weight
-        || request.any(|(resource, _)| {
-            lineage.iter().any(|&queue| cluster.queues[queue].capability.get(resource).is_some())
-        })
+    // What is guaranteed to one queue is a limit to the others.
+    let guaranteed =
+        |resource| cluster.queues.iter().any(|(_, queue)| queue.guarantee.get(resource).is_some());
+    let capped =
+        |resource| lineage.iter().any(|&queue| cluster.queues[queue].capability.get(resource).is_some());
+    by_weight || request.any(|(resource, _)| capped(resource) || guaranteed(resource))
 }

@@ -1,5 +1,5 @@
-//! What holds where queues take back by their fair shares, told from what they have in the end. Only plans in which room is taken for
-//! one gang by reclaim, and nobody else is promised anything, are looked at: what was there in between can be told from them.
+//! What holds where queues take back by their fair shares, told from what they have in the end. Only plans in which room is taken once,
+//! by reclaim, and nobody else is promised anything, are looked at: what was there in between can be told from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,8 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let lost = plan.evictions.iter().filter(|eviction| !matches!(eviction.cause, Cause::Moved { .. }));
     let lost: Vec<&Eviction> = lost.collect();
     let own = plan.nominations.iter().all(|bind| cluster.pods.gang[bind.pod] == Some(claimant));
-    if !own || !plan.evictions.iter().all(reclaims) || lost.is_empty() {
+    let once = plan.searches.iter().filter(|search| search.found).count() == 1;
+    if !once || !own || !plan.evictions.iter().all(reclaims) || lost.is_empty() {
         return Ok(());
     }
     let tree = engine.policy().hierarchical();

@@ -44,7 +44,7 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// The node to which a pod moves is another one, takes it, and will have room for it.
+/// The node to which a pod moves is another one (or it moves to other cards), takes it, and will have room for it.
 fn has_a_place(engine: &Engine, eviction: &Eviction) -> Result<(), String> {
     let cluster = engine.cluster();
     let Cause::Moved { to } = eviction.cause else { return Ok(()) };
@@ -55,7 +55,9 @@ fn has_a_place(engine: &Engine, eviction: &Eviction) -> Result<(), String> {
         cluster.request_of(shape, resource) > 0 && cluster.nodes.future_idle(resource, to) < 0
     };
     match why[0] {
-        _ if to == eviction.node => Err(format!("{name} is moved to where it is")),
+        _ if to == eviction.node && cluster.demand(shape).is_none() => {
+            Err(format!("{name} is moved to where it is"))
+        }
         Why::Fits if cluster.nodes.fact[to].lets_go() => match dimensions(cluster).find(over) {
             Some(_) => Err(format!("{name} is moved to {}, which has no room", cluster.nodes.name[to])),
             None => Ok(()),
