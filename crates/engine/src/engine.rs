@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 
 use muster_api::{PodGroupPhase, Time};
 
-use crate::actions::{Session, enqueue, stalegangeviction};
+use crate::actions::{Session, backfill, enqueue, stalegangeviction};
 use crate::claims;
 use crate::config::Config;
 use crate::event::Event;
@@ -74,6 +74,7 @@ impl Engine {
         self.rankings.begin_cycle();
         let mut plan = Plan::default();
         self.open_line();
+        let backfills = self.acts(backfill::ACTION.name);
         let mut session = Session {
             cluster: &mut self.cluster,
             policy: &self.config.policy,
@@ -96,6 +97,9 @@ impl Engine {
         for action in &self.config.actions {
             (action.run)(&mut session);
             through(action.name);
+        }
+        if !backfills {
+            backfill::explain_absence(&mut session);
         }
         claims::review(&mut session);
         // Some of those who were to move may stay after all.

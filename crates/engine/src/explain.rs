@@ -38,6 +38,7 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::NotAdmitted { .. } | Reason::NotAdmittedBehind { .. } => "NotAdmitted",
         Reason::GaveAdmissionBack { .. } => "AdmissionGivenBack",
         Reason::Gated { .. } => "SchedulingGated",
+        Reason::NoBackfill { .. } => "NoBackfill",
         Reason::NotEnoughPods { .. } => "NotEnoughPods",
         Reason::NotEnoughOfRole { .. } => "NotEnoughPodsOfTask",
         Reason::NotEnoughSubgroups { .. } => "NotEnoughSubgroups",
@@ -245,6 +246,10 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             )
         }
         Reason::Gated { pods } => format!("{} held by scheduling gates", counted(u64::from(*pods), "pod")),
+        Reason::NoBackfill { pods } => {
+            let pods = counted(u64::from(*pods), "pod");
+            format!("{pods} without requests, which only the action backfill places, and that is not listed")
+        }
         Reason::NotEnoughPods { have, need, gated: 0 } => format!("{have} of {need} pods exist"),
         Reason::NotEnoughPods { have, need, gated } => {
             format!("{have} of {need} pods can be scheduled, {gated} held by scheduling gates")

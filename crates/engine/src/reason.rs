@@ -66,6 +66,10 @@ pub enum Reason {
     Gated {
         pods: u32,
     },
+    /// It lacks only pods that request nothing, and the action that places them is not listed.
+    NoBackfill {
+        pods: u32,
+    },
     NotEnoughPods {
         have: u32,
         need: u32,
@@ -284,6 +288,7 @@ impl Reason {
             | Reason::NotAdmittedBehind { .. }
             | Reason::GaveAdmissionBack { .. } => Stage::Admission,
             Reason::Gated { .. }
+            | Reason::NoBackfill { .. }
             | Reason::NotEnoughPods { .. }
             | Reason::NotEnoughSubgroups { .. }
             | Reason::NotEnoughOfSubgroup { .. }

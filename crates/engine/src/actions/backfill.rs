@@ -46,6 +46,18 @@ fn run(session: &mut Session) {
     }
 }
 
+/// Where this action is not listed, gangs that are left to it say so.
+pub fn explain_absence(session: &mut Session) {
+    for id in session.cluster.gangs.waiting().to_vec() {
+        let gang = &session.cluster.gangs[id];
+        let pods = gang.counts.pending_best_effort;
+        if pods > 0 && pods == gang.counts.pending && gang.counts.nominated == 0 && gang.admitted() {
+            let reason = gate(session.cluster, session.policy, id, session.now).err();
+            session.cluster.gangs.explain(id, vec![reason.unwrap_or(Reason::NoBackfill { pods })]);
+        }
+    }
+}
+
 /// Places gangs behind the head on room that the head doesn't need, or that they give back before it does.
 fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     let is_behind = |gang: &GangId| {

@@ -315,6 +315,10 @@ fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::Gated { pods } => {
                 format!("remove the scheduling gates of {}", counted(u64::from(*pods), "pod"))
             }
+            Reason::NoBackfill { .. } => {
+                "add backfill to the configuration's actions after allocate, or let the pods request something"
+                    .to_owned()
+            }
             Reason::NotEnoughPods { have, need, gated } => match need.saturating_sub(*have) {
                 lack if *gated >= lack => {
                     format!("remove the scheduling gates of {}", counted(u64::from(lack), "pod"))
