@@ -1,6 +1,7 @@
 //! `muster fairshare`, with the built binary.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -154,15 +155,44 @@ fn what_was_used_of_late_is_shown_and_drawn() {
     let told = text(&told.stdout);
     assert!(told.contains("USAGE") && told.contains("less for what was used"), "{told}");
     assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
+    let drawn = curves(&manifests, &config, &picture, &["--cycles", "200"]);
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+    assert_eq!(drawn.matches("<polyline").count(), 6, "two queues in three pictures");
+    assert!(drawn.contains(">nvidia.com/gpu of queues over time<"), "{drawn}");
+}
+
+/// The pod of queue a ends after ten minutes; then nothing happens for hours, but what it used is forgotten little by little.
+#[test]
+fn what_was_used_is_seen_to_be_forgotten_while_nothing_happens() {
+    let folder = std::env::temp_dir().join(format!("muster-forgotten-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("there is room");
+    let (config, picture) = (folder.join("scheduler.conf"), folder.join("curves.svg"));
+    let plugins = "[{name: gang}, {name: predicates}, {name: capacity, arguments: {usageHalfLife: 1h}}]";
+    std::fs::write(&config, format!("actions: allocate\ntiers: [{{plugins: {plugins}}}]\n"))
+        .expect("there is room");
+    let ends = |name: &str, after: &str| {
+        let group = format!("{{scheduling.k8s.io/group-name: {name}}}");
+        (group, format!("{{scheduling.k8s.io/group-name: {name}, muster.sh/simulated-duration: {after}}}"))
+    };
+    let mut manifests = cluster(8, &[("a", 1, 0, 4), ("b", 1, 0, 4)]);
+    for (from, to) in [ends("a", "10m"), ends("b", "6h")] {
+        manifests = manifests.replace(&from, &to);
+    }
+    let drawn = curves(&manifests, &config.display().to_string(), &picture, &["--until-stable"]);
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+    let points = |line: &str| line.split_once("points=\"").map_or(0, |(_, points)| points.split(' ').count());
+    let steps: Vec<usize> = drawn.lines().filter(|line| line.contains("<polyline")).map(points).collect();
+    assert!(steps[4] > 40, "{steps:?} points of a and b in three pictures");
+}
+
+/// What `simulate` draws of the usage of queues.
+fn curves(manifests: &str, config: &str, picture: &Path, more: &[&str]) -> String {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
-    process.args(["simulate", "-f", "-", "--config", &config, "--cycles", "200", "--usage-curves"]);
-    process.arg(&picture).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    process.args(["simulate", "-f", "-", "--config", config]).args(more).arg("--usage-curves");
+    process.arg(picture).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut process = process.spawn().expect("it was built");
     process.stdin.take().expect("piped").write_all(manifests.as_bytes()).expect("it reads");
     let output = process.wait_with_output().expect("it ends");
-    let drawn = std::fs::read_to_string(&picture).expect("it was written");
-    std::fs::remove_dir_all(&folder).expect("it is ours");
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
-    assert_eq!(drawn.matches("<polyline").count(), 6, "two queues in three pictures");
-    assert!(drawn.contains(">nvidia.com/gpu of queues over time<"), "{drawn}");
+    std::fs::read_to_string(picture).expect("it was written")
 }

@@ -287,10 +287,11 @@ impl Simulation {
         }
         let arrival = self.coming.last().map(|(time, _)| *time);
         let next = [arrival, self.world.next_end()].into_iter().flatten().min();
-        // Time alone matters only while there is something it could help.
+        // Time alone matters only while there is something it could help, or someone watches what it does.
         let gangs = &self.engine.cluster().gangs;
         let waits = || gangs.iter().any(|(_, gang)| gang.counts.pending > 0);
-        let wake = plan.wake.filter(|_| waits() || gangs.broken().next().is_some());
+        let watched = self.curves.is_some();
+        let wake = plan.wake.filter(|_| watched || waits() || gangs.broken().next().is_some());
         [next, wake].into_iter().flatten().min()
     }
 
