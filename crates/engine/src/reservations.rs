@@ -69,7 +69,7 @@ pub fn restore(session: &mut Session) {
         let gone = read.iter().filter(|place| !there(&place.instead_of)).count() as u32;
         let size = counts.valid() - counts.succeeded + counts.gated + counts.releasing + gone;
         for reservation in read {
-            if reservation.until > session.now && stands(cluster, session.policy, gang, &reservation) {
+            if reservation.until > session.now && stands(cluster, gang, &reservation) {
                 let until = reservation.until.min(latest);
                 cluster.add_reservation(gang, Reservation { until, ..reservation }, size);
             }
@@ -79,18 +79,14 @@ pub fn restore(session: &mut Session) {
     }
 }
 
-/// Whether there is room for a reservation that was read, on the node and in its gang's queue as far as a pod of the kind is known. It is
-/// kept for its time even if the queue is closed or gone for now, as it would have been by the process that wrote it.
-fn stands(cluster: &Cluster, policy: &Policy, gang: GangId, reservation: &Reservation) -> bool {
+/// Whether there is room on the node for a reservation that was read. It is kept for its time even if its gang's queue is closed, gone or
+/// full by now, as it would have been by the process that wrote it; the pod that comes for it is asked then.
+fn stands(cluster: &Cluster, gang: GangId, reservation: &Reservation) -> bool {
     let node = reservation.node;
     let room = |(resource, amount)| cluster.nodes.future_idle(resource, node) >= amount;
-    let alike = cluster.gangs[gang].pods.iter().find(|&&pod| cluster.comes_for(pod, reservation));
-    let may_take =
-        |&pod: &PodId| policy.may_take(cluster, gang, cluster.pods.shape[pod], Room::Later).is_ok();
     cluster.nodes.fact[node].lets_go()
         && reservation.request.iter().all(room)
         && !cluster.nobody_left_for(gang, reservation)
-        && alike.is_none_or(may_take)
 }
 
 /// Promises reserved places to the pods that came for them, in the order of the pods and of the nodes' names. If others came instead,

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_api::Time;
-use muster_api::keys::PIPELINED_NODE;
+use muster_api::keys::{PIPELINED_NODE, RESERVATIONS};
+use muster_api::{Reserved, Time};
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Amounts, Engine};
@@ -22,6 +22,7 @@ impl Day<'_> {
         let mut fresh = self.fresh();
         // What is still to be written of promises and notes a fresh scheduler can't know.
         let written = self.promises_are_written().and_then(|()| self.notes_are_written());
+        let written = written.and_then(|()| self.reservations_are_written());
         let comparable = written.is_ok() && may_be_compared(&self.engine, &fresh, self.world.now);
         self.rest()?;
         rest(&mut fresh, self.world.now)?;
@@ -128,6 +129,27 @@ impl Day<'_> {
         Ok(())
     }
 
+    /// The places that are kept for pods stand on their PodGroups, and no others: what someone has changed is put right by the next cycle.
+    fn reservations_are_written(&self) -> Result<(), String> {
+        let cluster = self.engine.cluster();
+        for (_, gang) in cluster.gangs.iter() {
+            let group = self.world.groups.get(&*gang.key);
+            let annotations = group.and_then(|group| group.metadata.annotations.as_ref());
+            let text = annotations.and_then(|annotations| annotations.get(RESERVATIONS));
+            let written = text.and_then(|text| Reserved::read(text).ok()).unwrap_or_default();
+            let pods = |place: Reserved| place.pods.into_iter().map(move |pod| (place.node.clone(), pod));
+            let written: BTreeSet<(String, String)> = written.into_iter().flat_map(pods).collect();
+            let known = gang.reserved().iter();
+            let known: BTreeSet<(String, String)> = known
+                .map(|place| (cluster.nodes.name[place.node].to_string(), place.instead_of.to_string()))
+                .collect();
+            if known != written {
+                return Err(format!("{} keeps {known:?}, but its object says {written:?}", gang.key));
+            }
+        }
+        Ok(())
+    }
+
     /// What pods are promised stands on them, and nothing else does.
     fn promises_are_written(&self) -> Result<(), String> {
         let cluster = self.engine.cluster();
@@ -199,7 +221,10 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
         // What has no PodGroup has no phase that anyone could see.
         let phase =
             if gang.origin == Origin::Group { format!("{:?}", gang.phase) } else { "a gang".to_owned() };
-        (format!("gang {}", gang.key), format!("is {phase} in queue {queue}, priority {priority}"))
+        let kept: Vec<&str> = gang.reserved().iter().map(|place| &**name(place.node)).collect();
+        let kept =
+            if kept.is_empty() { String::new() } else { format!(", keeps places on {}", kept.join(", ")) };
+        (format!("gang {}", gang.key), format!("is {phase} in queue {queue}, priority {priority}{kept}"))
     });
     let queues = cluster.queues.iter().filter(|(_, queue)| queue.exists).map(|(_, queue)| {
         let list = |amounts: &Amounts| -> BTreeMap<&str, i64> {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_engine::ids::{GangId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
+use muster_engine::model::queues::Queue;
 use muster_engine::shares::Shares;
 use muster_engine::{Amounts, Cause, Engine, Eviction, Plan};
 
@@ -93,9 +94,9 @@ impl Scales<'_> {
         let (taker, giver) = (&self.cluster.queues[to], &self.cluster.queues[from]);
         let had = |id: ResourceId| giver.taken(id) + units.iter().map(|unit| unit.get(id)).max().unwrap_or(0);
         let above_share = self.asked().any(|id| had(id) > self.shares.allocatable(self.cluster, from, id));
-        let deserved = |row: &muster_engine::model::queues::Queue, id| row.deserved.get(id).unwrap_or(0);
         let above_deserved = self.asked().any(|id| had(id) > deserved(giver, id));
-        let entitled = self.asked().all(|id| taker.taken(id) <= deserved(taker, id));
+        let mut about = self.asked().filter(|&id| names(taker, id)).peekable();
+        let entitled = about.peek().is_some() && about.all(|id| taker.taken(id) <= deserved(taker, id));
         match above_share || above_deserved && entitled {
             true => Ok(()),
             false => Err(format!("{} gives to {}, and had no more than its share", giver.name, taker.name)),
@@ -116,4 +117,19 @@ impl Scales<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// What its quotas say that a queue should have in any case.
+fn deserved(queue: &Queue, resource: ResourceId) -> i64 {
+    [&queue.deserved, &queue.guarantee]
+        .map(|list| list.get(resource).unwrap_or(0))
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+}
+
+/// Whether its quotas say anything of a resource, if they say anything at all.
+fn names(queue: &Queue, resource: ResourceId) -> bool {
+    let lists = [&queue.deserved, &queue.guarantee];
+    lists.iter().all(|list| list.is_empty()) || lists.iter().any(|list| list.get(resource).is_some())
 }
