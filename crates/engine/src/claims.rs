@@ -19,7 +19,7 @@ use crate::line::{Line, gate};
 use crate::model::gangs::{Gang, Missing};
 use crate::model::pods::PodState;
 use crate::model::{Cluster, Promise};
-use crate::nominations::not_promised;
+use crate::nominations::{not_promised, would_stand};
 use crate::placement::{Rankings, Wish, one_shape};
 use crate::plan::{Cause, Eviction, Search, Work};
 use crate::policy::{Claim, Policy, Purpose, Room};
@@ -28,7 +28,7 @@ use crate::resources::Amounts;
 use crate::search::{self, seat, seat_by_force};
 use crate::trace::{Record, Trace};
 use crate::txn::{Mark, Move, Txn};
-use crate::victims::{Leaver, concerns, make_room, reprieve};
+use crate::victims::{Leaver, Refusal, concerns, make_room, reprieve};
 use fruitless::{Fruitless, Lack, Signature};
 
 /// What an action is out for.
@@ -449,7 +449,9 @@ pub fn review(session: &mut Session) {
     let mut claimants = session.plan.evictions.iter().filter_map(|eviction| eviction.claimant);
     let first = claimants.next();
     let at_once = session.plan.searches.iter().filter(|search| search.found).count() < 2;
-    if at_once && claimants.all(|claimant| Some(claimant) == first) {
+    // Where one has gone to another place, another may find that it need not.
+    let moves = session.plan.evictions.iter().any(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
+    if at_once && !moves && claimants.all(|claimant| Some(claimant) == first) {
         return;
     }
     let mut single: Vec<Vec<Leaver>> = Vec::new();
@@ -648,7 +650,12 @@ impl<'t> Taker<'t> {
         had.add_amounts(&txn.queues[queue].nominated, 1);
         self.take(txn, rankings, wish, &had)?;
         if self.errand.taking.mode == Mode::Scenario {
-            return Ok(());
+            // Pods that look at other nodes mind where others went.
+            let far = wish.pods.iter().any(|&pod| txn.far_reaching(txn.pods.shape[pod]));
+            return match !far || would_stand(txn, self.policy, rankings, self.gang) {
+                true => Ok(()),
+                false => Err(vec![Refusal::default().reason(self.errand.purpose)]),
+            };
         }
         let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
         // Who matters more in its queue goes before what queues deserve.

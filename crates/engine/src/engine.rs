@@ -85,13 +85,12 @@ impl Engine {
             heads: Vec::new(),
         };
         // Before anything is decided, so that admission counts the promises that stand, and no others.
-        let began = session.cluster.began;
+        if !session.cluster.began {
+            reservations::restore(&mut session);
+        }
         reservations::review(&mut session);
         nominations::restore(&mut session);
         nominations::withdraw(&mut session);
-        if !began {
-            reservations::restore(&mut session);
-        }
         reservations::take_up(&mut session);
         let held = nominations::hold(&mut session);
         for action in &self.config.actions {

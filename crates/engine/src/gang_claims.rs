@@ -770,12 +770,19 @@ impl GangTaker<'_> {
         let gone = |pod: &PodId| !matches!(txn.pods.state[*pod], PodState::Running(_));
         taken.iter_mut().for_each(|bundle| bundle.pods.retain(gone));
         taken.retain(|bundle| !bundle.pods.is_empty());
-        // A gang that has its minimum elsewhere has lost what it can spare.
+        // A gang that has its minimum elsewhere has lost what it can spare. What it waits for is no such place.
+        let mark = txn.mark();
         for bundle in taken.iter_mut().filter(|bundle| bundle.kind == Kind::Whole) {
+            for pod in txn.gangs[bundle.gang].pods.clone() {
+                if matches!(txn.pods.state[pod], PodState::Nominated(_)) && !is_moved(&moved, pod) {
+                    txn.release(pod);
+                }
+            }
             if suffice(txn, bundle.gang, true) {
                 bundle.kind = Kind::Safe;
             }
         }
+        txn.rewind(mark);
         moved
     }
 

@@ -17,7 +17,7 @@ use crate::plan::Bind;
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
 use crate::search::{has_whole_subgroups, is_near_enough, seat};
-use crate::txn::{Move, Txn};
+use crate::txn::{Mark, Move, Txn};
 
 /// What is missing to the gang's minimum beyond the places that it was promised, or that are kept for pods of it that will be made
 /// again.
@@ -75,38 +75,32 @@ pub fn restore(session: &mut Session) {
 }
 
 /// Ends promises that can't be kept: they are too old, the gang may not run any more, its queue may not take it, or the node
-/// is unfit or was filled by others. All are taken back and given again one by one, gang by gang in order and within a gang as
-/// they were given: where pods mind each other, another order could lose what nothing has happened to. A gang that loses a part keeps the rest for now: in this cycle it may find other places near them.
+/// is unfit or was filled by others. All are taken back and given again one by one as they were given: where pods mind each other,
+/// another order could lose what nothing has happened to. If not all of them stand, gang by gang in order. A gang that loses a part
+/// keeps the rest for now: in this cycle it may find other places near them.
 pub fn withdraw(session: &mut Session) {
     let gangs = promised(session);
     let old = expired(session, &gangs);
     let mut txn = Txn::begin(session.cluster);
-    let mut held: Vec<(GangId, PodId, NodeId)> = Vec::new();
+    let mut held: Vec<Held> = Vec::new();
+    let turn = |cluster: &Cluster, pod: PodId| {
+        cluster.promised.get(&pod).map(|promise| (promise.since, promise.turn))
+    };
     for &gang in &gangs {
         let mut places = places(&txn, gang);
-        places.sort_by_key(|(pod, _)| txn.promised.get(pod).map(|promise| (promise.since, promise.turn)));
+        places.sort_by_key(|&(pod, _)| turn(&txn, pod));
         for (pod, node) in places {
             txn.release(pod);
             held.push((gang, pod, node));
         }
     }
     held.retain(|(gang, ..)| !old.contains(gang));
-    // A pod that wants company stands once its company does, so those that fail get another round.
-    loop {
-        let before = held.len();
-        held.retain(|&(gang, pod, node)| {
-            let shape = txn.pods.shape[pod];
-            let stands = named(&txn, session.policy, gang).is_ok()
-                && session.policy.valid(&txn, gang).is_ok()
-                && fits(&txn, session.policy, session.rankings, (gang, shape, node), Room::Later);
-            if stands {
-                txn.nominate(pod, node);
-            }
-            !stands
-        });
-        if held.is_empty() || held.len() == before {
-            break;
-        }
+    let mark = txn.mark();
+    let mut by_turn = held.clone();
+    by_turn.sort_by_key(|&(_, pod, _)| turn(&txn, pod));
+    if !give_again(&mut txn, session.policy, session.rankings, by_turn) {
+        txn.rewind(mark);
+        give_again(&mut txn, session.policy, session.rankings, held);
     }
     // Places that are too far apart, because the network has changed, are of no use to a gang whose pods belong together.
     for &gang in &gangs {
@@ -116,6 +110,47 @@ pub fn withdraw(session: &mut Session) {
     }
     let lost = txn.commit();
     give_up(session.cluster, &lost);
+}
+
+/// A pod of a gang and the node on which it was promised a place.
+type Held = (GangId, PodId, NodeId);
+
+/// Whether what a gang was just promised would stand if it were given again, as it is in every cycle.
+pub fn would_stand(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId) -> bool {
+    let mark = txn.mark();
+    let mut held: Vec<Held> = Vec::new();
+    for step in txn.since(Mark::START) {
+        if let PodState::Nominated(node) = txn.pods.state[step.pod]
+            && txn.pods.gang[step.pod] == Some(gang)
+        {
+            txn.release(step.pod);
+            held.push((gang, step.pod, node));
+        }
+    }
+    let stands = give_again(txn, policy, rankings, held);
+    txn.rewind(mark);
+    stands
+}
+
+/// Gives promises again, one after the other. Says whether all of them stand.
+fn give_again(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, mut held: Vec<Held>) -> bool {
+    // A pod that wants company stands once its company does, so those that fail get another round.
+    loop {
+        let before = held.len();
+        held.retain(|&(gang, pod, node)| {
+            let shape = txn.pods.shape[pod];
+            let stands = named(txn, policy, gang).is_ok()
+                && policy.valid(txn, gang).is_ok()
+                && fits(txn, policy, rankings, (gang, shape, node), Room::Later);
+            if stands {
+                txn.nominate(pod, node);
+            }
+            !stands
+        });
+        if held.is_empty() || held.len() == before {
+            return held.is_empty();
+        }
+    }
 }
 
 /// The gangs that hold a promise which is too old; it begins anew if they get it again.

@@ -1,11 +1,13 @@
 //! What becomes of room that is kept for pods which will be made again (`model/reservations.rs`): a pod that comes for it is promised
 //! it like any other place, and what nobody will come for is given back. Written on the PodGroup, it outlives the process.
 
+use std::collections::BTreeMap;
+
 use muster_api::{Reserved, Time};
 
 use crate::actions::Session;
 use crate::actions::allocate::{Serving, in_order};
-use crate::ids::{GangId, PodId};
+use crate::ids::{GangId, NodeId, PodId, ResourceId};
 use crate::line::named;
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Origin};
@@ -13,25 +15,36 @@ use crate::model::reservations::Reservation;
 use crate::nominations::fits;
 use crate::policy::{Policy, Room};
 use crate::reason::Reason;
+use crate::search::is_near_enough;
 use crate::txn::Txn;
 
 /// Ends reservations that can't be kept or are of no use: their time is over, the node is gone, not ready or was filled by others, or
-/// the pod stays that was to leave for it. Where a node has too little for all, those of weaker gangs end first.
+/// the pod stays that was to leave for it. Where a node has too little for all, those of weaker gangs end first. Promises don't count:
+/// whoever was moved had a place before those who wait for one.
 pub fn review(session: &mut Session) {
     let (cluster, now) = (&mut *session.cluster, session.now);
-    for gang in in_gang_order(cluster, session.policy).into_iter().rev() {
+    let mut kept: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
+    for gang in in_gang_order(cluster, session.policy) {
         let over = is_over(&cluster.gangs[gang]);
-        for place in (0..cluster.gangs[gang].reserved().len()).rev() {
-            let reservation = &cluster.gangs[gang].reserved()[place];
-            let node = reservation.node;
-            let crowded = |(resource, _)| cluster.nodes.future_idle(resource, node) < 0;
+        let mut place = 0;
+        while let Some(reservation) = cluster.gangs[gang].reserved().get(place) {
+            let (node, request) = (reservation.node, reservation.request.clone());
+            let used = |resource| kept.get(&(node, resource)).copied().unwrap_or(0);
+            let room = |resource| {
+                cluster.nodes.future_idle(resource, node) + cluster.nodes.nominated[resource][node]
+            };
             if over
                 || reservation.until <= now
                 || !cluster.nodes.fact[node].lets_go()
-                || reservation.request.iter().any(crowded)
+                || request.iter().any(|(resource, amount)| used(resource) + amount > room(resource))
                 || cluster.nobody_left_for(gang, reservation)
             {
                 end(cluster, gang, place);
+                continue;
+            }
+            place += 1;
+            for (resource, amount) in request.iter() {
+                *kept.entry((node, resource)).or_default() += amount;
             }
         }
     }
@@ -49,7 +62,7 @@ fn end(cluster: &mut Cluster, gang: GangId, place: usize) {
 }
 
 /// Takes up what an earlier process wrote on PodGroups, in the order of the gangs, as far as there is room for it or room is on its
-/// way. Where the pod that was to leave stays, the eviction was never sent.
+/// way; before promises, as in every other cycle. Where the pod that was to leave stays, the eviction was never sent.
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
     let mut gangs: Vec<(GangId, Vec<Reserved>)> = Vec::new();
@@ -63,11 +76,8 @@ pub fn restore(session: &mut Session) {
     let latest = limit.map_or(Time(i64::MAX), |limit| session.now.plus_ms(limit));
     for (gang, written) in gangs {
         let read = written.iter().flat_map(|place| cluster.read_reservation(place)).collect::<Vec<_>>();
-        let counts = &cluster.gangs[gang].counts;
-        let there =
-            |uid: &str| cluster.gangs[gang].pods.iter().any(|&pod| *cluster.pods.fact[pod].uid == *uid);
-        let gone = read.iter().filter(|place| !there(&place.instead_of)).count() as u32;
-        let size = counts.valid() - counts.succeeded + counts.gated + counts.releasing + gone;
+        let size = written.iter().filter_map(|place| place.gang_size).max();
+        let size = size.unwrap_or_else(|| cluster.size_with(gang, &read));
         for reservation in read {
             if reservation.until > session.now && stands(cluster, gang, &reservation) {
                 let until = reservation.until.min(latest);
@@ -113,10 +123,13 @@ pub fn take_up(session: &mut Session) {
             if fits(session.cluster, session.policy, session.rankings, (gang, shape, node), Room::Later) {
                 let mut txn = Txn::begin(session.cluster);
                 txn.nominate(pod, node);
-                moves.extend(txn.commit());
-            } else {
-                session.cluster.freed += 1;
+                // Others of its gang may have stayed where they were.
+                if txn.gangs[gang].choosy.is_none() || is_near_enough(&txn, gang) {
+                    moves.extend(txn.commit());
+                    continue;
+                }
             }
+            session.cluster.freed += 1;
         }
         session.plan.record(&moves);
         if !moves.is_empty() {

@@ -269,8 +269,10 @@ fn moves(cluster: &Cluster, claim: &Claim, pod: PodId) -> Option<Shield> {
 
 /// Whether others were asked to leave for a gang in this cycle: whoever takes from it now would let them go for nobody.
 fn just_claimed(cluster: &Cluster, gang: GangId) -> bool {
-    let just_now =
-        |pod: &PodId| cluster.promised.get(pod).is_some_and(|promise| promise.evicted && !promise.told);
+    let just_now = |pod: &PodId| {
+        let promise = cluster.promised.get(pod).filter(|promise| promise.evicted && !promise.told);
+        promise.is_some_and(|promise| cluster.pods.state[*pod] == PodState::Nominated(promise.node))
+    };
     !cluster.promised.is_empty() && cluster.gangs[gang].pods.iter().any(just_now)
 }
 
@@ -517,11 +519,11 @@ pub fn all_stand(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> 
     let pods: Vec<PodId> = here.chain(elsewhere).collect();
     pods.into_iter().all(|pod| {
         let (Some(at), Some(of)) = (txn.pods.state[pod].node(), txn.pods.gang[pod]) else { return false };
-        let shape = txn.pods.shape[pod];
+        let (shape, mark) = (txn.pods.shape[pod], txn.mark());
         txn.release(pod);
         let stands = policy.may_take(txn, of, shape, Room::Later).is_ok()
             && has_room(txn, policy, shape, at, Room::Later);
-        txn.nominate(pod, at);
+        txn.rewind(mark);
         stands
     })
 }

@@ -169,7 +169,7 @@ impl Walk<'_> {
     fn reservations(&mut self, text: &mut String) {
         // What nobody can read keeps nothing.
         let mut places = Reserved::read(text).unwrap_or_default();
-        for Reserved { node, role, subgroup, requests: _, until: _, pods } in &mut places {
+        for Reserved { node, role, subgroup, requests: _, until: _, pods, gang_size: _ } in &mut places {
             self.name(Class::Node, node);
             self.names(Class::Role, role);
             self.names(Class::Value, subgroup);

@@ -42,9 +42,17 @@ impl Cluster {
 
     /// Keeps a place for a pod that is leaving, or is about to.
     pub(crate) fn keep_place(&mut self, gang: GangId, reservation: Reservation) {
-        let counts = &self.gangs[gang].counts;
-        let size = counts.valid() - counts.succeeded + counts.gated + counts.releasing;
+        let size = self.size_with(gang, self.gangs[gang].reserved());
         self.add_reservation(gang, reservation, size);
+    }
+
+    /// How many pods a gang will have when all are back for whom places are kept.
+    pub(crate) fn size_with(&self, gang: GangId, reserved: &[Reservation]) -> u32 {
+        let row = &self.gangs[gang];
+        let there = |uid: &str| row.pods.iter().any(|&pod| *self.pods.fact[pod].uid == *uid);
+        let gone = reserved.iter().filter(|place| !there(&place.instead_of)).count() as u32;
+        let counts = &row.counts;
+        counts.valid() - counts.succeeded + counts.gated + counts.releasing + gone
     }
 
     /// `size` is how many pods the gang will have when all are back.
@@ -66,6 +74,8 @@ impl Cluster {
         if notes.reserved.is_empty() {
             notes.size = 0;
             self.reserving.remove(&gang);
+            // Others may ask its pods to leave again.
+            self.helped += 1;
         }
         self.tally_reservation(gang, &reservation, -1);
         self.gangs.review(gang);
@@ -130,7 +140,7 @@ impl Cluster {
     pub(crate) fn reservations_text(&self, gang: GangId) -> Option<String> {
         let mut places: Vec<muster_api::Reserved> = Vec::new();
         for reservation in self.gangs[gang].reserved() {
-            let place = self.written(reservation);
+            let place = self.written(gang, reservation);
             let alike = |other: &muster_api::Reserved| {
                 (&other.node, &other.role, &other.subgroup, &other.requests, other.until)
                     == (&place.node, &place.role, &place.subgroup, &place.requests, place.until)
@@ -143,7 +153,7 @@ impl Cluster {
         (!places.is_empty()).then(|| muster_api::Reserved::write(&places))
     }
 
-    fn written(&self, reservation: &Reservation) -> muster_api::Reserved {
+    fn written(&self, gang: GangId, reservation: &Reservation) -> muster_api::Reserved {
         let Reservation { node, role, subgroup, request, until, instead_of } = reservation;
         let quantity = |id: ResourceId, amount| match id {
             CPU => Quantity::from_milli(amount),
@@ -161,6 +171,7 @@ impl Cluster {
             requests: requests as ResourceList,
             until: *until,
             pods: vec![instead_of.to_string()],
+            gang_size: self.gangs[gang].notes.as_ref().map(|notes| notes.size),
         }
     }
 
