@@ -458,8 +458,12 @@ pub fn review(session: &mut Session) {
     let mut whole: BTreeMap<GangId, Vec<Leaver>> = BTreeMap::new();
     let mut safe: Vec<(GangId, Leaver)> = Vec::new();
     let mut moved: Vec<(GangId, Leaver)> = Vec::new();
+    let stale: BTreeSet<GangId> = stale(session).collect();
     for &Eviction { pod, node, claimant, cause, .. } in &session.plan.evictions {
         let (Some(claimant), Some(gang)) = (claimant, session.cluster.pods.gang[pod]) else { continue };
+        if stale.contains(&gang) {
+            continue;
+        }
         let leaver = (pod, node, claimant);
         match cause {
             Cause::Bundle { whole: true, .. } => whole.entry(gang).or_default().push(leaver),
@@ -483,6 +487,12 @@ pub fn review(session: &mut Session) {
         recount(session);
     }
     review_moves(session, moved);
+}
+
+/// Gangs that leave because they can't go on: what would stay of them would be of no use.
+fn stale(session: &Session) -> impl Iterator<Item = GangId> {
+    let stale = session.plan.evictions.iter().filter(|gone| matches!(gone.cause, Cause::Stale { .. }));
+    stale.filter_map(|gone| session.cluster.pods.gang[gone.pod])
 }
 
 /// The same for those who would move. Who is to be near others stays or goes with them.

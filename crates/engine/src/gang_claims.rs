@@ -3,6 +3,7 @@
 
 mod moving;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use muster_api::Time;
@@ -296,7 +297,9 @@ impl GangTaker<'_> {
     fn need(&self, cluster: &Cluster) -> Need {
         let pods = required(cluster, self.wish.pods, self.wish.missing);
         let mut shapes = shapes(cluster, &pods);
-        shapes.sort_by_key(|&(shape, _)| std::cmp::Reverse(size_of(cluster, shape)));
+        // Of equal size, as they are placed.
+        let first = |shape: ShapeId| pods.iter().position(|&pod| cluster.pods.shape[pod] == shape);
+        shapes.sort_by_cached_key(|&(shape, _)| (Reverse(size_of(cluster, shape)), first(shape)));
         let mut sums: BTreeMap<ResourceId, i64> = BTreeMap::new();
         for &(shape, count) in &shapes {
             for (resource, amount) in cluster.shapes[shape].request.iter() {
