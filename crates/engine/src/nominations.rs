@@ -88,7 +88,7 @@ pub fn withdraw(session: &mut Session) {
     };
     for &gang in &gangs {
         let mut places = places(&txn, gang);
-        places.sort_by_key(|&(pod, _)| turn(&txn, pod));
+        places.sort_by_cached_key(|&(pod, _)| turn(&txn, pod));
         for (pod, node) in places {
             txn.release(pod);
             held.push((gang, pod, node));
@@ -97,7 +97,7 @@ pub fn withdraw(session: &mut Session) {
     held.retain(|(gang, ..)| !old.contains(gang));
     let mark = txn.mark();
     let mut by_turn = held.clone();
-    by_turn.sort_by_key(|&(_, pod, _)| turn(&txn, pod));
+    by_turn.sort_by_cached_key(|&(_, pod, _)| turn(&txn, pod));
     if !give_again(&mut txn, session.policy, session.rankings, by_turn) {
         txn.rewind(mark);
         give_again(&mut txn, session.policy, session.rankings, held);

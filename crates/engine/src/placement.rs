@@ -304,7 +304,11 @@ fn place_in_order(
                 None if !txn.shapes[shape].bonds.affinity.is_empty() => again.push(pod),
                 None => {
                     failed.push(shape);
-                    reasons.push(no_nodes(txn, policy, rankings, pod, wanted, &missing, room));
+                    let reason = no_nodes(txn, policy, rankings, pod, wanted, &missing, room);
+                    // Pods that differ in something else say the same of nodes.
+                    if !reasons.iter().any(|known| known.says_the_same_of_nodes(&reason)) {
+                        reasons.push(reason);
+                    }
                 }
             }
         }

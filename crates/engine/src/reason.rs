@@ -275,6 +275,17 @@ fn plugin_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PluginName,
 }
 
 impl Reason {
+    /// Whether two pods of a gang found the same of all nodes.
+    pub(crate) fn says_the_same_of_nodes(&self, other: &Reason) -> bool {
+        match (self, other) {
+            (
+                Reason::NoNodes { placed, wanted, histogram, .. },
+                Reason::NoNodes { placed: as_placed, wanted: as_wanted, histogram: as_histogram, .. },
+            ) => (placed, wanted, histogram) == (as_placed, as_wanted, as_histogram),
+            _ => false,
+        }
+    }
+
     pub fn stage(&self) -> Stage {
         match self {
             Reason::GroupMissing { .. }
