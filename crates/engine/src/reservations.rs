@@ -75,13 +75,19 @@ pub fn restore(session: &mut Session) {
     let limit = Some(session.settings.nomination_limit_ms).filter(|&limit| limit > 0);
     let latest = limit.map_or(Time(i64::MAX), |limit| session.now.plus_ms(limit));
     for (gang, written) in gangs {
-        let read = written.iter().flat_map(|place| cluster.read_reservation(place)).collect::<Vec<_>>();
+        let mut read = written.iter().flat_map(|place| cluster.read_reservation(place)).collect::<Vec<_>>();
         let size = written.iter().filter_map(|place| place.gang_size).max();
         let size = size.unwrap_or_else(|| cluster.size_with(gang, &read));
+        // Those who have come back already, and found their places, are not awaited any more.
+        let counts = &cluster.gangs[gang].counts;
+        let mut awaited = size.saturating_sub(counts.allocated + counts.running);
+        read.sort_by_key(|place| !cluster.is_there(gang, &place.instead_of));
         for reservation in read {
-            if reservation.until > session.now && stands(cluster, gang, &reservation) {
+            let in_time = reservation.until > session.now;
+            if in_time && awaited > 0 && stands(cluster, gang, &reservation) {
                 let until = reservation.until.min(latest);
                 cluster.add_reservation(gang, Reservation { until, ..reservation }, size);
+                awaited -= 1;
             }
         }
         // Whatever didn't stand is taken off.

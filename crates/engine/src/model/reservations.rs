@@ -48,11 +48,14 @@ impl Cluster {
 
     /// How many pods a gang will have when all are back for whom places are kept.
     pub(crate) fn size_with(&self, gang: GangId, reserved: &[Reservation]) -> u32 {
-        let row = &self.gangs[gang];
-        let there = |uid: &str| row.pods.iter().any(|&pod| *self.pods.fact[pod].uid == *uid);
-        let gone = reserved.iter().filter(|place| !there(&place.instead_of)).count() as u32;
-        let counts = &row.counts;
+        let gone = reserved.iter().filter(|place| !self.is_there(gang, &place.instead_of)).count() as u32;
+        let counts = &self.gangs[gang].counts;
         counts.valid() - counts.succeeded + counts.gated + counts.releasing + gone
+    }
+
+    /// Whether a pod of the gang with this uid is there still.
+    pub(crate) fn is_there(&self, gang: GangId, uid: &str) -> bool {
+        self.gangs[gang].pods.iter().any(|&pod| *self.pods.fact[pod].uid == *uid)
     }
 
     /// `size` is how many pods the gang will have when all are back.
