@@ -358,6 +358,8 @@ fn after_a_restart_only_what_makes_sense_is_kept() {
     assert_eq!(after(&|bench| bench.now = START.plus_ms(LIMIT_MS)), (0, false), "its time is over");
     assert_eq!(after(&|bench| bench.add("gang big x1 gpu=1 on=b")), (0, false), "others took the room");
     assert_eq!(after(&|bench| drop(bench.others.remove(1))), (0, false), "the node is gone");
+    let back = |bench: &mut Bench| bench.add("pod ring-1 gang=ring gpu=1 on=a");
+    assert_eq!(after(&back), (0, false), "it has come back and has another place");
     let odd = |bench: &mut Bench| {
         let annotations =
             bench.groups.get_mut(&key("ring")).expect("a PodGroup").metadata.annotations.as_mut();
