@@ -1,4 +1,5 @@
-//! How a test gets its control plane: skipped in one line where Go is missing, few at once, logs kept on failure.
+//! How a test gets its control plane: skipped in one line where Go is missing, few at once, logs
+//! kept on failure.
 
 use std::io::Write;
 use std::sync::{Condvar, Mutex, Once, PoisonError};
@@ -14,7 +15,10 @@ use crate::scheduler::Scheduler;
 const PLACES: usize = 2;
 
 /// Runs a test on a control plane of its own.
-pub fn test(options: Options, body: impl AsyncFnOnce(&mut ControlPlane) -> Result<()>) -> Result<()> {
+pub fn test(
+    options: Options,
+    body: impl AsyncFnOnce(&mut ControlPlane) -> Result<()>,
+) -> Result<()> {
     let Some(_place) = place()? else { return Ok(()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -27,7 +31,8 @@ pub fn test(options: Options, body: impl AsyncFnOnce(&mut ControlPlane) -> Resul
     })
 }
 
-/// The same with our definitions, a proxy, and a scheduler behind it whose journal must replay in the end.
+/// The same with our definitions, a proxy, and a scheduler behind it whose journal must replay in
+/// the end.
 pub fn behind_a_proxy(
     options: Options,
     flags: &[&str],
@@ -58,7 +63,8 @@ pub fn configured(
     behind_a_proxy(options, &[&format!("--config={}", file.display())], body)
 }
 
-/// Waits for leave to run a control plane; `None` where there is nothing to run, which is said once.
+/// Waits for leave to run a control plane; `None` where there is nothing to run, which is said
+/// once.
 pub fn place() -> Result<Option<Place>> {
     match binaries() {
         Ok(_) => Ok(Some(Place::take())),
@@ -66,7 +72,8 @@ pub fn place() -> Result<Option<Place>> {
             static SAID: Once = Once::new();
             // Straight to the terminal: the test runner hides what tests print when they pass.
             SAID.call_once(|| {
-                let _ = writeln!(std::io::stderr(), "e2e tests skipped: Go is not installed ({why})");
+                let _ =
+                    writeln!(std::io::stderr(), "e2e tests skipped: Go is not installed ({why})");
             });
             Ok(None)
         }
@@ -83,8 +90,9 @@ static FREED: Condvar = Condvar::new();
 impl Place {
     fn take() -> Place {
         let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut taken =
-            FREED.wait_while(taken, |taken| *taken >= PLACES).unwrap_or_else(PoisonError::into_inner);
+        let mut taken = FREED
+            .wait_while(taken, |taken| *taken >= PLACES)
+            .unwrap_or_else(PoisonError::into_inner);
         *taken += 1;
         Place(())
     }

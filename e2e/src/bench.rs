@@ -1,5 +1,6 @@
-//! How fast the scheduler is on a real API server, against a client that only posts bindings and against Kubernetes' own
-//! scheduler: everything in one run on one control plane, medians of three, as ratios.
+//! How fast the scheduler is on a real API server, against a client that only posts bindings and
+//! against Kubernetes' own scheduler: everything in one run on one control plane, medians of three,
+//! as ratios.
 
 mod startup;
 mod throughput;
@@ -109,7 +110,8 @@ fn muster_server(plane: &ControlPlane) -> Result<(Server, Cluster)> {
 /// User and system time of a process so far.
 fn cpu_time(pid: i32) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let fields: Vec<&str> =
+        stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks: u64 = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
     // Linux counts in hundredths of a second here, whatever its own clock does.
     Ok(Duration::from_millis(ticks * 10))
@@ -117,7 +119,8 @@ fn cpu_time(pid: i32) -> Result<Duration> {
 
 fn peak_memory(pid: i32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no peak is told")?;
+    let line =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no peak is told")?;
     Ok(line.trim().trim_end_matches(" kB").trim().parse::<u64>()? * 1024)
 }
 

@@ -1,4 +1,5 @@
-//! The servers' binaries: built once from the Go modules in `controlplane/`, kept outside the checkout.
+//! The servers' binaries: built once from the Go modules in `controlplane/`, kept outside the
+//! checkout.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -68,9 +69,11 @@ pub fn binaries() -> Result<Binaries, BuildError> {
 fn build() -> Result<Binaries, BuildError> {
     let go = go_version()?;
     let cache = cache_folder()?;
-    let versions = VERSIONED.map(|(module, requirement)| Ok((module, version(module, requirement)?)));
+    let versions =
+        VERSIONED.map(|(module, requirement)| Ok((module, version(module, requirement)?)));
     let versions = versions.into_iter().collect::<Result<Vec<_>, BuildError>>()?;
-    let named: Vec<String> = versions.iter().map(|(module, version)| format!("{module}-{version}")).collect();
+    let named: Vec<String> =
+        versions.iter().map(|(module, version)| format!("{module}-{version}")).collect();
     let folder = cache.join(format!("{}-{:016x}", named.join("-"), fingerprint(&go)?));
     fs::create_dir_all(&folder)?;
     let lock = File::create(folder.join("lock"))?;
@@ -91,7 +94,8 @@ fn build() -> Result<Binaries, BuildError> {
 }
 
 fn compile(module: &str, package: &str, target: &Path, link_flags: &str) -> Result<(), BuildError> {
-    let flags = ["build", "-mod=readonly", "-trimpath", "-ldflags", link_flags, "-o"].map(OsStr::new);
+    let flags =
+        ["build", "-mod=readonly", "-trimpath", "-ldflags", link_flags, "-o"].map(OsStr::new);
     let mut command = Command::new("go");
     command.current_dir(module_folder(module)).env("CGO_ENABLED", "0");
     let output = command.args(flags).arg(target).arg(package).output()?;
@@ -99,10 +103,14 @@ fn compile(module: &str, package: &str, target: &Path, link_flags: &str) -> Resu
         return Ok(());
     }
     let why = String::from_utf8_lossy(&output.stderr);
-    Err(BuildError::Failed(format!("go build {package} in {}:\n{why}", module_folder(module).display())))
+    Err(BuildError::Failed(format!(
+        "go build {package} in {}:\n{why}",
+        module_folder(module).display()
+    )))
 }
 
-/// Without a version the API server reports v0.0.0 and clients misbehave. Other modules ignore what they lack.
+/// Without a version the API server reports v0.0.0 and clients misbehave. Other modules ignore what
+/// they lack.
 fn link_flags(kubernetes: &str) -> String {
     let mut numbers = kubernetes.split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
@@ -119,7 +127,9 @@ fn link_flags(kubernetes: &str) -> String {
 
 fn go_version() -> Result<String, BuildError> {
     match Command::new("go").arg("version").output() {
-        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        }
         Ok(output) => Err(BuildError::Failed(String::from_utf8_lossy(&output.stderr).into_owned())),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Err(BuildError::NoGo("no `go` in PATH; https://go.dev/doc/install".to_owned()))
@@ -129,11 +139,14 @@ fn go_version() -> Result<String, BuildError> {
 }
 
 fn cache_folder() -> Result<PathBuf, BuildError> {
-    let from = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let from =
+        |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     from("MUSTER_E2E_CACHE")
         .or_else(|| Some(from("XDG_CACHE_HOME")?.join("muster-e2e")))
         .or_else(|| Some(from("HOME")?.join(".cache/muster-e2e")))
-        .ok_or_else(|| BuildError::Failed("set MUSTER_E2E_CACHE or HOME: no folder for binaries".to_owned()))
+        .ok_or_else(|| {
+            BuildError::Failed("set MUSTER_E2E_CACHE or HOME: no folder for binaries".to_owned())
+        })
 }
 
 pub(crate) fn module_folder(module: &str) -> PathBuf {
@@ -143,12 +156,14 @@ pub(crate) fn module_folder(module: &str) -> PathBuf {
 /// The version that a module requires, without the `v`.
 fn version(module: &str, requirement: &str) -> Result<String, BuildError> {
     let text = fs::read_to_string(module_folder(module).join("go.mod"))?;
-    let found = text.lines().find_map(|line| line.trim().strip_prefix(requirement)?.strip_prefix('v'));
+    let found =
+        text.lines().find_map(|line| line.trim().strip_prefix(requirement)?.strip_prefix('v'));
     let version = found.and_then(|rest| rest.split_whitespace().next()).map(str::to_owned);
     version.ok_or_else(|| BuildError::Failed(format!("no {requirement}in go.mod of {module}")))
 }
 
-/// Everything that the binaries depend on, as a number (FNV-1a: std's hashes may change with the compiler).
+/// Everything that the binaries depend on, as a number (FNV-1a: std's hashes may change with the
+/// compiler).
 fn fingerprint(go: &str) -> Result<u64, BuildError> {
     let mut bytes = go.as_bytes().to_vec();
     for (module, _) in VERSIONED {

@@ -24,11 +24,19 @@ pub fn all_bound(count: usize) -> impl Fn(&[Pod]) -> bool {
 }
 
 /// Waits for something in the status of a PodGroup.
-pub async fn group(cluster: &Cluster, name: &str, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+pub async fn group(
+    cluster: &Cluster,
+    name: &str,
+    wanted: impl Fn(&Value) -> bool,
+) -> Result<Value> {
     let path = format!("{}/{name}", podgroups("default"));
     wait(PATIENCE, async || {
         let group: Value = cluster.get(&path).await.map_err(|error| error.to_string())?;
-        if wanted(&group["status"]) { Ok(group) } else { Err(format!("{name}: {}", group["status"])) }
+        if wanted(&group["status"]) {
+            Ok(group)
+        } else {
+            Err(format!("{name}: {}", group["status"]))
+        }
     })
     .await
 }
@@ -63,7 +71,11 @@ pub async fn release(cluster: &Cluster, name: &str) -> Result<()> {
 /// Waits until so many requests were hit.
 pub async fn struck(rule: &Rule, count: usize) -> Result<()> {
     wait(PATIENCE, async || {
-        if rule.count() >= count { Ok(()) } else { Err(format!("{} of {count} requests", rule.count())) }
+        if rule.count() >= count {
+            Ok(())
+        } else {
+            Err(format!("{} of {count} requests", rule.count()))
+        }
     })
     .await
 }

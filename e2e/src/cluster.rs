@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 use crate::Result;
 use crate::workload::{Gang, Nodes};
 
-/// How many requests are under way at once; more don't make an API server on a few cores any faster.
+/// How many requests are under way at once; more don't make an API server on a few cores any
+/// faster.
 const CONCURRENCY: usize = 64;
 
 pub const NODES: &str = "/api/v1/nodes";
@@ -40,7 +41,8 @@ pub enum Definitions {
     Volcano,
 }
 
-/// A connection to an API server. Raw calls give the server's own error, so that tests can look at its code.
+/// A connection to an API server. Raw calls give the server's own error, so that tests can look at
+/// its code.
 #[derive(Clone)]
 pub struct Cluster {
     client: kube::Client,
@@ -49,7 +51,9 @@ pub struct Cluster {
 impl Cluster {
     pub async fn connect(kubeconfig: &Path) -> Result<Cluster> {
         let config = Kubeconfig::read_from(kubeconfig)?;
-        Cluster::new(kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?)
+        Cluster::new(
+            kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?,
+        )
     }
 
     /// A server without authentication.
@@ -58,7 +62,8 @@ impl Cluster {
     }
 
     fn new(mut config: kube::Config) -> Result<Cluster> {
-        // Whoever waits for a server asks again by himself; kube would take minutes to say that it is busy.
+        // Whoever waits for a server asks again by himself; kube would take minutes to say that it
+        // is busy.
         config.default_retry = false;
         Ok(Cluster { client: kube::Client::try_from(config)? })
     }
@@ -90,9 +95,15 @@ impl Cluster {
     }
 
     /// Creates many objects at once, without reading what comes back.
-    pub async fn create_all(&self, path: &str, objects: impl IntoIterator<Item = Value>) -> Result<()> {
-        let requests = objects.into_iter().map(|object| request("POST", path, "application/json", &object));
-        let answers = futures::stream::iter(requests.map(|request| self.client.request_text(request)));
+    pub async fn create_all(
+        &self,
+        path: &str,
+        objects: impl IntoIterator<Item = Value>,
+    ) -> Result<()> {
+        let requests =
+            objects.into_iter().map(|object| request("POST", path, "application/json", &object));
+        let answers =
+            futures::stream::iter(requests.map(|request| self.client.request_text(request)));
         let answers = answers.buffer_unordered(CONCURRENCY);
         Ok(answers.try_for_each(|_| std::future::ready(Ok(()))).await?)
     }
@@ -113,7 +124,8 @@ impl Cluster {
     }
 
     pub async fn create_namespace(&self, name: &str) -> Result<()> {
-        let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+        let namespace =
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
         self.create("/api/v1/namespaces", &namespace).await?;
         Ok(())
     }
@@ -152,7 +164,8 @@ impl Cluster {
         Ok(list.items)
     }
 
-    /// Waits until the pods of a namespace are as wanted, and returns them; a failure shows how they were at last.
+    /// Waits until the pods of a namespace are as wanted, and returns them; a failure shows how
+    /// they were at last.
     pub async fn wait_for_pods(
         &self,
         namespace: &str,
@@ -171,14 +184,17 @@ impl Cluster {
         for crd in crds(definitions) {
             let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             let path = format!("{CRDS}/{name}");
-            self.create(CRDS, &crd).await.map_err(|error| format!("{name} was refused: {error}"))?;
+            self.create(CRDS, &crd)
+                .await
+                .map_err(|error| format!("{name} was refused: {error}"))?;
             wait(Duration::from_secs(60), async || {
                 let crd: Value = self.get(&path).await.map_err(|error| error.to_string())?;
                 accepted(&crd).map_err(|conditions| format!("{name} is not accepted: {conditions}"))
             })
             .await?;
         }
-        // Established says that the server means to serve them; for a moment it may still answer 404.
+        // Established says that the server means to serve them; for a moment it may still answer
+        // 404.
         wait(Duration::from_secs(60), async || {
             for path in [QUEUES, HYPERNODES, &podgroups("default")] {
                 self.text(path).await.map_err(|error| error.to_string())?;
@@ -197,24 +213,27 @@ pub fn crds(definitions: Definitions) -> Vec<Value> {
         .collect();
     if definitions == Definitions::Volcano {
         for crd in crds.iter_mut().filter(|crd| crd["spec"]["names"]["kind"] == "PodGroup") {
-            let version = crd["spec"]["versions"][0].as_object_mut().expect("a definition has a version");
+            let version =
+                crd["spec"]["versions"][0].as_object_mut().expect("a definition has a version");
             version.remove("subresources");
         }
     }
     crds
 }
 
-/// Established, and with no complaint: conditions such as NonStructuralSchema appear only when something is wrong.
+/// Established, and with no complaint: conditions such as NonStructuralSchema appear only when
+/// something is wrong.
 fn accepted(crd: &Value) -> std::result::Result<(), &Value> {
     let conditions = &crd["status"]["conditions"];
     let all = conditions.as_array().map_or(&[][..], Vec::as_slice);
-    let is_true = |name: &str| all.iter().any(|found| found["type"] == name && found["status"] == "True");
+    let is_true =
+        |name: &str| all.iter().any(|found| found["type"] == name && found["status"] == "True");
     let fine = is_true("Established") && is_true("NamesAccepted") && all.len() == 2;
     if fine { Ok(()) } else { Err(conditions) }
 }
 
-/// Asks again until the answer is `Ok` or the time is up; then the last answer is the error. Rests four times as long
-/// as a question took, so that asking doesn't slow down what is waited for.
+/// Asks again until the answer is `Ok` or the time is up; then the last answer is the error. Rests
+/// four times as long as a question took, so that asking doesn't slow down what is waited for.
 pub async fn wait<T, F>(timeout: Duration, mut ask: impl FnMut() -> F) -> Result<T>
 where
     F: Future<Output = std::result::Result<T, String>>,
@@ -227,7 +246,9 @@ where
             Err(state) if start.elapsed() > timeout => {
                 return Err(format!("still not so after {timeout:?}:\n{state}").into());
             }
-            Err(_) => tokio::time::sleep((asked.elapsed() * 4).max(Duration::from_millis(20))).await,
+            Err(_) => {
+                tokio::time::sleep((asked.elapsed() * 4).max(Duration::from_millis(20))).await
+            }
         }
     }
 }
@@ -256,7 +277,10 @@ pub fn code<T>(answer: &kube::Result<T>) -> Option<u16> {
 fn request(method: &str, path: &str, content_type: &str, body: &Value) -> Request<Vec<u8>> {
     let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
     let builder = Request::builder().method(method).uri(path);
-    let builder =
-        if content_type.is_empty() { builder } else { builder.header("content-type", content_type) };
+    let builder = if content_type.is_empty() {
+        builder
+    } else {
+        builder.header("content-type", content_type)
+    };
     builder.body(body).expect("paths in tests are valid")
 }

@@ -31,8 +31,9 @@ pub struct Options {
     pub api_server_flags: Vec<String>,
 }
 
-/// A control plane of its own. Dropping it ends its servers and removes its folders; while a test panics, or after
-/// `keep_logs`, the logs stay and their folder is printed. If the process is killed, the logs stay too.
+/// A control plane of its own. Dropping it ends its servers and removes its folders; while a test
+/// panics, or after `keep_logs`, the logs stay and their folder is printed. If the process is
+/// killed, the logs stay too.
 pub struct ControlPlane {
     pub api_server: Server,
     pub etcd: Server,
@@ -64,7 +65,8 @@ impl ControlPlane {
             Some(folder) => folder.clone(),
             None => temporary.insert(TempDir::with_prefix("muster-e2e-")?).path().to_owned(),
         };
-        fs::create_dir_all(&folder).map_err(|error| format!("creating {}: {error}", folder.display()))?;
+        fs::create_dir_all(&folder)
+            .map_err(|error| format!("creating {}: {error}", folder.display()))?;
         let folder = fs::canonicalize(folder)?;
         let mut attempt = 1;
         loop {
@@ -83,7 +85,11 @@ impl ControlPlane {
         }
     }
 
-    async fn try_start(binaries: &Binaries, options: &Options, path: &Path) -> Result<ControlPlane> {
+    async fn try_start(
+        binaries: &Binaries,
+        options: &Options,
+        path: &Path,
+    ) -> Result<ControlPlane> {
         let memory = Path::new("/dev/shm");
         let data_root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
         let data = TempDir::with_prefix_in("muster-e2e-etcd-", data_root)?;
@@ -92,11 +98,13 @@ impl ControlPlane {
         fs::write(path.join("tokens.csv"), format!("{TOKEN},admin,admin,\"system:masters\"\n"))?;
 
         let etcd_flags = etcd_flags(data.path(), ports);
-        let mut etcd = Server::new("etcd", &binaries.path("etcd"), etcd_flags, path).removing(data.path());
+        let mut etcd =
+            Server::new("etcd", &binaries.path("etcd"), etcd_flags, path).removing(data.path());
         etcd.start()?;
         let mut flags = api_server_flags(path, ports);
         flags.extend(options.api_server_flags.iter().cloned());
-        let mut api_server = Server::new("kube-apiserver", &binaries.path("kube-apiserver"), flags, path);
+        let mut api_server =
+            Server::new("kube-apiserver", &binaries.path("kube-apiserver"), flags, path);
         api_server.start()?;
         wait_for(&path.join("certificates/apiserver.crt"), &mut api_server).await?;
         let mut plane = ControlPlane {
@@ -145,8 +153,9 @@ impl ControlPlane {
         self.keep_logs = true;
     }
 
-    /// Stops the API server cleanly and starts it again with the same port and data. Its clients' watches break, and
-    /// it forgets what it had in its watch cache: watches from before are refused with 410.
+    /// Stops the API server cleanly and starts it again with the same port and data. Its clients'
+    /// watches break, and it forgets what it had in its watch cache: watches from before are
+    /// refused with 410.
     pub async fn restart_api_server(&mut self) -> Result<()> {
         self.api_server.stop().await?;
         self.start_api_server().await
@@ -169,8 +178,10 @@ impl ControlPlane {
         let url = format!("http://127.0.0.1:{}", self.ports.etcd);
         let etcd = Cluster::plain(&url)?;
         let status = etcd.create("/v3/maintenance/status", &json!({})).await?;
-        let revision = status["header"]["revision"].as_str().ok_or("etcd did not tell its revision")?;
-        etcd.create("/v3/kv/compaction", &json!({ "revision": revision, "physical": true })).await?;
+        let revision =
+            status["header"]["revision"].as_str().ok_or("etcd did not tell its revision")?;
+        etcd.create("/v3/kv/compaction", &json!({ "revision": revision, "physical": true }))
+            .await?;
         Ok(())
     }
 
@@ -218,7 +229,8 @@ impl ControlPlane {
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        // Clients first, so that none logs that its server has gone. What they store is thrown away: no need to ask.
+        // Clients first, so that none logs that its server has gone. What they store is thrown
+        // away: no need to ask.
         for server in self.kube_scheduler.iter_mut().chain(&mut self.kwok) {
             server.end();
         }
@@ -309,14 +321,16 @@ fn write_kubeconfig(folder: &Path, port: u16) -> Result<()> {
     Ok(fs::write(folder.join("kubeconfig"), serde_json::to_string_pretty(&config)?)?)
 }
 
-/// A port that nothing listens on now. From below the range that Linux hands out to outgoing connections, so that it
-/// is still there for a server that is started again; spread by process id, so that two test runs rarely meet.
+/// A port that nothing listens on now. From below the range that Linux hands out to outgoing
+/// connections, so that it is still there for a server that is started again; spread by process id,
+/// so that two test runs rarely meet.
 pub(crate) fn free_port() -> Result<u16> {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     const FIRST: u32 = 18_000;
     const COUNT: u32 = 14_000;
     for _ in 0..COUNT {
-        let offset = std::process::id().wrapping_mul(61).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
+        let offset =
+            std::process::id().wrapping_mul(61).wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
         let port = u16::try_from(FIRST + offset % COUNT)?;
         if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
             return Ok(port);

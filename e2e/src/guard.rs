@@ -1,8 +1,9 @@
 //! Servers that end with the process that started them, however it ends.
 //!
-//! A server is started by a small process of this crate's own binary, the guard, that waits for the end of its standard
-//! input. The pipe's other end is held here, so the kernel closes it when we die, even by SIGKILL; then the guard ends
-//! the server. Both have process groups of their own: a Ctrl-C in the terminal reaches only the harness.
+//! A server is started by a small process of this crate's own binary, the guard, that waits for the
+//! end of its standard input. The pipe's other end is held here, so the kernel closes it when we
+//! die, even by SIGKILL; then the guard ends the server. Both have process groups of their own: a
+//! Ctrl-C in the terminal reaches only the harness.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -65,11 +66,13 @@ impl Server {
         }
         command.arg("--").arg(&self.program).args(&self.arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        let mut guard =
-            command.spawn().map_err(|error| format!("starting a guard for {}: {error}", self.name))?;
+        let mut guard = command
+            .spawn()
+            .map_err(|error| format!("starting a guard for {}: {error}", self.name))?;
         let lifeline = guard.stdin.take().expect("the guard's input is a pipe");
         let mut line = String::new();
-        BufReader::new(guard.stdout.take().expect("the guard's output is a pipe")).read_line(&mut line)?;
+        BufReader::new(guard.stdout.take().expect("the guard's output is a pipe"))
+            .read_line(&mut line)?;
         match line.trim().parse().ok().and_then(Pid::from_raw) {
             Some(pid) => self.process = Some(Process { guard, lifeline, pid }),
             None => return Err(format!("starting {}: {}", self.name, line.trim()).into()),
@@ -94,7 +97,9 @@ impl Server {
     pub fn check(&mut self) -> Result<()> {
         match self.exit_status() {
             None => Ok(()),
-            Some(status) => Err(format!("{} ended ({status}):\n{}", self.name, self.log_end()).into()),
+            Some(status) => {
+                Err(format!("{} ended ({status}):\n{}", self.name, self.log_end()).into())
+            }
         }
     }
 
@@ -103,7 +108,11 @@ impl Server {
         let text = fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let text = text.unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
-        format!("{}\n(in {})", lines[lines.len().saturating_sub(15)..].join("\n"), self.log.display())
+        format!(
+            "{}\n(in {})",
+            lines[lines.len().saturating_sub(15)..].join("\n"),
+            self.log.display()
+        )
     }
 
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
@@ -123,7 +132,8 @@ impl Server {
         self.signal(Signal::CONT)
     }
 
-    /// Asks the server to end (SIGTERM) and waits for it; returns its exit code, 128 + n for signal n.
+    /// Asks the server to end (SIGTERM) and waits for it; returns its exit code, 128 + n for signal
+    /// n.
     pub async fn stop(&mut self) -> Result<i32> {
         self.signal(Signal::TERM)?;
         self.ended(PATIENCE).await
@@ -148,7 +158,8 @@ impl Server {
         Err(format!("{} did not end within {timeout:?}:\n{}", self.name, self.log_end()).into())
     }
 
-    /// Kills the server without asking and waits until it is gone; nothing happens if it does not run.
+    /// Kills the server without asking and waits until it is gone; nothing happens if it does not
+    /// run.
     pub fn end(&mut self) {
         let _ = self.signal(Signal::KILL);
         self.release();
@@ -181,11 +192,15 @@ fn guard_binary() -> Result<PathBuf> {
         return Ok(running);
     }
     let beside = crate::scheduler::profile_folder()?.join(name);
-    if beside.exists() { Ok(beside) } else { Err(format!("{} is not built", beside.display()).into()) }
+    if beside.exists() {
+        Ok(beside)
+    } else {
+        Err(format!("{} is not built", beside.display()).into())
+    }
 }
 
-/// The guard's side: starts the command, prints its process id, and ends it at the end of standard input.
-/// Returns the exit code of the command.
+/// The guard's side: starts the command, prints its process id, and ends it at the end of standard
+/// input. Returns the exit code of the command.
 pub fn guard(log: &Path, remove: Option<&Path>, command: &[String]) -> i32 {
     let mut child = match start(log, command) {
         Ok(child) => child,
@@ -217,7 +232,8 @@ pub fn guard(log: &Path, remove: Option<&Path>, command: &[String]) -> i32 {
 }
 
 fn start(log: &Path, command: &[String]) -> std::io::Result<Child> {
-    let (program, arguments) = command.split_first().expect("the argument parser asks for a command");
+    let (program, arguments) =
+        command.split_first().expect("the argument parser asks for a command");
     let output = File::options().create(true).append(true).open(log)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);

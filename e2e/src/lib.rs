@@ -1,5 +1,6 @@
-//! A real control plane on this machine: etcd, kube-apiserver, kube-scheduler and kwok, built from Go modules, started
-//! on loopback and never left behind. Knows nothing of how anything is scheduled.
+//! A real control plane on this machine: etcd, kube-apiserver, kube-scheduler and kwok, built from
+//! Go modules, started on loopback and never left behind. Knows nothing of how anything is
+//! scheduled.
 
 pub mod bed;
 pub mod bench;

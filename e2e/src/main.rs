@@ -80,7 +80,8 @@ fn main() -> ExitCode {
 async fn cluster(arguments: ClusterArguments) -> Result<()> {
     // A long build ends as any program does; from here on there is something to clean up.
     binaries()?;
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     // Also while it starts: dropping the unfinished start ends what it had started.
     tokio::select! {
         outcome = run(arguments) => outcome,

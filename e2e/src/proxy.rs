@@ -1,5 +1,5 @@
-//! A bad network on demand: a plain HTTP proxy between a scheduler and the API server that refuses, swallows, holds and
-//! breaks what it is told to, while it runs.
+//! A bad network on demand: a plain HTTP proxy between a scheduler and the API server that refuses,
+//! swallows, holds and breaks what it is told to, while it runs.
 
 mod answer;
 mod rule;
@@ -44,8 +44,8 @@ struct Desk {
 }
 
 impl Proxy {
-    /// Forwards to the server of a kubeconfig with its user's rights. A kubeconfig that leads here is written beside
-    /// that one. The seed is of the dice.
+    /// Forwards to the server of a kubeconfig with its user's rights. A kubeconfig that leads here
+    /// is written beside that one. The seed is of the dice.
     pub fn start(upstream: &Path, seed: u64) -> Result<Proxy> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -74,14 +74,20 @@ impl Proxy {
         &self.kubeconfig
     }
 
-    /// From now on `share` of a hundred requests that `picks` picks are hit. Of several rules the oldest goes first.
+    /// From now on `share` of a hundred requests that `picks` picks are hit. Of several rules the
+    /// oldest goes first.
     pub fn rule(
         &self,
         fault: Fault,
         share: u64,
         picks: impl Fn(&Ask) -> bool + Send + Sync + 'static,
     ) -> Arc<Rule> {
-        let rule = Arc::new(Rule::new(fault, share, picks, self.desk.seeds.fetch_add(1, Ordering::Relaxed)));
+        let rule = Arc::new(Rule::new(
+            fault,
+            share,
+            picks,
+            self.desk.seeds.fetch_add(1, Ordering::Relaxed),
+        ));
         let mut rules = self.desk.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.retain(|rule| !rule.is_lifted());
         rules.push(rule.clone());
@@ -90,7 +96,12 @@ impl Proxy {
 
     /// Lifts all rules.
     pub fn calm(&self) {
-        self.desk.rules.read().unwrap_or_else(PoisonError::into_inner).iter().for_each(|rule| rule.lift());
+        self.desk
+            .rules
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .for_each(|rule| rule.lift());
     }
 
     /// Breaks all watches that are open now.
@@ -107,7 +118,8 @@ impl Drop for Proxy {
 }
 
 async fn serve(listener: std::net::TcpListener, config: Kubeconfig, desk: Arc<Desk>) -> Result<()> {
-    let mut config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
+    let mut config =
+        kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
     // What the server says is told as it was said.
     config.default_retry = false;
     let client = Client::try_from(config)?;

@@ -23,8 +23,8 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// Starts a replica with a journal and a log of this name in the control plane's folder, and waits until it is
-    /// ready. `flags` come after those that every replica gets.
+    /// Starts a replica with a journal and a log of this name in the control plane's folder, and
+    /// waits until it is ready. `flags` come after those that every replica gets.
     pub async fn start(plane: &ControlPlane, name: &str, flags: &[&str]) -> Result<Scheduler> {
         let mut scheduler = Scheduler::spawn(plane, name, flags)?;
         scheduler.ready().await?;
@@ -78,7 +78,8 @@ impl Scheduler {
 
     /// Changes what can be changed while it runs, for example the log level.
     pub async fn put(&self, path: &str, text: &str) -> kube::Result<String> {
-        let request = Request::put(path).body(text.as_bytes().to_vec()).map_err(kube::Error::HttpError)?;
+        let request =
+            Request::put(path).body(text.as_bytes().to_vec()).map_err(kube::Error::HttpError)?;
         self.endpoint.client().request_text(request).await
     }
 
@@ -87,7 +88,8 @@ impl Scheduler {
         Ok(self.endpoint.get(&format!("/debug/gangs/{namespace}/{gang}")).await?)
     }
 
-    /// The sum of a metric over all samples whose labels contain `labels`, for example `kind="bind"`.
+    /// The sum of a metric over all samples whose labels contain `labels`, for example
+    /// `kind="bind"`.
     pub async fn metric(&self, name: &str, labels: &str) -> Result<f64> {
         let text = self.text("/metrics").await?;
         let samples = text.lines().filter_map(|line| {
@@ -108,8 +110,10 @@ impl Scheduler {
         if output.status.success() {
             return Ok(());
         }
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        Err(format!("muster replay {}: {}\n{out}{err}", self.journal.display(), output.status).into())
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        Err(format!("muster replay {}: {}\n{out}{err}", self.journal.display(), output.status)
+            .into())
     }
 }
 

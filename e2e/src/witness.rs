@@ -1,5 +1,5 @@
-//! Everything that happened to pods and PodGroups in the API server's own order, and what must be true of it. Versions
-//! of all objects come from one counter, so "before" and "after" are exact.
+//! Everything that happened to pods and PodGroups in the API server's own order, and what must be
+//! true of it. Versions of all objects come from one counter, so "before" and "after" are exact.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -83,7 +83,8 @@ struct ListMeta {
 
 impl Witness {
     pub async fn start(cluster: &Cluster) -> Result<Witness> {
-        let mut witness = Witness { cluster: cluster.clone(), story: Arc::default(), tasks: Vec::new() };
+        let mut witness =
+            Witness { cluster: cluster.clone(), story: Arc::default(), tasks: Vec::new() };
         witness.follow::<Pod>(PODS, |story, pod, gone| story.pod(&pod, gone)).await?;
         witness.follow::<Value>(PODGROUPS, |story, group, gone| story.group(&group, gone)).await?;
         Ok(witness)
@@ -99,7 +100,8 @@ impl Witness {
         let version = list.metadata.resource_version;
         let task = tokio::spawn(async move {
             if let Err(why) =
-                watch(&cluster, path, version, |object, gone| tell(&mut lock(&story), object, gone)).await
+                watch(&cluster, path, version, |object, gone| tell(&mut lock(&story), object, gone))
+                    .await
             {
                 lock(&story).gap = Some(format!("{path}: {why}"));
             }
@@ -115,7 +117,12 @@ impl Witness {
 
     /// The names of pods of which something is so, as far as it has seen.
     pub fn names(&self, what: impl Fn(&Life) -> bool) -> Vec<String> {
-        lock(&self.story).pods.values().filter(|life| what(life)).map(|life| life.name.clone()).collect()
+        lock(&self.story)
+            .pods
+            .values()
+            .filter(|life| what(life))
+            .map(|life| life.name.clone())
+            .collect()
     }
 
     /// Looks at what it has seen so far.
@@ -128,14 +135,17 @@ impl Witness {
         let mut now = HashMap::new();
         let pods: List<Pod> = self.cluster.get(PODS).await?;
         now.extend(
-            pods.items.iter().map(|pod| (pod.metadata.uid.clone(), version(&pod.metadata.resource_version))),
+            pods.items
+                .iter()
+                .map(|pod| (pod.metadata.uid.clone(), version(&pod.metadata.resource_version))),
         );
         let groups: List<Value> = self.cluster.get(PODGROUPS).await?;
         now.extend(groups.items.iter().map(|group| (uid(group), version_of(group))));
         wait(PATIENCE, async || {
             let story = lock(&self.story);
-            let behind =
-                now.iter().filter(|(uid, version)| story.seen.get(*uid).is_none_or(|seen| seen < version));
+            let behind = now
+                .iter()
+                .filter(|(uid, version)| story.seen.get(*uid).is_none_or(|seen| seen < version));
             match (behind.count(), &story.gap) {
                 (_, Some(why)) => Err(format!("the witness has missed something: {why}")),
                 (0, None) => Ok(story.clone()),
@@ -157,21 +167,31 @@ fn lock(story: &Mutex<Story>) -> MutexGuard<'_, Story> {
 }
 
 /// Watches from a version, again and again; the error says why that is not possible any more.
-async fn watch<T>(cluster: &Cluster, path: &str, mut from: String, tell: impl Fn(T, bool)) -> Result<()>
+async fn watch<T>(
+    cluster: &Cluster,
+    path: &str,
+    mut from: String,
+    tell: impl Fn(T, bool),
+) -> Result<()>
 where
     T: DeserializeOwned + Clone + Send + 'static,
 {
     loop {
         let address = format!("{path}?watch=true&allowWatchBookmarks=true&resourceVersion={from}");
-        let stream =
-            match cluster.client().request_events::<Value>(Request::get(address).body(Vec::new())?).await {
-                Ok(stream) => stream,
-                Err(kube::Error::Api(status)) if status.code == 410 => return Err(status.message.into()),
-                Err(_) => {
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                    continue;
-                }
-            };
+        let stream = match cluster
+            .client()
+            .request_events::<Value>(Request::get(address).body(Vec::new())?)
+            .await
+        {
+            Ok(stream) => stream,
+            Err(kube::Error::Api(status)) if status.code == 410 => {
+                return Err(status.message.into());
+            }
+            Err(_) => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
         let mut stream = std::pin::pin!(stream);
         while let Ok(Some(event)) = stream.try_next().await {
             let (object, gone) = match event {
@@ -206,8 +226,11 @@ impl Story {
     fn pod(&mut self, pod: &Pod, gone: bool) {
         let at = version(&pod.metadata.resource_version);
         self.seen.insert(pod.metadata.uid.clone(), at);
-        let requests =
-            pod.spec.containers.iter().filter_map(|container| container.resources.requests.get(GPU));
+        let requests = pod
+            .spec
+            .containers
+            .iter()
+            .filter_map(|container| container.resources.requests.get(GPU));
         let life = self.pods.entry(pod.metadata.uid.clone()).or_insert_with(|| Life {
             name: pod.metadata.name.clone(),
             gang: pod.metadata.annotations.get(GROUP_NAME[0]).cloned().unwrap_or_default(),
@@ -235,7 +258,8 @@ impl Story {
     fn group(&mut self, group: &Value, gone: bool) {
         self.seen.insert(uid(group), version_of(group));
         let conditions = group["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
-        let is_true = |condition: &Value| condition["type"] == "Scheduled" && condition["status"] == "True";
+        let is_true =
+            |condition: &Value| condition["type"] == "Scheduled" && condition["status"] == "True";
         if !gone {
             self.sayings.push(Saying {
                 gang: group["metadata"]["name"].as_str().unwrap_or_default().to_owned(),
@@ -243,7 +267,9 @@ impl Story {
                 minimum: group["spec"]["minMember"].as_i64().unwrap_or(1),
                 phase: group["status"]["phase"].as_str().unwrap_or_default().to_owned(),
                 scheduled: conditions.iter().any(is_true),
-                reservations: group["metadata"]["annotations"][RESERVATIONS].as_str().map(str::to_owned),
+                reservations: group["metadata"]["annotations"][RESERVATIONS]
+                    .as_str()
+                    .map(str::to_owned),
             });
         }
     }
@@ -257,21 +283,24 @@ impl Story {
 
     /// Pods that were asked to leave, by name.
     pub fn leavers(&self) -> Vec<&Life> {
-        let mut pods: Vec<&Life> = self.pods.values().filter(|life| life.leaves.is_some()).collect();
+        let mut pods: Vec<&Life> =
+            self.pods.values().filter(|life| life.leaves.is_some()).collect();
         pods.sort_by(|a, b| a.name.cmp(&b.name));
         pods
     }
 
     /// How many pods of a gang were bound before a version.
     pub fn bound_before(&self, gang: &str, version: u64) -> i64 {
-        let bound =
-            |life: &&Life| life.gang == gang && life.bound.as_ref().is_some_and(|(at, _)| *at < version);
+        let bound = |life: &&Life| {
+            life.gang == gang && life.bound.as_ref().is_some_and(|(at, _)| *at < version)
+        };
         self.pods.values().filter(bound).count() as i64
     }
 
     /// PodGroups that said they were scheduled or running while less than their minimum was bound.
     pub fn lies(&self) -> Vec<String> {
-        let claims = self.sayings.iter().filter(|saying| saying.scheduled || saying.phase == "Running");
+        let claims =
+            self.sayings.iter().filter(|saying| saying.scheduled || saying.phase == "Running");
         let lies = claims.filter_map(|saying| {
             let bound = self.bound_before(&saying.gang, saying.version);
             let Saying { gang, version, minimum, phase, scheduled, .. } = saying;
@@ -317,8 +346,9 @@ impl Story {
         let mut crowded = Vec::new();
         for (node, pods) in nodes {
             for (at, pod) in &pods {
-                let there =
-                    |(since, other): &&(u64, &Life)| since <= at && other.gone.is_none_or(|gone| gone > *at);
+                let there = |(since, other): &&(u64, &Life)| {
+                    since <= at && other.gone.is_none_or(|gone| gone > *at)
+                };
                 let used: i64 = pods.iter().filter(there).map(|(_, other)| other.gpus).sum();
                 if used > gpus {
                     crowded.push(format!("{} makes {used} of {gpus} GPUs of {node}", pod.name));
@@ -330,12 +360,14 @@ impl Story {
 
     /// The places that a gang said were kept for its pods just before a version.
     pub fn reservations_before(&self, gang: &str, version: u64) -> Option<&str> {
-        let said = self.sayings.iter().rfind(|saying| saying.gang == gang && saying.version < version);
+        let said =
+            self.sayings.iter().rfind(|saying| saying.gang == gang && saying.version < version);
         said.and_then(|saying| saying.reservations.as_deref())
     }
 
-    /// Pods of ours that were put where room was known to be taken: by what was bound there before the pod was created,
-    /// or by ours. Exact if each gang was bound before the next was created.
+    /// Pods of ours that were put where room was known to be taken: by what was bound there before
+    /// the pod was created, or by ours. Exact if each gang was bound before the next was
+    /// created.
     pub fn blind(&self, gpus: i64, ours: &str) -> Vec<String> {
         let mut blind = Vec::new();
         for (node, pods) in self.by_node() {

@@ -91,7 +91,8 @@ pub struct Gang {
 }
 
 impl Gang {
-    /// All pods or none, each with one CPU and 1 GiB, in namespace `default`, for the scheduler `volcano`.
+    /// All pods or none, each with one CPU and 1 GiB, in namespace `default`, for the scheduler
+    /// `volcano`.
     pub fn new(name: &str, pods: usize) -> Gang {
         let requests = [("cpu", "1"), ("memory", "1Gi")];
         Gang {

@@ -1,5 +1,6 @@
-//! A fragmented cluster is put in order for a large gang by a scheduler that is killed again and again: whoever is moved runs again, nobody
-//! is moved twice, and no place that was kept is forgotten.
+//! A fragmented cluster is put in order for a large gang by a scheduler that is killed again and
+//! again: whoever is moved runs again, nobody is moved twice, and no place that was kept is
+//! forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,8 +43,8 @@ tiers:
 "#;
 const NODES: usize = 100;
 const GPUS: i64 = 8;
-/// How many nodes have two pods of two GPUs, by history; on each of the others there is one that fills it. With 32 there is a place for
-/// everyone and not one more.
+/// How many nodes have two pods of two GPUs, by history; on each of the others there is one that
+/// fills it. With 32 there is a place for everyone and not one more.
 const FRAGMENTED: [usize; 3] = [60, 44, 32];
 const CLAIMANT: usize = 16;
 /// Two pods of each node that the gang takes.
@@ -56,7 +57,8 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % bound
     }
 }
@@ -68,30 +70,36 @@ fn small(at: usize) -> Gang {
 
 async fn fill(cluster: &Cluster, fragmented: usize) -> Result<()> {
     let smalls = (0..2 * fragmented).map(|at| (small(at), at / 2));
-    let fulls = (fragmented..NODES).map(|at| (Gang::new(&format!("full-{at}"), 1).gpus(GPUS as usize), at));
+    let fulls =
+        (fragmented..NODES).map(|at| (Gang::new(&format!("full-{at}"), 1).gpus(GPUS as usize), at));
     let gangs: Vec<(Gang, usize)> = smalls.chain(fulls).collect();
-    cluster.create_all(&podgroups("default"), gangs.iter().map(|(gang, _)| gang.podgroup())).await?;
+    cluster
+        .create_all(&podgroups("default"), gangs.iter().map(|(gang, _)| gang.podgroup()))
+        .await?;
     let placed = gangs.iter().map(|(gang, node)| {
         let mut pod = gang.pod(0);
         pod["spec"]["nodeName"] = json!(format!("node-{node}"));
         pod
     });
     cluster.create_all(&pods("default"), placed).await?;
-    let run =
-        |pods: &[Pod]| pods.len() == gangs.len() && pods.iter().all(|pod| pod.status.phase == "Running");
+    let run = |pods: &[Pod]| {
+        pods.len() == gangs.len() && pods.iter().all(|pod| pod.status.phase == "Running")
+    };
     cluster.wait_for_pods("default", PATIENCE, run).await.map(drop)
 }
 
-/// What controllers do: every other small gang is a Deployment, which makes a pod of another name as soon as one is asked to leave, the
-/// others are StatefulSets, which make one of the same name once the old one has gone.
+/// What controllers do: every other small gang is a Deployment, which makes a pod of another name
+/// as soon as one is asked to leave, the others are StatefulSets, which make one of the same name
+/// once the old one has gone.
 async fn make_again(cluster: &Cluster, witness: &Witness, smalls: usize) {
     let lacking = witness.look(|story| {
         let mut gangs: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
         for life in story.pods.values() {
             let (made, leaving) = gangs.entry(&life.gang).or_default();
             *made += 1;
-            *leaving +=
-                usize::from(life.gone.is_some() || (is_deployment(&life.gang) && life.leaves.is_some()));
+            *leaving += usize::from(
+                life.gone.is_some() || (is_deployment(&life.gang) && life.leaves.is_some()),
+            );
         }
         let lacking = (0..smalls).filter_map(|at| {
             let gang = small(at);
@@ -147,7 +155,9 @@ impl End {
 
     fn hold(&self, proxy: &Proxy) -> Arc<Rule> {
         let (writes, pass, seen) = (self.writes, self.pass, AtomicUsize::new(0));
-        proxy.rule(Fault::Hold, 100, move |ask| writes(ask) && seen.fetch_add(1, Ordering::Relaxed) >= pass)
+        proxy.rule(Fault::Hold, 100, move |ask| {
+            writes(ask) && seen.fetch_add(1, Ordering::Relaxed) >= pass
+        })
     }
 }
 
@@ -162,7 +172,11 @@ fn ends(dice: &mut Dice) -> [End; 7] {
         // All say so, and nobody is asked to leave.
         End { writes: Ask::is_eviction, pass: 0, let_go: false },
         End { writes: Ask::is_eviction, pass: some_moved, let_go: false },
-        End { writes: Ask::is_eviction, pass: dice.below(MOVES - some_moved), let_go: let_go_early },
+        End {
+            writes: Ask::is_eviction,
+            pass: dice.below(MOVES - some_moved),
+            let_go: let_go_early,
+        },
         // Everyone has been asked to leave, and the first places are taken.
         End { writes: Ask::is_bind, pass: dice.below(8), let_go: true },
         End { writes: Ask::is_bind, pass: dice.below(16), let_go: true },
@@ -232,13 +246,16 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
         let there = NODES - fragmented + 2 * fragmented + CLAIMANT;
         match pods.len() == there && pods.iter().all(runs) {
             true => Ok(()),
-            false => Err(format!("seed {seed}: {} of {there} pods: {}", pods.len(), state(&witness))),
+            false => {
+                Err(format!("seed {seed}: {} of {there} pods: {}", pods.len(), state(&witness)))
+            }
         }
     })
     .await?;
     group(cluster, "large", is_scheduled).await?;
     wait(PATIENCE, async || {
-        let groups = cluster.text(&podgroups("default")).await.map_err(|error| error.to_string())?;
+        let groups =
+            cluster.text(&podgroups("default")).await.map_err(|error| error.to_string())?;
         if groups.contains(RESERVATIONS) { Err("places are still kept".to_owned()) } else { Ok(()) }
     })
     .await?;
@@ -259,17 +276,19 @@ fn check(story: &Story, fragmented: usize, seed: usize) {
     let minimum = |gang: &str| if gang == "large" { CLAIMANT } else { 1 };
     assert_eq!(story.split(minimum), Vec::<String>::new(), "seed {seed}");
     for at in 0..2 * fragmented {
-        let there = story.gang(&format!("small-{at}")).iter().filter(|life| life.gone.is_none()).count();
+        let there =
+            story.gang(&format!("small-{at}")).iter().filter(|life| life.gone.is_none()).count();
         assert_eq!(there, 1, "seed {seed}: every small gang has its pod");
     }
     // As many as one plan needs, however often it was made; and none of them twice.
     let leavers = story.leavers();
     let gangs: BTreeSet<&str> = leavers.iter().map(|life| &*life.gang).collect();
     assert_eq!((leavers.len(), gangs.len()), (MOVES, MOVES), "seed {seed}: {gangs:?} were moved");
-    // Where the next one runs is not asked: a place is taken off the PodGroup before the bind to it is confirmed, so that a life that
-    // ends in between forgets it.
+    // Where the next one runs is not asked: a place is taken off the PodGroup before the bind to it
+    // is confirmed, so that a life that ends in between forgets it.
     for leaver in &leavers {
-        let kept = leaver.leaves.and_then(|version| story.reservations_before(&leaver.gang, version));
+        let kept =
+            leaver.leaves.and_then(|version| story.reservations_before(&leaver.gang, version));
         assert!(kept.is_some(), "seed {seed}: {} left before its place was kept", leaver.name);
     }
     assert_eq!(story.ever_crowded(GPUS), Vec::<String>::new(), "seed {seed}");
@@ -287,8 +306,8 @@ async fn clear(cluster: &Cluster) -> Result<()> {
 }
 
 #[test]
-fn a_fragmented_cluster_is_put_in_order_by_a_scheduler_that_is_killed_and_everyone_runs_again() -> Result<()>
-{
+fn a_fragmented_cluster_is_put_in_order_by_a_scheduler_that_is_killed_and_everyone_runs_again()
+-> Result<()> {
     bed::test(Options { kwok: true, ..Options::default() }, async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;

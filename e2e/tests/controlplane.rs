@@ -29,7 +29,8 @@ fn lives(pid: i32) -> bool {
 
 /// The processes below one, all the way down.
 fn descendants(of: i32) -> Vec<i32> {
-    let children = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+    let children =
+        std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
     let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
     children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
 }
@@ -50,10 +51,13 @@ fn a_bound_pod_runs_and_ends_and_a_deleted_pod_goes() -> Result<()> {
 
         let phases = |wanted: &'static [(&str, &str)]| {
             move |pods: &[muster_api::core::Pod]| {
-                pods.iter().map(|pod| (&*pod.metadata.name, &*pod.status.phase)).eq(wanted.iter().copied())
+                pods.iter()
+                    .map(|pod| (&*pod.metadata.name, &*pod.status.phase))
+                    .eq(wanted.iter().copied())
             }
         };
-        let wanted = phases(&[("lone-0", "Running"), ("lone-1", "Running"), ("short-0", "Succeeded")]);
+        let wanted =
+            phases(&[("lone-0", "Running"), ("lone-1", "Running"), ("short-0", "Succeeded")]);
         cluster.wait_for_pods("default", PATIENCE, wanted).await?;
         cluster.delete(&format!("{}/lone-0", pods("default"))).await?;
         let wanted = phases(&[("lone-1", "Running"), ("short-0", "Succeeded")]);
@@ -70,7 +74,8 @@ fn a_restarted_api_server_keeps_objects_and_refuses_watches_from_before() -> Res
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1)).await?;
         let before: Value = cluster.get("/api/v1/pods").await?;
-        let before = before["metadata"]["resourceVersion"].as_str().ok_or("a list has a version")?;
+        let before =
+            before["metadata"]["resourceVersion"].as_str().ok_or("a list has a version")?;
         cluster.create_pods(&Gang::new("lone", 5)).await?;
         plane.compact().await?;
         plane.restart_api_server().await?;
@@ -80,7 +85,8 @@ fn a_restarted_api_server_keeps_objects_and_refuses_watches_from_before() -> Res
         assert_eq!(pods[4].metadata.name, "lone-4");
         let path = format!("/api/v1/pods?watch=true&timeoutSeconds=5&resourceVersion={before}");
         let watch = cluster.text(&path).await;
-        let refused = code(&watch) == Some(410) || watch.is_ok_and(|events| events.contains("\"code\":410"));
+        let refused =
+            code(&watch) == Some(410) || watch.is_ok_and(|events| events.contains("\"code\":410"));
         assert!(refused, "a watch from before must be refused");
 
         plane.api_server.kill().await?;
@@ -89,7 +95,8 @@ fn a_restarted_api_server_keeps_objects_and_refuses_watches_from_before() -> Res
             cluster.bind("default", "lone-0", "node-0").await.map_err(|error| error.to_string())
         })
         .await?;
-        let runs = |pods: &[muster_api::core::Pod]| pods.iter().any(|pod| pod.status.phase == "Running");
+        let runs =
+            |pods: &[muster_api::core::Pod]| pods.iter().any(|pod| pod.status.phase == "Running");
         cluster.wait_for_pods("default", PATIENCE, runs).await?;
         Ok(())
     })
@@ -102,12 +109,14 @@ fn a_frozen_api_server_does_not_answer_until_it_is_thawed() -> Result<()> {
         plane.api_server.pause()?;
         // The signal takes a moment to reach all of its threads.
         wait(PATIENCE, async || {
-            let answer = tokio::time::timeout(Duration::from_secs(1), cluster.text("/readyz")).await;
+            let answer =
+                tokio::time::timeout(Duration::from_secs(1), cluster.text("/readyz")).await;
             if matches!(answer, Ok(Ok(_))) { Err("it answers".to_owned()) } else { Ok(()) }
         })
         .await?;
         plane.api_server.resume()?;
-        wait(PATIENCE, async || cluster.text("/readyz").await.map_err(|error| error.to_string())).await?;
+        wait(PATIENCE, async || cluster.text("/readyz").await.map_err(|error| error.to_string()))
+            .await?;
         plane.etcd.stop().await?;
         assert!(plane.check().is_ok(), "a server that was stopped has not ended by itself");
         Ok(())
@@ -120,7 +129,8 @@ fn kubernetes_own_scheduler_binds_pods_that_are_not_ours() -> Result<()> {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2)).await?;
         cluster.create_pods(&Gang::new("plain", 10).scheduler("default-scheduler")).await?;
-        let run = |pods: &[muster_api::core::Pod]| pods.iter().all(|pod| pod.status.phase == "Running");
+        let run =
+            |pods: &[muster_api::core::Pod]| pods.iter().all(|pod| pod.status.phase == "Running");
         cluster.wait_for_pods("default", PATIENCE, run).await?;
         Ok(())
     })
@@ -130,8 +140,12 @@ fn kubernetes_own_scheduler_binds_pods_that_are_not_ours() -> Result<()> {
 fn dropping_a_control_plane_leaves_nothing_behind() -> Result<()> {
     let mut left = (Vec::new(), Vec::new());
     let there = bed::test(Options { kube_scheduler: true, ..with_kwok() }, async |plane| {
-        let servers =
-            [Some(&plane.etcd), Some(&plane.api_server), plane.kwok.as_ref(), plane.kube_scheduler.as_ref()];
+        let servers = [
+            Some(&plane.etcd),
+            Some(&plane.api_server),
+            plane.kwok.as_ref(),
+            plane.kube_scheduler.as_ref(),
+        ];
         left.0 = servers.into_iter().flatten().filter_map(Server::pid).collect();
         left.1 = vec![plane.folder().to_owned()];
         assert!(left.0.len() == 4 && left.0.iter().all(|&pid| lives(pid)), "all servers run");
@@ -153,7 +167,8 @@ fn a_start_that_fails_says_why_and_leaves_nothing_behind() -> Result<()> {
         api_server_flags: vec!["--no-such-flag".to_owned()],
         ..Options::default()
     };
-    let failure = runtime.block_on(ControlPlane::start(options)).err().map(|error| error.to_string());
+    let failure =
+        runtime.block_on(ControlPlane::start(options)).err().map(|error| error.to_string());
     let failure = failure.ok_or("it started")?;
     assert!(failure.contains("unknown flag: --no-such-flag"), "{failure}");
     let below: Vec<i32> = descendants(std::process::id() as i32);
@@ -166,15 +181,17 @@ fn a_start_that_fails_says_why_and_leaves_nothing_behind() -> Result<()> {
     Ok(())
 }
 
-/// Starts the developer's command, ends it by a signal once it is up, and returns what it left behind.
+/// Starts the developer's command, ends it by a signal once it is up, and returns what it left
+/// behind.
 fn left_after(signal: Signal) -> Result<(Vec<i32>, bool)> {
     let folder = tempfile::tempdir()?;
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-e2e"));
     command.args(["cluster", "--nodes", "3", "--dir"]).arg(folder.path());
     let mut harness = command.stdout(Stdio::piped()).spawn()?;
     // Held to the end: a command whose output nobody reads any more ends by itself.
-    let mut lines =
-        BufReader::new(harness.stdout.take().ok_or("no output")?).lines().map_while(|line| line.ok());
+    let mut lines = BufReader::new(harness.stdout.take().ok_or("no output")?)
+        .lines()
+        .map_while(|line| line.ok());
     let up = lines.any(|line| line.contains("export KUBECONFIG="));
     let below = descendants(harness.id() as i32);
     kill_process(Pid::from_child(&harness), signal)?;

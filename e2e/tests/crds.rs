@@ -11,8 +11,7 @@ fn cases() -> Vec<(&'static str, Value, &'static str)> {
     let queue = "Queue";
     let group = "PodGroup";
     let hypernode = "HyperNode";
-    let member =
-        |selector: Value| json!({ "tier": 1, "members": [{ "type": "Node", "selector": selector }] });
+    let member = |selector: Value| json!({ "tier": 1, "members": [{ "type": "Node", "selector": selector }] });
     vec![
         (queue, json!({}), ""),
         (
@@ -24,7 +23,11 @@ fn cases() -> Vec<(&'static str, Value, &'static str)> {
         (queue, json!({ "weight": 65536 }), "spec.weight"),
         (queue, json!({ "priority": -1 }), "spec.priority"),
         (queue, json!({ "dequeueStrategy": "lifo" }), "Unsupported value"),
-        (queue, json!({ "deserved": { "cpu": "4" }, "capability": { "cpu": "4000m", "memory": "1Gi" } }), ""),
+        (
+            queue,
+            json!({ "deserved": { "cpu": "4" }, "capability": { "cpu": "4000m", "memory": "1Gi" } }),
+            "",
+        ),
         (queue, json!({ "deserved": { "cpu": 4 }, "capability": { "cpu": 5 } }), ""),
         (
             queue,
@@ -38,7 +41,11 @@ fn cases() -> Vec<(&'static str, Value, &'static str)> {
         ),
         (queue, json!({ "deserved": { "cpu": "four" } }), "spec.deserved"),
         (queue, json!({ "guarantee": { "resource": { "cpu": "2" } } }), ""),
-        (queue, json!({ "guarantee": { "resource": { "cpu": "2" } }, "deserved": { "cpu": "2" } }), ""),
+        (
+            queue,
+            json!({ "guarantee": { "resource": { "cpu": "2" } }, "deserved": { "cpu": "2" } }),
+            "",
+        ),
         (
             queue,
             json!({ "guarantee": { "resource": { "cpu": "3" } }, "deserved": { "cpu": "2" } }),
@@ -115,8 +122,7 @@ fn the_api_server_accepts_our_definitions_and_holds_objects_to_them() -> Result<
                 "PodGroup" => (podgroups("default"), "scheduling.volcano.sh/v1beta1"),
                 _ => (HYPERNODES.to_owned(), "topology.volcano.sh/v1alpha1"),
             };
-            let object =
-                json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "it" }, "spec": spec });
+            let object = json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "it" }, "spec": spec });
             match cluster.create(&path, &object).await {
                 Ok(_) if refusal.is_empty() => cluster.delete(&format!("{path}/it")).await?,
                 Ok(_) => {

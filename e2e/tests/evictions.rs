@@ -1,4 +1,5 @@
-//! Evictions on a real API server: its answers, a PodDisruptionBudget's, and those of a bad network.
+//! Evictions on a real API server: its answers, a PodDisruptionBudget's, and those of a bad
+//! network.
 
 use muster_api::core::Pod;
 use muster_e2e::Result;
@@ -37,7 +38,11 @@ async fn refusals(scheduler: &Scheduler, cause: &str, count: usize) -> Result<()
     wait(PATIENCE, async || {
         let seen = scheduler.metric("muster_write_errors_total", &labels).await;
         let seen = seen.map_err(|error| error.to_string())?;
-        if seen >= count as f64 { Ok(()) } else { Err(format!("{seen} evictions were refused: {cause}")) }
+        if seen >= count as f64 {
+            Ok(())
+        } else {
+            Err(format!("{seen} evictions were refused: {cause}"))
+        }
     })
     .await
 }
@@ -73,7 +78,8 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
             pods.len() == 2 && pods.iter().all(|pod| pod.metadata.deletion_timestamp.is_none())
         };
         assert!(stay(&cluster.pods("default").await?), "who may not be evicted stays");
-        group(&cluster, "ring", |status| status["phase"] == "Unknown" && status["running"] == 2).await?;
+        group(&cluster, "ring", |status| status["phase"] == "Unknown" && status["running"] == 2)
+            .await?;
         let since = stale_since(&cluster, |since| since.is_string()).await?;
 
         let counts = json!({ "status": {
@@ -84,7 +90,9 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
         assert_eq!(scheduler.metric("muster_writes_total", "kind=\"eviction\"").await?, 2.0);
         let told = |events: &Value, pod: &str| {
             events["items"].as_array().is_some_and(|events| {
-                events.iter().any(|event| event["reason"] == "Evict" && event["regarding"]["name"] == pod)
+                events
+                    .iter()
+                    .any(|event| event["reason"] == "Evict" && event["regarding"]["name"] == pod)
             })
         };
         wait(PATIENCE, async || {
@@ -118,8 +126,9 @@ fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
         proxy.rule(Fault::Swallow, 20, Ask::is_eviction);
         proxy.rule(Fault::Lose, 20, Ask::is_eviction);
         remove_pod(&cluster, "ring-7").await?;
-        let others =
-            |pods: &[Pod]| pods.len() == 20 && pods.iter().all(|pod| pod.metadata.name.starts_with("other"));
+        let others = |pods: &[Pod]| {
+            pods.len() == 20 && pods.iter().all(|pod| pod.metadata.name.starts_with("other"))
+        };
         cluster.wait_for_pods("default", PATIENCE, others).await?;
         refusals(scheduler, "too_many_requests", 1).await?;
         // The same names once more: an eviction of old must not hit the new.
@@ -148,7 +157,8 @@ fn a_gang_that_matters_more_gets_the_room_of_those_that_matter_less_and_no_more(
         group(&cluster, "slack", |status| is_scheduled(status) && status["running"] == 6).await?;
         cluster.create_gang(&gang("urgent", 3, "high")).await?;
         group(&cluster, "urgent", |status| is_scheduled(status) && status["running"] == 3).await?;
-        group(&cluster, "slack", |status| status["phase"] == "Running" && status["running"] == 3).await?;
+        group(&cluster, "slack", |status| status["phase"] == "Running" && status["running"] == 3)
+            .await?;
         assert_eq!(scheduler.metric("muster_evictions_total", "action=\"preempt\"").await?, 3.0);
         // Its minimum stays: nobody takes from it any more.
         cluster.create_gang(&gang("more", 2, "high")).await?;

@@ -4,7 +4,9 @@ use futures::future::join;
 use muster_api::core::Pod;
 use muster_e2e::Result;
 use muster_e2e::bed::{self, behind_a_proxy};
-use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, is_unschedulable, log_of, remove, struck};
+use muster_e2e::checks::{
+    PATIENCE, bound, group, is_scheduled, is_unschedulable, log_of, remove, struck,
+};
 use muster_e2e::cluster::{Cluster, Definitions, code, podgroups, pods, wait};
 use muster_e2e::controlplane::Options;
 use muster_e2e::proxy::{Ask, Fault};
@@ -40,7 +42,8 @@ fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() ->
             proxy.rule(Fault::Refuse(429), 15, Ask::is_status),
             proxy.rule(Fault::Swallow, 15, Ask::is_status),
         ];
-        let sizes = [40, 30, 20, 20, 20, 20, 20, 20, 10, 10, 10, 10, 10, 10, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5];
+        let sizes =
+            [40, 30, 20, 20, 20, 20, 20, 20, 10, 10, 10, 10, 10, 10, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5];
         let gangs: Vec<Gang> = sizes
             .iter()
             .enumerate()
@@ -66,7 +69,10 @@ fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() ->
         assert_eq!(story.bound_before("large", u64::MAX), 0);
         for cause in ["conflict", "too_many_requests", "server", "unknown"] {
             let labels = format!("kind=\"bind\",cause=\"{cause}\"");
-            assert!(scheduler.metric("muster_write_errors_total", &labels).await? > 0.0, "{labels}");
+            assert!(
+                scheduler.metric("muster_write_errors_total", &labels).await? > 0.0,
+                "{labels}"
+            );
         }
         Ok(())
     })
@@ -77,14 +83,16 @@ fn a_gang_whose_binds_are_refused_backs_off_says_so_and_keeps_nothing() -> Resul
     behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
-        let refusal =
-            proxy.rule(Fault::Refuse(409), 100, |ask| ask.is_bind() && ask.path.contains("/unlucky-"));
+        let refusal = proxy
+            .rule(Fault::Refuse(409), 100, |ask| ask.is_bind() && ask.path.contains("/unlucky-"));
         let unlucky = Gang::new("unlucky", 3).gpus(2);
         cluster.create_gang(&unlucky).await?;
-        group(&cluster, "unlucky", |status| status["conditions"][0]["reason"] == "BackingOff").await?;
+        group(&cluster, "unlucky", |status| status["conditions"][0]["reason"] == "BackingOff")
+            .await?;
         struck(&refusal, 3 * unlucky.pods).await?;
         wait(PATIENCE, async || {
-            let facts = scheduler.explain("default", "unlucky").await.map_err(|error| error.to_string())?;
+            let facts =
+                scheduler.explain("default", "unlucky").await.map_err(|error| error.to_string())?;
             let said = facts.to_string().contains("a write for it failed");
             if said { Ok(()) } else { Err(facts.to_string()) }
         })
@@ -94,8 +102,10 @@ fn a_gang_whose_binds_are_refused_backs_off_says_so_and_keeps_nothing() -> Resul
         cluster.create_gang(&other).await?;
         group(&cluster, "other", is_scheduled).await?;
         refusal.lift();
-        group(&cluster, "unlucky", |status| status["conditions"][0]["reason"] == "NotEnoughResources")
-            .await?;
+        group(&cluster, "unlucky", |status| {
+            status["conditions"][0]["reason"] == "NotEnoughResources"
+        })
+        .await?;
         remove(&cluster, &other).await?;
         group(&cluster, "unlucky", is_scheduled).await?;
         Ok(())
@@ -123,7 +133,8 @@ fn the_api_server_restarts_in_the_middle_of_a_load() -> Result<()> {
         cluster.install_crds(Definitions::Muster).await?;
         let mut scheduler = Scheduler::start(plane, "muster", &[]).await?;
         cluster.create_nodes(&Nodes::new(30).gpus(8)).await?;
-        let gangs: Vec<Gang> = (0..10).map(|at| Gang::new(&format!("gang-{at}"), 20).gpus(1)).collect();
+        let gangs: Vec<Gang> =
+            (0..10).map(|at| Gang::new(&format!("gang-{at}"), 20).gpus(1)).collect();
         let load = async {
             for gang in &gangs {
                 create_stubbornly(&cluster, gang).await?;
@@ -200,7 +211,10 @@ fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
         group(&cluster, "eighth", is_unschedulable).await?;
         // A watch that never began was given up after a while.
         wait(PATIENCE, async || {
-            let count = scheduler.metric(given_up.0, given_up.1).await.map_err(|error| error.to_string())?;
+            let count = scheduler
+                .metric(given_up.0, given_up.1)
+                .await
+                .map_err(|error| error.to_string())?;
             if count > before { Ok(()) } else { Err("it still waits for an answer".to_owned()) }
         })
         .await?;

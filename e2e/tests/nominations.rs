@@ -1,10 +1,12 @@
-//! Promised places on a real API server: written before anyone is asked to leave, kept while it takes, taken back when they
-//! can't be kept, and found again by the next scheduler.
+//! Promised places on a real API server: written before anyone is asked to leave, kept while it
+//! takes, taken back when they can't be kept, and found again by the next scheduler.
 
 use std::time::Duration;
 
 use futures::future::join;
-use muster_api::keys::{EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, PREDICATE_TIME};
+use muster_api::keys::{
+    EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, PREDICATE_TIME,
+};
 use muster_e2e::Result;
 use muster_e2e::bed::configured;
 use muster_e2e::checks::{PATIENCE, group, is_scheduled, release, struck};
@@ -116,7 +118,8 @@ fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept()
             let told = life.promises.first().map(|(version, _)| *version);
             assert!(told.is_some() && told < first, "{life:?}");
         }
-        group(&cluster, "urgent", |status| status["conditions"][0]["reason"] == "WaitingForRoom").await?;
+        group(&cluster, "urgent", |status| status["conditions"][0]["reason"] == "WaitingForRoom")
+            .await?;
         assert_eq!(scheduler.metric("muster_nominations_held", "").await?, 3.0);
         for name in leavers {
             release(&cluster, &name).await?;
@@ -130,7 +133,8 @@ fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept()
             let [(_, Some(promised)), (_, None)] = &*life.promises else { panic!("{life:?}") };
             assert_eq!(life.bound.as_ref().map(|(_, node)| node), Some(promised));
         }
-        // Nothing is written twice: three promises, and three ends of them. Answers come after what others see.
+        // Nothing is written twice: three promises, and three ends of them. Answers come after what
+        // others see.
         wait(PATIENCE, async || {
             let count = scheduler.metric("muster_writes_total", "kind=\"nomination\"").await;
             let count = count.map_err(|error| error.to_string())?;
@@ -163,7 +167,8 @@ fn what_is_freed_for_a_gang_is_kept_for_it_however_long_the_rest_takes() -> Resu
         release(&cluster, first).await?;
         cluster.wait_for_pods("default", PATIENCE, |pods| pods.len() == 5).await?;
         cluster.create_gang(&gang("small", 1, 4, "middle")).await?;
-        group(&cluster, "small", |status| status["conditions"][0]["type"] == "Unschedulable").await?;
+        group(&cluster, "small", |status| status["conditions"][0]["type"] == "Unschedulable")
+            .await?;
         rest().await;
         assert!(pod(&cluster, "small-0", |_| true).await?["spec"]["nodeName"].is_null());
         for name in rest_of_them {
@@ -229,18 +234,21 @@ fn a_promise_that_the_server_makes_impossible_is_made_elsewhere() -> Result<()> 
         pod(&cluster, "urgent-0", is_silent).await?;
         let story = witness.tells().await?;
         let [urgent] = &*story.gang("urgent") else { panic!("{story:?}") };
-        let nodes: Vec<&str> = urgent.promises.iter().filter_map(|(_, node)| node.as_deref()).collect();
+        let nodes: Vec<&str> =
+            urgent.promises.iter().filter_map(|(_, node)| node.as_deref()).collect();
         assert_eq!(nodes, ["node-0", "node-1"]);
         assert_eq!(urgent.promise(), None);
         assert_eq!(story.leavers().iter().map(|life| &*life.name).collect::<Vec<_>>(), ["dear-0"]);
-        assert!(scheduler.metric("muster_write_errors_total", "cause=\"disruption_budget\"").await? >= 1.0);
+        assert!(
+            scheduler.metric("muster_write_errors_total", "cause=\"disruption_budget\"").await?
+                >= 1.0
+        );
         runs(&cluster, "kept", 1).await
     })
 }
 
 async fn set_ready(cluster: &Cluster, node: &str, ready: &str) -> Result<()> {
-    let status =
-        json!({ "status": { "conditions": [{ "type": "Ready", "status": ready, "reason": "Test" }] } });
+    let status = json!({ "status": { "conditions": [{ "type": "Ready", "status": ready, "reason": "Test" }] } });
     cluster.patch(&format!("{NODES}/{node}/status"), &status).await?;
     Ok(())
 }
@@ -261,14 +269,18 @@ fn when_its_node_dies_a_promise_moves_or_waits_with_a_reason() -> Result<()> {
         let witness = Witness::start(&cluster).await?;
         cluster.create_gang(&gang("urgent", 1, 8, "high")).await?;
         leave(&witness, 1).await?;
-        let at = |node: &'static str| move |pod: &Value| promise(pod) == (Some(node), true, Some(node));
+        let at =
+            |node: &'static str| move |pod: &Value| promise(pod) == (Some(node), true, Some(node));
         pod(&cluster, "urgent-0", at("node-0")).await?;
         set_ready(&cluster, "node-0", "False").await?;
         pod(&cluster, "urgent-0", at("node-1")).await?;
         leave(&witness, 2).await?;
         cluster.delete(&format!("{NODES}/node-1")).await?;
         pod(&cluster, "urgent-0", is_silent).await?;
-        group(&cluster, "urgent", |status| status["conditions"][0]["reason"] == "NotEnoughResources").await?;
+        group(&cluster, "urgent", |status| {
+            status["conditions"][0]["reason"] == "NotEnoughResources"
+        })
+        .await?;
         // What was asked to leave the first one is still on its way: nobody else has to go.
         set_ready(&cluster, "node-0", "True").await?;
         pod(&cluster, "urgent-0", |pod| promise(pod) == (Some("node-0"), false, None)).await?;
@@ -277,7 +289,10 @@ fn when_its_node_dies_a_promise_moves_or_waits_with_a_reason() -> Result<()> {
         let end = pod(&cluster, "urgent-0", is_silent).await?;
         assert_eq!(end["spec"]["nodeName"], "node-0");
         let story = witness.tells().await?;
-        assert_eq!(story.leavers().iter().map(|life| &*life.name).collect::<Vec<_>>(), ["cheap-0", "dear-0"]);
+        assert_eq!(
+            story.leavers().iter().map(|life| &*life.name).collect::<Vec<_>>(),
+            ["cheap-0", "dear-0"]
+        );
         release(&cluster, "dear-0").await
     })
 }
@@ -294,11 +309,13 @@ fn a_promise_that_the_server_refuses_evicts_nobody() -> Result<()> {
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 4, 4, "low").min(2)).await?;
         runs(&cluster, "slack", 4).await?;
-        let refusal = proxy
-            .rule(Fault::Refuse(403), 100, |ask| is_promise(ask) && ask.path.contains("/pods/urgent-1/"));
+        let refusal = proxy.rule(Fault::Refuse(403), 100, |ask| {
+            is_promise(ask) && ask.path.contains("/pods/urgent-1/")
+        });
         let witness = Witness::start(&cluster).await?;
         cluster.create_gang(&gang("urgent", 2, 4, "high")).await?;
-        group(&cluster, "urgent", |status| status["conditions"][0]["reason"] == "BackingOff").await?;
+        group(&cluster, "urgent", |status| status["conditions"][0]["reason"] == "BackingOff")
+            .await?;
         struck(&refusal, 2).await?;
         pod(&cluster, "urgent-0", is_silent).await?;
         pod(&cluster, "urgent-1", is_silent).await?;
@@ -347,7 +364,10 @@ fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
         }
         assert_eq!(story.lies(), Vec::<String>::new());
         // A bind whose answer was lost counts once, as the success that it was.
-        assert_eq!(scheduler.metric("volcano_schedule_attempts_total", "result=\"scheduled\"").await?, 88.0);
+        assert_eq!(
+            scheduler.metric("volcano_schedule_attempts_total", "result=\"scheduled\"").await?,
+            88.0
+        );
         Ok(())
     })
 }
@@ -372,7 +392,8 @@ fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<
         let (code, ()) = join(scheduler.server.stop(), lift).await;
         assert_eq!(code?, 0, "SIGTERM is a clean end");
         let leavers = leave(&witness, 1).await?;
-        pod(&cluster, "urgent-0", |pod| promise(pod) == (Some("node-0"), true, Some("node-0"))).await?;
+        pod(&cluster, "urgent-0", |pod| promise(pod) == (Some("node-0"), true, Some("node-0")))
+            .await?;
         // The next one keeps what was promised.
         scheduler.server.start()?;
         scheduler.ready().await?;
@@ -386,8 +407,9 @@ fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<
 
 #[test]
 fn a_pod_that_shares_a_card_says_which_with_its_promise_and_with_its_bind() -> Result<()> {
-    let shared =
-        format!("{CONFIG}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n");
+    let shared = format!(
+        "{CONFIG}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n"
+    );
     taking(&shared, async |plane, proxy, _| {
         let cluster = plane.cluster();
         let memory = "volcano.sh/gpu-memory";
@@ -405,8 +427,10 @@ fn a_pod_that_shares_a_card_says_which_with_its_promise_and_with_its_bind() -> R
         cluster.create_gang(&one("b", "middle").held()).await?;
         runs(&cluster, "b", 1).await?;
         let card = |pod: &Value| pod["metadata"]["annotations"][GPU_INDEX].clone();
-        let cards =
-            [card(&pod(&cluster, "a-0", |_| true).await?), card(&pod(&cluster, "b-0", |_| true).await?)];
+        let cards = [
+            card(&pod(&cluster, "a-0", |_| true).await?),
+            card(&pod(&cluster, "b-0", |_| true).await?),
+        ];
         assert_eq!(cards, ["0", "1"]);
         let witness = Witness::start(&cluster).await?;
         cluster.create_gang(&one("urgent", "high")).await?;

@@ -1,5 +1,5 @@
-//! SIGKILL while a gang takes room from others: between promises, evictions, departures and binds. What one life has begun the
-//! next one finishes, nobody leaves in vain, and no promise is lost.
+//! SIGKILL while a gang takes room from others: between promises, evictions, departures and binds.
+//! What one life has begun the next one finishes, nobody leaves in vain, and no promise is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -47,7 +47,8 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
@@ -70,7 +71,8 @@ async fn fill(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// How far it has come: each pod of the gang is promised a place and bound, each victim is asked to leave and goes.
+/// How far it has come: each pod of the gang is promised a place and bound, each victim is asked to
+/// leave and goes.
 fn steps(witness: &Witness) -> usize {
     let count = |what: fn(&Life) -> bool| witness.names(what).len();
     count(|life| life.gang == "urgent" && !life.promises.is_empty())
@@ -130,7 +132,8 @@ async fn history(
         let mut scheduler = Scheduler::spawn(plane, &name, flags)?;
         let moment = steps(&witness) + dice.below(2 * size as u64 + 1) as usize;
         let mut deadline = None;
-        while steps(&witness) < moment && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+        while steps(&witness) < moment && deadline.is_none_or(|deadline| Instant::now() < deadline)
+        {
             scheduler.server.check()?;
             if life >= patience {
                 reap(cluster, &witness).await;
@@ -150,7 +153,11 @@ async fn history(
     while !whole(&cluster.pods("default").await?) {
         last.server.check()?;
         reap(cluster, &witness).await;
-        assert!(Instant::now() < deadline, "seed {seed}: {:#?}", witness.tells().await?.gang("urgent"));
+        assert!(
+            Instant::now() < deadline,
+            "seed {seed}: {:#?}",
+            witness.tells().await?.gang("urgent")
+        );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     cluster.wait_for_pods("default", PATIENCE, |pods| pods.iter().all(is_silent)).await?;
@@ -212,8 +219,9 @@ const CLAIMANT: usize = 100;
 
 /// Gang by gang on nodes that are far apart, so that no gang is where another would do.
 async fn fill_with_fours(cluster: &Cluster) -> Result<()> {
-    let fours: Vec<Gang> =
-        (0..LARGE / FOUR).map(|at| gang(&format!("four-{at}"), FOUR, "low").gpus(GPUS as usize)).collect();
+    let fours: Vec<Gang> = (0..LARGE / FOUR)
+        .map(|at| gang(&format!("four-{at}"), FOUR, "low").gpus(GPUS as usize))
+        .collect();
     cluster.create_all(&podgroups("default"), fours.iter().map(Gang::podgroup)).await?;
     let placed = fours.iter().enumerate().flat_map(|(at, four)| {
         four.pods().enumerate().map(move |(index, mut pod)| {
@@ -224,7 +232,8 @@ async fn fill_with_fours(cluster: &Cluster) -> Result<()> {
     cluster.create_all(&pods("default"), placed).await
 }
 
-/// When a life ends, by how many pods of the claimant are promised a place or bound, and how many others are to leave.
+/// When a life ends, by how many pods of the claimant are promised a place or bound, and how many
+/// others are to leave.
 #[derive(Copy, Clone, Debug, Default)]
 struct Moment {
     promised: usize,
@@ -241,14 +250,17 @@ impl Moment {
     }
 }
 
-/// Whoever was not asked to leave matters less from now on: a plan that forgets whom it has begun to break would take these.
+/// Whoever was not asked to leave matters less from now on: a plan that forgets whom it has begun
+/// to break would take these.
 async fn lower_the_rest(cluster: &Cluster, witness: &Witness) -> Result<()> {
     let broken: BTreeSet<String> = witness
         .names(|life| life.leaves.is_some())
         .iter()
         .filter_map(|name| Some(name.rsplit_once('-')?.0.to_owned()))
         .collect();
-    for four in (0..LARGE / FOUR).map(|at| format!("four-{at}")).filter(|four| !broken.contains(four)) {
+    for four in
+        (0..LARGE / FOUR).map(|at| format!("four-{at}")).filter(|four| !broken.contains(four))
+    {
         let lowest = json!({ "spec": { "priorityClassName": "lowest" } });
         cluster.patch(&format!("{}/{four}", podgroups("default")), &lowest).await?;
     }
@@ -320,7 +332,11 @@ fn check_taking(story: &Story, seed: u64) {
     // As many gangs as one plan needs, however often it was made.
     let leavers = story.leavers();
     let broken: BTreeSet<&str> = leavers.iter().map(|life| &*life.gang).collect();
-    assert_eq!((broken.len(), leavers.len()), (CLAIMANT / FOUR, CLAIMANT), "seed {seed}: {broken:?} left");
+    assert_eq!(
+        (broken.len(), leavers.len()),
+        (CLAIMANT / FOUR, CLAIMANT),
+        "seed {seed}: {broken:?} left"
+    );
     let node = |life: &&Life| life.bound.as_ref().map(|(_, node)| node.clone());
     let left: BTreeSet<String> = leavers.iter().filter_map(node).collect();
     let taken: BTreeSet<String> = urgent.iter().filter_map(node).collect();
@@ -366,7 +382,8 @@ async fn prepare(plane: &ControlPlane, config: &str, nodes: usize) -> Result<Str
 }
 
 #[test]
-fn a_scheduler_that_is_killed_while_it_takes_room_takes_no_more_and_forgets_no_promise() -> Result<()> {
+fn a_scheduler_that_is_killed_while_it_takes_room_takes_no_more_and_forgets_no_promise()
+-> Result<()> {
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, CONFIG, NODES).await?;
         let proxy = slow(plane)?;

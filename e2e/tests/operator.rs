@@ -46,14 +46,20 @@ fn a_bad_configuration_is_refused_while_the_old_one_goes_on() -> Result<()> {
         fs::write(&file, WHOLE.replace("gang", "gagn"))?;
         wait(PATIENCE, async || {
             let refused = scheduler.metric("muster_refused_configurations_total", "").await;
-            if refused.is_ok_and(|count| count == 1.0) { Ok(()) } else { Err("not refused".to_owned()) }
+            if refused.is_ok_and(|count| count == 1.0) {
+                Ok(())
+            } else {
+                Err("not refused".to_owned())
+            }
         })
         .await?;
         let note = wait(PATIENCE, async || {
             let events: Value = cluster.get(EVENTS).await.map_err(|error| error.to_string())?;
             let events = events["items"].as_array().map_or(&[][..], Vec::as_slice);
             let refusal = events.iter().find(|event| event["reason"] == "ConfigurationRefused");
-            refusal.map(|event| event["note"].to_string()).ok_or_else(|| format!("{} events", events.len()))
+            refusal
+                .map(|event| event["note"].to_string())
+                .ok_or_else(|| format!("{} events", events.len()))
         })
         .await?;
         assert!(note.contains("gagn") && note.contains("scheduler.conf"), "{note}");
@@ -61,7 +67,11 @@ fn a_bad_configuration_is_refused_while_the_old_one_goes_on() -> Result<()> {
         cluster.create_gang(&Gang::new("large", 8).gpus(1)).await?;
         group(&cluster, "ring", is_scheduled).await?;
         group(&cluster, "large", is_unschedulable).await?;
-        assert_eq!(bound(&cluster.pods("default").await?), 2, "the old one goes on: gangs are whole");
+        assert_eq!(
+            bound(&cluster.pods("default").await?),
+            2,
+            "the old one goes on: gangs are whole"
+        );
 
         // Without the plugin, pods of a gang start as they fit.
         fs::write(&file, WHOLE.replace("  - name: gang\n", ""))?;
@@ -74,7 +84,8 @@ fn a_bad_configuration_is_refused_while_the_old_one_goes_on() -> Result<()> {
         remove(&cluster, &Gang::new("ring", 2)).await?;
         cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == 8).await?;
         let log = log_of(plane, "muster")?;
-        let lines: std::result::Result<Vec<Value>, _> = log.lines().map(serde_json::from_str).collect();
+        let lines: std::result::Result<Vec<Value>, _> =
+            log.lines().map(serde_json::from_str).collect();
         assert!(lines?.iter().any(|line| line["level"] == "DEBUG"), "{log}");
         assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
         scheduler.replay()
@@ -93,7 +104,8 @@ fn install(plane: &ControlPlane) -> Result<PathBuf> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let mut config: Value = serde_json::from_str(&fs::read_to_string(plane.kubeconfig())?)?;
     config["users"][0]["user"]["as"] = json!(SERVICE_ACCOUNT);
-    config["users"][0]["user"]["as-groups"] = json!(["system:serviceaccounts", "system:authenticated"]);
+    config["users"][0]["user"]["as-groups"] =
+        json!(["system:serviceaccounts", "system:authenticated"]);
     let file = plane.folder().join("service-account.kubeconfig");
     fs::write(&file, config.to_string())?;
     Ok(file)
@@ -116,7 +128,10 @@ fn rights_are_enough(definitions: Definitions) -> Result<()> {
         let proxy = Proxy::start(&install(plane)?, 2)?;
         let config = plane.folder().join("scheduler.conf");
         let map: Value = cluster.get("/api/v1/namespaces/muster-system/configmaps/muster").await?;
-        fs::write(&config, map["data"]["scheduler.conf"].as_str().ok_or("it has a configuration")?)?;
+        fs::write(
+            &config,
+            map["data"]["scheduler.conf"].as_str().ok_or("it has a configuration")?,
+        )?;
         let flags = [
             &*format!("--kubeconfig={}", proxy.kubeconfig().display()),
             &format!("--config={}", config.display()),
@@ -155,7 +170,8 @@ fn rights_are_enough(definitions: Definitions) -> Result<()> {
         cluster.create_priority("high", 10).await?;
         let urgent = Gang::new("urgent", 30).gpus(1).pod_spec("priorityClassName", json!("high"));
         cluster.create_gang(&urgent).await?;
-        let leaves = |pods: &[Pod]| pods.iter().any(|pod| pod.metadata.deletion_timestamp.is_some());
+        let leaves =
+            |pods: &[Pod]| pods.iter().any(|pod| pod.metadata.deletion_timestamp.is_some());
         cluster.wait_for_pods("default", PATIENCE, leaves).await?;
         remove_pod(&cluster, "lone-0").await?;
         group(&cluster, "urgent", is_scheduled).await?;

@@ -1,4 +1,5 @@
-//! Several replicas, of which one decides: whoever is frozen, cut off or told to stop, nothing is done twice or by halves.
+//! Several replicas, of which one decides: whoever is frozen, cut off or told to stop, nothing is
+//! done twice or by halves.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +49,11 @@ async fn wait_for_holder(cluster: &Cluster, name: &str) -> Result<()> {
 /// Gangs that fill all nodes but one.
 fn load() -> Vec<Gang> {
     let sizes = [120, 80, 60, 40, 30, 20, 20, 10, 8, 4];
-    sizes.iter().enumerate().map(|(at, &pods)| Gang::new(&format!("gang-{at}"), pods).gpus(1)).collect()
+    sizes
+        .iter()
+        .enumerate()
+        .map(|(at, &pods)| Gang::new(&format!("gang-{at}"), pods).gpus(1))
+        .collect()
 }
 
 fn size(gangs: &[Gang]) -> usize {
@@ -89,10 +94,14 @@ fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> 
         })
         .await?;
         let pages = [first.text("/readyz?verbose").await?, second.text("/readyz?verbose").await?];
-        assert!(pages[0].contains("leading") && pages[1].contains("another replica leads"), "{pages:?}");
+        assert!(
+            pages[0].contains("leading") && pages[1].contains("another replica leads"),
+            "{pages:?}"
+        );
         assert_eq!(second.metric("muster_leading", "").await?, 0.0);
 
-        // Some binds of the first gang are on their way, the rest waits in the process that freezes.
+        // Some binds of the first gang are on their way, the rest waits in the process that
+        // freezes.
         let gangs = load();
         let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
         cluster.create_gang(&gangs[0]).await?;
@@ -106,7 +115,11 @@ fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> 
         cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == size(&gangs)).await?;
         let writes = proxy.rule(Fault::Delay(Duration::ZERO), 100, |ask| ask.method != Method::GET);
         first.server.resume()?;
-        assert_ne!(first.server.ended(PATIENCE).await?, 0, "who lost the lease says so by its exit code");
+        assert_ne!(
+            first.server.ended(PATIENCE).await?,
+            0,
+            "who lost the lease says so by its exit code"
+        );
         assert_eq!(writes.count(), 0, "{:?}", writes.struck());
         let log = log_of(plane, "first")?;
         assert!(log.contains("the lease was lost"), "{log}");
@@ -138,7 +151,11 @@ fn a_leader_that_was_frozen_and_not_replaced_leaves_nothing_undone() -> Result<(
         // It goes on, or it ends and is started again, as a Deployment would.
         let deadline = Instant::now() + PATIENCE;
         while bound(&cluster.pods("default").await?) < size(&gangs) {
-            assert!(Instant::now() < deadline, "some pods are not bound: {}", only.server.log_end());
+            assert!(
+                Instant::now() < deadline,
+                "some pods are not bound: {}",
+                only.server.log_end()
+            );
             if !only.server.is_running() {
                 only.server.start()?;
             }

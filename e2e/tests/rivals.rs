@@ -17,7 +17,8 @@ use muster_e2e::workload::{Gang, Nodes};
 /// Where the proxy holds the binds of a gang: once all of them are there, as (pod, node), by pod.
 async fn held(rule: &Rule, count: usize) -> Result<Vec<(String, String)>> {
     wait(PATIENCE, async || {
-        let mut binds: Vec<(String, String)> = rule.struck().iter().filter_map(Ask::binds).collect();
+        let mut binds: Vec<(String, String)> =
+            rule.struck().iter().filter_map(Ask::binds).collect();
         binds.sort();
         if binds.len() == count {
             Ok(binds)
@@ -57,7 +58,8 @@ fn a_rival_that_is_faster_is_understood() -> Result<()> {
 
         // Pods are bound where we want them: that is as good as if we had done it.
         let same = Gang::new("same", 2).gpus(8);
-        let failed = scheduler.metric("volcano_schedule_attempts_total", "result=\"error\"").await?;
+        let failed =
+            scheduler.metric("volcano_schedule_attempts_total", "result=\"error\"").await?;
         let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
         cluster.create_gang(&same).await?;
         for (pod, node) in held(&hold, 2).await? {
@@ -75,10 +77,14 @@ fn a_rival_that_is_faster_is_understood() -> Result<()> {
             }
         })
         .await?;
-        assert_eq!(scheduler.metric("volcano_schedule_attempts_total", "result=\"error\"").await?, failed);
+        assert_eq!(
+            scheduler.metric("volcano_schedule_attempts_total", "result=\"error\"").await?,
+            failed
+        );
         remove(&cluster, &ring).await?;
 
-        // A foreign pod takes the room: the bind can't be called back, but nothing more is put there.
+        // A foreign pod takes the room: the bind can't be called back, but nothing more is put
+        // there.
         let late = Gang::new("late", 1).gpus(8);
         let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
         cluster.create_gang(&late).await?;
@@ -110,8 +116,11 @@ fn pods_that_go_or_are_replaced_before_their_bind_are_not_missed() -> Result<()>
         remove_pod(&cluster, "ring-1").await?;
         cluster.create(&pods("default"), &ring.pod(1)).await?;
         hold.lift();
-        // The bind was for the old one; the new one is bound with the third pod, when that is there again.
-        cluster.wait_for_pods("default", PATIENCE, |pods| pods.len() == 2 && bound(pods) == 1).await?;
+        // The bind was for the old one; the new one is bound with the third pod, when that is there
+        // again.
+        cluster
+            .wait_for_pods("default", PATIENCE, |pods| pods.len() == 2 && bound(pods) == 1)
+            .await?;
         cluster.create(&pods("default"), &ring.pod(0)).await?;
         cluster.wait_for_pods("default", PATIENCE, all_bound(3)).await?;
         group(&cluster, "ring", is_scheduled).await?;
@@ -122,16 +131,19 @@ fn pods_that_go_or_are_replaced_before_their_bind_are_not_missed() -> Result<()>
     })
 }
 
-/// Binds foreign pods one by one to nodes that have room when it looks, with no regard for anyone who looks at the
-/// same time.
+/// Binds foreign pods one by one to nodes that have room when it looks, with no regard for anyone
+/// who looks at the same time.
 async fn rival(cluster: &Cluster, foreign: &Gang, nodes: usize) -> Result<()> {
     for index in 0..foreign.pods {
         cluster.create(&pods("default"), &foreign.pod(index)).await?;
         let now = cluster.pods("default").await?;
-        let used = |node: &str| now.iter().filter(|pod| pod.spec.node_name.as_deref() == Some(node)).count();
+        let used = |node: &str| {
+            now.iter().filter(|pod| pod.spec.node_name.as_deref() == Some(node)).count()
+        };
         // A node of its own choice, the same in every run.
         let choices = (0..nodes).map(|at| format!("node-{}", (index * 7 + at) % nodes));
-        let node = choices.into_iter().find(|node| used(node) < 4).ok_or("the rival finds no room")?;
+        let node =
+            choices.into_iter().find(|node| used(node) < 4).ok_or("the rival finds no room")?;
         cluster.bind("default", &format!("{}-{index}", foreign.name), &node).await?;
     }
     Ok(())

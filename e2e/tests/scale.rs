@@ -43,7 +43,9 @@ fn five_thousand_pods_run_on_a_thousand_nodes() -> Result<()> {
         for (index, &pods) in sizes.iter().enumerate() {
             cluster.create_gang(&Gang::new(&format!("gang-{index}"), pods).gpus(1)).await?;
         }
-        let run = |pods: &[Pod]| pods.len() == PODS && pods.iter().all(|pod| pod.status.phase == "Running");
+        let run = |pods: &[Pod]| {
+            pods.len() == PODS && pods.iter().all(|pod| pod.status.phase == "Running")
+        };
         cluster.wait_for_pods("default", PATIENCE, run).await?;
 
         // What PodGroups and the queue say comes to agree with what is.
@@ -62,10 +64,13 @@ fn five_thousand_pods_run_on_a_thousand_nodes() -> Result<()> {
         })
         .await?;
         wait(PATIENCE, async || {
-            let queue: Value =
-                cluster.get(&format!("{QUEUES}/default")).await.map_err(|error| error.to_string())?;
+            let queue: Value = cluster
+                .get(&format!("{QUEUES}/default"))
+                .await
+                .map_err(|error| error.to_string())?;
             let status = &queue["status"];
-            let right = status["running"] == sizes.len() && status["allocated"]["nvidia.com/gpu"] == "5k";
+            let right =
+                status["running"] == sizes.len() && status["allocated"]["nvidia.com/gpu"] == "5k";
             if right { Ok(()) } else { Err(status.to_string()) }
         })
         .await?;
@@ -74,7 +79,9 @@ fn five_thousand_pods_run_on_a_thousand_nodes() -> Result<()> {
         let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
         let first = AtomicBool::new(true);
         let lost = proxy.rule(Fault::Refuse(410), 100, move |ask| {
-            ask.is_list("pods") && ask.query.contains("continue=") && first.swap(false, Ordering::Relaxed)
+            ask.is_list("pods")
+                && ask.query.contains("continue=")
+                && first.swap(false, Ordering::Relaxed)
         });
         let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
         let mut late = Scheduler::start(plane, "late", &[&way]).await?;

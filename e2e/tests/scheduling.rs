@@ -17,7 +17,9 @@ fn with_kwok() -> Options {
 }
 
 /// A control plane with our definitions and a scheduler, whose journal must replay in the end.
-fn scheduled(body: impl AsyncFnOnce(&mut ControlPlane, &mut Scheduler) -> Result<()>) -> Result<()> {
+fn scheduled(
+    body: impl AsyncFnOnce(&mut ControlPlane, &mut Scheduler) -> Result<()>,
+) -> Result<()> {
     scheduled_with(Definitions::Muster, &[], body)
 }
 
@@ -42,7 +44,8 @@ fn all_run(count: usize) -> impl Fn(&[Pod]) -> bool {
 /// The condition PodScheduled of each pod that has one, as (status, reason).
 fn marks(pods: &[Pod]) -> Vec<(String, String)> {
     let scheduled = |pod: &Pod| {
-        let condition = pod.status.conditions.iter().find(|condition| condition.kind == "PodScheduled")?;
+        let condition =
+            pod.status.conditions.iter().find(|condition| condition.kind == "PodScheduled")?;
         Some((condition.status.clone(), condition.reason.clone()))
     };
     pods.iter().filter_map(scheduled).collect()
@@ -57,9 +60,13 @@ fn a_gang_binds_all_or_nothing_and_says_why() -> Result<()> {
         let waits = group(&cluster, "large", is_unschedulable).await?;
         let condition = &waits["status"]["conditions"][0];
         assert_eq!(condition["reason"], "NotEnoughResources");
-        assert!(condition["message"].as_str().unwrap_or_default().contains("nvidia.com/gpu"), "{condition}");
+        assert!(
+            condition["message"].as_str().unwrap_or_default().contains("nvidia.com/gpu"),
+            "{condition}"
+        );
         // Every pod of the gang says so, with the word that cluster autoscalers look for.
-        let marked = |pods: &[Pod]| marks(pods) == vec![("False".to_owned(), "Unschedulable".to_owned()); 4];
+        let marked =
+            |pods: &[Pod]| marks(pods) == vec![("False".to_owned(), "Unschedulable".to_owned()); 4];
         let pods_now = cluster.wait_for_pods("default", PATIENCE, marked).await?;
         assert_eq!(bound(&pods_now), 0, "a gang that does not fit holds nothing");
         let facts = scheduler.explain("default", "large").await?;
@@ -85,10 +92,12 @@ fn minimum_roles_and_the_elastic_rest() -> Result<()> {
         let status = group(&cluster, "elastic", |status| status["phase"] == "Running").await?;
         assert_eq!(status["spec"]["minMember"], 2);
 
-        // The role `server` has one pod and needs two: nothing of the gang starts until the second comes.
+        // The role `server` has one pod and needs two: nothing of the gang starts until the second
+        // comes.
         let servers = Gang::new("server", 1).group("ring").label("volcano.sh/task-spec", "server");
         let workers = Gang::new("worker", 2).group("ring").label("volcano.sh/task-spec", "worker");
-        let ring = Gang::new("ring", 0).min(4).spec("minTaskMember", json!({ "server": 2, "worker": 2 }));
+        let ring =
+            Gang::new("ring", 0).min(4).spec("minTaskMember", json!({ "server": 2, "worker": 2 }));
         cluster.create(&podgroups("default"), &ring.podgroup()).await?;
         cluster.create_pods(&servers).await?;
         cluster.create_pods(&workers).await?;
@@ -107,7 +116,9 @@ fn two_queues_share_and_say_what_they_have() -> Result<()> {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(4).gpus(8)).await?;
         for (queue, most) in [("left", 8), ("right", 24)] {
-            cluster.create_queue(queue, json!({ "capability": { "nvidia.com/gpu": most } })).await?;
+            cluster
+                .create_queue(queue, json!({ "capability": { "nvidia.com/gpu": most } }))
+                .await?;
         }
         for queue in ["left", "right"] {
             for index in 0..4 {
@@ -121,21 +132,26 @@ fn two_queues_share_and_say_what_they_have() -> Result<()> {
                 .count()
         };
         cluster
-            .wait_for_pods("default", PATIENCE, |pods| used(pods, "left") == 2 && used(pods, "right") == 6)
+            .wait_for_pods("default", PATIENCE, |pods| {
+                used(pods, "left") == 2 && used(pods, "right") == 6
+            })
             .await?;
         let path = format!("{QUEUES}/left");
         let left = wait(PATIENCE, async || {
             let left: Value = cluster.get(&path).await.map_err(|error| error.to_string())?;
-            let said = left["status"]["allocated"]["nvidia.com/gpu"] == "8" && left["status"]["running"] == 1;
+            let said = left["status"]["allocated"]["nvidia.com/gpu"] == "8"
+                && left["status"]["running"] == 1;
             if said { Ok(left) } else { Err(left["status"].to_string()) }
         })
         .await?;
         assert_eq!(left["status"]["state"], "Open");
         let waits = group(&cluster, "left-3", is_unschedulable).await?;
-        let reason = waits["status"]["conditions"][0]["reason"].as_str().unwrap_or_default().to_owned();
+        let reason =
+            waits["status"]["conditions"][0]["reason"].as_str().unwrap_or_default().to_owned();
         assert_eq!(reason, "QueueQuotaReached");
         // A new node would not help them, so cluster autoscalers are not called.
-        let pods_now = cluster.wait_for_pods("default", PATIENCE, |pods| marks(pods).len() == 16).await?;
+        let pods_now =
+            cluster.wait_for_pods("default", PATIENCE, |pods| marks(pods).len() == 16).await?;
         assert!(
             marks(&pods_now).iter().all(|(_, reason)| reason != "Unschedulable"),
             "{:?}",
@@ -175,7 +191,8 @@ fn a_cluster_with_volcanos_definitions_works_the_same() -> Result<()> {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&Gang::new("ring", 2).gpus(4)).await?;
-        group(&cluster, "ring", |status| status["phase"] == "Running" && status["running"] == 2).await?;
+        group(&cluster, "ring", |status| status["phase"] == "Running" && status["running"] == 2)
+            .await?;
         cluster.create_gang(&Gang::new("rest", 2).gpus(4)).await?;
         group(&cluster, "rest", is_unschedulable).await?;
         assert_eq!(scheduler.metric("muster_write_errors_total", "podgroup_status").await?, 0.0);
@@ -201,7 +218,8 @@ fn other_schedulers_names_are_ours_only_if_said() -> Result<()> {
             cluster.create_gang(&Gang::new(name, 1).gpus(1).scheduler(scheduler)).await?;
         }
         let pods_now = cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == 2).await?;
-        let foreign = pods_now.iter().find(|pod| pod.metadata.name == "c-0").ok_or("c-0 is there")?;
+        let foreign =
+            pods_now.iter().find(|pod| pod.metadata.name == "c-0").ok_or("c-0 is there")?;
         assert_eq!(foreign.spec.node_name, None);
         Ok(())
     })
@@ -219,20 +237,29 @@ fn kubectl_shows_what_people_look_for() -> Result<()> {
         group(&cluster, "rest", is_unschedulable).await?;
         let kubectl = async |arguments: &[&str]| -> Result<String> {
             let mut command = Command::new(plane.kubectl());
-            let output = command.arg("--kubeconfig").arg(plane.kubeconfig()).args(arguments).output()?;
+            let output =
+                command.arg("--kubeconfig").arg(plane.kubeconfig()).args(arguments).output()?;
             Ok(String::from_utf8(output.stdout)?)
         };
         let table = kubectl(&["get", "pg,queue", "--no-headers"]).await?;
-        let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
-        let row = |name: &str| rows.iter().find(|row| row.first().is_some_and(|found| found.ends_with(name)));
+        let rows: Vec<Vec<&str>> =
+            table.lines().map(|line| line.split_whitespace().collect()).collect();
+        let row = |name: &str| {
+            rows.iter().find(|row| row.first().is_some_and(|found| found.ends_with(name)))
+        };
         assert_eq!(row("/ring").map(|row| &row[1..4]), Some(&["Running", "2", "2"][..]), "{table}");
         assert_eq!(row("/rest").map(|row| &row[1..4]), Some(&["Inqueue", "2", "0"][..]), "{table}");
         assert!(row("/default").is_some_and(|row| row.contains(&"Open")), "{table}");
 
         let described = wait(PATIENCE, async || {
-            let text =
-                kubectl(&["describe", "pg", "rest"]).await.map_err(|error: Failure| error.to_string())?;
-            if text.contains("FailedScheduling") && text.contains("Remark") { Ok(text) } else { Err(text) }
+            let text = kubectl(&["describe", "pg", "rest"])
+                .await
+                .map_err(|error: Failure| error.to_string())?;
+            if text.contains("FailedScheduling") && text.contains("Remark") {
+                Ok(text)
+            } else {
+                Err(text)
+            }
         })
         .await?;
         assert!(described.contains("short of nvidia.com/gpu"), "{described}");

@@ -56,7 +56,8 @@ fn size(leaf: usize) -> usize {
     if leaf == LEAVES - 1 { LAST_LEAF } else { LEAF }
 }
 
-/// Nodes `leaf00-0` … in leaves, leaves in spines; each third leaf and spine by names, by a pattern, by labels.
+/// Nodes `leaf00-0` … in leaves, leaves in spines; each third leaf and spine by names, by a
+/// pattern, by labels.
 async fn create_network(cluster: &Cluster) -> Result<()> {
     let mut domains = Vec::new();
     for leaf in 0..LEAVES {
@@ -98,7 +99,10 @@ fn leaves(places: &BTreeMap<String, String>) -> BTreeSet<String> {
 }
 
 fn spines(places: &BTreeMap<String, String>) -> BTreeSet<usize> {
-    leaves(places).iter().filter_map(|leaf| Some(leaf[4..].parse::<usize>().ok()? / SPINE)).collect()
+    leaves(places)
+        .iter()
+        .filter_map(|leaf| Some(leaf[4..].parse::<usize>().ok()? / SPINE))
+        .collect()
 }
 
 /// Creates a gang and waits until it runs.
@@ -119,7 +123,11 @@ async fn domain(cluster: &Cluster, name: &str, wanted: impl Fn(&Value) -> bool) 
     let path = format!("{HYPERNODES}/{name}");
     wait(PATIENCE, async || {
         let domain: Value = cluster.get(&path).await.map_err(|error| error.to_string())?;
-        if wanted(&domain["status"]) { Ok(domain) } else { Err(format!("{name}: {}", domain["status"])) }
+        if wanted(&domain["status"]) {
+            Ok(domain)
+        } else {
+            Err(format!("{name}: {}", domain["status"]))
+        }
     })
     .await
 }
@@ -157,13 +165,15 @@ fn gangs_in_a_network_of_1000_nodes() -> Result<()> {
 
 async fn the_table_counts_nodes(plane: &ControlPlane, cluster: &Cluster) -> Result<()> {
     for leaf in 0..LEAVES {
-        domain(cluster, &format!("leaf{leaf:02}"), |status| status["nodeCount"] == size(leaf)).await?;
+        domain(cluster, &format!("leaf{leaf:02}"), |status| status["nodeCount"] == size(leaf))
+            .await?;
     }
     for (spine, nodes) in [256, 256, 256, 232].into_iter().enumerate() {
         domain(cluster, &format!("spine{spine}"), |status| status["nodeCount"] == nodes).await?;
     }
     let table = kubectl(plane, &["get", "hypernode"]).await?;
-    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    let rows: Vec<Vec<&str>> =
+        table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["NAME", "TIER", "TIERNAME", "NODECOUNT", "AGE"], "{table}");
     // The column TIERNAME is empty.
     let row = |name: &str| rows.iter().find(|row| row[0] == name).map(|row| row[1..3].to_vec());
@@ -187,7 +197,10 @@ async fn hard_gangs_stay_together(cluster: &Cluster) -> Result<()> {
     let waits = group(cluster, "wide", is_unschedulable).await?;
     let condition = &waits["status"]["conditions"][0];
     assert_eq!(condition["reason"], "NotEnoughResourcesInDomain", "{condition}");
-    assert!(condition["message"].as_str().is_some_and(|text| text.contains("tier 1")), "{condition}");
+    assert!(
+        condition["message"].as_str().is_some_and(|text| text.contains("tier 1")),
+        "{condition}"
+    );
     assert_eq!(places(cluster, "wide").await?.len(), 0, "a gang that does not fit holds nothing");
     remove(cluster, &wide).await
 }
@@ -205,7 +218,8 @@ async fn subgroups_stay_together(cluster: &Cluster) -> Result<()> {
         let gang = Gang::new(&format!("stage{index}"), LEAF / 2).group("pipeline").gpus(8);
         gang.label("stage", &index.to_string())
     };
-    let pipeline = stage(0).min(2 * LEAF).spec("networkTopology", hard(2)).spec("subGroupPolicy", policy);
+    let pipeline =
+        stage(0).min(2 * LEAF).spec("networkTopology", hard(2)).spec("subGroupPolicy", policy);
     for index in 1..4 {
         cluster.create_pods(&stage(index)).await?;
     }
@@ -221,14 +235,19 @@ async fn subgroups_stay_together(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// A pod of a gang that fills its leaf dies. While another has its place it waits, however much is free elsewhere.
+/// A pod of a gang that fills its leaf dies. While another has its place it waits, however much is
+/// free elsewhere.
 async fn a_lost_pod_returns_or_waits(cluster: &Cluster) -> Result<()> {
     let leaf = Gang::new("leaf", LEAF).gpus(8);
     let home = leaves(&places(cluster, "leaf").await?);
     let returned = async || {
         wait(PATIENCE, async || {
             let found = places(cluster, "leaf").await.map_err(|error| error.to_string())?;
-            if found.len() == LEAF { Ok(leaves(&found)) } else { Err(format!("{} are bound", found.len())) }
+            if found.len() == LEAF {
+                Ok(leaves(&found))
+            } else {
+                Err(format!("{} are bound", found.len()))
+            }
         })
         .await
     };
@@ -316,7 +335,10 @@ async fn malformed_ones_say_what_to_change(cluster: &Cluster) -> Result<()> {
         let found = domain(cluster, name, says(reason)).await?;
         let condition = healthy(&found["status"]).ok_or("a condition")?;
         assert_eq!(condition["status"], "False");
-        assert!(condition["message"].as_str().is_some_and(|text| text.contains(words)), "{condition}");
+        assert!(
+            condition["message"].as_str().is_some_and(|text| text.contains(words)),
+            "{condition}"
+        );
         assert!(condition["lastTransitionTime"].is_string(), "{condition}");
     }
     // Outside the tree they count what they claim.
@@ -340,11 +362,16 @@ async fn others_conditions_are_kept(cluster: &Cluster) -> Result<()> {
     let found = domain(cluster, "x-flat", says("InTree")).await?;
     let mut conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.push(theirs.clone());
-    cluster.patch(&format!("{path}/status"), &json!({ "status": { "conditions": conditions } })).await?;
+    cluster
+        .patch(&format!("{path}/status"), &json!({ "status": { "conditions": conditions } }))
+        .await?;
     let tier = json!({ "spec": { "tier": 2, "members": [exact("HyperNode", "rack-b"), exact("HyperNode", "x-flat")] } });
     cluster.patch(&path, &tier).await?;
     let found = domain(cluster, "x-flat", says("MemberOfItself")).await?;
-    assert!(found["status"]["conditions"].as_array().is_some_and(|all| all.contains(&theirs)), "{found}");
+    assert!(
+        found["status"]["conditions"].as_array().is_some_and(|all| all.contains(&theirs)),
+        "{found}"
+    );
     cluster.delete(&path).await?;
     domain(cluster, "rack-b", says("InTree")).await?;
     Ok(())

@@ -1,5 +1,6 @@
-//! Gives every name a pseudonym, so that a cluster can be shown to others. Decisions stay the same: names that were
-//! equal stay equal, and names that are compared keep their order, since ties are broken by name.
+//! Gives every name a pseudonym, so that a cluster can be shown to others. Decisions stay the same:
+//! names that were equal stay equal, and names that are compared keep their order, since ties are
+//! broken by name.
 
 mod names;
 mod pseudonyms;
@@ -57,7 +58,8 @@ fn compared_keys(objects: &[Object]) -> BTreeSet<String> {
         }
     }
     let requirements = terms.into_iter().flat_map(|term| &term.match_expressions);
-    let compared = requirements.filter(|requirement| ["Gt", "Lt"].contains(&requirement.operator.as_str()));
+    let compared =
+        requirements.filter(|requirement| ["Gt", "Lt"].contains(&requirement.operator.as_str()));
     compared.map(|requirement| requirement.key.clone()).collect()
 }
 
@@ -73,7 +75,8 @@ fn write_indices(objects: &mut [Object]) {
     }
 }
 
-/// No pattern matches pseudonyms as it matched the names: in its place come the members that it selects now.
+/// No pattern matches pseudonyms as it matched the names: in its place come the members that it
+/// selects now.
 fn expand_patterns(objects: &mut [Object]) {
     let names = |kind: &str| -> Vec<String> {
         objects.iter().filter(|object| object.kind() == kind).map(Object::key).collect()
@@ -96,7 +99,8 @@ fn expand_patterns(objects: &mut [Object]) {
                 .collect();
             selected.sort();
             if selected.is_empty() {
-                // A HyperNode must have a member. No node has this name, which becomes a pseudonym too.
+                // A HyperNode must have a member. No node has this name, which becomes a pseudonym
+                // too.
                 selected.push("~nobody".to_owned());
             }
             let exact = |name| Member {

@@ -1,5 +1,5 @@
-//! GPUs that pods share, as nodes and pods write them into annotations. The formats are those of Volcano and its device
-//! plugins.
+//! GPUs that pods share, as nodes and pods write them into annotations. The formats are those of
+//! Volcano and its device plugins.
 
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +52,8 @@ pub fn registered(text: &str) -> Vec<Card> {
 pub fn shares(text: &str) -> Vec<Vec<Share>> {
     let share = |text: &str| {
         let mut fields = text.split(',').map(str::trim);
-        let (id, _, memory, cores) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let (id, _, memory, cores) =
+            (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
         Some(Share { id: id.to_owned(), memory: amount(memory)?, cores: amount(cores)? })
     };
     text.split(';').map(|container| container.split(':').filter_map(share).collect()).collect()
@@ -70,7 +71,8 @@ pub fn numbers(text: &str) -> Option<Vec<u32>> {
     text.split(',').map(|number| number.trim().parse().ok()).collect()
 }
 
-/// Replaces the ids of cards in a text that [`registered`] or [`shares`] reads. What they don't read goes.
+/// Replaces the ids of cards in a text that [`registered`] or [`shares`] reads. What they don't
+/// read goes.
 pub fn rename(text: &str, mut name: impl FnMut(&mut String)) -> String {
     let mut renamed = String::with_capacity(text.len());
     for piece in text.split_inclusive([':', ';']) {
@@ -105,8 +107,10 @@ mod tests {
             pods,
             healthy,
         };
-        let cards =
-            [card("GPU-1", 10, 32768, "NVIDIA-Tesla V100", true), card("GPU-2", 4, 8192, "NVIDIA-T4", false)];
+        let cards = [
+            card("GPU-1", 10, 32768, "NVIDIA-Tesla V100", true),
+            card("GPU-2", 4, 8192, "NVIDIA-T4", false),
+        ];
         assert_eq!(registered(text), cards);
         assert_eq!(registered("GPU-1,x,32768,V100,true:,1,2,V100,true:GPU-3,1"), []);
     }

@@ -1,5 +1,6 @@
-//! The fields of core Kubernetes objects that scheduling needs, and no others: what is not here is never
-//! decoded, so a pod costs a fraction of the full type in memory. What has its default value is not written.
+//! The fields of core Kubernetes objects that scheduling needs, and no others: what is not here is
+//! never decoded, so a pod costs a fraction of the full type in memory. What has its default value
+//! is not written.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +54,8 @@ impl Meta {
         self.annotations.get(key).or_else(|| self.labels.get(key)).map(String::as_str)
     }
 
-    /// The place of a pod among those of its gang: as it says, else the number at the end of its name (7 for `worker-7`).
+    /// The place of a pod among those of its gang: as it says, else the number at the end of its
+    /// name (7 for `worker-7`).
     pub fn task_index(&self) -> u32 {
         let said = self.annotation_or_label(TASK_INDEX).and_then(|text| text.parse::<i32>().ok());
         let named = || self.name.rsplit_once('-').and_then(|(_, last)| last.parse().ok());
@@ -393,7 +395,8 @@ pub struct SpreadConstraint {
     pub match_label_keys: Vec<String>,
 }
 
-/// Without its name: the API server makes one up for each pod's token, and pods would all look different by it.
+/// Without its name: the API server makes one up for each pod's token, and pods would all look
+/// different by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Volume {

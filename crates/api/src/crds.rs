@@ -1,5 +1,5 @@
-//! The definitions that teach an API server our custom resources, as close to Volcano's as the derived ones can be
-//! brought, so that either project's objects fit the other's definitions.
+//! The definitions that teach an API server our custom resources, as close to Volcano's as the
+//! derived ones can be brought, so that either project's objects fit the other's definitions.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -9,8 +9,9 @@ use kube::CustomResourceExt;
 
 use crate::{HyperNode, PodGroup, Queue};
 
-/// The fields that the API server fills in. The derive gives every optional field a default; many of those would
-/// break a rule of their own schema, and a status must not look as if someone had written it.
+/// The fields that the API server fills in. The derive gives every optional field a default; many
+/// of those would break a rule of their own schema, and a status must not look as if someone had
+/// written it.
 const DEFAULTS: [&str; 7] = [
     "PodGroup.spec.queue",
     "PodGroup.spec.networkTopology.mode",
@@ -46,12 +47,16 @@ fn plain(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
 
 fn root(crd: &mut CustomResourceDefinition) -> &mut JSONSchemaProps {
     let schema = crd.spec.versions[0].schema.as_mut();
-    schema.and_then(|schema| schema.open_api_v3_schema.as_mut()).expect("a derived definition has a schema")
+    schema
+        .and_then(|schema| schema.open_api_v3_schema.as_mut())
+        .expect("a derived definition has a schema")
 }
 
 fn spec(crd: &mut CustomResourceDefinition) -> &mut JSONSchemaProps {
     let properties = root(crd).properties.as_mut();
-    properties.and_then(|properties| properties.get_mut("spec")).expect("a derived definition has a spec")
+    properties
+        .and_then(|properties| properties.get_mut("spec"))
+        .expect("a derived definition has a spec")
 }
 
 fn simplify(schema: &mut JSONSchemaProps, path: &str) {
@@ -107,11 +112,18 @@ mod tests {
     fn every_schema_is_structural() {
         for (path, schema) in crds().iter().flat_map(schemas) {
             let int_or_string = schema["x-kubernetes-int-or-string"] == true;
-            assert_ne!(schema["type"].is_string(), int_or_string, "{path} has a type or is int-or-string");
-            for key in ["$ref", "anyOf", "oneOf", "allOf", "not", "nullable", "definitions", "uniqueItems"] {
+            assert_ne!(
+                schema["type"].is_string(),
+                int_or_string,
+                "{path} has a type or is int-or-string"
+            );
+            for key in
+                ["$ref", "anyOf", "oneOf", "allOf", "not", "nullable", "definitions", "uniqueItems"]
+            {
                 assert!(schema.get(key).is_none(), "{path} has {key}");
             }
-            let maps = schema.get("properties").is_some() && schema.get("additionalProperties").is_some();
+            let maps =
+                schema.get("properties").is_some() && schema.get("additionalProperties").is_some();
             assert!(!maps, "{path} is a map and an object");
             let items = schema["type"] == "array";
             assert_eq!(schema.get("items").is_some(), items, "{path} has items only as a list");
@@ -137,7 +149,10 @@ mod tests {
             ("Queue.spec.dequeueStrategy", "\"traverse\""),
             ("Queue.spec.weight", "1"),
         ];
-        assert_eq!(defaults, expected.map(|(path, value)| (path.to_owned(), value.to_owned())).into());
+        assert_eq!(
+            defaults,
+            expected.map(|(path, value)| (path.to_owned(), value.to_owned())).into()
+        );
     }
 
     #[test]

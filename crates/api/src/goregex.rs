@@ -1,8 +1,10 @@
-//! Regular expressions as Go reads them, since Volcano selects the members of a HyperNode with Go's `regexp`. What Go
-//! accepts is accepted and means the same; what Go rejects is rejected with Go's words and the place of the mistake.
+//! Regular expressions as Go reads them, since Volcano selects the members of a HyperNode with Go's
+//! `regexp`. What Go accepts is accepted and means the same; what Go rejects is rejected with Go's
+//! words and the place of the mistake.
 //!
-//! The syntax is read by Go's rules (`parse`, `class`) into the form that the automata of the `regex` crate are built
-//! from. The answers that Go 1.26 gave for thousands of patterns are in `tests/goregex`.
+//! The syntax is read by Go's rules (`parse`, `class`) into the form that the automata of the
+//! `regex` crate are built from. The answers that Go 1.26 gave for thousands of patterns are in
+//! `tests/goregex`.
 
 mod class;
 mod error;
@@ -16,8 +18,8 @@ use regex_syntax::hir::{Hir, Look, literal::Extractor};
 
 pub use error::{GoRegexError, GoRegexErrorKind};
 
-/// Memory for one automaton. Go stops at 128 MB, but there a class of characters costs no more than one character. Here
-/// it costs up to tens of kilobytes. This much holds `\pL{1000}`.
+/// Memory for one automaton. Go stops at 128 MB, but there a class of characters costs no more than
+/// one character. Here it costs up to tens of kilobytes. This much holds `\pL{1000}`.
 const AUTOMATON_BYTES: usize = 64 << 20;
 
 /// A regular expression in Go's syntax, ready to match.
@@ -34,10 +36,11 @@ impl GoRegex {
             .nfa_size_limit(Some(AUTOMATON_BYTES))
             // Nobody asks what a group matched.
             .which_captures(WhichCaptures::Implicit);
-        let automaton = meta::Builder::new().configure(config).build_from_hir(&hir).map_err(|_| {
-            let kind = GoRegexErrorKind::TooLarge;
-            GoRegexError { kind, fragment: pattern.to_owned(), position: 0 }
-        })?;
+        let automaton =
+            meta::Builder::new().configure(config).build_from_hir(&hir).map_err(|_| {
+                let kind = GoRegexErrorKind::TooLarge;
+                GoRegexError { kind, fragment: pattern.to_owned(), position: 0 }
+            })?;
         Ok(Self { automaton, literal_prefix: literal_prefix(&hir) })
     }
 

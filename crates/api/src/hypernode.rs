@@ -27,7 +27,8 @@ use crate::{Time, schema};
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("required" = ["members", "tier"]))]
 pub struct HyperNodeSpec {
-    /// Tier 1 has the fastest network; a HyperNode of tier 2 is made of those of tier 1, and so on.
+    /// Tier 1 has the fastest network; a HyperNode of tier 2 is made of those of tier 1, and so
+    /// on.
     #[schemars(range(min = 0))]
     pub tier: i32,
     /// A name for the tier, for example rack.

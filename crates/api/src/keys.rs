@@ -1,9 +1,11 @@
 //! Annotation and label keys, and names that have a meaning to the scheduler.
 
-/// Which PodGroup a pod belongs to; the first that is present wins. Volcano reads the annotation of the
-/// first key only, but older frameworks set the second, some of them as a label.
-pub const GROUP_NAME: [&str; 2] = ["scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"];
-/// The queue of a pod without a PodGroup; on a Namespace, the queue of its pods and PodGroups that name none.
+/// Which PodGroup a pod belongs to; the first that is present wins. Volcano reads the annotation of
+/// the first key only, but older frameworks set the second, some of them as a label.
+pub const GROUP_NAME: [&str; 2] =
+    ["scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"];
+/// The queue of a pod without a PodGroup; on a Namespace, the queue of its pods and PodGroups that
+/// name none.
 pub const QUEUE_NAME: &str = "scheduling.volcano.sh/queue-name";
 /// The role of a pod in its gang (label or annotation).
 pub const TASK_SPEC: &str = "volcano.sh/task-spec";
@@ -11,35 +13,40 @@ pub const TASK_SPEC: &str = "volcano.sh/task-spec";
 pub const TASK_PRIORITY: &str = "volcano.sh/task-priority";
 /// The place of a pod in its role.
 pub const TASK_INDEX: &str = "volcano.sh/task-index";
-/// How close a pod without a PodGroup must be to the pods of its gang: hard or soft, and the highest tier.
+/// How close a pod without a PodGroup must be to the pods of its gang: hard or soft, and the
+/// highest tier.
 pub const TOPOLOGY_MODE: &str = "volcano.sh/network-topology-mode";
 pub const TOPOLOGY_HIGHEST_TIER: &str = "volcano.sh/network-topology-highest-tier";
 /// "false" protects a pod or a gang from eviction (label or annotation).
 pub const PREEMPTABLE: &str = "volcano.sh/preemptable";
-/// The zone of a node that serves others at times (label of a Node); "*" says of a pod or PodGroup that its places may be
-/// taken back (annotation). Plugin `tdm`.
+/// The zone of a node that serves others at times (label of a Node); "*" says of a pod or PodGroup
+/// that its places may be taken back (annotation). Plugin `tdm`.
 pub const REVOCABLE_ZONE: &str = "volcano.sh/revocable-zone";
-/// How many of a gang's pods must stay, or may be missing (number or percent, annotations on a PodGroup, plugin `tdm`).
+/// How many of a gang's pods must stay, or may be missing (number or percent, annotations on a
+/// PodGroup, plugin `tdm`).
 pub const JDB_MIN_AVAILABLE: &str = "volcano.sh/jdb-min-available";
 pub const JDB_MAX_UNAVAILABLE: &str = "volcano.sh/jdb-max-unavailable";
 /// How long a pod is expected to run, for example "90m" (pod or PodGroup).
 pub const RUNNING_ESTIMATE: &str = "volcano.sh/running-estimate";
-/// How long a pod is not asked to leave after it got its place (label or annotation, pod or PodGroup, plugin `cdp`).
+/// How long a pod is not asked to leave after it got its place (label or annotation, pod or
+/// PodGroup, plugin `cdp`).
 pub const COOLDOWN_TIME: &str = "volcano.sh/cooldown-time";
-/// How long gangs of a queue keep their minimum before others of the queue, or other queues, may take it (annotations on a Queue, plugin
-/// `minruntime`).
+/// How long gangs of a queue keep their minimum before others of the queue, or other queues, may
+/// take it (annotations on a Queue, plugin `minruntime`).
 pub const PREEMPT_MIN_RUNTIME: &str = "volcano.sh/preempt-min-runtime";
 pub const RECLAIM_MIN_RUNTIME: &str = "volcano.sh/reclaim-min-runtime";
-/// When a gang last saved its work, and when it is expected to be done (RFC 3339, PodGroup or a pod without one): what is lost if it
-/// is broken.
+/// When a gang last saved its work, and when it is expected to be done (RFC 3339, PodGroup or a pod
+/// without one): what is lost if it is broken.
 pub const LAST_CHECKPOINT_TIME: &str = "volcano.sh/last-checkpoint-time";
 pub const EXPECTED_END_TIME: &str = "volcano.sh/expected-end-time";
-/// Since when a gang has held places for less than it needs (RFC 3339, on a PodGroup). The first is ours; the second is read only.
+/// Since when a gang has held places for less than it needs (RFC 3339, on a PodGroup). The first is
+/// ours; the second is read only.
 pub const STALE_SINCE: &str = "volcano.sh/stale-since";
 pub const KAI_STALE_SINCE: &str = "kai.scheduler/stale-podgroup-timestamp";
 /// Room that is kept for pods of a gang that will be made again (on a PodGroup, JSON, ours).
 pub const RESERVATIONS: &str = "volcano.sh/reservations";
-/// How long a gang may hold places for less than it needs; negative is for ever (PodGroup, action `stalegangeviction`).
+/// How long a gang may hold places for less than it needs; negative is for ever (PodGroup, action
+/// `stalegangeviction`).
 pub const STALENESS_GRACE_PERIOD: &str = "volcano.sh/staleness-grace-period";
 /// How long the embedded cluster lets a pod run before it succeeds.
 pub const SIMULATED_DURATION: &str = "muster.sh/simulated-duration";
@@ -61,12 +68,14 @@ pub const HIERARCHY_WEIGHTS: &str = "volcano.sh/hierarchy-weights";
 /// A node's shared GPUs: how much memory all cards have (MiB), and how many cards there are.
 pub const GPU_MEMORY: &str = "volcano.sh/gpu-memory";
 pub const GPU_NUMBER: &str = "volcano.sh/gpu-number";
-/// The cards of a pod that shares GPUs ("0" or "0,3"), and when they were chosen (nanoseconds since 1970).
+/// The cards of a pod that shares GPUs ("0" or "0,3"), and when they were chosen (nanoseconds since
+/// 1970).
 pub const GPU_INDEX: &str = "volcano.sh/gpu-index";
 pub const PREDICATE_TIME: &str = "volcano.sh/predicate-time";
 /// Cards of a node that are broken, by number (annotation on a Node).
 pub const GPU_UNHEALTHY: &str = "volcano.sh/gpu-unhealthy-ids";
-/// Virtual GPUs: how many cards, and of each of them how much memory (MiB or percent) and how many percent of the cores.
+/// Virtual GPUs: how many cards, and of each of them how much memory (MiB or percent) and how many
+/// percent of the cores.
 pub const VGPU_NUMBER: &str = "volcano.sh/vgpu-number";
 pub const VGPU_MEMORY: &str = "volcano.sh/vgpu-memory";
 pub const VGPU_MEMORY_PERCENTAGE: &str = "volcano.sh/vgpu-memory-percentage";
@@ -74,12 +83,13 @@ pub const VGPU_CORES: &str = "volcano.sh/vgpu-cores";
 /// The cards that a node offers as virtual GPUs, written by the device plugin:
 /// `GPU-1f6c,10,32768,NVIDIA-Tesla V100,true,hami-core:` for each card.
 pub const VGPU_REGISTER: &str = "volcano.sh/node-vgpu-register";
-/// The cards of a pod, `GPU-1f6c,NVIDIA,4096,30:` for each card, `;` between containers. The second is the device plugin's
-/// to empty.
+/// The cards of a pod, `GPU-1f6c,NVIDIA,4096,30:` for each card, `;` between containers. The second
+/// is the device plugin's to empty.
 pub const VGPU_IDS: &str = "volcano.sh/vgpu-ids-new";
 pub const VGPU_TO_ALLOCATE: &str = "volcano.sh/devices-to-allocate";
 pub const VGPU_NODE: &str = "volcano.sh/vgpu-node";
-/// When cards were chosen and the pod was bound (seconds since 1970), and how far its start has come.
+/// When cards were chosen and the pod was bound (seconds since 1970), and how far its start has
+/// come.
 pub const VGPU_TIME: &str = "volcano.sh/vgpu-time";
 pub const BIND_TIME: &str = "volcano.sh/bind-time";
 pub const BIND_PHASE: &str = "volcano.sh/bind-phase";
@@ -90,10 +100,19 @@ pub const USE_GPU_ID: &str = "volcano.sh/vgpu-use-gpuuuid";
 pub const NOUSE_GPU_ID: &str = "volcano.sh/vgpu-nouse-gpuuuid";
 
 /// Says what cards a bound pod has: written with the bind, and gone when the pod is made again.
-pub const CARD_NOTES: [&str; 8] =
-    [BIND_PHASE, BIND_TIME, GPU_INDEX, PREDICATE_TIME, VGPU_IDS, VGPU_NODE, VGPU_TIME, VGPU_TO_ALLOCATE];
+pub const CARD_NOTES: [&str; 8] = [
+    BIND_PHASE,
+    BIND_TIME,
+    GPU_INDEX,
+    PREDICATE_TIME,
+    VGPU_IDS,
+    VGPU_NODE,
+    VGPU_TIME,
+    VGPU_TO_ALLOCATE,
+];
 
-/// Says that an object was read from a cluster as it is there: what is wrong with it is told, not refused.
+/// Says that an object was read from a cluster as it is there: what is wrong with it is told, not
+/// refused.
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.

@@ -30,8 +30,8 @@ pub use hypernode::{
 };
 pub use members::Matcher;
 pub use podgroup::{
-    NetworkTopologyMode, NetworkTopologySpec, PodGroup, PodGroupCondition, PodGroupPhase, PodGroupSpec,
-    PodGroupStatus, SubGroupPolicy,
+    NetworkTopologyMode, NetworkTopologySpec, PodGroup, PodGroupCondition, PodGroupPhase,
+    PodGroupSpec, PodGroupStatus, SubGroupPolicy,
 };
 pub use portion::Portion;
 pub use quantity::{Quantity, ResourceList};
@@ -43,6 +43,6 @@ pub use requests::{container_requests, pod_requests};
 pub use reserved::Reserved;
 pub use time::{Time, parse_duration};
 pub use validate::{
-    Problem, is_dns_subdomain, validate_hyper_node, validate_node, validate_pod, validate_pod_group,
-    validate_queue,
+    Problem, is_dns_subdomain, validate_hyper_node, validate_node, validate_pod,
+    validate_pod_group, validate_queue,
 };

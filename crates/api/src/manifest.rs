@@ -1,5 +1,5 @@
-//! Reads files of Kubernetes objects, YAML or JSON, one document at a time, and reports everything that is wrong
-//! in one pass: a mistake in one document does not hide those in the next.
+//! Reads files of Kubernetes objects, YAML or JSON, one document at a time, and reports everything
+//! that is wrong in one pass: a mistake in one document does not hide those in the next.
 
 mod documents;
 mod object;
@@ -70,7 +70,8 @@ impl fmt::Display for ReadError {
 
 impl std::error::Error for ReadError {}
 
-/// Reads all objects of the input. At most one document, or one item of a list, is decoded at a time.
+/// Reads all objects of the input. At most one document, or one item of a list, is decoded at a
+/// time.
 pub fn read(source_name: &str, input: impl BufRead, sink: &mut dyn FnMut(Found)) {
     let mut reader = Reader { source: source_name, sink };
     let mut documents = Documents::new(input);
@@ -148,7 +149,8 @@ impl Reader<'_> {
         };
         match version {
             None if says_kind => {
-                let message = format!("apiVersion is missing; write \"apiVersion: {}\"", kind.api_version);
+                let message =
+                    format!("apiVersion is missing; write \"apiVersion: {}\"", kind.api_version);
                 return self.complain(api_version.unwrap_or(tree), message, None);
             }
             Some(version) if version != kind.api_version => {
@@ -175,7 +177,10 @@ impl Reader<'_> {
 
     fn complain(&mut self, at: &Yaml, message: impl Into<String>, help: Option<String>) {
         let message = message.into();
-        self.error(&YamlError { line: at.line, column: at.column, path: String::new(), message }, help);
+        self.error(
+            &YamlError { line: at.line, column: at.column, path: String::new(), message },
+            help,
+        );
     }
 
     fn error(&mut self, error: &YamlError, help: Option<String>) {
@@ -199,7 +204,9 @@ impl Reader<'_> {
                 let help = "split it into several files, or into documents with lines of ---";
                 (format!("this document is larger than {limit} MiB"), Some(help.to_owned()))
             }
-            Refusal::Unreadable { error, .. } => (format!("cannot read on from here: {error}"), None),
+            Refusal::Unreadable { error, .. } => {
+                (format!("cannot read on from here: {error}"), None)
+            }
         };
         let error = YamlError { line: refusal.line(), column: 1, path: String::new(), message };
         self.error(&error, help);
@@ -220,7 +227,9 @@ fn help_with(document: &Document, error: &YamlError) -> Option<String> {
         return Some("indent with spaces; YAML does not allow tabs".to_owned());
     }
     if error.message.contains("mapping values are not allowed") {
-        return Some("check the indentation, and put a value that contains \": \" in quotes".to_owned());
+        return Some(
+            "check the indentation, and put a value that contains \": \" in quotes".to_owned(),
+        );
     }
     None
 }

@@ -19,9 +19,9 @@ impl Matcher {
         let MemberSelector { exact_match, regex_match, label_match } = selector;
         match (exact_match, regex_match, label_match) {
             (Some(exact), None, None) => Ok(Matcher::Exact(exact.name.clone())),
-            (None, Some(pattern), None) => {
-                GoRegex::new(&pattern.pattern).map(Matcher::Pattern).map_err(|error| error.to_string())
-            }
+            (None, Some(pattern), None) => GoRegex::new(&pattern.pattern)
+                .map(Matcher::Pattern)
+                .map_err(|error| error.to_string()),
             (None, None, Some(labels)) => Ok(Matcher::Labels(labels.clone())),
             _ => Ok(Matcher::Nothing),
         }

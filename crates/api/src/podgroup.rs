@@ -120,14 +120,16 @@ impl PodGroup {
 impl PodGroupSpec {
     /// What is allowed but hardly meant.
     fn remarks(&self) -> Vec<String> {
-        let roles: i32 = self.min_task_member.values().fold(0, |sum, minimum| sum.saturating_add(*minimum));
+        let roles: i32 =
+            self.min_task_member.values().fold(0, |sum, minimum| sum.saturating_add(*minimum));
         let minimum = self.min_member;
         let roles = (minimum < roles).then(|| {
             format!(
                 "minTaskMember adds up to {roles}, more than minMember {minimum}, so the roles' minimums don't hold"
             )
         });
-        let keyless = self.sub_group_policy.iter().filter(|policy| policy.match_label_keys.is_empty());
+        let keyless =
+            self.sub_group_policy.iter().filter(|policy| policy.match_label_keys.is_empty());
         let keyless = keyless.map(|policy| {
             format!(
                 "subGroupPolicy {} has no matchLabelKeys, so all pods that it is about are one subgroup: name the label that tells subgroups apart",
@@ -244,10 +246,14 @@ mod tests {
 
     #[test]
     fn what_is_hardly_meant_is_remarked() {
-        let keyed = SubGroupPolicy { match_label_keys: vec!["part".into()], ..SubGroupPolicy::default() };
+        let keyed =
+            SubGroupPolicy { match_label_keys: vec!["part".into()], ..SubGroupPolicy::default() };
         let bare = SubGroupPolicy { name: "pair".into(), ..SubGroupPolicy::default() };
-        let mut spec =
-            PodGroupSpec { min_member: 2, sub_group_policy: vec![keyed], ..PodGroupSpec::default() };
+        let mut spec = PodGroupSpec {
+            min_member: 2,
+            sub_group_policy: vec![keyed],
+            ..PodGroupSpec::default()
+        };
         spec.min_task_member.insert("worker".into(), 2);
         assert!(spec.remarks().is_empty(), "{:?}", spec.remarks());
         spec.min_member = 1;

@@ -18,8 +18,13 @@ impl Portion {
             None => (trimmed, i64::from(i32::MAX)),
         };
         let all_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        let number = digits.parse().ok().filter(|number| all_digits && *number <= most).ok_or_else(wrong)?;
-        Ok(if digits.len() < trimmed.len() { Portion::Percent(number) } else { Portion::Count(number) })
+        let number =
+            digits.parse().ok().filter(|number| all_digits && *number <= most).ok_or_else(wrong)?;
+        Ok(if digits.len() < trimmed.len() {
+            Portion::Percent(number)
+        } else {
+            Portion::Count(number)
+        })
     }
 
     /// How many of so many, rounded up as in Kubernetes.

@@ -1,7 +1,8 @@
-//! Amounts of resources with Kubernetes' exact meaning ("500m", "16Gi", "1e3"), as whole nano-units.
+//! Amounts of resources with Kubernetes' exact meaning ("500m", "16Gi", "1e3"), as whole
+//! nano-units.
 //!
-//! Nothing here wraps or panics: what is out of range is the nearest amount that is in range, and what is finer
-//! than a nano-unit is rounded away from zero, both as Kubernetes does.
+//! Nothing here wraps or panics: what is out of range is the nearest amount that is in range, and
+//! what is finer than a nano-unit is rounded away from zero, both as Kubernetes does.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -19,7 +20,8 @@ pub type ResourceList = BTreeMap<String, Quantity>;
 const NANO: i128 = 1_000_000_000;
 /// Kubernetes caps every amount here.
 const MAX_NANO: i128 = i64::MAX as i128 * NANO;
-/// More digits than this before the decimal point are beyond the cap, after it finer than a nano-unit.
+/// More digits than this before the decimal point are beyond the cap, after it finer than a
+/// nano-unit.
 const DIGITS: i64 = 40;
 
 /// An amount of a resource.
@@ -182,13 +184,15 @@ fn magnitude(integer: &str, fraction: &str, scale: &Scale) -> i128 {
     for _ in count..point {
         whole = whole.saturating_mul(10);
     }
-    // From the last digit to the first, so that every step is an exact floor however many digits there are.
+    // From the last digit to the first, so that every step is an exact floor however many digits
+    // there are.
     let mut part = 0i128;
     let mut inexact = false;
     let zeros_after_point = (-point).max(0) as usize;
     let after_point = integer.bytes().chain(fraction.bytes()).rev();
-    let after_point =
-        after_point.take((count - point.max(0)).max(0) as usize).map(|byte| i128::from(byte - b'0'));
+    let after_point = after_point
+        .take((count - point.max(0)).max(0) as usize)
+        .map(|byte| i128::from(byte - b'0'));
     for digit in after_point.chain(std::iter::repeat_n(0, zeros_after_point)) {
         let sum = digit * unit + part;
         inexact |= sum % 10 != 0;
@@ -266,7 +270,8 @@ impl JsonSchema for Quantity {
         true
     }
 
-    /// The pattern is Kubernetes' own. The length bounds what the API server expects CEL rules to cost.
+    /// The pattern is Kubernetes' own. The length bounds what the API server expects CEL rules to
+    /// cost.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "x-kubernetes-int-or-string": true,
@@ -329,9 +334,14 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_the_largest() {
-        for text in
-            ["9223372036854775807", "9223372036854775808", "8Ei", "100E", "1e99999999999999999999", "1e40"]
-        {
+        for text in [
+            "9223372036854775807",
+            "9223372036854775808",
+            "8Ei",
+            "100E",
+            "1e99999999999999999999",
+            "1e40",
+        ] {
             assert_eq!(quantity(text).value(), i64::MAX, "{text}");
             assert_eq!(quantity(&format!("-{text}")).value(), -i64::MAX, "-{text}");
         }
@@ -352,15 +362,20 @@ mod tests {
             ("2", 2, 2_000),
             ("1Ki", 1_024, 1_024_000),
         ] {
-            assert_eq!((quantity(text).value(), quantity(text).milli_value()), (value, milli), "{text}");
+            assert_eq!(
+                (quantity(text).value(), quantity(text).milli_value()),
+                (value, milli),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn junk_is_refused_with_an_example() {
         for text in [
-            "", " ", "1 Gi", " 1", "1 ", "0x1", "1ki", "1KI", "1K", "--1", "+-1", "1.1.1", "1e", "1e+",
-            "1e1.5", "Ki", ".", "-", "1gi", "1Mii", "1mm", "1,5", "one", "١", "1_000", "NaN", "inf", "1i",
+            "", " ", "1 Gi", " 1", "1 ", "0x1", "1ki", "1KI", "1K", "--1", "+-1", "1.1.1", "1e",
+            "1e+", "1e1.5", "Ki", ".", "-", "1gi", "1Mii", "1mm", "1,5", "one", "١", "1_000",
+            "NaN", "inf", "1i",
         ] {
             let message = text.parse::<Quantity>().expect_err(text);
             assert!(message.contains("write it like"), "{text}: {message}");

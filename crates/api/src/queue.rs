@@ -25,7 +25,8 @@ use crate::{ResourceList, schema};
     printcolumn(name = "STATE", type_ = "string", json_path = ".status.state"),
     printcolumn(name = "AGE", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
-// CEL compares amounts that are written as strings; the few that are numbers are left to the scheduler.
+// CEL compares amounts that are written as strings; the few that are numbers are left to the
+// scheduler.
 #[schemars(extend("x-kubernetes-validations" = [
     {
         "rule": "!has(self.deserved) || !has(self.capability) || self.deserved.all(r, \

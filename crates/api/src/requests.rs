@@ -3,14 +3,15 @@
 use crate::core::{Container, PodSpec, Resources};
 use crate::{Quantity, ResourceList};
 
-/// What the pod asks for at its most demanding moment: while one of its init containers runs, or after them.
-/// The place in a node's count of pods ("pods") is not part of it.
+/// What the pod asks for at its most demanding moment: while one of its init containers runs, or
+/// after them. The place in a node's count of pods ("pods") is not part of it.
 pub fn pod_requests(spec: &PodSpec) -> ResourceList {
     let mut running = ResourceList::new();
     for container in &spec.containers {
         add(&mut running, &with_limits(&container.resources));
     }
-    // Init containers run one after the other, each beside the sidecars that were started before it.
+    // Init containers run one after the other, each beside the sidecars that were started before
+    // it.
     let mut starting = ResourceList::new();
     let mut sidecars = ResourceList::new();
     for container in &spec.init_containers {
@@ -52,11 +53,13 @@ fn with_limits(resources: &Resources) -> ResourceList {
     requests
 }
 
-/// A limit of the whole pod stands in for its request only where no container asks; huge pages always have
-/// their request equal to their limit.
+/// A limit of the whole pod stands in for its request only where no container asks; huge pages
+/// always have their request equal to their limit.
 fn override_with(requests: &mut ResourceList, pod_level: &Resources) {
     for (name, limit) in &pod_level.limits {
-        if name.starts_with("hugepages-") || (may_be_pod_level(name) && !requests.contains_key(name)) {
+        if name.starts_with("hugepages-")
+            || (may_be_pod_level(name) && !requests.contains_key(name))
+        {
             requests.insert(name.clone(), *limit);
         }
     }
@@ -125,8 +128,10 @@ mod tests {
 
     #[test]
     fn only_the_largest_init_container_counts_and_per_resource() {
-        let spec =
-            pod(&[container("cpu=2 memory=1Gi")], &[container("cpu=1 memory=4Gi"), container("cpu=3")]);
+        let spec = pod(
+            &[container("cpu=2 memory=1Gi")],
+            &[container("cpu=1 memory=4Gi"), container("cpu=3")],
+        );
         assert_eq!(pod_requests(&spec), list("cpu=3 memory=4Gi"));
     }
 
@@ -135,9 +140,11 @@ mod tests {
         let spec = pod(&[container("cpu=1")], &[sidecar("cpu=2")]);
         assert_eq!(pod_requests(&spec), list("cpu=3"));
         // The init container after the sidecar needs 2 + 5; the one before it only 6.
-        let spec = pod(&[container("cpu=1")], &[container("cpu=6"), sidecar("cpu=2"), container("cpu=5")]);
+        let spec =
+            pod(&[container("cpu=1")], &[container("cpu=6"), sidecar("cpu=2"), container("cpu=5")]);
         assert_eq!(pod_requests(&spec), list("cpu=7"));
-        let spec = pod(&[container("cpu=1")], &[container("cpu=5"), sidecar("cpu=2"), sidecar("cpu=3")]);
+        let spec =
+            pod(&[container("cpu=1")], &[container("cpu=5"), sidecar("cpu=2"), sidecar("cpu=3")]);
         assert_eq!(pod_requests(&spec), list("cpu=6"));
     }
 
@@ -159,15 +166,18 @@ mod tests {
     fn pod_level_requests_replace_those_of_containers() {
         let mut spec = pod(&[container("cpu=4 gpu=1"), container("memory=1Gi")], &[]);
         spec.overhead = list("cpu=1");
-        spec.resources = Some(Resources { requests: list("cpu=2 gpu=9"), limits: list("memory=8Gi cpu=8") });
+        spec.resources =
+            Some(Resources { requests: list("cpu=2 gpu=9"), limits: list("memory=8Gi cpu=8") });
         assert_eq!(pod_requests(&spec), list("cpu=3 gpu=1 memory=1Gi"));
     }
 
     #[test]
     fn a_pod_level_limit_stands_in_where_no_container_asks() {
         let mut spec = pod(&[container("cpu=1")], &[]);
-        spec.resources =
-            Some(Resources { requests: list(""), limits: list("memory=8Gi hugepages-2Mi=4Mi gpu=1") });
+        spec.resources = Some(Resources {
+            requests: list(""),
+            limits: list("memory=8Gi hugepages-2Mi=4Mi gpu=1"),
+        });
         assert_eq!(pod_requests(&spec), list("cpu=1 memory=8Gi hugepages-2Mi=4Mi"));
     }
 }

@@ -1,5 +1,6 @@
-//! Room that is kept for pods of a gang which will be made again, as the annotation `volcano.sh/reservations` of its PodGroup says:
-//! `[{"node":"b","role":"worker","requests":{"nvidia.com/gpu":"2"},"until":"2026-11-15T08:30:00Z","pods":["1f6c…"],"gangSize":4}]`.
+//! Room that is kept for pods of a gang which will be made again, as the annotation
+//! `volcano.sh/reservations` of its PodGroup says: `[{"node":"b","role":"worker","requests":{"
+//! nvidia.com/gpu":"2"},"until":"2026-11-15T08:30:00Z","pods":["1f6c…"],"gangSize":4}]`.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +19,8 @@ pub struct Reserved {
     pub until: Time,
     /// The uids of the pods that leave another node for it; one place for each.
     pub pods: Vec<String>,
-    /// How many pods the gang has when all are back, so that others who come instead of these are known.
+    /// How many pods the gang has when all are back, so that others who come instead of these are
+    /// known.
     #[serde(default, rename = "gangSize", skip_serializing_if = "Option::is_none")]
     pub gang_size: Option<u32>,
 }
@@ -41,7 +43,10 @@ mod tests {
     fn what_is_written_is_read_back() {
         let text = r#"[{"node":"b","role":"worker","requests":{"cpu":"500m","nvidia.com/gpu":"2"},"until":"2026-11-15T08:30:00.25Z","pods":["1","2"],"gangSize":4}]"#;
         let places = Reserved::read(text).expect("it is fine");
-        assert_eq!((places[0].role.as_deref(), places[0].subgroup.as_deref()), (Some("worker"), None));
+        assert_eq!(
+            (places[0].role.as_deref(), places[0].subgroup.as_deref()),
+            (Some("worker"), None)
+        );
         assert_eq!(Reserved::write(&places), text);
         for wrong in ["", "{}", "[1]", r#"[{"node":"b"}]"#] {
             assert!(

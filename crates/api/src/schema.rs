@@ -4,7 +4,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use crate::Quantity;
 
-/// Amounts by resource name. The limits bound what the API server expects CEL rules over them to cost.
+/// Amounts by resource name. The limits bound what the API server expects CEL rules over them to
+/// cost.
 pub(crate) fn resources(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",

@@ -1,4 +1,5 @@
-//! Which labels, nodes and taints a selector or a toleration is about, with Kubernetes' exact meaning.
+//! Which labels, nodes and taints a selector or a toleration is about, with Kubernetes' exact
+//! meaning.
 
 use crate::core::{LabelSelector, Labels, NodeSelector, NodeTerm, Requirement, Taint, Toleration};
 
@@ -26,7 +27,9 @@ impl Requirement {
     /// Whether the condition holds for the labels of a node, which may also be compared as numbers.
     pub fn matches_node(&self, labels: &Labels) -> bool {
         let compare = |holds: fn(i64, i64) -> bool| {
-            let (Some(label), [bound]) = (labels.get(&self.key), &self.values[..]) else { return false };
+            let (Some(label), [bound]) = (labels.get(&self.key), &self.values[..]) else {
+                return false;
+            };
             let (Ok(label), Ok(bound)) = (label.parse(), bound.parse()) else { return false };
             holds(label, bound)
         };
@@ -138,7 +141,10 @@ mod tests {
             let holds = requirement("a", operator, values).matches_node(&labels(given));
             assert_eq!(holds, expected, "a {operator} {values:?} on {given}");
         }
-        assert!(!requirement("a", "Gt", &["5"]).matches(&labels("a=6")), "only nodes compare as numbers");
+        assert!(
+            !requirement("a", "Gt", &["5"]).matches(&labels("a=6")),
+            "only nodes compare as numbers"
+        );
     }
 
     #[test]
@@ -163,7 +169,11 @@ mod tests {
 
     #[test]
     fn tolerations_match_by_key_value_and_effect() {
-        let taint = Taint { key: "gpu".to_owned(), value: "yes".to_owned(), effect: "NoSchedule".to_owned() };
+        let taint = Taint {
+            key: "gpu".to_owned(),
+            value: "yes".to_owned(),
+            effect: "NoSchedule".to_owned(),
+        };
         for (key, operator, value, effect, expected) in [
             ("gpu", "Equal", "yes", "NoSchedule", true),
             ("gpu", "", "yes", "", true),

@@ -25,7 +25,8 @@ impl Time {
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Beyond the year 9999 there is no calendar to print in; the nearest printable moment stands in.
+        // Beyond the year 9999 there is no calendar to print in; the nearest printable moment
+        // stands in.
         let nearest = if self.0 < 0 { Timestamp::MIN } else { Timestamp::MAX };
         let timestamp = Timestamp::from_millisecond(self.0).unwrap_or(nearest);
         write!(f, "{timestamp}")
@@ -86,8 +87,9 @@ const UNITS: [(&str, i128); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads a span in Go's syntax ("1h30m", "1.5h", "300ms") or a whole number of seconds ("90"), as milliseconds.
-/// What is finer than a millisecond is cut off; what is longer than an `i64` holds is the longest it holds.
+/// Reads a span in Go's syntax ("1h30m", "1.5h", "300ms") or a whole number of seconds ("90"), as
+/// milliseconds. What is finer than a millisecond is cut off; what is longer than an `i64` holds is
+/// the longest it holds.
 pub fn parse_duration(text: &str) -> Result<i64, String> {
     let wrong = || format!("\"{text}\" is not a duration; write it like 90s, 30m or 1h30m");
     let (sign, digits) = match text.as_bytes().first() {
@@ -152,7 +154,10 @@ mod tests {
     fn times_read_and_print_rfc_3339() {
         assert_eq!(Time::parse("1970-01-01T00:00:00Z"), Ok(Time(0)));
         assert_eq!(Time::parse("1970-01-01T01:00:00.25+01:00"), Ok(Time(250)));
-        assert_eq!(Time::parse("2026-11-15T00:00:00Z").unwrap().to_string(), "2026-11-15T00:00:00Z");
+        assert_eq!(
+            Time::parse("2026-11-15T00:00:00Z").unwrap().to_string(),
+            "2026-11-15T00:00:00Z"
+        );
         assert_eq!(Time(1_500).to_string(), "1970-01-01T00:00:01.5Z");
         assert!(Time::parse("yesterday").unwrap_err().contains("write it like"));
         assert!(Time::parse("2026-11-15").is_err());
@@ -190,7 +195,9 @@ mod tests {
 
     #[test]
     fn what_go_refuses_is_refused_with_an_example() {
-        for text in ["", "-", "1d", "h", "1h 30m", "1.5", ".", ".s", "1h30", "1e3s", "--1s", "soon", "1H"] {
+        for text in
+            ["", "-", "1d", "h", "1h 30m", "1.5", ".", ".s", "1h30", "1e3s", "--1s", "soon", "1H"]
+        {
             let message = parse_duration(text).unwrap_err();
             assert!(message.contains("write it like 90s"), "{text}: {message}");
         }

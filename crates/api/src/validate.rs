@@ -1,5 +1,6 @@
-//! What is wrong with one object, found without looking at any other: all problems at once, each with the field
-//! and with what to write instead. What only fails by reference (a queue that does not exist) is not checked here.
+//! What is wrong with one object, found without looking at any other: all problems at once, each
+//! with the field and with what to write instead. What only fails by reference (a queue that does
+//! not exist) is not checked here.
 
 mod core_kinds;
 mod custom_kinds;
@@ -33,8 +34,9 @@ pub struct Problem {
 
 impl From<&ObjectMeta> for Meta {
     fn from(meta: &ObjectMeta) -> Meta {
-        let time =
-            |time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time| Time(time.0.as_millisecond());
+        let time = |time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time| {
+            Time(time.0.as_millisecond())
+        };
         Meta {
             name: meta.name.clone().unwrap_or_default(),
             namespace: meta.namespace.clone().unwrap_or_default(),
@@ -97,9 +99,13 @@ impl Problems {
 
     fn one_of(&mut self, path: impl Into<String>, value: &str, allowed: &[&str]) {
         if !allowed.contains(&value) {
-            let known: Vec<&str> = allowed.iter().copied().filter(|name| !name.is_empty()).collect();
-            let written =
-                if value.is_empty() { "is missing".to_owned() } else { format!("{value:?} is not known") };
+            let known: Vec<&str> =
+                allowed.iter().copied().filter(|name| !name.is_empty()).collect();
+            let written = if value.is_empty() {
+                "is missing".to_owned()
+            } else {
+                format!("{value:?} is not known")
+            };
             self.add(path, format!("{written}; write one of {}", known.join(", ")));
         }
     }
@@ -111,7 +117,11 @@ impl Problems {
 
     fn at_most_long(&mut self, path: impl Into<String>, longest: usize, text: &str) {
         let length = text.len();
-        self.check(length <= longest, path, format!("is {length} characters long; write at most {longest}"));
+        self.check(
+            length <= longest,
+            path,
+            format!("is {length} characters long; write at most {longest}"),
+        );
     }
 
     fn amounts(&mut self, path: &str, amounts: &ResourceList) {
@@ -127,7 +137,13 @@ impl Problems {
     }
 
     /// Every amount is at most the bound for the same resource; a resource without a bound is free.
-    fn within(&mut self, path: &str, amounts: &ResourceList, bound_name: &str, bounds: &ResourceList) {
+    fn within(
+        &mut self,
+        path: &str,
+        amounts: &ResourceList,
+        bound_name: &str,
+        bounds: &ResourceList,
+    ) {
         for (name, amount) in amounts {
             if let Some(bound) = bounds.get(name).filter(|bound| amount > bound) {
                 self.add(
@@ -150,22 +166,36 @@ impl Problems {
         let at = format!("{path}.values");
         match operator.as_str() {
             "In" | "NotIn" => {
-                self.check(!values.is_empty(), at, format!("is empty; {operator} needs at least one value"));
+                self.check(
+                    !values.is_empty(),
+                    at,
+                    format!("is empty; {operator} needs at least one value"),
+                );
             }
             "Exists" | "DoesNotExist" => {
-                self.check(values.is_empty(), at, format!("must be left out; {operator} takes no values"));
+                self.check(
+                    values.is_empty(),
+                    at,
+                    format!("must be left out; {operator} takes no values"),
+                );
             }
             "Gt" | "Lt" if on_node => {
                 let is_number = matches!(&values[..], [bound] if bound.parse::<i64>().is_ok());
-                self.check(is_number, at, format!("{operator} needs exactly one whole number, in quotes"));
+                self.check(
+                    is_number,
+                    at,
+                    format!("{operator} needs exactly one whole number, in quotes"),
+                );
             }
             _ if on_node => {
                 let known = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
                 self.one_of(format!("{path}.operator"), operator, &known);
             }
-            _ => {
-                self.one_of(format!("{path}.operator"), operator, &["In", "NotIn", "Exists", "DoesNotExist"])
-            }
+            _ => self.one_of(
+                format!("{path}.operator"),
+                operator,
+                &["In", "NotIn", "Exists", "DoesNotExist"],
+            ),
         }
     }
 
@@ -235,7 +265,10 @@ fn is_dns_label(name: &str) -> bool {
 pub fn is_dns_subdomain(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_part = |part: &str| {
-        !part.is_empty() && part.bytes().all(allowed) && !part.starts_with('-') && !part.ends_with('-')
+        !part.is_empty()
+            && part.bytes().all(allowed)
+            && !part.starts_with('-')
+            && !part.ends_with('-')
     };
     name.len() <= NAME_LENGTH && name.split('.').all(is_part)
 }
@@ -254,7 +287,10 @@ mod tests {
     ) -> Vec<String> {
         let tree = yaml::parse(text).expect("valid YAML");
         let object = T::deserialize(&tree).unwrap_or_else(|error| panic!("{error}"));
-        validate(&object).iter().map(|problem| format!("{}: {}", problem.path, problem.message)).collect()
+        validate(&object)
+            .iter()
+            .map(|problem| format!("{}: {}", problem.path, problem.message))
+            .collect()
     }
 
     #[test]
@@ -262,9 +298,12 @@ mod tests {
         for name in ["a", "a.b", "a-b.c1", "0", &"a".repeat(253)] {
             assert!(is_dns_subdomain(name), "{name}");
         }
-        for name in ["", "A", "a_b", "-a", "a-", "a..b", ".a", "a.", "é", "a b", &"a".repeat(254)] {
+        for name in ["", "A", "a_b", "-a", "a-", "a..b", ".a", "a.", "é", "a b", &"a".repeat(254)]
+        {
             assert!(!is_dns_subdomain(name), "{name}");
         }
-        assert!(is_dns_label("kube-system") && !is_dns_label("a.b") && !is_dns_label(&"a".repeat(64)));
+        assert!(
+            is_dns_label("kube-system") && !is_dns_label("a.b") && !is_dns_label(&"a".repeat(64))
+        );
     }
 }

@@ -1,9 +1,9 @@
-//! YAML and JSON as a tree in which every value knows its place in the text, so that each complaint about a
-//! value can name a line.
+//! YAML and JSON as a tree in which every value knows its place in the text, so that each complaint
+//! about a value can name a line.
 //!
-//! Plain scalars follow YAML 1.2 (yes, no, on and off are strings). The tree is never deeper than [`DEPTH`],
-//! never has more than [`NODES`] values and aliases never add more than [`ALIAS_NODES`] of them, so that no text can
-//! exhaust the machine.
+//! Plain scalars follow YAML 1.2 (yes, no, on and off are strings). The tree is never deeper than
+//! [`DEPTH`], never has more than [`NODES`] values and aliases never add more than [`ALIAS_NODES`]
+//! of them, so that no text can exhaust the machine.
 
 mod build;
 mod decode;
@@ -17,7 +17,8 @@ pub(crate) use build::read;
 
 /// How deep values may be nested. Real manifests need about 20.
 pub const DEPTH: usize = 128;
-/// How many values one document, or one item of a list, may have. Real objects have about a hundred.
+/// How many values one document, or one item of a list, may have. Real objects have about a
+/// hundred.
 pub const NODES: usize = 2_000_000;
 /// How many values aliases and merge keys may add to one document.
 pub const ALIAS_NODES: usize = 100_000;
@@ -78,7 +79,9 @@ impl Yaml {
     /// The entry of a map.
     pub fn entry(&self, name: &str) -> Option<&Yaml> {
         match &self.value {
-            Value::Map(entries) => entries.iter().find(|(key, _)| key.name == name).map(|(_, value)| value),
+            Value::Map(entries) => {
+                entries.iter().find(|(key, _)| key.name == name).map(|(_, value)| value)
+            }
             _ => None,
         }
     }
@@ -90,7 +93,8 @@ impl Yaml {
         }
     }
 
-    /// The value at a path such as `spec.members[2].selector` or `metadata.labels[app.kubernetes.io/name]`.
+    /// The value at a path such as `spec.members[2].selector` or
+    /// `metadata.labels[app.kubernetes.io/name]`.
     pub fn get(&self, path: &str) -> Option<&Yaml> {
         let (found, rest) = self.descend(path);
         rest.is_empty().then_some(found.value)
@@ -161,11 +165,16 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Puts a key or an index in front of a path. Keys that a path could not be split at again are put in brackets.
+/// Puts a key or an index in front of a path. Keys that a path could not be split at again are put
+/// in brackets.
 pub(crate) fn prefixed(key: &str, path: &str) -> String {
     let plain = !key.is_empty() && !key.contains(['.', '[', ']', '/', ' ']);
     let key = if plain { key.to_owned() } else { format!("[{key}]") };
-    if path.is_empty() || path.starts_with('[') { format!("{key}{path}") } else { format!("{key}.{path}") }
+    if path.is_empty() || path.starts_with('[') {
+        format!("{key}{path}")
+    } else {
+        format!("{key}.{path}")
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Compares our reading of patterns with Go's own answers. `goregex/main.go` says how to write them anew.
+//! Compares our reading of patterns with Go's own answers. `goregex/main.go` says how to write them
+//! anew.
 
 use muster_api::{GoRegex, GoRegexErrorKind};
 use proptest::prelude::*;
@@ -18,10 +19,13 @@ fn names() -> Vec<String> {
 /// What we say of a pattern, as Go would.
 fn ours(pattern: &str, names: &[String]) -> (String, Vec<usize>) {
     match GoRegex::new(pattern) {
-        Ok(regex) => {
-            (String::new(), (0..names.len()).filter(|number| regex.is_match(&names[*number])).collect())
+        Ok(regex) => (
+            String::new(),
+            (0..names.len()).filter(|number| regex.is_match(&names[*number])).collect(),
+        ),
+        Err(error) => {
+            (format!("error parsing regexp: {}: `{}`", error.kind, error.fragment), Vec::new())
         }
-        Err(error) => (format!("error parsing regexp: {}: `{}`", error.kind, error.fragment), Vec::new()),
     }
 }
 
@@ -32,8 +36,9 @@ fn patterns_are_accepted_and_match_as_in_go() {
     assert!(answers.len() > 7000, "the table has {} patterns", answers.len());
     let differs = |(pattern, error, matches): &Answer| {
         let ours = ours(pattern, &names);
-        (ours != (error.clone(), matches.clone()))
-            .then(|| format!("{pattern:?}\n  Go:   {error:?} {matches:?}\n  ours: {:?} {:?}", ours.0, ours.1))
+        (ours != (error.clone(), matches.clone())).then(|| {
+            format!("{pattern:?}\n  Go:   {error:?} {matches:?}\n  ours: {:?} {:?}", ours.0, ours.1)
+        })
     };
     let differences: Vec<String> = answers.iter().filter_map(differs).collect();
     assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));

@@ -1,4 +1,5 @@
-//! The actions, in one list. A cycle runs the configured ones in order; each is a plain function on a [`Session`].
+//! The actions, in one list. A cycle runs the configured ones in order; each is a plain function on
+//! a [`Session`].
 
 pub mod allocate;
 pub mod backfill;
@@ -51,6 +52,7 @@ pub struct Session<'e> {
     pub settings: &'e Settings,
     pub plan: &'e mut Plan,
     pub now: Time,
-    /// Gangs that keep everyone behind them in their queue waiting, found by `allocate` for `backfill`.
+    /// Gangs that keep everyone behind them in their queue waiting, found by `allocate` for
+    /// `backfill`.
     pub heads: Vec<(QueueId, GangId)>,
 }

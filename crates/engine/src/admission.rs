@@ -1,5 +1,5 @@
-//! What is spoken for before any pod is placed: the resources of gangs that were let into the line and do not
-//! hold them yet. Counted once per cycle, and moved by each admission.
+//! What is spoken for before any pod is placed: the resources of gangs that were let into the line
+//! and do not hold them yet. Counted once per cycle, and moved by each admission.
 
 use crate::ids::{GangId, NodeId, QueueId, SpaceId, Table};
 use crate::model::Cluster;
@@ -10,11 +10,12 @@ use crate::resources::Amounts;
 pub struct Admission {
     /// Used on the nodes by anyone, or promised.
     pub used: Amounts,
-    /// Awaited by admitted gangs: in all, and per namespace. Per queue it is in the queues themselves, so that
-    /// their order changes with each admission.
+    /// Awaited by admitted gangs: in all, and per namespace. Per queue it is in the queues
+    /// themselves, so that their order changes with each admission.
     pub cluster: Amounts,
     pub space: Table<SpaceId, Amounts>,
-    /// What gangs hold above their `minResources`: it can be taken back, so admission doesn't count it.
+    /// What gangs hold above their `minResources`: it can be taken back, so admission doesn't
+    /// count it.
     pub elastic: Table<QueueId, Amounts>,
 }
 
@@ -78,7 +79,8 @@ impl Admission {
 fn used(cluster: &Cluster) -> Amounts {
     let mut used = Amounts::default();
     for resource in cluster.nodes.idle.ids() {
-        let on = |node| cluster.nodes.used(resource, node) + cluster.nodes.nominated[resource][node];
+        let on =
+            |node| cluster.nodes.used(resource, node) + cluster.nodes.nominated[resource][node];
         let lets_go = |node: &NodeId| cluster.nodes.fact[*node].lets_go();
         used.add(resource, cluster.nodes.live().filter(lets_go).map(on).sum());
     }

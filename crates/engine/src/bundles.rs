@@ -1,5 +1,6 @@
-//! Pods of one gang that leave together, and the order in which bundles do. A *safe* bundle is what a gang can lose and still run, or
-//! all of a gang that doesn't run anyway; a *whole* bundle is the rest of it in a domain, and breaks it.
+//! Pods of one gang that leave together, and the order in which bundles do. A *safe* bundle is what
+//! a gang can lose and still run, or all of a gang that doesn't run anyway; a *whole* bundle is the
+//! rest of it in a domain, and breaks it.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -36,7 +37,8 @@ pub struct Bundle {
     pub rest: Vec<PodId>,
     /// Who could go instead of these, if each may go alone.
     pub instead: Vec<PodId>,
-    /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost with a safe one.
+    /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost
+    /// with a safe one.
     pub roi: Option<i64>,
     /// Those before which nothing else goes have the same number; no matter of what they return.
     pub class: u32,
@@ -98,13 +100,20 @@ pub enum Kind {
 #[derive(Copy, Clone, Debug)]
 pub struct Tenant {
     pub pod: PodId,
-    /// What its node lacks for a pod of the claimant, against what the claimant wants in all; none if no pod would fit there whoever
-    /// leaves.
+    /// What its node lacks for a pod of the claimant, against what the claimant wants in all; none
+    /// if no pod would fit there whoever leaves.
     pub deficit: Option<i64>,
 }
 
-/// Splits the pods of a gang in a domain: what it can lose, and the rest. Leaves the transaction as it was.
-pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [Tenant], needed: &Needed, found: &mut Vec<Bundle>) {
+/// Splits the pods of a gang in a domain: what it can lose, and the rest. Leaves the transaction as
+/// it was.
+pub fn split(
+    txn: &mut Txn,
+    gang: GangId,
+    pods: &mut [Tenant],
+    needed: &Needed,
+    found: &mut Vec<Bundle>,
+) {
     pods.sort_by(|a, b| order_within(txn, needed, a, b));
     // One that was promised what it lacks is as good as whole.
     let broken = !txn.gangs[gang].ready(true) && not_promised(&txn.gangs[gang], true).total > 0;
@@ -132,7 +141,18 @@ pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [Tenant], needed: &Needed, 
             let (rest, instead) =
                 if kind == Kind::Whole { (others, Vec::new()) } else { (Vec::new(), others) };
             let class = 0;
-            found.push(Bundle { gang, kind, broken, together, pods, rest, instead, roi, class, unasked });
+            found.push(Bundle {
+                gang,
+                kind,
+                broken,
+                together,
+                pods,
+                rest,
+                instead,
+                roi,
+                class,
+                unasked,
+            });
         }
     };
     add(txn, Kind::Safe, false, safe, instead);
@@ -158,14 +178,17 @@ pub fn split(txn: &mut Txn, gang: GangId, pods: &mut [Tenant], needed: &Needed, 
     }
 }
 
-/// Which pod of a gang leaves first: who frees more of what is needed where that helps, then who matters less, then who has less, then
-/// who is where least is lacking, then the youngest.
+/// Which pod of a gang leaves first: who frees more of what is needed where that helps, then who
+/// matters less, then who has less, then who is where least is lacking, then the youngest.
 fn order_within(cluster: &Cluster, needed: &Needed, a: &Tenant, b: &Tenant) -> Ordering {
     let alike = cluster.pods.shape[a.pod] == cluster.pods.shape[b.pod];
-    let by = |key: &dyn Fn(PodId) -> i64| if alike { Ordering::Equal } else { key(a.pod).cmp(&key(b.pod)) };
+    let by = |key: &dyn Fn(PodId) -> i64| {
+        if alike { Ordering::Equal } else { key(a.pod).cmp(&key(b.pod)) }
+    };
     let has = |pod: PodId| move |resource| cluster.request_of(cluster.pods.shape[pod], resource);
     let freed = |pod: PodId| -gain(needed, has(pod));
-    let size = |pod: PodId| needed.iter().map(|&(resource, need)| share(has(pod)(resource), need)).sum();
+    let size =
+        |pod: PodId| needed.iter().map(|&(resource, need)| share(has(pod)(resource), need)).sum();
     let order = |tenant: &Tenant| cluster.pods.order[tenant.pod];
     let age = |tenant: &Tenant| {
         let fact = &cluster.pods.fact[tenant.pod];
@@ -199,8 +222,9 @@ fn gain(needed: &Needed, has: impl Fn(ResourceId) -> i64) -> i64 {
 
 /// What these pods of a gang free of what is needed, against all that the gang has of it.
 pub fn roi(cluster: &Cluster, gang: GangId, pods: &[PodId], needed: &Needed) -> i64 {
-    let local =
-        |resource| pods.iter().map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum();
+    let local = |resource| {
+        pods.iter().map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum()
+    };
     let held = &cluster.gangs[gang].held;
     let cost: i64 = needed.iter().map(|&(resource, need)| share(held.get(resource), need)).sum();
     share(gain(needed, local), cost)
@@ -216,9 +240,16 @@ fn unasked(cluster: &Cluster, pods: &[PodId], needed: &Needed) -> usize {
     pods.iter().map(more).sum()
 }
 
-/// Puts bundles in the order in which they are taken. What returns about the same is equal: from the best down, everything within
-/// a threshold of the first of a group belongs to it, and inside a group the next key decides.
-pub fn sort(cluster: &Cluster, policy: &Policy, claim: &Claim, bundling: &Bundling, bundles: &mut [Bundle]) {
+/// Puts bundles in the order in which they are taken. What returns about the same is equal: from
+/// the best down, everything within a threshold of the first of a group belongs to it, and inside a
+/// group the next key decides.
+pub fn sort(
+    cluster: &Cluster,
+    policy: &Policy,
+    claim: &Claim,
+    bundling: &Bundling,
+    bundles: &mut [Bundle],
+) {
     let priority = |bundle: &Bundle| cluster.gangs[bundle.gang].priority;
     let queue = |bundle: &Bundle| cluster.gangs[bundle.gang].queue;
     let mut queues: Vec<QueueId> = bundles.iter().map(queue).collect();
@@ -231,15 +262,18 @@ pub fn sort(cluster: &Cluster, policy: &Policy, claim: &Claim, bundling: &Bundli
         let later = policy.victim_order(cluster, claim, queues[at - 1], queues[at]).is_ne();
         turns[at].1 = turns[at - 1].1 + usize::from(later);
     }
-    let turn =
-        |bundle: &Bundle| turns.iter().find(|(of, _)| *of == queue(bundle)).map_or(0, |&(_, turn)| turn);
+    let turn = |bundle: &Bundle| {
+        turns.iter().find(|(of, _)| *of == queue(bundle)).map_or(0, |&(_, turn)| turn)
+    };
     let before = |a: &Bundle, b: &Bundle| match claim.purpose {
         Purpose::Reclaim => a.kind.cmp(&b.kind).then_with(|| turn(a).cmp(&turn(b))),
         _ if bundling.priority_first => priority(a).cmp(&priority(b)).then(a.kind.cmp(&b.kind)),
         _ => a.kind.cmp(&b.kind).then(priority(a).cmp(&priority(b))),
     };
     // Only where somebody says how far it has come.
-    let told = bundles.iter().any(|bundle| bundle.kind == Kind::Whole && says_how_far(cluster, bundle.gang));
+    let told = bundles
+        .iter()
+        .any(|bundle| bundle.kind == Kind::Whole && says_how_far(cluster, bundle.gang));
     let whole = bundles.iter().filter(|bundle| told && bundle.kind == Kind::Whole);
     let lost: BTreeMap<GangId, i64> =
         whole.map(|bundle| (bundle.gang, lost_with(cluster, bundle.gang, claim.now))).collect();
@@ -271,7 +305,8 @@ pub fn sort(cluster: &Cluster, policy: &Policy, claim: &Claim, bundling: &Bundli
 mod tests {
     use super::*;
 
-    /// The tables of the design, in its units: what is needed, what a victim has here, and everywhere.
+    /// The tables of the design, in its units: what is needed, what a victim has here, and
+    /// everywhere.
     fn returned(needed: &[i64], local: &[i64], global: &[i64]) -> i64 {
         let needed: Needed =
             needed.iter().enumerate().map(|(at, &need)| (ResourceId::from(at), need)).collect();

@@ -1,5 +1,6 @@
-//! All that an engine remembers, to be kept elsewhere: an engine that is restored from it decides as the first would
-//! have. What is not in it (rankings, what plugins have worked out) can be found again and decides nothing.
+//! All that an engine remembers, to be kept elsewhere: an engine that is restored from it decides
+//! as the first would have. What is not in it (rankings, what plugins have worked out) can be found
+//! again and decides nothing.
 
 use muster_api::Time;
 use serde::{Deserialize, Serialize};

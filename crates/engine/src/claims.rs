@@ -1,5 +1,6 @@
-//! A gang that lacks room and makes others leave, all or nothing: what `preempt` and `reclaim` have in common. Pod by pod in their mode
-//! `task`; by bundles of gangs (`gang_claims.rs`) in their mode `gang`.
+//! A gang that lacks room and makes others leave, all or nothing: what `preempt` and `reclaim` have
+//! in common. Pod by pod in their mode `task`; by bundles of gangs (`gang_claims.rs`) in their mode
+//! `gang`.
 
 pub mod arguments;
 pub mod fruitless;
@@ -59,8 +60,8 @@ pub fn run(session: &mut Session, action: &'static str) {
     }
 }
 
-/// Makes room for all gangs that starve, in order; then, where whole gangs are taken, for those that have their minimum and more pods,
-/// by what others can spare.
+/// Makes room for all gangs that starve, in order; then, where whole gangs are taken, for those
+/// that have their minimum and more pods, by what others can spare.
 fn serve_all(session: &mut Session, errand: Errand) {
     let (purpose, mode) = (errand.purpose, errand.taking.mode);
     let mut fruitless = Fruitless::recall(session.cluster, session.policy, purpose, mode);
@@ -73,8 +74,8 @@ fn serve_all(session: &mut Session, errand: Errand) {
     fruitless.keep(session.cluster, purpose, mode);
 }
 
-/// Gives turns to all gangs of which this is true, as long as it is and they bring something; beginning with the one for which there
-/// was no time in the last cycle.
+/// Gives turns to all gangs of which this is true, as long as it is and they bring something;
+/// beginning with the one for which there was no time in the last cycle.
 fn serve_those(
     session: &mut Session,
     errand: Errand,
@@ -83,9 +84,12 @@ fn serve_those(
     wants: fn(&Session, GangId) -> bool,
 ) {
     let waiting = session.cluster.gangs.waiting().to_vec();
-    let mut wanting: Vec<GangId> = waiting.into_iter().filter(|&gang| wants(session, gang)).collect();
+    let mut wanting: Vec<GangId> =
+        waiting.into_iter().filter(|&gang| wants(session, gang)).collect();
     // Nobody is moved for one that would never move for others.
-    wanting.retain(|&gang| errand.purpose != Purpose::Consolidate || !session.cluster.gangs[gang].protected);
+    wanting.retain(|&gang| {
+        errand.purpose != Purpose::Consolidate || !session.cluster.gangs[gang].protected
+    });
     let key = |session: &Session, gang: GangId| session.cluster.gangs[gang].key.clone();
     let mut first = fruitless.first();
     first = first.filter(|first| wanting.iter().any(|&gang| key(session, gang) == *first));
@@ -122,13 +126,14 @@ fn serve_those(
     }
 }
 
-/// Whether a gang lacks pods to its minimum that nobody has promised it a place for, and nobody must go before it.
+/// Whether a gang lacks pods to its minimum that nobody has promised it a place for, and nobody
+/// must go before it.
 fn starves(session: &Session, id: GangId) -> bool {
     wanted(session, id).total > 0 && has_a_turn(session, id)
 }
 
-/// Whether a gang has its minimum or is promised it, more of its pods wait, and nobody must go before it. Subgroups would have to come
-/// as a whole.
+/// Whether a gang has its minimum or is promised it, more of its pods wait, and nobody must go
+/// before it. Subgroups would have to come as a whole.
 fn grows(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
     wanted(session, id).total == 0
@@ -141,7 +146,8 @@ fn has_a_turn(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
     // Whoever goes before a head passes nobody.
     let goes_first = |head: GangId| session.policy.gang_order(session.cluster, head, id).is_lt();
-    let mut heads = session.heads.iter().filter(|&&(queue, head)| queue == gang.queue && head != id);
+    let mut heads =
+        session.heads.iter().filter(|&&(queue, head)| queue == gang.queue && head != id);
     let behind = heads.any(|&(_, head)| goes_first(head));
     !behind
         && gang.admitted()
@@ -158,7 +164,8 @@ fn wanted(session: &Session, id: GangId) -> Missing {
     }
 }
 
-/// The pods that want places, and how many of them must get one: all that the gang lacks, or the first one above that.
+/// The pods that want places, and how many of them must get one: all that the gang lacks, or the
+/// first one above that.
 fn turn_of(session: &Session, gang: GangId) -> (Vec<PodId>, Missing) {
     let mut pods = in_order(session, gang, Serving::All);
     let missing = wanted(session, gang);
@@ -171,7 +178,8 @@ fn turn_of(session: &Session, gang: GangId) -> (Vec<PodId>, Missing) {
     (pods, Missing::one(cluster.gangs[gang].roles.len()))
 }
 
-/// Makes room for what a gang lacks, all of it or nothing; or for one pod more. Counts the moves that were tried.
+/// Makes room for what a gang lacks, all of it or nothing; or for one pod more. Counts the moves
+/// that were tried.
 fn serve(
     session: &mut Session,
     gang: GangId,
@@ -191,7 +199,10 @@ fn serve(
             session.plan.wake_at_any(failure.until);
             let reasons = match failure.gang == session.cluster.gangs[gang].key {
                 true => failure.reasons.clone(),
-                false => vec![Reason::LikeAnother { purpose: errand.purpose, gang: failure.gang.clone() }],
+                false => vec![Reason::LikeAnother {
+                    purpose: errand.purpose,
+                    gang: failure.gang.clone(),
+                }],
             };
             refuse(session, gang, errand.purpose, reasons);
         }
@@ -201,7 +212,8 @@ fn serve(
     let mut taker = Taker::new(session, gang, errand, None);
     taker.record.progress = fruitless.resume(&session.cluster.gangs[gang].key, &lack);
     let mut txn = Txn::begin(session.cluster);
-    let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
+    let wish =
+        Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
     let result = taker.claim(&mut txn, session.rankings, &wish);
     *steps += txn.steps();
     if let Err(refused) = result {
@@ -245,11 +257,15 @@ fn tell_search(session: &mut Session, gang: GangId, errand: Errand, work: Work, 
 /// Says why nobody leaves for a gang, beside why it waits.
 fn refuse(session: &mut Session, gang: GangId, purpose: Purpose, refused: Vec<Reason>) {
     let mut reasons = session.cluster.gangs[gang].reasons.clone();
-    reasons.retain(|known| !said_for(known, purpose) && refused.iter().all(|reason| !same(known, reason)));
-    // One action may find nobody where another names those whom it would take, and the rules that keep them.
+    reasons.retain(|known| {
+        !said_for(known, purpose) && refused.iter().all(|reason| !same(known, reason))
+    });
+    // One action may find nobody where another names those whom it would take, and the rules that
+    // keep them.
     let told = reasons.iter().any(|known| finds_nobody(known) == Some(false));
     let adds = |reason: &Reason| !told || finds_nobody(reason) != Some(true);
-    // Who deserves nothing has nothing to take back: that is why no one leaves for it, not why it waits.
+    // Who deserves nothing has nothing to take back: that is why no one leaves for it, not why it
+    // waits.
     let news = refused.into_iter().filter(adds);
     let news = news.filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
     reasons.extend(news.collect::<Vec<_>>());
@@ -269,7 +285,8 @@ fn said_for(reason: &Reason, by: Purpose) -> bool {
     matches!(reason, Reason::NothingToTake { purpose, .. } | Reason::NotAttempted { purpose, .. } if *purpose == by)
 }
 
-/// Whether two reasons are about the same: the newer one is said, unless only the older one names rules.
+/// Whether two reasons are about the same: the newer one is said, unless only the older one names
+/// rules.
 fn same(one: &Reason, other: &Reason) -> bool {
     let kind = std::mem::discriminant::<Reason>;
     let limits = match (one, other) {
@@ -286,34 +303,40 @@ fn deserves_nothing(reason: &Reason) -> bool {
     matches!(reason, Reason::OverLimit { limit: Limit::Deserved(_), lack, .. } if lack.limit == 0)
 }
 
-/// Whether a queue from which room was taken back has less now than it deserves of what these pods ask for: it would take that back.
-/// Where queues are measured by fair shares, that has been asked for each that leaves.
+/// Whether a queue from which room was taken back has less now than it deserves of what these pods
+/// ask for: it would take that back. Where queues are measured by fair shares, that has been asked
+/// for each that leaves.
 fn gave_too_much(policy: &Policy, txn: &Txn, errand: Errand, pods: &[PodId]) -> bool {
-    let asked = |resource| pods.iter().any(|&pod| txn.request_of(txn.pods.shape[pod], resource) > 0);
+    let asked =
+        |resource| pods.iter().any(|&pod| txn.request_of(txn.pods.shape[pod], resource) > 0);
     let lacks = |(victim, _): (PodId, NodeId)| {
         let queue = txn.pods.gang[victim].map(|gang| txn.gangs[gang].queue)?;
         let (deserved, _) = policy.deserves(txn, queue)?;
-        let less = |(resource, amount)| asked(resource) && txn.queues[queue].claimed(resource) < amount;
+        let less =
+            |(resource, amount)| asked(resource) && txn.queues[queue].claimed(resource) < amount;
         Some(deserved.iter().any(less))
     };
     let by_deserved = errand.purpose == Purpose::Reclaim && errand.taking.mode != Mode::Scenario;
     by_deserved && txn.evicted().into_iter().any(|gone| lacks(gone) == Some(true))
 }
 
-/// Whether there is anyone with pods to spare whom the errand of a gang concerns, so that it is worth looking where they are.
+/// Whether there is anyone with pods to spare whom the errand of a gang concerns, so that it is
+/// worth looking where they are.
 fn anyone_spares(session: &Session, gang: GangId, errand: Errand) -> bool {
     let taker = Taker::new(session, gang, errand, None);
     let claim = session.cluster.gangs[gang].pods.first().map(|&pod| taker.claim_for(pod));
     // Who moves loses nothing.
     let moves = errand.purpose == Purpose::Consolidate;
-    let spares = |other: &Gang| other.counts.running > 0 && (moves || other.counts.ready() > other.minimum);
+    let spares =
+        |other: &Gang| other.counts.running > 0 && (moves || other.counts.ready() > other.minimum);
     let concerned = |id: GangId| claim.is_some_and(|claim| concerns(session.cluster, &claim, id));
     session.cluster.gangs.iter().any(|(id, other)| spares(other) && concerned(id))
 }
 
 /// What is tried to make room for a gang, if it starves or grows; nothing comes of it.
 pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trace> {
-    let overused = || session.policy.overused(session.cluster, session.cluster.gangs[gang].queue).is_some();
+    let overused =
+        || session.policy.overused(session.cluster, session.cluster.gangs[gang].queue).is_some();
     if errand.purpose == Purpose::Reclaim && overused() {
         return None;
     }
@@ -330,7 +353,8 @@ pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trac
 /// Who would leave for a gang, or why nobody does.
 type Outcome = Result<Vec<PodId>, Vec<Reason>>;
 
-/// Decides once more whether room is made for a gang that starves or grows, and tells what is tried. Everything stays as it was.
+/// Decides once more whether room is made for a gang that starves or grows, and tells what is
+/// tried. Everything stays as it was.
 fn decide(session: &mut Session, gang: GangId, errand: Errand) -> Option<(Trace, Outcome)> {
     let row = &session.cluster.gangs[gang];
     let behind = row.reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
@@ -352,7 +376,8 @@ fn decide(session: &mut Session, gang: GangId, errand: Errand) -> Option<(Trace,
     let mut trace = Trace::default();
     let mut taker = Taker::new(session, gang, errand, Some(&mut trace));
     let mut txn = Txn::begin(session.cluster);
-    let wish = Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
+    let wish =
+        Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
     let result = taker.claim(&mut txn, session.rankings, &wish);
     let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
     let nothing = !txn.displaces();
@@ -396,12 +421,15 @@ fn carry_out(session: &mut Session, gang: GangId, errand: Errand, moves: &[Move]
     session.plan.record(moves);
     session.cluster.freed += 1;
     for step in moves {
-        let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else { continue };
+        let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else {
+            continue;
+        };
         let kept = moved.get(&step.pod).map(|&to| Cause::Moved { to });
         let known = kept.or_else(|| causes.get(&step.pod).copied());
         let cause = known.unwrap_or_else(|| cause(session, gang, purpose, step.pod));
         let method = taking.method;
-        let eviction = Eviction { pod: step.pod, node, action, claimant: Some(gang), cause, method };
+        let eviction =
+            Eviction { pod: step.pod, node, action, claimant: Some(gang), cause, method };
         session.plan.evictions.push(eviction);
     }
     let leaving = |step: &Move| step.to.node().filter(|&node| step.to == PodState::Releasing(node));
@@ -426,13 +454,16 @@ fn carry_out(session: &mut Session, gang: GangId, errand: Errand, moves: &[Move]
     }
 }
 
-/// Those who leave and have another place leave like others. Their successors are not there yet, so that the places are kept for them.
+/// Those who leave and have another place leave like others. Their successors are not there yet, so
+/// that the places are kept for them.
 fn keep_places(session: &mut Session, moves: &[Move]) -> (Vec<Move>, BTreeMap<PodId, NodeId>) {
     let until = session.now.plus_ms(session.settings.reservation_limit_ms);
     let mut moved = BTreeMap::new();
     let mut kept = moves.to_vec();
     for step in &mut kept {
-        let (PodState::Running(from), PodState::Nominated(to)) = (step.from, step.to) else { continue };
+        let (PodState::Running(from), PodState::Nominated(to)) = (step.from, step.to) else {
+            continue;
+        };
         step.to = PodState::Releasing(from);
         session.cluster.set(step.pod, step.to);
         if let Some(gang) = session.cluster.pods.gang[step.pod] {
@@ -443,14 +474,16 @@ fn keep_places(session: &mut Session, moves: &[Move]) -> (Vec<Move>, BTreeMap<Po
     (kept, moved)
 }
 
-/// Lets those stay whom the plan asks to leave without need, since room was made for one gang after the other. A gang that breaks stays
-/// or goes together; of what others can lose each pod does, or a subgroup.
+/// Lets those stay whom the plan asks to leave without need, since room was made for one gang after
+/// the other. A gang that breaks stays or goes together; of what others can lose each pod does, or
+/// a subgroup.
 pub fn review(session: &mut Session) {
     let mut claimants = session.plan.evictions.iter().filter_map(|eviction| eviction.claimant);
     let first = claimants.next();
     let at_once = session.plan.searches.iter().filter(|search| search.found).count() < 2;
     // Where one has gone to another place, another may find that it need not.
-    let moves = session.plan.evictions.iter().any(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
+    let moves =
+        session.plan.evictions.iter().any(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
     if at_once && !moves && claimants.all(|claimant| Some(claimant) == first) {
         return;
     }
@@ -460,7 +493,9 @@ pub fn review(session: &mut Session) {
     let mut moved: Vec<(GangId, Leaver)> = Vec::new();
     let stale: BTreeSet<GangId> = stale(session).collect();
     for &Eviction { pod, node, claimant, cause, .. } in &session.plan.evictions {
-        let (Some(claimant), Some(gang)) = (claimant, session.cluster.pods.gang[pod]) else { continue };
+        let (Some(claimant), Some(gang)) = (claimant, session.cluster.pods.gang[pod]) else {
+            continue;
+        };
         if stale.contains(&gang) {
             continue;
         }
@@ -491,7 +526,8 @@ pub fn review(session: &mut Session) {
 
 /// Gangs that leave because they can't go on: what would stay of them would be of no use.
 fn stale(session: &Session) -> impl Iterator<Item = GangId> {
-    let stale = session.plan.evictions.iter().filter(|gone| matches!(gone.cause, Cause::Stale { .. }));
+    let stale =
+        session.plan.evictions.iter().filter(|gone| matches!(gone.cause, Cause::Stale { .. }));
     stale.filter_map(|gone| session.cluster.pods.gang[gone.pod])
 }
 
@@ -543,7 +579,9 @@ fn by_subgroup(cluster: &Cluster, gone: Vec<(GangId, Leaver)>) -> Vec<Vec<Leaver
 fn recount(session: &mut Session) {
     let mut counts: BTreeMap<(Option<GangId>, Option<GangId>, bool), u32> = BTreeMap::new();
     let cluster = &*session.cluster;
-    let key = |eviction: &Eviction, whole: bool| (cluster.pods.gang[eviction.pod], eviction.claimant, whole);
+    let key = |eviction: &Eviction, whole: bool| {
+        (cluster.pods.gang[eviction.pod], eviction.claimant, whole)
+    };
     for eviction in &session.plan.evictions {
         if let Cause::Bundle { whole, .. } = eviction.cause {
             *counts.entry(key(eviction, whole)).or_default() += 1;
@@ -559,8 +597,8 @@ fn recount(session: &mut Session) {
     }
 }
 
-/// Counts what is lost by those whom the plan asks to leave for others: gangs that break, and the time that accelerators were held for
-/// nothing.
+/// Counts what is lost by those whom the plan asks to leave for others: gangs that break, and the
+/// time that accelerators were held for nothing.
 pub fn count_losses(session: &mut Session) {
     let (cluster, plan) = (&*session.cluster, &mut *session.plan);
     let mut losers: Vec<PodId> = Vec::new();
@@ -569,7 +607,8 @@ pub fn count_losses(session: &mut Session) {
         losers.push(eviction.pod);
         let anyway = matches!(eviction.cause, Cause::Bundle { broken: true, .. });
         broken.extend(
-            cluster.pods.gang[eviction.pod].filter(|&gang| !anyway && !cluster.gangs[gang].ready(true)),
+            cluster.pods.gang[eviction.pod]
+                .filter(|&gang| !anyway && !cluster.gangs[gang].ready(true)),
         );
     }
     for &gang in &broken {
@@ -638,10 +677,22 @@ impl<'t> Taker<'t> {
 
     fn claim_for(&self, pod: PodId) -> Claim {
         let Errand { purpose, taking, .. } = self.errand;
-        Claim { mode: taking.mode, purpose, gang: self.gang, pod, now: self.now, method: taking.method }
+        Claim {
+            mode: taking.mode,
+            purpose,
+            gang: self.gang,
+            pod,
+            now: self.now,
+            method: taking.method,
+        }
     }
 
-    fn claim(&mut self, txn: &mut Txn, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
+    fn claim(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        wish: &Wish,
+    ) -> Result<(), Vec<Reason>> {
         // What others have left is for those who may take back; the rest is lent by `allocate`.
         if let (Mode::Scenario, Purpose::Reclaim, Some(&first)) =
             (self.errand.taking.mode, self.errand.purpose, wish.pods.first())
@@ -649,8 +700,9 @@ impl<'t> Taker<'t> {
             self.policy.may_reclaim(txn, &self.claim_for(first)).map_err(|reason| vec![reason])?;
         }
         // Nobody leaves where nobody has to.
-        let full = one_shape(txn, wish.pods)
-            .is_some_and(|shape| rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_none());
+        let full = one_shape(txn, wish.pods).is_some_and(|shape| {
+            rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_none()
+        });
         if !full && seat(txn, self.policy, rankings, wish).is_ok() {
             return Ok(());
         }
@@ -687,14 +739,18 @@ impl<'t> Taker<'t> {
         had: &Amounts,
     ) -> Result<(), Vec<Reason>> {
         let policy = self.policy;
-        if let (Mode::Gang | Mode::Scenario, Some(&first)) = (self.errand.taking.mode, wish.pods.first()) {
+        if let (Mode::Gang | Mode::Scenario, Some(&first)) =
+            (self.errand.taking.mode, wish.pods.first())
+        {
             let claim = self.claim_for(first);
             let doubled = 1_u64.checked_shl(self.record.progress.doubled).unwrap_or(u64::MAX);
             let budget = self.errand.taking.bundling.steps_per_gang.saturating_mul(doubled);
-            let taker = GangTaker { policy, taking: self.errand.taking, budget, claim, wish: *wish, had };
+            let taker =
+                GangTaker { policy, taking: self.errand.taking, budget, claim, wish: *wish, had };
             let taken = taker.take(txn, rankings, &mut self.until, &mut self.record);
             let cut = |reason: &Reason| matches!(reason, Reason::NotAttempted { .. });
-            self.record.work.cut_short = taken.as_ref().is_err_and(|refused| refused.iter().any(cut));
+            self.record.work.cut_short =
+                taken.as_ref().is_err_and(|refused| refused.iter().any(cut));
             self.causes = taken?;
             return Ok(());
         }
@@ -702,12 +758,19 @@ impl<'t> Taker<'t> {
             self.one(txn, rankings, pod, left)
         };
         seat_by_force(txn, policy, rankings, wish, force)?;
-        let gone = txn.evicted().into_iter().map(|(pod, node)| vec![(pod, node, self.gang)]).collect();
+        let gone =
+            txn.evicted().into_iter().map(|(pod, node)| vec![(pod, node, self.gang)]).collect();
         self.record.work.reprieved += reprieve(txn, policy, gone);
         Ok(())
     }
 
-    fn one(&mut self, txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32) -> Result<(), Reason> {
+    fn one(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        pod: PodId,
+        left: u32,
+    ) -> Result<(), Reason> {
         if let Some(trace) = &mut self.record.trace {
             trace.begin(pod);
         }
@@ -735,10 +798,14 @@ impl<'t> Taker<'t> {
             None => search::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left),
             Some(_) => None,
         };
-        // What others have just left is not simply free: the queue may have no more than it may take back, all in all.
-        let takes_back = self.errand.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
+        // What others have just left is not simply free: the queue may have no more than it may
+        // take back, all in all.
+        let takes_back =
+            self.errand.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
         if free.is_none() && txn.never_preempts(pod) {
-            return Err(refused.unwrap_or(Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }));
+            return Err(
+                refused.unwrap_or(Reason::NeverPreempts { pod: txn.pods.name(pod).clone() })
+            );
         }
         if takes_back {
             self.policy.may_reclaim(txn, &claim)?;
@@ -749,13 +816,16 @@ impl<'t> Taker<'t> {
         }
         let ranks: Vec<Range<u32>> = tops.iter().map(|&domain| txn.domains.ranks(domain)).collect();
         let record = &mut self.record;
-        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, record).map_err(|refusal| {
-            self.until = [self.until, refusal.until].into_iter().flatten().min();
-            refused.unwrap_or_else(|| refusal.reason(self.errand.purpose))
-        })
+        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, record).map_err(
+            |refusal| {
+                self.until = [self.until, refusal.until].into_iter().flatten().min();
+                refused.unwrap_or_else(|| refusal.reason(self.errand.purpose))
+            },
+        )
     }
 
-    /// Of the domains that may hold the gang, those that could hold all that it lacks if they were empty.
+    /// Of the domains that may hold the gang, those that could hold all that it lacks if they were
+    /// empty.
     fn large_enough(
         &self,
         txn: &Txn,
@@ -767,10 +837,13 @@ impl<'t> Taker<'t> {
         if tops.len() < 2 {
             return tops;
         }
-        let need = left.min(not_promised(&txn.gangs[self.gang], self.policy.gangs_are_whole()).total.max(1));
+        let need = left
+            .min(not_promised(&txn.gangs[self.gang], self.policy.gangs_are_whole()).total.max(1));
         let shape = txn.pods.shape[pod];
         let ranking = rankings.of(txn, self.policy, shape, Room::Later);
-        tops.into_iter().filter(|&top| ranking.could_hold(txn, shape, need, txn.domains.ranks(top))).collect()
+        tops.into_iter()
+            .filter(|&top| ranking.could_hold(txn, shape, need, txn.domains.ranks(top)))
+            .collect()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Which bundles clear nodes for least: an order in which those go first that together free a place for a pod, wherever that loses least.
-//! Reckoned with amounts only, nothing moves.
+//! Which bundles clear nodes for least: an order in which those go first that together free a place
+//! for a pod, wherever that loses least. Reckoned with amounts only, nothing moves.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,7 +11,8 @@ use crate::model::Cluster;
 /// A node that is being cleared.
 struct Site {
     node: NodeId,
-    /// What it has free of each resource that pods of the shape ask for, without those that have been taken.
+    /// What it has free of each resource that pods of the shape ask for, without those that have
+    /// been taken.
     free: Vec<i64>,
     /// Who could leave: the bundle that it goes with, and what it frees.
     tenants: Vec<(usize, Vec<i64>)>,
@@ -32,8 +33,9 @@ struct Clearing<'c> {
     request: Vec<(ResourceId, i64)>,
 }
 
-/// Puts bundles, each of which goes as a whole, in the order in which they clear places for so many pods of each shape, the largest
-/// first; then the rest as they were. `losses` is what is lost with each, `spare` how many pods each gang can lose.
+/// Puts bundles, each of which goes as a whole, in the order in which they clear places for so many
+/// pods of each shape, the largest first; then the rest as they were. `losses` is what is lost with
+/// each, `spare` how many pods each gang can lose.
 pub fn by_place(
     cluster: &Cluster,
     shapes: &[(ShapeId, u32)],
@@ -95,7 +97,9 @@ impl<'c> Clearing<'c> {
         let mut places: Vec<Vec<usize>> = vec![Vec::new(); bundles.len()];
         for (at, bundle) in bundles.iter().enumerate() {
             for &pod in &bundle.pods {
-                let Some(&site) = cluster.pods.state[pod].node().and_then(|node| at_node.get(&node)) else {
+                let Some(&site) =
+                    cluster.pods.state[pod].node().and_then(|node| at_node.get(&node))
+                else {
                     continue;
                 };
                 let freed = has(pod);
@@ -110,7 +114,8 @@ impl<'c> Clearing<'c> {
             places[at].sort_unstable();
             places[at].dedup();
         }
-        let mut clearing = Clearing { losses, bundles, taken, spare, sites, at_node, places, request };
+        let mut clearing =
+            Clearing { losses, bundles, taken, spare, sites, at_node, places, request };
         for site in 0..clearing.sites.len() {
             for at in 0..clearing.sites[site].tenants.len() {
                 let (bundle, freed) = clearing.sites[site].tenants[at].clone();
@@ -126,7 +131,8 @@ impl<'c> Clearing<'c> {
     fn occupy(&mut self, cluster: &Cluster, node: NodeId, pods: &[(ShapeId, i64)]) {
         let Some(site) = self.at_node.get(&node).map(|&at| &mut self.sites[at]) else { return };
         for &(shape, count) in pods {
-            let used: Vec<i64> = self.request.iter().map(|&(id, _)| cluster.request_of(shape, id)).collect();
+            let used: Vec<i64> =
+                self.request.iter().map(|&(id, _)| cluster.request_of(shape, id)).collect();
             add(&mut site.free, &used, -count);
         }
     }
@@ -143,8 +149,8 @@ impl<'c> Clearing<'c> {
         (bundle.kind == Kind::Safe && !bundle.together && !bundle.broken).then_some(bundle.gang)
     }
 
-    /// Who has to leave a site so that one more pod fits, and what is lost with them: those with whom least is lost first, or those who
-    /// free most, if that is less.
+    /// Who has to leave a site so that one more pod fits, and what is lost with them: those with
+    /// whom least is lost first, or those who free most, if that is less.
     fn price(&self, site: usize) -> Option<(i64, Vec<usize>)> {
         let mut tenants: Vec<&(usize, Vec<i64>)> =
             self.sites[site].tenants.iter().filter(|(bundle, _)| !self.taken[*bundle]).collect();
@@ -153,8 +159,10 @@ impl<'c> Clearing<'c> {
         if cheapest.1.len() < 2 {
             return Some(cheapest);
         }
-        let lack = |at: usize| share(self.request[at].1 - self.sites[site].free[at], self.request[at].1);
-        let Some(scarce) = (0..self.request.len()).filter(|&at| lack(at) > 0).max_by_key(|&at| lack(at))
+        let lack =
+            |at: usize| share(self.request[at].1 - self.sites[site].free[at], self.request[at].1);
+        let Some(scarce) =
+            (0..self.request.len()).filter(|&at| lack(at) > 0).max_by_key(|&at| lack(at))
         else {
             return Some(cheapest);
         };
@@ -173,9 +181,11 @@ impl<'c> Clearing<'c> {
             if self.holds(&free) >= more {
                 break;
             }
-            let of_gang =
-                |gang: GangId| gone.iter().filter(|(bundle, _)| self.spares(*bundle) == Some(gang)).count();
-            let enough = |gang: GangId| of_gang(gang) >= self.spare.get(&gang).copied().unwrap_or(0);
+            let of_gang = |gang: GangId| {
+                gone.iter().filter(|(bundle, _)| self.spares(*bundle) == Some(gang)).count()
+            };
+            let enough =
+                |gang: GangId| of_gang(gang) >= self.spare.get(&gang).copied().unwrap_or(0);
             if self.spares(tenant.0).is_some_and(enough) {
                 continue;
             }
@@ -201,7 +211,9 @@ impl<'c> Clearing<'c> {
     fn clear(&mut self, count: i64, order: &mut Vec<usize>) {
         let mut lacking = count - self.sites.iter().map(|site| self.holds(&site.free)).sum::<i64>();
         let mut line: BinaryHeap<Reverse<(i64, usize, u32)>> = BinaryHeap::new();
-        let enter = |clearing: &Clearing, line: &mut BinaryHeap<Reverse<(i64, usize, u32)>>, site: usize| {
+        let enter = |clearing: &Clearing,
+                     line: &mut BinaryHeap<Reverse<(i64, usize, u32)>>,
+                     site: usize| {
             if let Some((price, _)) = clearing.price(site) {
                 line.push(Reverse((price, site, clearing.sites[site].version)));
             }
@@ -243,7 +255,12 @@ impl<'c> Clearing<'c> {
     }
 
     /// Where so many pods would be, for those that come after them.
-    fn seat(&self, shape: ShapeId, mut count: i64, seated: &mut BTreeMap<NodeId, Vec<(ShapeId, i64)>>) {
+    fn seat(
+        &self,
+        shape: ShapeId,
+        mut count: i64,
+        seated: &mut BTreeMap<NodeId, Vec<(ShapeId, i64)>>,
+    ) {
         for site in &self.sites {
             let pods = self.holds(&site.free).min(count);
             if pods > 0 {

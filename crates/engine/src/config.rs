@@ -1,7 +1,9 @@
-//! Volcano's scheduler configuration: which actions run, which plugins are asked, with which arguments.
+//! Volcano's scheduler configuration: which actions run, which plugins are asked, with which
+//! arguments.
 //!
-//! A mistake is a [`Diagnostic`] with its place, and all mistakes are reported at once. What Volcano knows and
-//! Muster doesn't is ignored with a warning, so that a configuration can be brought along as it is.
+//! A mistake is a [`Diagnostic`] with its place, and all mistakes are reported at once. What
+//! Volcano knows and Muster doesn't is ignored with a warning, so that a configuration can be
+//! brought along as it is.
 
 mod actions;
 mod args;
@@ -57,7 +59,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads a configuration. The file's name is only for messages. On error, all of them in the order of the text.
+    /// Reads a configuration. The file's name is only for messages. On error, all of them in the
+    /// order of the text.
     pub fn parse(file: &str, text: &str) -> Result<Config, Vec<Diagnostic>> {
         let mut report = Report::new(file);
         let parts = read(text, &mut report);
@@ -88,7 +91,8 @@ pub struct Settings {
     pub traverse_head_wait_ms: i64,
     /// An admitted gang that could not start gives its admission back after this time; 0 is never.
     pub admission_timeout_ms: i64,
-    /// A gang may hold places for less than its minimum this long, if `stalegangeviction` is among the actions; negative is for ever.
+    /// A gang may hold places for less than its minimum this long, if `stalegangeviction` is among
+    /// the actions; negative is for ever.
     pub stale_after_ms: i64,
     /// A promised place is kept this long; 0 is for ever.
     pub nomination_limit_ms: i64,
@@ -187,7 +191,8 @@ pub enum Mode {
     Task,
     /// By bundles of gangs.
     Gang,
-    /// By what gangs can lose and whole gangs in the order of their queues, with whoever leaves placed elsewhere if there is room.
+    /// By what gangs can lose and whole gangs in the order of their queues, with whoever leaves
+    /// placed elsewhere if there is room.
     Scenario,
 }
 
@@ -261,7 +266,8 @@ fn read(text: &str, report: &mut Report) -> Option<Parts> {
 }
 
 fn top_level(root: &Yaml, report: &mut Report) -> Option<()> {
-    let example = "write, for example, actions: \"enqueue, allocate, backfill\" and tiers: with the plugins";
+    let example =
+        "write, for example, actions: \"enqueue, allocate, backfill\" and tiers: with the plugins";
     let Value::Map(entries) = &root.value else {
         let message = match &root.value {
             Value::Null => "the configuration is empty".to_owned(),
@@ -285,7 +291,8 @@ fn top_level(root: &Yaml, report: &mut Report) -> Option<()> {
     Some(())
 }
 
-/// The entry of a map and the place of its key. An entry without a value counts as absent, as it does in Go.
+/// The entry of a map and the place of its key. An entry without a value counts as absent, as it
+/// does in Go.
 fn field<'y>(map: &'y Yaml, name: &str) -> Option<(Place, &'y Yaml)> {
     let Value::Map(entries) = &map.value else { return None };
     let (key, value) = entries.iter().find(|(key, _)| key.name == name)?;
@@ -313,7 +320,9 @@ fn name<'y>(item: &'y Yaml, what: &str, report: &mut Report) -> Option<(Place, &
             report.error(item.into(), "name", message, help);
             None
         }
-        Some((_, value)) if value.as_str().is_some() => value.as_str().map(|name| (value.into(), name)),
+        Some((_, value)) if value.as_str().is_some() => {
+            value.as_str().map(|name| (value.into(), name))
+        }
         Some((at, other)) => {
             let message = format!("expected the name of the {what}, found {}", describe(other));
             report.error(at, "name", message, help);

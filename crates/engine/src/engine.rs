@@ -24,7 +24,8 @@ pub struct Engine {
     pub(crate) cluster: Cluster,
     pub(crate) config: Config,
     pub(crate) rankings: Rankings,
-    /// After a cycle that decided nothing: the generation then, and when time alone will change something.
+    /// After a cycle that decided nothing: the generation then, and when time alone will change
+    /// something.
     pub(crate) rests: Option<(u64, Option<Time>)>,
 }
 
@@ -51,17 +52,20 @@ impl Engine {
         self.cluster.apply(event.borrow());
     }
 
-    /// Puts in order what events left for later, as a cycle does before it decides; for those who only want to look.
+    /// Puts in order what events left for later, as a cycle does before it decides; for those who
+    /// only want to look.
     pub fn settle(&mut self) {
         self.cluster.settle();
     }
 
-    /// Decides what can be decided now. The decisions stand in the model until the cluster confirms or refuses them.
+    /// Decides what can be decided now. The decisions stand in the model until the cluster confirms
+    /// or refuses them.
     pub fn cycle(&mut self, now: Time) -> Plan {
         self.cycle_with(now, &mut |_| {})
     }
 
-    /// The same, and says when an action is through, so that someone with a clock can tell how long each takes.
+    /// The same, and says when an action is through, so that someone with a clock can tell how long
+    /// each takes.
     pub fn cycle_with(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Plan {
         if let Some((generation, wake)) = self.rests
             && generation == self.cluster.generation
@@ -84,7 +88,8 @@ impl Engine {
             now,
             heads: Vec::new(),
         };
-        // Before anything is decided, so that admission counts the promises that stand, and no others.
+        // Before anything is decided, so that admission counts the promises that stand, and no
+        // others.
         if !session.cluster.began {
             reservations::restore(&mut session);
         }
@@ -108,7 +113,13 @@ impl Engine {
         nominations::announce(&mut session);
         let (acts, settings) = (self.acts(stalegangeviction::ACTION.name), &self.config.settings);
         let timed = |gang: &Gang| acts && stalegangeviction::grace(gang, settings).is_some();
-        status::update(&mut self.cluster, self.config.policy.gangs_are_whole(), timed, now, &mut plan);
+        status::update(
+            &mut self.cluster,
+            self.config.policy.gangs_are_whole(),
+            timed,
+            now,
+            &mut plan,
+        );
         plan.note_cards(&self.cluster, now);
         if self.memory().is_some() {
             self.cluster.note_usage();
@@ -152,15 +163,19 @@ impl Engine {
         let patience = self.config.settings.traverse_head_wait_ms;
         for &gang in self.cluster.gangs.waiting() {
             let gang = &self.cluster.gangs[gang];
-            let overdue = gang.waiting_since.filter(|_| patience > 0).map(|since| since.plus_ms(patience));
-            for time in [gang.backoff_until, overdue].into_iter().flatten().filter(|&time| time > now) {
+            let overdue =
+                gang.waiting_since.filter(|_| patience > 0).map(|since| since.plus_ms(patience));
+            for time in
+                [gang.backoff_until, overdue].into_iter().flatten().filter(|&time| time > now)
+            {
                 plan.wake_at(time);
             }
         }
         plan.wake_at_any(nominations::expiry(&self.cluster, &self.config.settings));
         plan.wake_at_any(reservations::expiry(&self.cluster));
         if self.acts(stalegangeviction::ACTION.name) {
-            let due = stalegangeviction::due(&self.cluster, &self.config.policy, &self.config.settings);
+            let due =
+                stalegangeviction::due(&self.cluster, &self.config.policy, &self.config.settings);
             due.filter(|&time| time > now).for_each(|time| plan.wake_at(time));
         }
     }
@@ -184,6 +199,9 @@ impl Engine {
     /// The reasons for which a gang waits, in words.
     pub fn reasons(&self, gang: GangId) -> Vec<String> {
         let gang = &self.cluster.gangs[gang];
-        gang.reasons.iter().map(|reason| explain::message(reason, &self.cluster.dimensions)).collect()
+        gang.reasons
+            .iter()
+            .map(|reason| explain::message(reason, &self.cluster.dimensions))
+            .collect()
     }
 }

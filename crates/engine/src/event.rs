@@ -1,9 +1,9 @@
-//! What can happen to the cluster, as the engine is told. Objects come whole; the same one may come twice, an
-//! older version after a newer one, and a pod before its node, queue or PodGroup.
+//! What can happen to the cluster, as the engine is told. Objects come whole; the same one may come
+//! twice, an older version after a newer one, and a pod before its node, queue or PodGroup.
 
 use muster_api::core::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass,
-    ResourceQuota,
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
+    PriorityClass, ResourceQuota,
 };
 use muster_api::manifest::Object;
 use muster_api::{HyperNode, PodGroup, Queue, Time};
@@ -16,7 +16,8 @@ pub enum Event {
     Node(Box<Node>),
     NodeGone(String),
     Pod(Box<Pod>),
-    /// Keys are `namespace/name`; a uid that isn't the current one's belongs to the past and changes nothing.
+    /// Keys are `namespace/name`; a uid that isn't the current one's belongs to the past and
+    /// changes nothing.
     PodGone {
         key: String,
         uid: String,

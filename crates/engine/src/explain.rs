@@ -72,7 +72,8 @@ pub fn fault_word(fault: &Fault) -> &'static str {
     }
 }
 
-/// Why a HyperNode is not in the tree, in a sentence that goes on after its name and says what to change.
+/// Why a HyperNode is not in the tree, in a sentence that goes on after its name and says what to
+/// change.
 pub fn fault(fault: &Fault) -> String {
     match fault {
         Fault::BadMember { why } => format!("a member can't be understood: {why}"),
@@ -80,7 +81,8 @@ pub fn fault(fault: &Fault) -> String {
             "its tier {tier} is named {name}, as tier {other_tier} is in {other}: give each tier a name of its own"
         ),
         Fault::Cycle { through } => {
-            let steps: Vec<&str> = through.iter().chain(through.first()).map(AsRef::as_ref).collect();
+            let steps: Vec<&str> =
+                through.iter().chain(through.first()).map(AsRef::as_ref).collect();
             format!("it is below itself ({}): remove one of these members", steps.join(" > "))
         }
         Fault::SharedChild { child, with } => {
@@ -92,7 +94,9 @@ pub fn fault(fault: &Fault) -> String {
         Fault::SharedNode { node, with } => {
             format!("its node {node} is in {with} already: remove it from one of the two")
         }
-        Fault::Above { parent } => format!("{parent} above it is not in the tree: correct that one"),
+        Fault::Above { parent } => {
+            format!("{parent} above it is not in the tree: correct that one")
+        }
     }
 }
 
@@ -109,7 +113,9 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
             format!("makes room for {claimant} of priority {other}, its own is {priority}")
         }
         Cause::OutrankedWithin { priority } => {
-            format!("makes room for a pod of its own gang that goes before it (its priority is {priority})")
+            format!(
+                "makes room for a pod of its own gang that goes before it (its priority is {priority})"
+            )
         }
         Cause::ZoneClosed => {
             let zone = cluster.nodes.fact[eviction.node].zone().unwrap_or_default();
@@ -118,10 +124,13 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
         Cause::Bundle { whole, broken, pods, roi, against } => {
             let gang = cluster.pods.gang[eviction.pod].map_or("", |gang| &cluster.gangs[gang].key);
             let returns = |roi: i64| format!("{}.{:02}", roi / 1_000_000, roi % 1_000_000 / 10_000);
-            let against = against
-                .map(|(gang, roi)| format!(" against {} of gang {}", returns(roi), cluster.gangs[gang].key));
-            let roi = roi.map(|roi| format!(", ROI {}{}", returns(roi), against.unwrap_or_default()));
-            let priority = cluster.pods.gang[eviction.pod].map_or(0, |gang| cluster.gangs[gang].priority);
+            let against = against.map(|(gang, roi)| {
+                format!(" against {} of gang {}", returns(roi), cluster.gangs[gang].key)
+            });
+            let roi =
+                roi.map(|roi| format!(", ROI {}{}", returns(roi), against.unwrap_or_default()));
+            let priority =
+                cluster.pods.gang[eviction.pod].map_or(0, |gang| cluster.gangs[gang].priority);
             let pods = counted(u64::from(pods), "pod");
             match (whole, broken) {
                 (true, _) => format!(
@@ -129,10 +138,14 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
                     roi.unwrap_or_default()
                 ),
                 (false, true) => {
-                    format!("makes room for {claimant}: {pods} of gang {gang}, which lacks others anyway")
+                    format!(
+                        "makes room for {claimant}: {pods} of gang {gang}, which lacks others anyway"
+                    )
                 }
                 (false, false) => {
-                    format!("makes room for {claimant}: {pods} that gang {gang} can spare; breaks nobody")
+                    format!(
+                        "makes room for {claimant}: {pods} that gang {gang} can spare; breaks nobody"
+                    )
                 }
             }
         }
@@ -142,7 +155,9 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
         }
         Cause::Reclaimed { from, to } => {
             let (from, to) = (name(from), name(to));
-            format!("makes room for {claimant}: queue {from} has more than it deserves, queue {to} less")
+            format!(
+                "makes room for {claimant}: queue {from} has more than it deserves, queue {to} less"
+            )
         }
     }
 }
@@ -180,7 +195,8 @@ pub fn fate(fate: Fate) -> String {
 /// How many of those that leave are named.
 const LEAVERS: usize = 4;
 
-/// What was tried to make others leave for a gang, and what came of it, line by line. Nothing if nothing had to be tried.
+/// What was tried to make others leave for a gang, and what came of it, line by line. Nothing if
+/// nothing had to be tried.
 pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> Vec<String> {
     let Search { gang, action, work, found } = search;
     if work.scenarios + work.simulations == 0 {
@@ -195,7 +211,9 @@ pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> Vec<String> {
     // What comes of it goes before the numbers, which may be cut off.
     let tried = match (work.domains, work.scenarios) {
         // Pod by pod there are no scenarios.
-        (0, 0) => format!("{action} simulated {}{outcome}", counted(u64::from(work.simulations), "way")),
+        (0, 0) => {
+            format!("{action} simulated {}{outcome}", counted(u64::from(work.simulations), "way"))
+        }
         (_, 0) if !found && !work.cut_short => format!("{action} found nobody to ask"),
         _ => format!(
             "{action} tried {scenarios}{outcome}: {} filtered, {} simulated",
@@ -203,9 +221,12 @@ pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> Vec<String> {
         ),
     };
     let own = |eviction: &&Eviction| eviction.claimant == Some(*gang) && eviction.action == *action;
-    let name = |pod: PodId| cluster.pods.name(pod).rsplit('/').next().unwrap_or_default().to_owned();
+    let name =
+        |pod: PodId| cluster.pods.name(pod).rsplit('/').next().unwrap_or_default().to_owned();
     let told = |eviction: &Eviction| match eviction.cause {
-        Cause::Moved { to } => format!("{} moves to {}", name(eviction.pod), cluster.nodes.name[to]),
+        Cause::Moved { to } => {
+            format!("{} moves to {}", name(eviction.pod), cluster.nodes.name[to])
+        }
         _ => format!("{} leaves", name(eviction.pod)),
     };
     let all: Vec<String> = plan.evictions.iter().filter(own).map(told).collect();
@@ -238,23 +259,31 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         Reason::NotAdmitted { limit, lack, .. } => {
             format!("not admitted: {}", over(limit, lack, dimensions))
         }
-        Reason::NotAdmittedBehind { head } => format!("not admitted: {head} is before it in the fifo queue"),
+        Reason::NotAdmittedBehind { head } => {
+            format!("not admitted: {head} is before it in the fifo queue")
+        }
         Reason::GaveAdmissionBack { after_ms } => {
             format!(
                 "could not start within {} of its admission and lets others go first",
                 duration(*after_ms)
             )
         }
-        Reason::Gated { pods } => format!("{} held by scheduling gates", counted(u64::from(*pods), "pod")),
+        Reason::Gated { pods } => {
+            format!("{} held by scheduling gates", counted(u64::from(*pods), "pod"))
+        }
         Reason::NoBackfill { pods } => {
             let pods = counted(u64::from(*pods), "pod");
-            format!("{pods} without requests, which only the action backfill places, and that is not listed")
+            format!(
+                "{pods} without requests, which only the action backfill places, and that is not listed"
+            )
         }
         Reason::NotEnoughPods { have, need, gated: 0 } => format!("{have} of {need} pods exist"),
         Reason::NotEnoughPods { have, need, gated } => {
             format!("{have} of {need} pods can be scheduled, {gated} held by scheduling gates")
         }
-        Reason::NotEnoughOfRole { role, have, need } => format!("{have} of {need} pods of role {role} exist"),
+        Reason::NotEnoughOfRole { role, have, need } => {
+            format!("{have} of {need} pods of role {role} exist")
+        }
         Reason::NotEnoughSubgroups { rule, have, need } => {
             format!("{have} of {need} subgroups of {rule} have all their pods")
         }
@@ -267,7 +296,9 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
                 "what runs of it is spread over {domain} of tier {tier}, and it may not go above tier {limit}"
             )
         }
-        Reason::NoDomain { wanted, domains, limit, near } => no_domain(*wanted, *domains, *limit, near),
+        Reason::NoDomain { wanted, domains, limit, near } => {
+            no_domain(*wanted, *domains, *limit, near)
+        }
         Reason::OverLimit { limit, lack, .. } => over(limit, lack, dimensions),
         Reason::OutdoesSibling { queue, sibling, resource, after, fair, left, sibling_fair } => {
             let amount = |amount: &i64| dimensions.show(*resource, *amount);
@@ -299,13 +330,18 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         Reason::Backoff { until, failures } => {
             format!("a write for it failed ({failures} in a row), next try at {until}")
         }
-        Reason::NeverPreempts { pod } => format!("{pod} waits for free room only (preemptionPolicy Never)"),
+        Reason::NeverPreempts { pod } => {
+            format!("{pod} waits for free room only (preemptionPolicy Never)")
+        }
         Reason::NeverMoves { gang } => format!(
             "consolidate moves nobody for {gang}, which can't be evicted (volcano.sh/preemptable: \"false\")"
         ),
         Reason::NothingToTake { purpose, nodes, kept } => nothing_to_take(*purpose, *nodes, kept),
         Reason::Promised { places } => {
-            format!("{} promised, waiting for pods there to leave", counted(u64::from(*places), "place"))
+            format!(
+                "{} promised, waiting for pods there to leave",
+                counted(u64::from(*places), "place")
+            )
         }
         Reason::NoNodes { placed, wanted, pod, histogram } => {
             let text = histogram_text(histogram, dimensions);
@@ -354,8 +390,9 @@ fn no_domain(wanted: u32, domains: u32, limit: Option<u32>, near: &[Near]) -> St
     let near: Vec<String> =
         near.iter().map(|near| format!("{} has room for {}", near.domain, near.holds)).collect();
     let near = if near.is_empty() { "none has room for any".to_owned() } else { near.join(", ") };
-    let domains =
-        counted(u64::from(domains), "domain") + &tier + if domains == 1 { " holds" } else { " hold" };
+    let domains = counted(u64::from(domains), "domain")
+        + &tier
+        + if domains == 1 { " holds" } else { " hold" };
     format!("0/{domains} {pods} together: {near}")
 }
 
@@ -371,7 +408,9 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
             format!("the fair share of queue {queue} is {most} {name}, it uses {used}")
         }
         Limit::DeservedForGood(queue) => {
-            format!("queue {queue} deserves {most} {name}, its gangs that can't be evicted use {used}")
+            format!(
+                "queue {queue} deserves {most} {name}, its gangs that can't be evicted use {used}"
+            )
         }
         Limit::Namespace(space) => {
             format!("the resource quota of namespace {space} is {most} {name}, {used} used")
@@ -389,10 +428,15 @@ pub fn histogram_text(histogram: &Histogram, dimensions: &Dimensions) -> String 
     let bars: Vec<String> = histogram
         .bars
         .iter()
-        .map(|bar| format!("{} {}", grouped(u64::from(bar.nodes)), shown_text(&bar.why, dimensions)))
+        .map(|bar| {
+            format!("{} {}", grouped(u64::from(bar.nodes)), shown_text(&bar.why, dimensions))
+        })
         .collect();
-    let fit =
-        format!("{}/{} nodes fit", grouped(u64::from(histogram.fit)), grouped(u64::from(histogram.nodes)));
+    let fit = format!(
+        "{}/{} nodes fit",
+        grouped(u64::from(histogram.fit)),
+        grouped(u64::from(histogram.nodes))
+    );
     if bars.is_empty() { fit } else { format!("{fit}: {}", bars.join(", ")) }
 }
 
@@ -412,7 +456,8 @@ pub fn shown_text(shown: &Shown, dimensions: &Dimensions) -> String {
     }
 }
 
-/// "without a card that has 8,000 MiB free (most free 4,000)", "without 2 cards that nobody uses (best has 1)".
+/// "without a card that has 8,000 MiB free (most free 4,000)", "without 2 cards that nobody uses
+/// (best has 1)".
 fn card_text(ask: &Ask, picky: bool, best: u32, free: i64) -> String {
     let its = if ask.cards == 1 { "its" } else { "their" };
     let alone = ask.cores >= ALL_CORES;

@@ -1,5 +1,5 @@
-//! Dividing an amount fairly: everyone gets in proportion to a weight, nobody more than can be used, nobody less
-//! than is guaranteed.
+//! Dividing an amount fairly: everyone gets in proportion to a weight, nobody more than can be
+//! used, nobody less than is guaranteed.
 
 /// One who takes part in the division.
 #[derive(Copy, Clone, Debug)]
@@ -9,21 +9,24 @@ pub struct Party {
     pub most: i64,
 }
 
-/// Divides `total` by water-filling: there is a level at which everyone has `weight × level`, except those that
-/// `most` or `least` holds below or above it. Units that don't divide go one by one to those in the list that can use
-/// one, the first first. Guarantees are given even where they exceed the total.
+/// Divides `total` by water-filling: there is a level at which everyone has `weight × level`,
+/// except those that `most` or `least` holds below or above it. Units that don't divide go one by
+/// one to those in the list that can use one, the first first. Guarantees are given even where they
+/// exceed the total.
 pub fn divide(total: i64, parties: &[Party]) -> Vec<i64> {
     let mut shares: Vec<Option<i64>> = vec![None; parties.len()];
     loop {
         let fixed: i128 = shares.iter().flatten().map(|&share| i128::from(share)).sum();
-        let open: Vec<usize> = (0..parties.len()).filter(|&index| shares[index].is_none()).collect();
+        let open: Vec<usize> =
+            (0..parties.len()).filter(|&index| shares[index].is_none()).collect();
         let left = (i128::from(total) - fixed).max(0);
         let weights: i128 = open.iter().map(|&index| i128::from(parties[index].weight)).sum();
         let level = |index: usize| left * i128::from(parties[index].weight) / weights.max(1);
         // What the bounds add and take away decides on which side the level lies.
         let (mut above, mut below) = (0, 0);
         for &index in &open {
-            above += (level(index) - i128::from(parties[index].most.max(parties[index].least))).max(0);
+            above +=
+                (level(index) - i128::from(parties[index].most.max(parties[index].least))).max(0);
             below += (i128::from(parties[index].least) - level(index)).max(0);
         }
         if above == 0 && below == 0 {
@@ -73,7 +76,8 @@ mod tests {
         while left > 0 {
             let hungry = (0..parties.len()).filter(|&index| shares[index] < parties[index].most);
             let Some(next) = hungry.min_by(|&a, &b| {
-                let (a, b) = ((shares[a] + 1) * parties[b].weight, (shares[b] + 1) * parties[a].weight);
+                let (a, b) =
+                    ((shares[a] + 1) * parties[b].weight, (shares[b] + 1) * parties[a].weight);
                 a.cmp(&b)
             }) else {
                 break;
@@ -96,7 +100,8 @@ mod tests {
     fn units_that_do_not_divide_are_given_even_if_few_can_use_them() {
         let party = |weight, least, most| Party { weight, least, most };
         let full = [party(1, 16, 16), party(5, 19, 19), party(1, 16, 18)];
-        let parties: Vec<Party> = [party(1, 0, 3)].into_iter().chain(full).chain([party(3, 0, 7)]).collect();
+        let parties: Vec<Party> =
+            [party(1, 0, 3)].into_iter().chain(full).chain([party(3, 0, 7)]).collect();
         assert_eq!(divide(64, &parties).iter().sum::<i64>(), 63);
     }
 

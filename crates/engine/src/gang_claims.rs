@@ -1,5 +1,6 @@
-//! Room for a whole gang by whole bundles of others: domain by domain, the nearest first, only what breaks nobody before anyone is
-//! broken. The places that the simulation finds are what the gang is promised.
+//! Room for a whole gang by whole bundles of others: domain by domain, the nearest first, only what
+//! breaks nobody before anyone is broken. The places that the simulation finds are what the gang is
+//! promised.
 
 mod moving;
 
@@ -77,7 +78,8 @@ struct Field {
 
 #[derive(Default)]
 struct Victims {
-    /// What is lacking; all that is wanted where nothing is in all, since what there is is in pieces.
+    /// What is lacking; all that is wanted where nothing is in all, since what there is is in
+    /// pieces.
     needed: Needed,
     /// In the order in which they leave.
     bundles: Vec<Bundle>,
@@ -140,8 +142,8 @@ impl Findings<'_, '_> {
 }
 
 impl GangTaker<'_> {
-    /// Makes room for what the gang lacks in the transaction, and says why each leaves; or why not, and when the first rule ends
-    /// that stood in the way and that time alone ends.
+    /// Makes room for what the gang lacks in the transaction, and says why each leaves; or why not,
+    /// and when the first rule ends that stood in the way and that time alone ends.
     pub fn take(
         &self,
         txn: &mut Txn,
@@ -166,11 +168,12 @@ impl GangTaker<'_> {
         let (again, restrained, cut, spent) = (false, false, false, false);
         let mut findings = Findings { refusal, again, restrained, cut, spent, limit, record };
         let bundling = &self.taking.bundling;
-        let passes: &[Kind] = match (bundling.allow_whole, bundling.priority_first || self.by_turns()) {
-            (false, _) => &[Kind::Safe],
-            (true, true) => &[Kind::Whole],
-            (true, false) => &[Kind::Safe, Kind::Whole],
-        };
+        let passes: &[Kind] =
+            match (bundling.allow_whole, bundling.priority_first || self.by_turns()) {
+                (false, _) => &[Kind::Safe],
+                (true, true) => &[Kind::Whole],
+                (true, false) => &[Kind::Safe, Kind::Whole],
+            };
         let mut fields: Vec<Vec<Field>> = Vec::new();
         for &allowed in passes {
             findings.begin_pass(allowed);
@@ -179,8 +182,9 @@ impl GangTaker<'_> {
                 if fields.len() == at {
                     fields.push(self.promising(txn, rankings, &need, step));
                 }
-                for &domain in
-                    step.iter().filter(|&&domain| fields[at].iter().all(|field| field.domain != domain))
+                for &domain in step
+                    .iter()
+                    .filter(|&&domain| fields[at].iter().all(|field| field.domain != domain))
                 {
                     findings.record.work.scenarios += 1;
                     findings.record.work.filtered += 1;
@@ -194,10 +198,12 @@ impl GangTaker<'_> {
                 let (tried, others) = fields[at][known..].split_at_mut(most);
                 let all = others.is_empty();
                 for field in &*others {
-                    findings.tell(|trace| trace.begin_domain(field.domain, DomainOutcome::NotTried));
+                    findings
+                        .tell(|trace| trace.begin_domain(field.domain, DomainOutcome::NotTried));
                 }
                 left -= tried.len();
-                if let Some(way) = self.take_in(txn, rankings, &need, tried, allowed, &mut findings) {
+                if let Some(way) = self.take_in(txn, rankings, &need, tried, allowed, &mut findings)
+                {
                     let work = &mut findings.record.work;
                     work.selected += way.causes.len() as u32 + way.reprieved;
                     work.reprieved += way.reprieved;
@@ -284,7 +290,8 @@ impl GangTaker<'_> {
         Some(way)
     }
 
-    /// Bundles are taken in the order of queues and priorities, and whoever leaves is placed elsewhere if that can be.
+    /// Bundles are taken in the order of queues and priorities, and whoever leaves is placed
+    /// elsewhere if that can be.
     fn by_turns(&self) -> bool {
         self.claim.by_fair_share()
     }
@@ -306,12 +313,20 @@ impl GangTaker<'_> {
                 *sums.entry(resource).or_default() += amount * i64::from(count);
             }
         }
-        let wanted = sums.into_iter().filter(|&(resource, amount)| resource != PODS && amount > 0).collect();
+        let wanted =
+            sums.into_iter().filter(|&(resource, amount)| resource != PODS && amount > 0).collect();
         Need { pods, shapes, wanted }
     }
 
-    /// Of these domains, those that could hold the gang if they were empty; where least is lacking first.
-    fn promising(&self, txn: &Txn, rankings: &mut Rankings, need: &Need, step: &[DomainId]) -> Vec<Field> {
+    /// Of these domains, those that could hold the gang if they were empty; where least is lacking
+    /// first.
+    fn promising(
+        &self,
+        txn: &Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        step: &[DomainId],
+    ) -> Vec<Field> {
         let mut found = Vec::new();
         for &domain in step {
             let ranks = txn.domains.ranks(domain);
@@ -325,8 +340,9 @@ impl GangTaker<'_> {
             });
             let nodes: Vec<NodeId> =
                 nodes.iter().zip(open).filter(|(_, open)| *open).map(|(&node, _)| node).collect();
-            let total =
-                |resource| nodes.iter().map(|&node| txn.nodes.allocatable[resource][node]).sum::<i64>();
+            let total = |resource| {
+                nodes.iter().map(|&node| txn.nodes.allocatable[resource][node]).sum::<i64>()
+            };
             if holds && need.wanted.iter().all(|&(resource, wanted)| total(resource) >= wanted) {
                 let lack = need.lacks(txn, &nodes);
                 let least = lack.iter().map(|&(resource, lack)| need.weigh(resource, lack)).sum();
@@ -362,7 +378,8 @@ impl GangTaker<'_> {
         others.iter().for_each(|bundle| findings.keep(&bundle.pods, minimum));
         let start = txn.mark();
         findings.restrained = false;
-        let mut cleared = self.clear(txn, rankings, need, (field, victims), (&bundles, false), findings);
+        let mut cleared =
+            self.clear(txn, rankings, need, (field, victims), (&bundles, false), findings);
         let others = bundles.iter().any(|bundle| !bundle.instead.is_empty());
         let promising = match &cleared {
             Some(cleared) => cleared.cost > field.least && (others || bundles.len() > 1),
@@ -370,7 +387,9 @@ impl GangTaker<'_> {
             None => others || findings.restrained,
         };
         if promising {
-            let worst = cleared.as_ref().map(|cleared| cleared.taken.iter().map(|bundle| bundle.class).max());
+            let worst = cleared
+                .as_ref()
+                .map(|cleared| cleared.taken.iter().map(|bundle| bundle.class).max());
             bundles.retain(|bundle| worst.is_none_or(|worst| worst >= Some(bundle.class)));
             let moves = txn.since(start);
             txn.rewind(start);
@@ -396,12 +415,13 @@ impl GangTaker<'_> {
         give_again(txn, self.policy, &promises);
         let causes = self.causes(txn, &mut cleared.taken, victims);
         let Cleared { cost, taken, moved, reprieved } = cleared;
-        findings.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, moved, cost }));
+        findings
+            .tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, moved, cost }));
         Some(Way { cost, causes, reprieved })
     }
 
-    /// Looks for a way that costs less than the one that is known, with these bundles in another order. Leaves its moves in the
-    /// transaction if it finds one.
+    /// Looks for a way that costs less than the one that is known, with these bundles in another
+    /// order. Leaves its moves in the transaction if it finds one.
     fn clear_otherwise(
         &self,
         txn: &mut Txn,
@@ -413,10 +433,12 @@ impl GangTaker<'_> {
     ) -> Option<Cleared> {
         let start = txn.mark();
         let single: Vec<Bundle> = bundles.iter().flat_map(|bundle| bundle.one_by_one()).collect();
-        let losses: Vec<i64> = single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
+        let losses: Vec<i64> =
+            single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
         // Place after place, each where least is lost.
         let mut spare: BTreeMap<GangId, usize> = BTreeMap::new();
-        for bundle in bundles.iter().filter(|bundle| bundle.kind == Kind::Safe && !bundle.together) {
+        for bundle in bundles.iter().filter(|bundle| bundle.kind == Kind::Safe && !bundle.together)
+        {
             *spare.entry(bundle.gang).or_default() += bundle.pods.len();
         }
         let order = clearing::by_place(txn, &need.shapes, &field.nodes, &single, &losses, spare);
@@ -430,8 +452,11 @@ impl GangTaker<'_> {
             let ahead = std::iter::once(order[head]);
             let others = order.iter().copied().filter(|&at| at != order[head]);
             let ordered: Vec<&Bundle> = ahead.chain(others).map(|at| &single[at]).collect();
-            let found = self.clear(txn, rankings, need, (field, victims), (&ordered, false), findings);
-            if let Some(found) = found.filter(|found| known.is_none_or(|known| found.cost < known.cost)) {
+            let found =
+                self.clear(txn, rankings, need, (field, victims), (&ordered, false), findings);
+            if let Some(found) =
+                found.filter(|found| known.is_none_or(|known| found.cost < known.cost))
+            {
                 return Some(found);
             }
             txn.rewind(start);
@@ -445,8 +470,9 @@ impl GangTaker<'_> {
         self.clear(txn, rankings, need, (field, victims), (&ordered, true), findings)
     }
 
-    /// Lets bundles leave in this order until everyone has a place, and as few as possible; then also those whom their queue keeps, if
-    /// they may be moved. Leaves its moves in the transaction either way.
+    /// Lets bundles leave in this order until everyone has a place, and as few as possible; then
+    /// also those whom their queue keeps, if they may be moved. Leaves its moves in the
+    /// transaction either way.
     fn clear(
         &self,
         txn: &mut Txn,
@@ -460,7 +486,8 @@ impl GangTaker<'_> {
         let mut seating = Seating::new(txn, self.policy, self.wish, &need.pods, field.domain);
         let mut taken: Vec<Bundle> = Vec::new();
         let mut seated = lack.is_empty() && seating.seat(txn, rankings);
-        let mut line: VecDeque<(&Bundle, bool)> = bundles.iter().map(|&bundle| (bundle, false)).collect();
+        let mut line: VecDeque<(&Bundle, bool)> =
+            bundles.iter().map(|&bundle| (bundle, false)).collect();
         while !seated && let Some((bundle, freely)) = line.pop_front() {
             if !self.may_go_on(txn) {
                 findings.spent = true;
@@ -490,8 +517,10 @@ impl GangTaker<'_> {
         let asked = count(&taken);
         give_back(txn, rankings, &mut seating, &mut taken);
         findings.record.work.simulations += seating.tries;
-        let moved = if self.by_turns() { self.rehouse(txn, rankings, &mut taken) } else { Vec::new() };
-        if moves && (moved.len() > self.taking.max_moves || !self.lost_fairly(txn, &taken, &moved)) {
+        let moved =
+            if self.by_turns() { self.rehouse(txn, rankings, &mut taken) } else { Vec::new() };
+        if moves && (moved.len() > self.taking.max_moves || !self.lost_fairly(txn, &taken, &moved))
+        {
             return None;
         }
         if let Err(reason) = self.stands(txn, &taken, &moved) {
@@ -509,7 +538,8 @@ impl GangTaker<'_> {
             Kind::Whole => need.loss(txn, victims, bundle),
             Kind::Safe => {
                 let (moved, lost) = bundle.pods.iter().partition(|pod| is_moved(&moved, **pod));
-                need.loss(txn, victims, &bundle.of(moved)) / 2 + need.loss(txn, victims, &bundle.of(lost))
+                need.loss(txn, victims, &bundle.of(moved)) / 2
+                    + need.loss(txn, victims, &bundle.of(lost))
             }
         };
         let cost = taken.iter().filter(lost).map(loss).sum();
@@ -543,7 +573,8 @@ impl GangTaker<'_> {
     fn victims(&self, txn: &mut Txn, need: &Need, field: &Field) -> Victims {
         let needed = if field.lack.is_empty() { need.wanted.clone() } else { field.lack.clone() };
         let ranks = txn.domains.ranks(field.domain);
-        let place = |cluster: &Cluster, node: NodeId| (cluster.nodes.rank[node] - ranks.start) as usize;
+        let place =
+            |cluster: &Cluster, node: NodeId| (cluster.nodes.rank[node] - ranks.start) as usize;
         let mut open = vec![false; ranks.len()];
         field.nodes.iter().for_each(|&node| open[place(txn, node)] = true);
         let is_open = |cluster: &Cluster, node: NodeId| {
@@ -595,8 +626,10 @@ impl GangTaker<'_> {
                 && bundles.len() > before
                 && let Some(bundle) = bundles.pop_if(whole)
             {
-                let shield =
-                    kept.iter().find(|(pod, _)| txn.pods.gang[*pod] == Some(gang)).map(|&(_, shield)| shield);
+                let shield = kept
+                    .iter()
+                    .find(|(pod, _)| txn.pods.gang[*pod] == Some(gang))
+                    .map(|&(_, shield)| shield);
                 kept.extend(bundle.pods.iter().filter_map(|&pod| Some((pod, shield?))));
             }
         }
@@ -604,8 +637,10 @@ impl GangTaker<'_> {
             true => by_turns(txn, self.policy, &self.claim, &bundles),
             false => self.policy.select(txn, &self.claim, &self.taking.bundling, &needed, bundles),
         };
-        let pods: Vec<PodId> = bundles.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
-        let broken: BTreeSet<PodId> = self.policy.breaks(txn, &self.claim, &pods).into_iter().collect();
+        let pods: Vec<PodId> =
+            bundles.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
+        let broken: BTreeSet<PodId> =
+            self.policy.breaks(txn, &self.claim, &pods).into_iter().collect();
         if !broken.is_empty() {
             let last = bundles.iter().map(|bundle| bundle.class + 1).max().unwrap_or(0);
             let breaks = |bundle: &&mut Bundle| bundle.pods.iter().any(|pod| broken.contains(pod));
@@ -615,8 +650,8 @@ impl GangTaker<'_> {
         Victims { needed, bundles, kept }
     }
 
-    /// What each node of a domain lacks for a pod of the gang, against all that is wanted; nothing if no pod would fit there whoever
-    /// leaves.
+    /// What each node of a domain lacks for a pod of the gang, against all that is wanted; nothing
+    /// if no pod would fit there whoever leaves.
     fn deficits(
         &self,
         cluster: &Cluster,
@@ -624,15 +659,18 @@ impl GangTaker<'_> {
         domain: DomainId,
         local: &[(GangId, PodId)],
     ) -> Vec<Option<i64>> {
-        let asked =
-            |&(shape, _): &(ShapeId, u32)| cluster.shapes[shape].request.iter().map(|(resource, _)| resource);
+        let asked = |&(shape, _): &(ShapeId, u32)| {
+            cluster.shapes[shape].request.iter().map(|(resource, _)| resource)
+        };
         let resources: BTreeSet<ResourceId> = need.shapes.iter().flat_map(asked).collect();
         let resources: Vec<ResourceId> = resources.into_iter().collect();
         let ranks = cluster.domains.ranks(domain);
         let mut freed = vec![0; ranks.len() * resources.len()];
         for &(_, pod) in local {
             let node = cluster.pods.state[pod].node();
-            let Some(node) = node.filter(|&node| ranks.contains(&cluster.nodes.rank[node])) else { continue };
+            let Some(node) = node.filter(|&node| ranks.contains(&cluster.nodes.rank[node])) else {
+                continue;
+            };
             let row = (cluster.nodes.rank[node] - ranks.start) as usize * resources.len();
             for (sum, &resource) in freed[row..].iter_mut().zip(&resources) {
                 *sum += cluster.request_of(cluster.pods.shape[pod], resource);
@@ -646,7 +684,8 @@ impl GangTaker<'_> {
         let of_shape = |shape: ShapeId, node: NodeId, freed: &[i64]| {
             let mut deficit = 0;
             for (freed, &resource) in freed.iter().zip(&resources) {
-                let lack = cluster.request_of(shape, resource) - cluster.nodes.future_idle(resource, node);
+                let lack =
+                    cluster.request_of(shape, resource) - cluster.nodes.future_idle(resource, node);
                 if lack > *freed {
                     return None;
                 }
@@ -664,9 +703,16 @@ impl GangTaker<'_> {
         nodes.iter().zip(freed.chunks(resources.len().max(1))).map(deficit).collect()
     }
 
-    /// Asks the pods of a bundle to leave, after the rules that count what has gone: who goes together goes whole or not at all, others
-    /// as far as they may. Freely, if it doesn't matter yet what their queue keeps.
-    fn evict(&self, txn: &mut Txn, bundle: &Bundle, freely: bool, findings: &mut Findings) -> Option<Bundle> {
+    /// Asks the pods of a bundle to leave, after the rules that count what has gone: who goes
+    /// together goes whole or not at all, others as far as they may. Freely, if it doesn't
+    /// matter yet what their queue keeps.
+    fn evict(
+        &self,
+        txn: &mut Txn,
+        bundle: &Bundle,
+        freely: bool,
+        findings: &mut Findings,
+    ) -> Option<Bundle> {
         let mark = txn.mark();
         let mut gone = Vec::with_capacity(bundle.pods.len());
         let stays = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Running(_));
@@ -720,7 +766,8 @@ impl GangTaker<'_> {
         }
     }
 
-    /// Whether those who leave and have no other place may all be lost, one after the other. Leaves the transaction as it was.
+    /// Whether those who leave and have no other place may all be lost, one after the other. Leaves
+    /// the transaction as it was.
     fn lost_fairly(&self, txn: &mut Txn, taken: &[Bundle], moved: &[(PodId, NodeId)]) -> bool {
         let mark = txn.mark();
         for &pod in self.wish.pods {
@@ -768,12 +815,14 @@ impl GangTaker<'_> {
         rankings: &mut Rankings,
         taken: &mut Vec<Bundle>,
     ) -> Vec<(PodId, NodeId)> {
-        let leaving: Vec<PodId> = taken.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
+        let leaving: Vec<PodId> =
+            taken.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
         let moved = relocation::rehouse_all(txn, self.policy, rankings, &leaving);
         let gone = |pod: &PodId| !matches!(txn.pods.state[*pod], PodState::Running(_));
         taken.iter_mut().for_each(|bundle| bundle.pods.retain(gone));
         taken.retain(|bundle| !bundle.pods.is_empty());
-        // A gang that has its minimum elsewhere has lost what it can spare. What it waits for is no such place.
+        // A gang that has its minimum elsewhere has lost what it can spare. What it waits for is no
+        // such place.
         let mark = txn.mark();
         for bundle in taken.iter_mut().filter(|bundle| bundle.kind == Kind::Whole) {
             for pod in txn.gangs[bundle.gang].pods.clone() {
@@ -790,9 +839,18 @@ impl GangTaker<'_> {
     }
 
     /// Whether the plan stands; if not, why.
-    fn stands(&self, txn: &mut Txn, taken: &[Bundle], moved: &[(PodId, NodeId)]) -> Result<(), Reason> {
+    fn stands(
+        &self,
+        txn: &mut Txn,
+        taken: &[Bundle],
+        moved: &[(PodId, NodeId)],
+    ) -> Result<(), Reason> {
         if !self.by_turns() {
-            return if self.claim.purpose == Purpose::Reclaim { self.stays_within(txn) } else { Ok(()) };
+            return if self.claim.purpose == Purpose::Reclaim {
+                self.stays_within(txn)
+            } else {
+                Ok(())
+            };
         }
         let counts = |pod: &PodId| self.taking.bundling.counts_moved || !is_moved(moved, *pod);
         let pods = taken.iter().flat_map(|bundle| bundle.pods.iter().copied());
@@ -811,19 +869,22 @@ impl GangTaker<'_> {
         within
     }
 
-    /// Why each leaves. Of gangs that are broken the rest leaves too, if that is wished for and no rule keeps it.
+    /// Why each leaves. Of gangs that are broken the rest leaves too, if that is wished for and no
+    /// rule keeps it.
     fn causes(&self, txn: &mut Txn, taken: &mut [Bundle], victims: &Victims) -> Causes {
         let mut causes = Causes::new();
         let gangs = broken(taken);
         let stays = |bundle: &&Bundle| bundle.kind == Kind::Whole && !gangs.contains(&bundle.gang);
-        let next = victims.bundles.iter().find(stays).and_then(|bundle| Some((bundle.gang, bundle.roi?)));
+        let next =
+            victims.bundles.iter().find(stays).and_then(|bundle| Some((bundle.gang, bundle.roi?)));
         for bundle in taken {
             if bundle.kind == Kind::Whole && self.taking.bundling.evict_broken && !self.by_turns() {
                 let rest = txn.gangs[bundle.gang].pods.clone();
                 // What its queue deserves is no reason to keep what can't run.
                 let claim = Claim { purpose: Purpose::Preempt, ..self.claim };
                 for pod in rest {
-                    let free = matches!(consider_one(txn, self.policy, &self.claim, pod), Verdict::Free);
+                    let free =
+                        matches!(consider_one(txn, self.policy, &self.claim, pod), Verdict::Free);
                     if free && self.policy.restrains(txn, &claim, pod).is_none() {
                         txn.evict(pod);
                         bundle.pods.push(pod);
@@ -848,13 +909,17 @@ impl Need {
     fn lacks(&self, cluster: &Cluster, nodes: &[NodeId]) -> Needed {
         let mut lacks = self.wanted.clone();
         for (resource, lack) in &mut lacks {
-            *lack -= nodes.iter().map(|&node| cluster.nodes.future_idle(*resource, node).max(0)).sum::<i64>();
+            *lack -= nodes
+                .iter()
+                .map(|&node| cluster.nodes.future_idle(*resource, node).max(0))
+                .sum::<i64>();
         }
         lacks.retain(|&(_, lack)| lack > 0);
         lacks
     }
 
-    /// An amount against what is wanted in all, in parts per million, so that resources can be added up and domains compared.
+    /// An amount against what is wanted in all, in parts per million, so that resources can be
+    /// added up and domains compared.
     fn weigh(&self, resource: ResourceId, amount: i64) -> i64 {
         let wanted = self.wanted.iter().find(|(of, _)| *of == resource);
         wanted.map_or(0, |&(_, wanted)| bundles::share(amount, wanted))
@@ -882,8 +947,14 @@ fn count(bundles: &[Bundle]) -> u32 {
     bundles.iter().map(|bundle| bundle.pods.len() as u32).sum()
 }
 
-/// Gives back what is not needed: what breaks a gang first, the most valuable first, then what goes together, then single pods.
-fn give_back(txn: &mut Txn, rankings: &mut Rankings, seating: &mut Seating, taken: &mut Vec<Bundle>) {
+/// Gives back what is not needed: what breaks a gang first, the most valuable first, then what goes
+/// together, then single pods.
+fn give_back(
+    txn: &mut Txn,
+    rankings: &mut Rankings,
+    seating: &mut Seating,
+    taken: &mut Vec<Bundle>,
+) {
     for bundle in taken.iter_mut().rev().filter(|bundle| bundle.kind == Kind::Whole) {
         if seating.spare(txn, rankings, &bundle.pods) {
             bundle.pods.clear();

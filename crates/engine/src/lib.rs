@@ -1,4 +1,5 @@
-//! The scheduler as a pure state machine: events and the clock in, plans out. No I/O, no clock, no randomness.
+//! The scheduler as a pure state machine: events and the clock in, plans out. No I/O, no clock, no
+//! randomness.
 
 mod actions;
 mod admission;

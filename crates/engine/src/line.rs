@@ -22,7 +22,11 @@ struct QueueLine {
 }
 
 impl Line {
-    pub fn new(cluster: &Cluster, policy: &Policy, gangs: impl IntoIterator<Item = GangId>) -> Line {
+    pub fn new(
+        cluster: &Cluster,
+        policy: &Policy,
+        gangs: impl IntoIterator<Item = GangId>,
+    ) -> Line {
         let mut queues: Vec<QueueLine> = Vec::new();
         let mut place = vec![usize::MAX; cluster.queues.len()];
         for gang in gangs {
@@ -37,13 +41,14 @@ impl Line {
         for line in &mut queues {
             line.gangs.sort_by(|&a, &b| policy.gang_order(cluster, b, a));
         }
-        // In a tree, who goes first of two depends on where their ways part, so that three can go before one another in a circle. Who is
-        // met first then is no matter of arrival.
+        // In a tree, who goes first of two depends on where their ways part, so that three can go
+        // before one another in a circle. Who is met first then is no matter of arrival.
         queues.sort_by(|a, b| cluster.queues[a.queue].name.cmp(&cluster.queues[b.queue].name));
         Line { queues }
     }
 
-    /// The first gang of the first queue that may be served. Gangs of queues that may take nothing learn why.
+    /// The first gang of the first queue that may be served. Gangs of queues that may take nothing
+    /// learn why.
     pub fn next(&mut self, cluster: &mut Cluster, policy: &Policy) -> Option<(QueueId, GangId)> {
         self.queues.retain(|line| {
             if line.gangs.is_empty() {
@@ -60,8 +65,10 @@ impl Line {
 
     /// The first gang of the first queue, whatever its queue may take.
     pub fn next_of_all(&mut self, cluster: &Cluster, policy: &Policy) -> Option<(QueueId, GangId)> {
-        let next = |line: &QueueLine| (line.queue, *line.gangs.last().expect("empty lines are left out"));
-        let order = |a: &&mut QueueLine, b: &&mut QueueLine| policy.queue_order(cluster, next(a), next(b));
+        let next =
+            |line: &QueueLine| (line.queue, *line.gangs.last().expect("empty lines are left out"));
+        let order =
+            |a: &&mut QueueLine, b: &&mut QueueLine| policy.queue_order(cluster, next(a), next(b));
         let best = self.queues.iter_mut().filter(|line| !line.gangs.is_empty()).min_by(order)?;
         let gang = best.gangs.pop().expect("empty lines were left out");
         Some((best.queue, gang))
@@ -71,9 +78,9 @@ impl Line {
     pub fn put_back(&mut self, cluster: &Cluster, policy: &Policy, gang: GangId) {
         let queue = cluster.gangs[gang].queue;
         if let Some(line) = self.queues.iter_mut().find(|line| line.queue == queue) {
-            let place = line
-                .gangs
-                .partition_point(|&other| policy.gang_order(cluster, other, gang) == Ordering::Greater);
+            let place = line.gangs.partition_point(|&other| {
+                policy.gang_order(cluster, other, gang) == Ordering::Greater
+            });
             line.gangs.insert(place, gang);
         }
     }
@@ -112,18 +119,23 @@ pub fn named(cluster: &Cluster, policy: &Policy, gang: GangId) -> Result<(), Rea
     if policy.hierarchical() && queue.children > 0 {
         return Err(Reason::QueueHasChildren { queue: name });
     }
-    if let Some(closed) =
-        queue.lineage.iter().map(|&at| &cluster.queues[at]).find(|queue| queue.state != QueueState::Open)
+    if let Some(closed) = queue
+        .lineage
+        .iter()
+        .map(|&at| &cluster.queues[at])
+        .find(|queue| queue.state != QueueState::Open)
     {
         return Err(Reason::QueueClosed { queue: closed.name.clone(), state: closed.state });
     }
     Ok(())
 }
 
-/// Since when the gang waits, if that is so long ago that nobody of its traverse queue may pass it any more.
+/// Since when the gang waits, if that is so long ago that nobody of its traverse queue may pass it
+/// any more.
 pub fn overdue(cluster: &Cluster, settings: &Settings, gang: GangId, now: Time) -> Option<Time> {
     let since = cluster.gangs[gang].waiting_since?;
-    let late = settings.traverse_head_wait_ms > 0 && now >= since.plus_ms(settings.traverse_head_wait_ms);
+    let late =
+        settings.traverse_head_wait_ms > 0 && now >= since.plus_ms(settings.traverse_head_wait_ms);
     let traverse = cluster.queues[cluster.gangs[gang].queue].strategy == DequeueStrategy::Traverse;
     (late && traverse).then_some(since)
 }

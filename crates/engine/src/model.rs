@@ -1,5 +1,6 @@
-//! The cluster as the scheduler knows it: pods, and the sums that follow from their states. Events change it
-//! between cycles (`apply.rs`); within a cycle the only thing that changes is a pod's state, through [`Cluster::set`].
+//! The cluster as the scheduler knows it: pods, and the sums that follow from their states. Events
+//! change it between cycles (`apply.rs`); within a cycle the only thing that changes is a pod's
+//! state, through [`Cluster::set`].
 
 pub mod apply;
 pub mod audit;
@@ -80,22 +81,26 @@ pub struct Cluster {
     pub now: Time,
     /// When pods were last asked to leave for nobody's sake.
     pub shuffled: Option<Time>,
-    /// Nodes whose room changed. Like the next, only for those who remember an answer, so it is not kept.
+    /// Nodes whose room changed. Like the next, only for those who remember an answer, so it is
+    /// not kept.
     #[serde(skip)]
     pub touched: Log,
     /// Nodes whose facts (labels, taints, readiness) changed.
     #[serde(skip)]
     pub changed: Log,
-    /// Goes up when every answer about nodes must be found anew: nodes joined or left, volumes or terms changed.
+    /// Goes up when every answer about nodes must be found anew: nodes joined or left, volumes or
+    /// terms changed.
     pub version: u64,
     /// Goes up with every change at all.
     pub generation: u64,
     /// Goes up with every event: what moves within a cycle doesn't change what was asked for.
     pub events: u64,
-    /// Goes up when room may have appeared somewhere. What did not fit before fits no better until then.
+    /// Goes up when room may have appeared somewhere. What did not fit before fits no better until
+    /// then.
     pub freed: u64,
-    /// Goes up when something happened that could help one for whom nobody could make room, and no room appeared: whoever has places
-    /// may be taken, or counts, otherwise than before. Objects that come again as they were don't help, nor does what only waits.
+    /// Goes up when something happened that could help one for whom nobody could make room, and no
+    /// room appeared: whoever has places may be taken, or counts, otherwise than before.
+    /// Objects that come again as they were don't help, nor does what only waits.
     #[serde(default)]
     pub(crate) helped: u64,
     /// For whom nobody could make room.
@@ -123,7 +128,8 @@ pub struct Cluster {
     lines_stale: bool,
 }
 
-/// How often a sum would have gone below zero and was held there. That is a bug: a test stops, in production it is counted.
+/// How often a sum would have gone below zero and was held there. That is a bug: a test stops, in
+/// production it is counted.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guards {
     /// What gangs have, as `drf` compares it.
@@ -169,7 +175,8 @@ pub struct PriorityClass {
     pub never_preempts: bool,
 }
 
-/// What happened since a reader last looked. Old entries are cut; a reader that is behind the cut starts over.
+/// What happened since a reader last looked. Old entries are cut; a reader that is behind the cut
+/// starts over.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
     nodes: Vec<NodeId>,
@@ -208,7 +215,8 @@ impl Cluster {
         cluster
     }
 
-    /// The rules have changed: nothing that was found out about nodes, or given up, stands any more.
+    /// The rules have changed: nothing that was found out about nodes, or given up, stands any
+    /// more.
     pub(crate) fn reconsider(&mut self) {
         self.generation += 1;
         self.events += 1;
@@ -329,7 +337,8 @@ impl Cluster {
         self.foreign = Amounts::default();
         for pod in self.pods.live().filter(|&pod| self.pods.gang[pod].is_none()) {
             let state = self.pods.state[pod];
-            if state.occupies() && state.node().is_some_and(|node| self.nodes.fact[node].lets_go()) {
+            if state.occupies() && state.node().is_some_and(|node| self.nodes.fact[node].lets_go())
+            {
                 self.foreign.add_all(&self.shapes[self.pods.shape[pod]].request, 1);
             }
         }
@@ -404,12 +413,14 @@ impl Cluster {
         fact.never_preempts.unwrap_or_else(|| class().is_some_and(|class| class.never_preempts))
     }
 
-    /// The queue, if it restricts its pods to groups of nodes: then they are not like other queues' pods.
+    /// The queue, if it restricts its pods to groups of nodes: then they are not like other queues'
+    /// pods.
     pub(crate) fn picky_queue(&self, queue: QueueId) -> Option<QueueId> {
         self.queues[queue].lineage.iter().copied().find(|&queue| self.queues[queue].picky())
     }
 
-    /// Whether a node takes a pod of the shape as long as it has enough of everything, once it takes any.
+    /// Whether a node takes a pod of the shape as long as it has enough of everything, once it
+    /// takes any.
     pub fn asks_for_amounts_only(&self, shape: ShapeId) -> bool {
         let row = &self.shapes[shape];
         row.ports.is_empty()
@@ -418,7 +429,8 @@ impl Cluster {
             && !self.far_reaching(shape)
     }
 
-    /// Placing a pod of the shape can change what other nodes answer, so that all of them are asked for each pod.
+    /// Placing a pod of the shape can change what other nodes answer, so that all of them are asked
+    /// for each pod.
     pub fn far_reaching(&self, shape: ShapeId) -> bool {
         let shape = &self.shapes[shape];
         let limited = |queue: QueueId| self.queues[queue].group_limits.is_some();

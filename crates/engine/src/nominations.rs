@@ -1,5 +1,5 @@
-//! Promised places. A nomination takes room like a bound pod does, counts for its queue, and becomes a bind when
-//! what was in its way has left.
+//! Promised places. A nomination takes room like a bound pod does, counts for its queue, and
+//! becomes a bind when what was in its way has left.
 
 use muster_api::Time;
 
@@ -19,8 +19,8 @@ use crate::reason::Reason;
 use crate::search::{has_whole_subgroups, is_near_enough, seat};
 use crate::txn::{Mark, Move, Txn};
 
-/// What is missing to the gang's minimum beyond the places that it was promised, or that are kept for pods of it that will be made
-/// again.
+/// What is missing to the gang's minimum beyond the places that it was promised, or that are kept
+/// for pods of it that will be made again.
 pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
     let missing = gang.missing(whole);
     let reserved =
@@ -38,17 +38,20 @@ pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
 
 /// Has its minimum, its roles' and its subgroups' once what it was promised has come true.
 pub fn will_be_ready(gang: &Gang, whole: bool) -> bool {
-    not_promised(gang, whole).total == 0 && (!whole || gang.has_its_subgroups(|group| expected(gang, group)))
+    not_promised(gang, whole).total == 0
+        && (!whole || gang.has_its_subgroups(|group| expected(gang, group)))
 }
 
 /// How many pods a subgroup will have once what was promised to them has come true.
 pub fn expected(gang: &Gang, group: &Subgroup) -> u32 {
-    let reserved = gang.reserved().iter().filter(|place| place.subgroup.as_ref() == Some(&group.name));
+    let reserved =
+        gang.reserved().iter().filter(|place| place.subgroup.as_ref() == Some(&group.name));
     group.counts.ready() + group.counts.nominated + reserved.count() as u32
 }
 
-/// Takes up promises that an earlier run wrote on the pods. [`withdraw`] follows and sees which of them stand. Once we decide
-/// ourselves, what objects say is an echo, or was written too late by one who is gone: that is taken back.
+/// Takes up promises that an earlier run wrote on the pods. [`withdraw`] follows and sees which of
+/// them stand. Once we decide ourselves, what objects say is an echo, or was written too late by
+/// one who is gone: that is taken back.
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
     let began = std::mem::replace(&mut cluster.began, true);
@@ -65,7 +68,9 @@ pub fn restore(session: &mut Session) {
             continue;
         };
         let evicted = promised.evicted;
-        cluster.promised.insert(pod, Promise { node, since: session.now, turn, evicted, told: true });
+        cluster
+            .promised
+            .insert(pod, Promise { node, since: session.now, turn, evicted, told: true });
         let mut txn = Txn::begin(cluster);
         txn.nominate(pod, node);
         let _ = txn.commit();
@@ -74,10 +79,11 @@ pub fn restore(session: &mut Session) {
     }
 }
 
-/// Ends promises that can't be kept: they are too old, the gang may not run any more, its queue may not take it, or the node
-/// is unfit or was filled by others. All are taken back and given again one by one as they were given: where pods mind each other,
-/// another order could lose what nothing has happened to. If not all of them stand, gang by gang in order. A gang that loses a part
-/// keeps the rest for now: in this cycle it may find other places near them.
+/// Ends promises that can't be kept: they are too old, the gang may not run any more, its queue may
+/// not take it, or the node is unfit or was filled by others. All are taken back and given again
+/// one by one as they were given: where pods mind each other, another order could lose what nothing
+/// has happened to. If not all of them stand, gang by gang in order. A gang that loses a part keeps
+/// the rest for now: in this cycle it may find other places near them.
 pub fn withdraw(session: &mut Session) {
     let gangs = promised(session);
     let old = expired(session, &gangs);
@@ -102,7 +108,8 @@ pub fn withdraw(session: &mut Session) {
         txn.rewind(mark);
         give_again(&mut txn, session.policy, session.rankings, held);
     }
-    // Places that are too far apart, because the network has changed, are of no use to a gang whose pods belong together.
+    // Places that are too far apart, because the network has changed, are of no use to a gang whose
+    // pods belong together.
     for &gang in &gangs {
         if txn.gangs[gang].choosy.is_some() && !is_near_enough(&txn, gang) {
             places(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
@@ -115,7 +122,8 @@ pub fn withdraw(session: &mut Session) {
 /// A pod of a gang and the node on which it was promised a place.
 type Held = (GangId, PodId, NodeId);
 
-/// Whether what a gang was just promised would stand if it were given again, as it is in every cycle.
+/// Whether what a gang was just promised would stand if it were given again, as it is in every
+/// cycle.
 pub fn would_stand(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId) -> bool {
     let mark = txn.mark();
     let mut held: Vec<Held> = Vec::new();
@@ -133,7 +141,12 @@ pub fn would_stand(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang
 }
 
 /// Gives promises again, one after the other. Says whether all of them stand.
-fn give_again(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, mut held: Vec<Held>) -> bool {
+fn give_again(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    mut held: Vec<Held>,
+) -> bool {
     // A pod that wants company stands once its company does, so those that fail get another round.
     loop {
         let before = held.len();
@@ -163,7 +176,8 @@ fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
     let mut old = Vec::new();
     for &gang in gangs {
         let pods: Vec<PodId> = places(cluster, gang).into_iter().map(|(pod, _)| pod).collect();
-        let since = pods.iter().filter_map(|pod| cluster.promised.get(pod)).map(|promise| promise.since);
+        let since =
+            pods.iter().filter_map(|pod| cluster.promised.get(pod)).map(|promise| promise.since);
         if since.min().is_some_and(|since| since.plus_ms(limit) <= session.now) {
             for pod in &pods {
                 cluster.promised.entry(*pod).and_modify(|promise| promise.since = session.now);
@@ -200,11 +214,14 @@ fn places(cluster: &Cluster, gang: GangId) -> Vec<(PodId, NodeId)> {
     cluster.gangs[gang].pods.iter().filter_map(place).collect()
 }
 
-/// Keeps room for gangs of which some binds succeeded and some were refused, while they back off. If others took it, what
-/// is bound of them would hold its places in vain. The places last for this cycle; [`let_go`] gives them back.
+/// Keeps room for gangs of which some binds succeeded and some were refused, while they back off.
+/// If others took it, what is bound of them would hold its places in vain. The places last for this
+/// cycle; [`let_go`] gives them back.
 pub fn hold(session: &mut Session) -> Vec<PodId> {
     let (cluster, whole) = (&*session.cluster, session.policy.gangs_are_whole());
-    let broken = |gang: &GangId| cluster.gangs[*gang].is_broken(whole) && backs_off(session, *gang).is_some();
+    let broken = |gang: &GangId| {
+        cluster.gangs[*gang].is_broken(whole) && backs_off(session, *gang).is_some()
+    };
     let mut gangs: Vec<GangId> = cluster.gangs.waiting().iter().copied().filter(broken).collect();
     gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
     let mut held = Vec::new();
@@ -232,8 +249,8 @@ pub fn let_go(session: &mut Session, held: &[PodId]) {
     session.cluster.freed += 1;
 }
 
-/// Ends a cycle: promises that don't make their gangs whole are given up, for they only keep others waiting; and the plan says
-/// what the cluster doesn't know yet.
+/// Ends a cycle: promises that don't make their gangs whole are given up, for they only keep others
+/// waiting; and the plan says what the cluster doesn't know yet.
 pub fn announce(session: &mut Session) {
     let whole = session.policy.gangs_are_whole();
     let gangs = promised(session);
@@ -269,10 +286,9 @@ pub fn announce(session: &mut Session) {
             cluster.promised.insert(place.pod, promise);
         }
     }
-    let news = cluster
-        .promised
-        .iter_mut()
-        .filter(|(pod, promise)| !promise.told && state[**pod] == PodState::Nominated(promise.node));
+    let news = cluster.promised.iter_mut().filter(|(pod, promise)| {
+        !promise.told && state[**pod] == PodState::Nominated(promise.node)
+    });
     let mut news: Vec<(u32, Bind)> = news
         .map(|(&pod, promise)| {
             promise.told = true;
@@ -322,13 +338,14 @@ fn promised(session: &Session) -> Vec<GangId> {
         return Vec::new();
     }
     let promised = |gang: &GangId| session.cluster.gangs[*gang].counts.nominated > 0;
-    let mut gangs: Vec<GangId> = session.cluster.gangs.waiting().iter().copied().filter(promised).collect();
+    let mut gangs: Vec<GangId> =
+        session.cluster.gangs.waiting().iter().copied().filter(promised).collect();
     gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
     gangs
 }
 
-/// Binds gangs to the places that they were promised, where the room has become free: the whole missing minimum or
-/// nothing. After a refused bind, not before the gang's backoff is over.
+/// Binds gangs to the places that they were promised, where the room has become free: the whole
+/// missing minimum or nothing. After a refused bind, not before the gang's backoff is over.
 pub fn fulfil(session: &mut Session) {
     for gang in promised(session) {
         if let Some(reason) = backs_off(session, gang) {

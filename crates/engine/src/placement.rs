@@ -1,4 +1,5 @@
-//! Putting pods of a gang on nodes inside a transaction: each on the best node that fits, until nothing is missing.
+//! Putting pods of a gang on nodes inside a transaction: each on the best node that fits, until
+//! nothing is missing.
 
 use std::cmp::Reverse;
 
@@ -23,7 +24,8 @@ pub struct Rankings {
     clock: u64,
     scratch: Scratch,
     newest: Option<(ShapeId, Room)>,
-    /// In this cycle, a gang of this shape that lacked so many pods found no room; room only shrinks until its end.
+    /// In this cycle, a gang of this shape that lacked so many pods found no room; room only
+    /// shrinks until its end.
     refused: FxHashMap<(ShapeId, Room), (u32, Reason)>,
 }
 
@@ -49,7 +51,10 @@ pub struct Kind {
 
 impl Kind {
     pub fn of(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Kind {
-        Kind { far_reaching: cluster.far_reaching(shape), by_domain: policy.scores_domains(cluster, shape) }
+        Kind {
+            far_reaching: cluster.far_reaching(shape),
+            by_domain: policy.scores_domains(cluster, shape),
+        }
     }
 }
 
@@ -67,7 +72,13 @@ impl Rankings {
     }
 
     /// The ranking of a shape, up to date.
-    pub fn of(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> &Ranking {
+    pub fn of(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        room: Room,
+    ) -> &Ranking {
         self.clock += 1;
         if self.kept.len() <= usize::from(shape) {
             self.kept.resize_with(cluster.shapes.len(), Default::default);
@@ -112,7 +123,14 @@ impl Rankings {
         let ranking = self.kept_mut(shape, room);
         if kind.far_reaching {
             let added = ranking::added_by_domains(cluster, policy, shape);
-            return ranking.best_among(cluster, policy, shape, avoid, cluster.domains.ranks(ROOT), &added);
+            return ranking.best_among(
+                cluster,
+                policy,
+                shape,
+                avoid,
+                cluster.domains.ranks(ROOT),
+                &added,
+            );
         }
         ranking.need_tops(cluster, policy, shape);
         ranking.best_of_all(cluster)
@@ -129,7 +147,8 @@ impl Rankings {
         }
     }
 
-    /// The best node of the smallest domain that has one. So many pods are to come, this one included.
+    /// The best node of the smallest domain that has one. So many pods are to come, this one
+    /// included.
     pub fn nearest(&mut self, ask: &Ask, near: Vicinity, left: u32) -> Option<NodeId> {
         let (domains, within) = (&ask.cluster.domains, near.within);
         let closer = domains.chain(near.of).take_while(|&domain| domain != within);
@@ -141,8 +160,8 @@ impl Rankings {
         })
     }
 
-    /// The way down from a domain to a leaf: each time to where most of the others are, else to where most of those fit that
-    /// are to come, with the least left over.
+    /// The way down from a domain to a leaf: each time to where most of the others are, else to
+    /// where most of those fit that are to come, with the least left over.
     fn lowest(&mut self, ask: &Ask, from: DomainId, others: &[DomainId], left: u32) -> DomainId {
         let domains = &ask.cluster.domains;
         if domains.is_leaf(from) {
@@ -159,8 +178,9 @@ impl Rankings {
                 Reverse((holds, domains[*domain].order)),
             )
         };
-        let down =
-            |&at: &DomainId| domains.children(at).filter(|&child| ranking.holds(child) > 0).max_by_key(worth);
+        let down = |&at: &DomainId| {
+            domains.children(at).filter(|&child| ranking.holds(child) > 0).max_by_key(worth)
+        };
         std::iter::successors(Some(from), down).last().unwrap_or(from)
     }
 
@@ -169,14 +189,21 @@ impl Rankings {
     }
 
     /// The ranking of a shape that also knows how many pods fit in each domain.
-    pub fn counted(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, room: Room) -> &Ranking {
+    pub fn counted(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        room: Room,
+    ) -> &Ranking {
         self.of(cluster, policy, shape, room);
         let ranking = self.kept_mut(shape, room);
         ranking.need_counts(cluster, shape);
         ranking
     }
 
-    /// A gang of one shape that lacks as many pods as one that failed before it in this cycle fails too.
+    /// A gang of one shape that lacks as many pods as one that failed before it in this cycle fails
+    /// too.
     pub fn known_refusal(
         &self,
         cluster: &Cluster,
@@ -185,7 +212,8 @@ impl Rankings {
         pods: &[PodId],
         missing: u32,
     ) -> Option<Reason> {
-        let (failed, reason) = self.refused.get(&(shape, room)).filter(|(failed, _)| missing >= *failed)?;
+        let (failed, reason) =
+            self.refused.get(&(shape, room)).filter(|(failed, _)| missing >= *failed)?;
         let Reason::NoNodes { placed, histogram, .. } = reason else { return None };
         let first = pods.get(*placed.min(failed) as usize).or(pods.last())?;
         Some(Reason::NoNodes {
@@ -228,8 +256,9 @@ pub struct Vicinity<'v> {
     pub others: &'v [DomainId],
 }
 
-/// Places pods of the gang until nothing is missing, in the order given if that is possible. Leaves its moves in the
-/// transaction either way; on failure the reasons name what stopped the first pod of each shape.
+/// Places pods of the gang until nothing is missing, in the order given if that is possible. Leaves
+/// its moves in the transaction either way; on failure the reasons name what stopped the first pod
+/// of each shape.
 pub fn place(
     txn: &mut Txn,
     policy: &Policy,
@@ -339,17 +368,31 @@ fn no_nodes(
 ) -> Reason {
     let shape = txn.pods.shape[pod];
     let histogram = rankings.of(txn, policy, shape, room).histogram(txn, policy, shape);
-    Reason::NoNodes { placed: wanted - missing.total, wanted, pod: txn.pods.name(pod).clone(), histogram }
+    Reason::NoNodes {
+        placed: wanted - missing.total,
+        wanted,
+        pod: txn.pods.name(pod).clone(),
+        histogram,
+    }
 }
 
 /// How many places a set that wants to be together is tried in.
 const TOGETHER_TRIES: usize = 16;
 
-/// A gang of several shapes, or with rules between its pods, may fit in another way than the first that was tried.
-fn try_otherwise(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish, start: Mark) -> bool {
-    // The best place for the first of a set that wants to be together may be too small for the rest.
+/// A gang of several shapes, or with rules between its pods, may fit in another way than the first
+/// that was tried.
+fn try_otherwise(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    wish: &Wish,
+    start: Mark,
+) -> bool {
+    // The best place for the first of a set that wants to be together may be too small for the
+    // rest.
     let mut avoid: Vec<(TermId, u32)> = Vec::new();
-    while let Some(found) = first_together(txn, wish.pods).filter(|_| avoid.len() < TOGETHER_TRIES) {
+    while let Some(found) = first_together(txn, wish.pods).filter(|_| avoid.len() < TOGETHER_TRIES)
+    {
         avoid.push(found);
         txn.rewind(start);
         if place_in_order(txn, policy, rankings, &Wish { avoid: &avoid, ..*wish }).is_ok() {

@@ -1,4 +1,5 @@
-//! What one cycle decided. Ids stand for the engine's pods, nodes and gangs until the next event is applied.
+//! What one cycle decided. Ids stand for the engine's pods, nodes and gangs until the next event is
+//! applied.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,8 @@ use crate::txn::Move;
 pub struct Plan {
     /// In the order of the decisions.
     pub binds: Vec<Bind>,
-    /// Places that were promised in this cycle and are new to the cluster, in the order of the decisions. The model
-    /// knows the rest of them ([`Cluster::promised`]).
+    /// Places that were promised in this cycle and are new to the cluster, in the order of the
+    /// decisions. The model knows the rest of them ([`Cluster::promised`]).
     pub nominations: Vec<Bind>,
     /// Pods that wait again although they were promised a place, by name.
     pub withdrawn: Vec<PodId>,
@@ -23,8 +24,8 @@ pub struct Plan {
     pub evictions: Vec<Eviction>,
     /// Gangs whose phase or condition changed.
     pub updates: Vec<GangId>,
-    /// What is to be written on pods that share cards, in order of their ids: on bound ones before the bind, on others with
-    /// their promise.
+    /// What is to be written on pods that share cards, in order of their ids: on bound ones before
+    /// the bind, on others with their promise.
     pub card_notes: Vec<CardNote>,
     /// What is to be written on PodGroups, in order of their names; only what changed.
     pub group_notes: Vec<GroupNote>,
@@ -81,7 +82,8 @@ pub struct Work {
     pub reprieved: u32,
     /// Gangs that hold less than their minimum since then.
     pub broken: u32,
-    /// For how many seconds those that leave, and all of the gangs that break, have held accelerators, by resource.
+    /// For how many seconds those that leave, and all of the gangs that break, have held
+    /// accelerators, by resource.
     pub wasted_seconds: BTreeMap<ResourceId, i64>,
 }
 
@@ -168,9 +170,16 @@ pub enum Cause {
     Outranked { priority: i32, claimant: i32 },
     /// A pod of its own gang with a higher priority needs the room.
     OutrankedWithin { priority: i32 },
-    /// It goes with others of its gang: what the gang can lose, all of one that is broken, or the rest of it, which breaks it. What
-    /// that returns is in parts per million, if it was asked for; the next best gang that stays is named with what it would have returned.
-    Bundle { whole: bool, broken: bool, pods: u32, roi: Option<i64>, against: Option<(GangId, i64)> },
+    /// It goes with others of its gang: what the gang can lose, all of one that is broken, or the
+    /// rest of it, which breaks it. What that returns is in parts per million, if it was asked
+    /// for; the next best gang that stays is named with what it would have returned.
+    Bundle {
+        whole: bool,
+        broken: bool,
+        pods: u32,
+        roi: Option<i64>,
+        against: Option<(GangId, i64)>,
+    },
     /// Another place is kept for its successor, and its own is for others.
     Moved { to: NodeId },
     /// Its queue has more than it deserves, and another less.
@@ -196,8 +205,11 @@ impl Plan {
             return;
         }
         let note = |pod, annotations| CardNote { pod, annotations };
-        let mut notes: Vec<CardNote> =
-            self.binds.iter().map(|bind| note(bind.pod, note_of_bound(cluster, bind.pod, now))).collect();
+        let mut notes: Vec<CardNote> = self
+            .binds
+            .iter()
+            .map(|bind| note(bind.pod, note_of_bound(cluster, bind.pod, now)))
+            .collect();
         if cluster.nominations > 0 {
             let promised = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_));
             let pods = cluster.devices.all_held().into_iter().map(|(pod, _)| pod).filter(promised);

@@ -1,4 +1,5 @@
-//! The plugins, in one list. The configuration, `muster check`, the documentation and its tests read the same list.
+//! The plugins, in one list. The configuration, `muster check`, the documentation and its tests
+//! read the same list.
 
 mod binpack;
 mod capacity;

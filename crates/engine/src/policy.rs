@@ -1,5 +1,5 @@
-//! The configured plugins as one policy. A plugin answers questions; how many answers become one is written here
-//! once for each kind of question: first difference, all agree, vote, sum.
+//! The configured plugins as one policy. A plugin answers questions; how many answers become one is
+//! written here once for each kind of question: first difference, all agree, vote, sum.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -90,7 +90,8 @@ pub enum Purpose {
 }
 
 impl Claim {
-    /// Whole gangs are taken rather than pod by pod: what a gang needs is then no rule, but a price.
+    /// Whole gangs are taken rather than pod by pod: what a gang needs is then no rule, but a
+    /// price.
     pub fn by_gang(&self) -> bool {
         self.mode != Mode::Task
     }
@@ -208,7 +209,8 @@ pub trait Plugin: Send {
     fn may_take(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
         Ok(())
     }
-    /// Whether a gang's queue may have so much more for it, whoever leaves: asked before anyone has to.
+    /// Whether a gang's queue may have so much more for it, whoever leaves: asked before anyone has
+    /// to.
     fn may_hold(&self, _: &Cluster, _: GangId, _wanted: &Needed) -> Result<(), Reason> {
         Ok(())
     }
@@ -224,7 +226,8 @@ pub trait Plugin: Send {
         None
     }
 
-    /// Points for all nodes below a domain, because of what is in it; for the root, for those that no other domain holds.
+    /// Points for all nodes below a domain, because of what is in it; for the root, for those that
+    /// no other domain holds.
     fn domain_score(&self, _: &Cluster, _: ShapeId, _: DomainId) -> Option<i64> {
         None
     }
@@ -259,7 +262,8 @@ pub trait Plugin: Send {
     fn restrains_until(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Time> {
         None
     }
-    /// Which of these pods, leaving in this order, break a rule that the claim breaks only if it must.
+    /// Which of these pods, leaving in this order, break a rule that the claim breaks only if it
+    /// must.
     fn breaks(&self, _: &Cluster, _: &Claim, _victims: &[PodId], _broken: &mut Vec<PodId>) {}
     /// Whether the claimant matters more than the victim.
     fn outranks(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<bool> {
@@ -273,11 +277,13 @@ pub trait Plugin: Send {
     fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
         None
     }
-    /// Keeps what a gang would lose at once, given all that has been taken already. Asked where queues are measured by fair shares.
+    /// Keeps what a gang would lose at once, given all that has been taken already. Asked where
+    /// queues are measured by fair shares.
     fn withholds(&self, _: &Cluster, _: &Claim, _gang: GangId) -> Option<&'static str> {
         None
     }
-    /// Why a plan may not stand in which the claimant has its places and these pods have left for it; its queue had so much before.
+    /// Why a plan may not stand in which the claimant has its places and these pods have left for
+    /// it; its queue had so much before.
     fn objects(&self, _: &Cluster, _: &Claim, _had: &Amounts, _gone: &[PodId]) -> Option<Reason> {
         None
     }
@@ -285,8 +291,8 @@ pub trait Plugin: Send {
     fn victim_order(&self, _: &Cluster, _: &Claim, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
     }
-    /// Who leaves a domain that lacks this much, where whole gangs are taken: the places of these bundles in the order in which they are
-    /// taken. Who is not named stays.
+    /// Who leaves a domain that lacks this much, where whole gangs are taken: the places of these
+    /// bundles in the order in which they are taken. Who is not named stays.
     fn select(&self, _: &Cluster, _: &Claim, _: &Needed, _: &[Bundle]) -> Option<Vec<usize>> {
         None
     }
@@ -309,7 +315,8 @@ pub trait Plugin: Send {
     fn measure_by_fair_shares(&mut self) {}
 
     // Reports.
-    /// The queue's fair share and what it has of it, if queues are measured by that rather than by what they deserve.
+    /// The queue's fair share and what it has of it, if queues are measured by that rather than by
+    /// what they deserve.
     fn fair_share_of(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
         None
     }
@@ -377,8 +384,9 @@ pub struct Policy {
 impl Policy {
     pub fn new(seats: Vec<Seat>) -> Policy {
         let asked = Question::ALL.map(|question| {
-            let answers =
-                |seat: &Seat| seat.answers.contains(&question) && question.switched_on(&seat.switches);
+            let answers = |seat: &Seat| {
+                seat.answers.contains(&question) && question.switched_on(&seat.switches)
+            };
             (0..seats.len()).filter(|&seat| answers(&seats[seat])).collect()
         });
         Policy { seats, asked }
@@ -393,7 +401,8 @@ impl Policy {
         self.asked[question as usize].iter().map(|&seat| self.seats[seat].plugin.as_ref())
     }
 
-    /// Which gang goes first. Always total. One that ran and lost pods gets its place back before new work takes it.
+    /// Which gang goes first. Always total. One that ran and lost pods gets its place back before
+    /// new work takes it.
     pub fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         let halves = self.halves(cluster, a, b);
         if halves.is_ne() {
@@ -406,15 +415,22 @@ impl Policy {
         })
     }
 
-    /// Which queue is served first, given the gang that is next in each. What is bound by halves is finished first,
-    /// whosever it is: until then it only wastes room.
-    pub fn queue_order(&self, cluster: &Cluster, a: (QueueId, GangId), b: (QueueId, GangId)) -> Ordering {
+    /// Which queue is served first, given the gang that is next in each. What is bound by halves is
+    /// finished first, whosever it is: until then it only wastes room.
+    pub fn queue_order(
+        &self,
+        cluster: &Cluster,
+        a: (QueueId, GangId),
+        b: (QueueId, GangId),
+    ) -> Ordering {
         let halves = self.halves(cluster, a.1, b.1);
         if halves.is_ne() {
             return halves;
         }
-        let queues = self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, a.0, b.0));
-        let turns = self.asked(Question::QueueOrder).map(|plugin| plugin.turn_order(cluster, a.1, b.1));
+        let queues =
+            self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, a.0, b.0));
+        let turns =
+            self.asked(Question::QueueOrder).map(|plugin| plugin.turn_order(cluster, a.1, b.1));
         first_difference(queues.chain(turns)).then_with(|| {
             let (a, b) = (&cluster.queues[a.0], &cluster.queues[b.0]);
             a.created.cmp(&b.created).then_with(|| a.name.cmp(&b.name))
@@ -428,7 +444,8 @@ impl Policy {
         is_broken(b).cmp(&is_broken(a))
     }
 
-    /// Puts the pods of a gang in order where a plugin has an opinion; its list is in order otherwise.
+    /// Puts the pods of a gang in order where a plugin has an opinion; its list is in order
+    /// otherwise.
     pub fn order_pods(&self, cluster: &Cluster, pods: &mut [PodId]) {
         for plugin in self.asked(Question::PodOrder).collect::<Vec<_>>().into_iter().rev() {
             let urgency = |pod: PodId| plugin.pod_urgency(cluster, pod);
@@ -457,8 +474,14 @@ impl Policy {
     }
 
     /// Any reject rejects; all that reject say why.
-    pub fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Result<(), Vec<Reason>> {
-        let votes = self.asked(Question::Enqueue).map(|plugin| plugin.enqueue(cluster, admission, gang));
+    pub fn enqueue(
+        &self,
+        cluster: &Cluster,
+        admission: &Admission,
+        gang: GangId,
+    ) -> Result<(), Vec<Reason>> {
+        let votes =
+            self.asked(Question::Enqueue).map(|plugin| plugin.enqueue(cluster, admission, gang));
         let rejected: Vec<Reason> = votes
             .filter_map(|vote| match vote {
                 Vote::Reject(reason) => Some(reason),
@@ -479,7 +502,8 @@ impl Policy {
         shape: ShapeId,
         room: Room,
     ) -> Result<(), Reason> {
-        self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_take(cluster, gang, shape, room))
+        self.asked(Question::MayTake)
+            .try_for_each(|plugin| plugin.may_take(cluster, gang, shape, room))
     }
 
     pub fn may_hold(&self, cluster: &Cluster, gang: GangId, wanted: &Needed) -> Result<(), Reason> {
@@ -519,7 +543,9 @@ impl Policy {
     /// What a domain adds to the score of every node below it, if anyone has an opinion.
     pub fn domain_score(&self, cluster: &Cluster, shape: ShapeId, domain: DomainId) -> Option<i64> {
         let opinions = self.asked(Question::DomainScore);
-        opinions.filter_map(|plugin| plugin.domain_score(cluster, shape, domain)).reduce(|a, b| a + b)
+        opinions
+            .filter_map(|plugin| plugin.domain_score(cluster, shape, domain))
+            .reduce(|a, b| a + b)
     }
 
     pub fn scores_domains(&self, cluster: &Cluster, shape: ShapeId) -> bool {
@@ -530,11 +556,12 @@ impl Policy {
         self.asked(Question::Domains).any(Plugin::spares_whole_domains)
     }
 
-    /// How much a resource counts in how full a domain is: the first opinion, or the same for all but those that are
-    /// never scarce.
+    /// How much a resource counts in how full a domain is: the first opinion, or the same for all
+    /// but those that are never scarce.
     pub fn domain_weight(&self, cluster: &Cluster, resource: ResourceId) -> i64 {
-        let opinion =
-            self.asked(Question::Domains).find_map(|plugin| plugin.domain_weight(cluster, resource));
+        let opinion = self
+            .asked(Question::Domains)
+            .find_map(|plugin| plugin.domain_weight(cluster, resource));
         opinion.unwrap_or(i64::from(resource != PODS && resource != EPHEMERAL))
     }
 
@@ -543,7 +570,9 @@ impl Policy {
         let own = cluster.pods.fact[pod].protected;
         let of_gang = || cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].protected);
         let marked = || (own || of_gang()).then_some("volcano.sh/preemptable: false");
-        self.asked(Question::Protects).find_map(|plugin| plugin.protects(cluster, pod)).or_else(marked)
+        self.asked(Question::Protects)
+            .find_map(|plugin| plugin.protects(cluster, pod))
+            .or_else(marked)
     }
 
     /// The rule that keeps a pod from this claim, whatever else is taken, if any.
@@ -561,8 +590,8 @@ impl Policy {
         })
     }
 
-    /// The pods that break a rule by leaving in this order, where the claim may: they leave last, and what breaks fewest
-    /// rules is best.
+    /// The pods that break a rule by leaving in this order, where the claim may: they leave last,
+    /// and what breaks fewest rules is best.
     pub fn breaks(&self, cluster: &Cluster, claim: &Claim, victims: &[PodId]) -> Vec<PodId> {
         let mut broken = Vec::new();
         for plugin in self.asked(claim.purpose.question()) {
@@ -571,7 +600,8 @@ impl Policy {
         broken
     }
 
-    /// Whether the claimant matters more than the victim: the first tier with an opinion decides, and there all must agree.
+    /// Whether the claimant matters more than the victim: the first tier with an opinion decides,
+    /// and there all must agree.
     pub fn outranks(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> bool {
         let mut tier = None;
         let mut verdict = false;
@@ -589,27 +619,47 @@ impl Policy {
     }
 
     /// What it costs to take these pods from a node: the first opinion.
-    pub fn price(&self, cluster: &Cluster, claim: &Claim, node: NodeId, victims: &[PodId]) -> Option<i64> {
+    pub fn price(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        node: NodeId,
+        victims: &[PodId],
+    ) -> Option<i64> {
         let mut asked = self.asked(claim.purpose.question());
         asked.find_map(|plugin| plugin.price(cluster, claim, node, victims))
     }
 
     /// The rule that keeps what a gang would lose at once, if any.
-    pub fn withholds(&self, cluster: &Cluster, claim: &Claim, gang: GangId) -> Option<&'static str> {
+    pub fn withholds(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        gang: GangId,
+    ) -> Option<&'static str> {
         let mut asked = self.asked(claim.purpose.question());
         asked.find_map(|plugin| plugin.withholds(cluster, claim, gang))
     }
 
     /// Why the plan of a claim may not stand.
-    pub fn objects(&self, cluster: &Cluster, claim: &Claim, had: &Amounts, gone: &[PodId]) -> Option<Reason> {
+    pub fn objects(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        had: &Amounts,
+        gone: &[PodId],
+    ) -> Option<Reason> {
         let mut asked = self.asked(claim.purpose.question());
         asked.find_map(|plugin| plugin.objects(cluster, claim, had, gone))
     }
 
-    /// Whether the claimant's queue may take from others for one more pod: somebody must be in charge, and all must agree.
+    /// Whether the claimant's queue may take from others for one more pod: somebody must be in
+    /// charge, and all must agree.
     pub fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Reason> {
-        let opinions = self.asked(Question::Reclaim).filter_map(|plugin| plugin.may_reclaim(cluster, claim));
-        let mut said = Err(Reason::NothingToTake { purpose: Purpose::Reclaim, nodes: 0, kept: Vec::new() });
+        let opinions =
+            self.asked(Question::Reclaim).filter_map(|plugin| plugin.may_reclaim(cluster, claim));
+        let mut said =
+            Err(Reason::NothingToTake { purpose: Purpose::Reclaim, nodes: 0, kept: Vec::new() });
         for opinion in opinions {
             opinion?;
             said = Ok(());
@@ -617,15 +667,25 @@ impl Policy {
         said
     }
 
-    /// Which of two queues gives first to a claim: whom plugins name, else the one that would be served last.
-    pub fn victim_order(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {
-        let named = self.asked(Question::Reclaim).map(|plugin| plugin.victim_order(cluster, claim, a, b));
-        let served = self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, b, a));
+    /// Which of two queues gives first to a claim: whom plugins name, else the one that would be
+    /// served last.
+    pub fn victim_order(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        a: QueueId,
+        b: QueueId,
+    ) -> Ordering {
+        let named =
+            self.asked(Question::Reclaim).map(|plugin| plugin.victim_order(cluster, claim, a, b));
+        let served =
+            self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, b, a));
         first_difference(named.chain(served))
     }
 
-    /// Puts bundles in the order in which they are taken: as the first plugin says that has an opinion, else by the usual order. A
-    /// bundle is taken once and as it is, whatever a plugin says.
+    /// Puts bundles in the order in which they are taken: as the first plugin says that has an
+    /// opinion, else by the usual order. A bundle is taken once and as it is, whatever a plugin
+    /// says.
     pub fn select(
         &self,
         cluster: &Cluster,
@@ -635,7 +695,8 @@ impl Policy {
         mut bundles: Vec<Bundle>,
     ) -> Vec<Bundle> {
         let mut asked = self.asked(claim.purpose.question());
-        let Some(chosen) = asked.find_map(|plugin| plugin.select(cluster, claim, needed, &bundles)) else {
+        let Some(chosen) = asked.find_map(|plugin| plugin.select(cluster, claim, needed, &bundles))
+        else {
             bundles::sort(cluster, self, claim, bundling, &mut bundles);
             return bundles;
         };
@@ -646,7 +707,8 @@ impl Policy {
         ordered
     }
 
-    /// When time alone changes what is said of nodes: all that was found out about them holds until then.
+    /// When time alone changes what is said of nodes: all that was found out about them holds until
+    /// then.
     pub fn next_change(&self, now: Time) -> Option<Time> {
         self.seats.iter().filter_map(|seat| seat.plugin.next_change(now)).min()
     }
@@ -654,7 +716,9 @@ impl Policy {
     /// Who should leave for nobody's sake: whom any plugin names, for the first reason.
     pub fn unwanted(&self, cluster: &Cluster) -> Unwanted {
         let mut all = Unwanted::default();
-        for Unwanted { pods, next } in self.asked(Question::Shuffle).map(|plugin| plugin.unwanted(cluster)) {
+        for Unwanted { pods, next } in
+            self.asked(Question::Shuffle).map(|plugin| plugin.unwanted(cluster))
+        {
             let fresh = |(pod, _): &(PodId, Cause)| all.pods.iter().all(|(known, _)| known != pod);
             let pods: Vec<(PodId, Cause)> = pods.into_iter().filter(fresh).collect();
             all.pods.extend(pods);

@@ -1,5 +1,5 @@
-//! The nodes in order for one shape: which fits, and which is best. Kept between gangs and cycles; after a move
-//! only the nodes that it touched are asked again.
+//! The nodes in order for one shape: which fits, and which is best. Kept between gangs and cycles;
+//! after a move only the nodes that it touched are asked again.
 
 use std::ops::{Not, Range};
 
@@ -12,8 +12,8 @@ use crate::model::shapes::Shape;
 use crate::policy::{Policy, Reach, Room};
 use crate::reason::{Bar, Histogram, Shown, Why};
 
-/// A node's place: its score high, its rank inverted low, so that the largest is the best and equal scores go to
-/// the lower rank. Zero does not fit.
+/// A node's place: its score high, its rank inverted low, so that the largest is the best and equal
+/// scores go to the lower rank. Zero does not fit.
 type Place = u64;
 
 #[inline]
@@ -40,8 +40,8 @@ pub struct Ranking {
     version: u64,
     touched: usize,
     changed: usize,
-    /// Nodes that would do by what they say of themselves, and their points for it: asked again only when that
-    /// changes.
+    /// Nodes that would do by what they say of themselves, and their points for it: asked again
+    /// only when that changes.
     open: Vec<bool>,
     points: Vec<i32>,
     /// The version and the changes that they are of.
@@ -54,13 +54,15 @@ pub struct Ranking {
     tops: Option<Table<DomainId, Place>>,
 }
 
-/// How many pods fit on each node and in each domain. Exact for pods that no rule between pods concerns, else a bound.
+/// How many pods fit on each node and in each domain. Exact for pods that no rule between pods
+/// concerns, else a bound.
 struct Holds {
     nodes: Vec<u32>,
     domains: Table<DomainId, u32>,
 }
 
-/// Buffers for questions about many nodes, used over and over: fresh ones would cost more than the questions.
+/// Buffers for questions about many nodes, used over and over: fresh ones would cost more than the
+/// questions.
 #[derive(Default)]
 pub struct Scratch {
     nodes: Vec<NodeId>,
@@ -102,15 +104,25 @@ impl Ranking {
     }
 
     /// Brings the order up to date.
-    pub fn refresh(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, scratch: &mut Scratch) {
-        if std::mem::replace(&mut self.born, cluster.shapes[shape].born) != cluster.shapes[shape].born {
+    pub fn refresh(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        scratch: &mut Scratch,
+    ) {
+        if std::mem::replace(&mut self.born, cluster.shapes[shape].born)
+            != cluster.shapes[shape].born
+        {
             self.version = u64::MAX;
             self.facts = None;
         }
         let logs = cluster.touched.since(self.touched).zip(cluster.changed.since(self.changed));
         let many = cluster.nodes.name.len() / 2;
         match logs {
-            Some((touched, changed)) if self.version == cluster.version && touched.len() < many.max(64) => {
+            Some((touched, changed))
+                if self.version == cluster.version && touched.len() < many.max(64) =>
+            {
                 for &node in changed {
                     self.ask_facts(cluster, policy, shape, std::iter::once(node), scratch);
                     self.rank_one(cluster, policy, shape, node);
@@ -163,18 +175,28 @@ impl Ranking {
         policy.score(Reach::Facts, cluster, shape, &scratch.nodes, &mut scratch.scores);
         for ((&node, why), score) in scratch.nodes.iter().zip(&scratch.why).zip(&scratch.scores) {
             self.open[usize::from(node)] = *why == Why::Fits;
-            self.points[usize::from(node)] = (*score).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+            self.points[usize::from(node)] =
+                (*score).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
         }
     }
 
-    fn rank_all(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, scratch: &mut Scratch) {
+    fn rank_all(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        scratch: &mut Scratch,
+    ) {
         self.scan(cluster, shape, &mut scratch.fits);
         scratch.nodes.clear();
         let fitting = scratch.fits.iter().enumerate().filter(|(_, fits)| **fits);
         scratch.nodes.extend(fitting.map(|(node, _)| NodeId::from(node)));
         let nodes = &scratch.nodes;
         scratch.why.clear();
-        scratch.why.resize(if cluster.shapes[shape].ports.is_empty() { 0 } else { nodes.len() }, Why::Fits);
+        scratch.why.resize(
+            if cluster.shapes[shape].ports.is_empty() { 0 } else { nodes.len() },
+            Why::Fits,
+        );
         policy.filter(Reach::Node, cluster, (shape, self.room), nodes, &mut scratch.why);
         scratch.scores.clear();
         scratch.scores.extend(nodes.iter().map(|&node| i64::from(self.points[usize::from(node)])));
@@ -227,7 +249,9 @@ impl Ranking {
                 *pods = at_most(*pods, cluster.devices.holds(demand, node, self.room), 1);
             }
         }
-        for (&pods, node) in holds.nodes.iter().zip(cluster.nodes.name.ids()).filter(|(pods, _)| **pods > 0) {
+        for (&pods, node) in
+            holds.nodes.iter().zip(cluster.nodes.name.ids()).filter(|(pods, _)| **pods > 0)
+        {
             holds.domains[cluster.domains.home(node)] += pods;
         }
         // Children have higher numbers than their parents.
@@ -250,7 +274,8 @@ impl Ranking {
         }
     }
 
-    /// From now on the best place of the cluster is known with what domains add to the scores of their nodes.
+    /// From now on the best place of the cluster is known with what domains add to the scores of
+    /// their nodes.
     pub fn need_tops(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId) {
         if self.tops.is_none() {
             let mut tops = Table::default();
@@ -275,7 +300,11 @@ impl Ranking {
         let own = self.tree.best_of(ranks.start as usize, ranks.end as usize);
         let children = cluster.domains.children(domain).map(|child| tops[child]).max().unwrap_or(0);
         let score = policy.domain_score(cluster, shape, domain).unwrap_or(0);
-        if domain == ROOT { raised(own, score).max(children) } else { raised(own.max(children), score) }
+        if domain == ROOT {
+            raised(own, score).max(children)
+        } else {
+            raised(own.max(children), score)
+        }
     }
 
     /// Something has changed below a domain.
@@ -297,7 +326,8 @@ impl Ranking {
         let most = most_of(shape);
         let of_cards = |demand| at_most(most, cluster.devices.holds(demand, node, self.room), 1);
         let most = demand.map_or(most, of_cards);
-        let less = |pods, (resource, want)| at_most(pods, free(cluster, resource, node, self.room), want);
+        let less =
+            |pods, (resource, want)| at_most(pods, free(cluster, resource, node, self.room), want);
         shape.request.iter().fold(most, less)
     }
 
@@ -379,7 +409,8 @@ impl Ranking {
         (place != 0).then(|| cluster.nodes.by_rank[(place as u32).not() as usize])
     }
 
-    /// The best node, asking every node that has room about the pods on other nodes too. What domains add may be left out.
+    /// The best node, asking every node that has room about the pods on other nodes too. What
+    /// domains add may be left out.
     pub fn best_among(
         &self,
         cluster: &Cluster,
@@ -392,14 +423,21 @@ impl Ranking {
         let leaves = self.tree.leaves();
         let ranks = ranks.start as usize..(ranks.end as usize).min(leaves.len());
         let fitting = ranks.filter(|&rank| leaves[rank] != 0);
-        let avoided =
-            |node: NodeId| avoid.iter().any(|&(term, value)| cluster.terms.value(term, node) == value);
-        let nodes: Vec<NodeId> =
-            fitting.map(|rank| cluster.nodes.by_rank[rank]).filter(|&node| !avoided(node)).collect();
+        let avoided = |node: NodeId| {
+            avoid.iter().any(|&(term, value)| cluster.terms.value(term, node) == value)
+        };
+        let nodes: Vec<NodeId> = fitting
+            .map(|rank| cluster.nodes.by_rank[rank])
+            .filter(|&node| !avoided(node))
+            .collect();
         let mut why = vec![Why::Fits; nodes.len()];
         policy.filter(Reach::Cluster, cluster, (shape, self.room), &nodes, &mut why);
-        let nodes: Vec<NodeId> =
-            nodes.into_iter().zip(why).filter(|(_, why)| *why == Why::Fits).map(|(node, _)| node).collect();
+        let nodes: Vec<NodeId> = nodes
+            .into_iter()
+            .zip(why)
+            .filter(|(_, why)| *why == Why::Fits)
+            .map(|(node, _)| node)
+            .collect();
         let mut scores = vec![0; nodes.len()];
         policy.score(Reach::Cluster, cluster, shape, &nodes, &mut scores);
         let best = nodes.iter().zip(scores).map(|(&node, score)| {
@@ -426,13 +464,24 @@ impl Ranking {
     }
 
     /// Whether so many pods of the shape would fit on the nodes of these ranks if they were empty.
-    pub fn could_hold(&self, cluster: &Cluster, shape: ShapeId, pods: u32, ranks: Range<u32>) -> bool {
+    pub fn could_hold(
+        &self,
+        cluster: &Cluster,
+        shape: ShapeId,
+        pods: u32,
+        ranks: Range<u32>,
+    ) -> bool {
         let (request, demand) = (&cluster.shapes[shape].request, cluster.demand(shape));
         let holds = |node: usize| {
-            let fits =
-                |(resource, want): (ResourceId, i64)| cluster.nodes.allocatable[resource].rows()[node] / want;
+            let fits = |(resource, want): (ResourceId, i64)| {
+                cluster.nodes.allocatable[resource].rows()[node] / want
+            };
             let on_cards = demand.map_or(i64::MAX, |demand| {
-                let cards = cluster.devices.cards(NodeId::from(node)).map(Cards::emptied).unwrap_or_default();
+                let cards = cluster
+                    .devices
+                    .cards(NodeId::from(node))
+                    .map(Cards::emptied)
+                    .unwrap_or_default();
                 cards.holds(demand, self.room, cluster.devices.prefer())
             });
             request.iter().map(fits).min().unwrap_or(0).min(on_cards)
@@ -450,7 +499,8 @@ impl Ranking {
 
     /// Why each node does or doesn't do, as of now.
     pub fn histogram(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Histogram {
-        // By rank, so that equally common causes are named in the same order whichever node came first.
+        // By rank, so that equally common causes are named in the same order whichever node came
+        // first.
         let live = |node: &NodeId| cluster.nodes.fact[*node].live;
         let nodes: Vec<NodeId> = cluster.nodes.by_rank.iter().copied().filter(live).collect();
         let mut why = Vec::new();
@@ -481,7 +531,11 @@ impl Ranking {
 }
 
 /// What the domains around a node add to its score, by its smallest domain.
-pub fn added_by_domains(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Table<DomainId, i64> {
+pub fn added_by_domains(
+    cluster: &Cluster,
+    policy: &Policy,
+    shape: ShapeId,
+) -> Table<DomainId, i64> {
     let mut added: Table<DomainId, i64> = Table::default();
     for domain in cluster.domains.ids() {
         let above = cluster.domains[domain].parent.filter(|&parent| parent != ROOT);
@@ -491,7 +545,8 @@ pub fn added_by_domains(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> T
     added
 }
 
-/// What nodes say of themselves: whether they are there, and what the policy makes of their labels and taints.
+/// What nodes say of themselves: whether they are there, and what the policy makes of their labels
+/// and taints.
 fn facts(cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId], why: &mut Vec<Why>) {
     why.clear();
     why.extend(nodes.iter().map(|&node| match cluster.nodes.traits[node] {
@@ -504,7 +559,8 @@ fn facts(cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId], w
 
 /// What a node has of a resource for a pod that is placed in this room.
 fn free(cluster: &Cluster, resource: ResourceId, node: NodeId, room: Room) -> i64 {
-    let (now, later) = (cluster.nodes.idle[resource][node], cluster.nodes.future_idle(resource, node));
+    let (now, later) =
+        (cluster.nodes.idle[resource][node], cluster.nodes.future_idle(resource, node));
     match room {
         Room::Now => now.min(later),
         Room::Later => later,
@@ -531,7 +587,13 @@ fn counts_promises(cluster: &Cluster, room: Room) -> bool {
 }
 
 /// Whether a node that is open to a shape has room for one pod of it, asked without a ranking.
-pub fn has_room(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId, room: Room) -> bool {
+pub fn has_room(
+    cluster: &Cluster,
+    policy: &Policy,
+    shape: ShapeId,
+    node: NodeId,
+    room: Room,
+) -> bool {
     why_not(cluster, policy, shape, node, room) == Why::Fits
 }
 
@@ -584,7 +646,8 @@ fn shown(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room, why: Why) 
         Why::Tainted => {
             let tolerations = &cluster.shapes[shape].spec.tolerations;
             let taint = cluster.nodes.fact[node].taints.iter().find(|taint| {
-                taint.effect != "PreferNoSchedule" && !tolerations.iter().any(|t| t.tolerates(taint))
+                taint.effect != "PreferNoSchedule"
+                    && !tolerations.iter().any(|t| t.tolerates(taint))
             });
             Shown::Tainted(taint.map(|taint| taint.key.clone()).unwrap_or_default())
         }
@@ -603,7 +666,8 @@ fn shown_card(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Sh
     let Some(demand) = cluster.demand(shape) else { return Shown::Plain(Why::Card) };
     let cards = cluster.devices.cards(node);
     let best = |ask: &Ask| cards.map_or(0, |cards| cards.fitting(demand, ask, room) as u32);
-    let Some(&ask) = demand.asks.iter().find(|ask| best(ask) < ask.cards).or(demand.asks.last()) else {
+    let Some(&ask) = demand.asks.iter().find(|ask| best(ask) < ask.cards).or(demand.asks.last())
+    else {
         return Shown::Plain(Why::Card);
     };
     let free = cards.into_iter().flat_map(Cards::iter).map(|card| card.free(demand, room)).max();
@@ -637,7 +701,9 @@ impl Shown {
 
     fn widen(&mut self, other: &Shown) {
         match (self, other) {
-            (Shown::Short { best, .. }, Shown::Short { best: another, .. }) => *best = (*best).max(*another),
+            (Shown::Short { best, .. }, Shown::Short { best: another, .. }) => {
+                *best = (*best).max(*another)
+            }
             (Shown::Card { best, free, .. }, Shown::Card { best: another, free: more, .. }) => {
                 *best = (*best).max(*another);
                 *free = (*free).max(*more);
@@ -647,7 +713,8 @@ impl Shown {
     }
 }
 
-/// A tournament over all nodes with four in a match: the best is at the top, and one change costs one way up.
+/// A tournament over all nodes with four in a match: the best is at the top, and one change costs
+/// one way up.
 #[derive(Default)]
 struct WinnerTree {
     /// The leaves first, then each level of winners, up to one.
@@ -683,7 +750,8 @@ impl WinnerTree {
     fn play(&mut self) {
         for level in 1..self.levels.len() {
             let (below, above) = self.levels.split_at_mut(level);
-            for (winner, group) in above[0].iter_mut().zip(below[level - 1].chunks_exact(Self::FAN)) {
+            for (winner, group) in above[0].iter_mut().zip(below[level - 1].chunks_exact(Self::FAN))
+            {
                 *winner = *group.iter().max().expect("four in a match");
             }
         }

@@ -116,7 +116,8 @@ pub enum Reason {
         limit: Limit,
         lack: Lack,
     },
-    /// The claimant's queue, or one above it, would have more of its fair share than one that gives has left of its own.
+    /// The claimant's queue, or one above it, would have more of its fair share than one that gives
+    /// has left of its own.
     OutdoesSibling {
         queue: Arc<str>,
         sibling: Arc<str>,
@@ -126,8 +127,8 @@ pub enum Reason {
         left: i64,
         sibling_fair: i64,
     },
-    /// One action tries nothing for it: it is like another for which that action found nothing, and wants no less. Another action may
-    /// have helped that one.
+    /// One action tries nothing for it: it is like another for which that action found nothing, and
+    /// wants no less. Another action may have helped that one.
     LikeAnother {
         purpose: Purpose,
         gang: Arc<str>,
@@ -218,8 +219,8 @@ pub enum Shown {
         want: i64,
         best: i64,
     },
-    /// Too few cards do for a container: how many at best, and how much memory one has free at most. `picky` if not every
-    /// kind of card would do.
+    /// Too few cards do for a container: how many at best, and how much memory one has free at
+    /// most. `picky` if not every kind of card would do.
     Card {
         ask: Ask,
         picky: bool,
@@ -265,13 +266,16 @@ pub enum Why {
     Spread(TermId),
 }
 
-/// As in the list of plugins. A name of its own, because serde would borrow a plain reference from what it reads.
+/// As in the list of plugins. A name of its own, because serde would borrow a plain reference from
+/// what it reads.
 type PluginName = &'static str;
 
 fn plugin_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PluginName, D::Error> {
     let name = String::deserialize(deserializer)?;
     let known = PLUGINS.iter().find(|entry| entry.name == name);
-    known.map(|entry| entry.name).ok_or_else(|| de::Error::custom(format!("there is no plugin {name}")))
+    known
+        .map(|entry| entry.name)
+        .ok_or_else(|| de::Error::custom(format!("there is no plugin {name}")))
 }
 
 impl Reason {
@@ -280,7 +284,12 @@ impl Reason {
         match (self, other) {
             (
                 Reason::NoNodes { placed, wanted, histogram, .. },
-                Reason::NoNodes { placed: as_placed, wanted: as_wanted, histogram: as_histogram, .. },
+                Reason::NoNodes {
+                    placed: as_placed,
+                    wanted: as_wanted,
+                    histogram: as_histogram,
+                    ..
+                },
             ) => (placed, wanted, histogram) == (as_placed, as_wanted, as_histogram),
             _ => false,
         }

@@ -1,5 +1,6 @@
-//! Another place for those who were asked to leave, so that nobody is lost who can be housed elsewhere. In the transaction a pod that
-//! leaves and has a place elsewhere is promised that place; `claims.rs` says what becomes of it when the plan stands.
+//! Another place for those who were asked to leave, so that nobody is lost who can be housed
+//! elsewhere. In the transaction a pod that leaves and has a place elsewhere is promised that
+//! place; `claims.rs` says what becomes of it when the plan stands.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +16,9 @@ use crate::ranking::has_room;
 use crate::search::{free_place, reach, seat};
 use crate::txn::Txn;
 
-/// Finds places for pods that were asked to leave, in the order in which their gangs would be served: where they are if that can be,
-/// else elsewhere. A gang that breaks gets its minimum back or nothing; what it can spare, pod by pod. Says who has another place.
+/// Finds places for pods that were asked to leave, in the order in which their gangs would be
+/// served: where they are if that can be, else elsewhere. A gang that breaks gets its minimum back
+/// or nothing; what it can spare, pod by pod. Says who has another place.
 pub fn rehouse_all(
     txn: &mut Txn,
     policy: &Policy,
@@ -81,13 +83,15 @@ fn rehouse(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId
     keep_homes(txn, pods, &homes);
 }
 
-/// Whoever was given the place that it or its like was to leave stays there; but with cards it leaves for others of the node.
+/// Whoever was given the place that it or its like was to leave stays there; but with cards it
+/// leaves for others of the node.
 fn keep_homes(txn: &mut Txn, pods: &[PodId], homes: &BTreeMap<PodId, NodeId>) {
     for &pod in pods {
         let home = homes[&pod];
         let kind = |pod: PodId| (txn.pods.shape[pod], txn.pods.role[pod], txn.pods.subgroup[pod]);
         let is_there = |other: PodId| txn.pods.state[other] == PodState::Nominated(home);
-        let mut alike = pods.iter().copied().filter(|&other| is_there(other) && kind(other) == kind(pod));
+        let mut alike =
+            pods.iter().copied().filter(|&other| is_there(other) && kind(other) == kind(pod));
         let other = Some(pod).filter(|&pod| is_there(pod)).or_else(|| alike.next());
         let Some(other) = other.filter(|_| !txn.shares_cards(pod)) else { continue };
         if other != pod {
@@ -145,7 +149,13 @@ fn go_home(txn: &mut Txn, policy: &Policy, gang: GangId, unit: &[PodId]) {
 }
 
 /// Places those who are still away. Of a subgroup none, if it lacks pods all the same.
-fn go_anywhere(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId, unit: &[PodId]) {
+fn go_anywhere(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    gang: GangId,
+    unit: &[PodId],
+) {
     let mark = txn.mark();
     let mut lost = false;
     for &pod in unit {
@@ -158,9 +168,15 @@ fn go_anywhere(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: Ga
     }
 }
 
-/// Finds another place for a pod that was asked to leave, near to the others of its gang if they must be near, where so many of them
-/// have room. Whether there is one.
-pub fn move_one(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, pod: PodId, left: u32) -> bool {
+/// Finds another place for a pod that was asked to leave, near to the others of its gang if they
+/// must be near, where so many of them have room. Whether there is one.
+pub fn move_one(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    pod: PodId,
+    left: u32,
+) -> bool {
     let Some(gang) = txn.pods.gang[pod] else { return false };
     let allowed = policy.may_take(txn, gang, txn.pods.shape[pod], Room::Later).is_ok();
     let Some(mut tops) = reach(txn, gang, pod).ok().filter(|_| allowed) else { return false };
@@ -168,7 +184,9 @@ pub fn move_one(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, pod: Po
         let ranking = rankings.counted(txn, policy, txn.pods.shape[pod], Room::Later);
         tops.sort_by_key(|&top| ranking.holds(top) < left);
     }
-    let Some(node) = free_place(txn, policy, rankings, (gang, pod), &tops, left) else { return false };
+    let Some(node) = free_place(txn, policy, rankings, (gang, pod), &tops, left) else {
+        return false;
+    };
     match txn.pods.state[pod] == PodState::Releasing(node) {
         // On other cards it would have to leave all the same.
         true if !txn.may_keep_cards(pod) => return false,

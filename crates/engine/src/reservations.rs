@@ -1,5 +1,6 @@
-//! What becomes of room that is kept for pods which will be made again (`model/reservations.rs`): a pod that comes for it is promised
-//! it like any other place, and what nobody will come for is given back. Written on the PodGroup, it outlives the process.
+//! What becomes of room that is kept for pods which will be made again (`model/reservations.rs`): a
+//! pod that comes for it is promised it like any other place, and what nobody will come for is
+//! given back. Written on the PodGroup, it outlives the process.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +19,10 @@ use crate::reason::Reason;
 use crate::search::is_near_enough;
 use crate::txn::Txn;
 
-/// Ends reservations that can't be kept or are of no use: their time is over, the node is gone, not ready or was filled by others, or
-/// the pod stays that was to leave for it. Where a node has too little for all, those of weaker gangs end first. Promises don't count:
-/// whoever was moved had a place before those who wait for one.
+/// Ends reservations that can't be kept or are of no use: their time is over, the node is gone, not
+/// ready or was filled by others, or the pod stays that was to leave for it. Where a node has too
+/// little for all, those of weaker gangs end first. Promises don't count: whoever was moved had a
+/// place before those who wait for one.
 pub fn review(session: &mut Session) {
     let (cluster, now) = (&mut *session.cluster, session.now);
     let mut kept: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
@@ -53,7 +55,9 @@ pub fn review(session: &mut Session) {
 /// All of its work is done: nobody makes its pods again.
 fn is_over(gang: &Gang) -> bool {
     let counts = &gang.counts;
-    gang.origin == Origin::Group && counts.succeeded > 0 && counts.all() == counts.succeeded + counts.failed
+    gang.origin == Origin::Group
+        && counts.succeeded > 0
+        && counts.all() == counts.succeeded + counts.failed
 }
 
 fn end(cluster: &mut Cluster, gang: GangId, place: usize) {
@@ -61,13 +65,15 @@ fn end(cluster: &mut Cluster, gang: GangId, place: usize) {
     cluster.freed += 1;
 }
 
-/// Takes up what an earlier process wrote on PodGroups, in the order of the gangs, as far as there is room for it or room is on its
-/// way; before promises, as in every other cycle. Where the pod that was to leave stays, the eviction was never sent.
+/// Takes up what an earlier process wrote on PodGroups, in the order of the gangs, as far as there
+/// is room for it or room is on its way; before promises, as in every other cycle. Where the pod
+/// that was to leave stays, the eviction was never sent.
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
     let mut gangs: Vec<(GangId, Vec<Reserved>)> = Vec::new();
     for (id, gang) in cluster.gangs.iter() {
-        let written = gang.notes.as_ref().and_then(|notes| Reserved::read(notes.reservations()?).ok());
+        let written =
+            gang.notes.as_ref().and_then(|notes| Reserved::read(notes.reservations()?).ok());
         gangs.extend(written.map(|written| (id, written)));
     }
     gangs.sort_by(|(a, _), (b, _)| session.policy.gang_order(cluster, *a, *b));
@@ -75,7 +81,8 @@ pub fn restore(session: &mut Session) {
     let limit = Some(session.settings.nomination_limit_ms).filter(|&limit| limit > 0);
     let latest = limit.map_or(Time(i64::MAX), |limit| session.now.plus_ms(limit));
     for (gang, written) in gangs {
-        let mut read = written.iter().flat_map(|place| cluster.read_reservation(place)).collect::<Vec<_>>();
+        let mut read =
+            written.iter().flat_map(|place| cluster.read_reservation(place)).collect::<Vec<_>>();
         let size = written.iter().filter_map(|place| place.gang_size).max();
         let size = size.unwrap_or_else(|| cluster.size_with(gang, &read));
         // Those who have come back already, and found their places, are not awaited any more.
@@ -95,8 +102,9 @@ pub fn restore(session: &mut Session) {
     }
 }
 
-/// Whether there is room on the node for a reservation that was read. It is kept for its time even if its gang's queue is closed, gone or
-/// full by now, as it would have been by the process that wrote it; the pod that comes for it is asked then.
+/// Whether there is room on the node for a reservation that was read. It is kept for its time even
+/// if its gang's queue is closed, gone or full by now, as it would have been by the process that
+/// wrote it; the pod that comes for it is asked then.
 fn stands(cluster: &Cluster, gang: GangId, reservation: &Reservation) -> bool {
     let node = reservation.node;
     let room = |(resource, amount)| cluster.nodes.future_idle(resource, node) >= amount;
@@ -105,8 +113,8 @@ fn stands(cluster: &Cluster, gang: GangId, reservation: &Reservation) -> bool {
         && !cluster.nobody_left_for(gang, reservation)
 }
 
-/// Promises reserved places to the pods that came for them, in the order of the pods and of the nodes' names. If others came instead,
-/// as many reservations end as have no pod to wait for.
+/// Promises reserved places to the pods that came for them, in the order of the pods and of the
+/// nodes' names. If others came instead, as many reservations end as have no pod to wait for.
 pub fn take_up(session: &mut Session) {
     for gang in in_gang_order(session.cluster, session.policy) {
         let may_run = named(session.cluster, session.policy, gang).is_ok()
@@ -126,7 +134,13 @@ pub fn take_up(session: &mut Session) {
             let pod = pods.remove(at);
             let node = session.cluster.drop_reservation(gang, place).node;
             let shape = session.cluster.pods.shape[pod];
-            if fits(session.cluster, session.policy, session.rankings, (gang, shape, node), Room::Later) {
+            if fits(
+                session.cluster,
+                session.policy,
+                session.rankings,
+                (gang, shape, node),
+                Room::Later,
+            ) {
                 let mut txn = Txn::begin(session.cluster);
                 txn.nominate(pod, node);
                 // Others of its gang may have stayed where they were.
@@ -146,7 +160,8 @@ pub fn take_up(session: &mut Session) {
     }
 }
 
-/// Pods that wait and came for none of the reservations may have come instead of those that were awaited.
+/// Pods that wait and came for none of the reservations may have come instead of those that were
+/// awaited.
 fn give_up_for_others(cluster: &mut Cluster, gang: GangId, others: usize) {
     let row = &cluster.gangs[gang];
     let size = row.notes.as_ref().map_or(0, |notes| notes.size) as usize;

@@ -82,7 +82,8 @@ impl Dimensions {
         id == MEMORY || id == EPHEMERAL || self.name(id).starts_with("hugepages-")
     }
 
-    /// The order in which a missing resource is named: scarce extended ones first, whatever the order of arrival.
+    /// The order in which a missing resource is named: scarce extended ones first, whatever the
+    /// order of arrival.
     pub fn by_scarcity(&self, a: ResourceId, b: ResourceId) -> Ordering {
         let place = |id: ResourceId| match id {
             CPU => 1,
@@ -157,7 +158,9 @@ pub struct Amounts(Vec<i64>);
 /// Vectors of different length are equal when the longer one ends in zeros.
 impl PartialEq for Amounts {
     fn eq(&self, other: &Self) -> bool {
-        (0..self.0.len().max(other.0.len())).map(ResourceId::from).all(|id| self.get(id) == other.get(id))
+        (0..self.0.len().max(other.0.len()))
+            .map(ResourceId::from)
+            .all(|id| self.get(id) == other.get(id))
     }
 }
 
@@ -192,7 +195,8 @@ impl Amounts {
         }
     }
 
-    /// The same for a sum that can't be negative. False if it would have been: then it is held at zero.
+    /// The same for a sum that can't be negative. False if it would have been: then it is held at
+    /// zero.
     #[inline]
     #[must_use]
     pub fn shift(&mut self, amounts: &Sparse, sign: i64) -> bool {
@@ -260,7 +264,8 @@ impl Share {
 
     /// Parts per million, rounded down; for people, not for decisions.
     pub fn ppm(self) -> i64 {
-        (i128::from(self.part) * 1_000_000 / i128::from(self.whole.max(1))).min(i128::from(i64::MAX)) as i64
+        (i128::from(self.part) * 1_000_000 / i128::from(self.whole.max(1)))
+            .min(i128::from(i64::MAX)) as i64
     }
 }
 

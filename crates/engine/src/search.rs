@@ -1,7 +1,8 @@
-//! Where a gang may go: the domains that its closeness allows, nearest first, and in the first tier that can hold it the
-//! best of them. The same for its subgroups inside that domain. Pods that nobody can tell apart are counted, not tried:
-//! how many fit in a domain is known (see `ranking.rs`). Only sets of several shapes are tried, the most promising
-//! domain first, until none that is left could be better.
+//! Where a gang may go: the domains that its closeness allows, nearest first, and in the first tier
+//! that can hold it the best of them. The same for its subgroups inside that domain. Pods that
+//! nobody can tell apart are counted, not tried: how many fit in a domain is known (see
+//! `ranking.rs`). Only sets of several shapes are tried, the most promising domain first, until
+//! none that is left could be better.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,9 +24,14 @@ use crate::txn::{Mark, Txn};
 /// How many domains that came close are named.
 const NAMED: usize = 3;
 
-/// Places what is missing of a gang where its closeness and its subgroups allow. Leaves its moves in the transaction
-/// either way.
-pub fn seat(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish) -> Result<(), Vec<Reason>> {
+/// Places what is missing of a gang where its closeness and its subgroups allow. Leaves its moves
+/// in the transaction either way.
+pub fn seat(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    wish: &Wish,
+) -> Result<(), Vec<Reason>> {
     if txn.gangs[wish.gang].choosy.is_none() {
         return place(txn, policy, rankings, wish);
     }
@@ -34,7 +40,8 @@ pub fn seat(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish
         shapes(txn, wish.pods).iter().flat_map(asked).map(|(resource, _)| resource).collect();
     resources.sort_unstable();
     resources.dedup();
-    let weights = resources.into_iter().map(|resource| (resource, policy.domain_weight(txn, resource)));
+    let weights =
+        resources.into_iter().map(|resource| (resource, policy.domain_weight(txn, resource)));
     let weights = weights.filter(|(_, weight)| *weight > 0).collect();
     let (gang, room, sparing) = (wish.gang, wish.room, policy.spares_whole_domains());
     let (open_steps, ladder, start) = (Vec::new(), None, txn.mark());
@@ -50,10 +57,12 @@ pub fn seat(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, wish: &Wish
     search.seat_gang(txn, wish.pods, wish.missing)
 }
 
-/// Finds a place for one pod by other means than room that is there. So many are to come, this one included.
+/// Finds a place for one pod by other means than room that is there. So many are to come, this one
+/// included.
 pub type Force<'f> = dyn FnMut(&mut Txn, &mut Rankings, PodId, u32) -> Result<(), Reason> + 'f;
 
-/// Places what is missing of a gang, whole subgroups first, each pod by force. Leaves its moves in the transaction either way.
+/// Places what is missing of a gang, whole subgroups first, each pod by force. Leaves its moves in
+/// the transaction either way.
 pub fn seat_by_force(
     txn: &mut Txn,
     policy: &Policy,
@@ -63,7 +72,8 @@ pub fn seat_by_force(
 ) -> Result<(), Vec<Reason>> {
     let (gang, room, sparing) = (wish.gang, wish.room, false);
     let (weights, open_steps, ladder, force) = (Vec::new(), Vec::new(), None, Some(force));
-    let mut search = Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder, force };
+    let mut search =
+        Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder, force };
     match txn.gangs[gang].rules().is_empty() {
         true => search.force_all(txn, wish.pods, wish.missing).map_err(|reason| vec![reason]),
         false => search.seat_groups(txn, wish.pods, ROOT),
@@ -83,16 +93,18 @@ struct Search<'s, 'f> {
     room: Room,
     /// What its pods ask for, and how much each counts in how full a domain is.
     weights: Vec<(ResourceId, i64)>,
-    /// Of equally near domains it takes the one that leaves the largest others whole, else the one that it fills most.
+    /// Of equally near domains it takes the one that leaves the largest others whole, else the one
+    /// that it fills most.
     sparing: bool,
-    /// The steps of subgroups that are nowhere yet, by rule and by the domain that they are searched in.
+    /// The steps of subgroups that are nowhere yet, by rule and by the domain that they are
+    /// searched in.
     open_steps: Vec<((u32, DomainId), Steps)>,
     ladder: Option<Ladder>,
     force: Option<&'s mut Force<'f>>,
 }
 
-/// The domains of a step by how good they are for one kind of set, kept while nothing but such sets is placed: then only
-/// the domain of the last one has changed.
+/// The domains of a step by how good they are for one kind of set, kept while nothing but such sets
+/// is placed: then only the domain of the last one has changed.
 struct Ladder {
     /// The shape, and how many wait and are missing.
     of: (ShapeId, u32, u32),
@@ -163,12 +175,17 @@ struct Group {
 }
 
 impl Search<'_, '_> {
-    fn seat_gang(&mut self, txn: &mut Txn, pods: &[PodId], missing: &Missing) -> Result<(), Vec<Reason>> {
+    fn seat_gang(
+        &mut self,
+        txn: &mut Txn,
+        pods: &[PodId],
+        missing: &Missing,
+    ) -> Result<(), Vec<Reason>> {
         let gang = &txn.gangs[self.gang];
         let (closeness, ruled) = (gang.closeness().cloned(), !gang.rules().is_empty());
         let others = Others::of(txn, &gang.pods);
-        let steps =
-            steps(&txn.domains, closeness.as_ref(), others.pin, ROOT).map_err(|reason| vec![reason])?;
+        let steps = steps(&txn.domains, closeness.as_ref(), others.pin, ROOT)
+            .map_err(|reason| vec![reason])?;
         let set = Set { pods, missing, others: &others };
         if ruled && closeness.is_none() {
             self.seat_groups(txn, pods, ROOT)
@@ -208,10 +225,17 @@ impl Search<'_, '_> {
     }
 
     /// The best domain of a step for a set of one shape.
-    fn climb(&mut self, txn: &Txn, step: &[DomainId], set: &Set, shape: ShapeId) -> Option<DomainId> {
+    fn climb(
+        &mut self,
+        txn: &Txn,
+        step: &[DomainId],
+        set: &Set,
+        shape: ShapeId,
+    ) -> Option<DomainId> {
         let waiting = set.pods.len() as u32;
         let of = (shape, waiting, set.missing.total);
-        let same = |ladder: &Ladder| ladder.of == of && ladder.mark == txn.mark() && ladder.step == step;
+        let same =
+            |ladder: &Ladder| ladder.of == of && ladder.mark == txn.mark() && ladder.step == step;
         // What one domain breaks another need not break again.
         let known = self.ladder.take().filter(|ladder| !self.sparing && same(ladder));
         let ladder = known.unwrap_or_else(|| {
@@ -223,7 +247,8 @@ impl Search<'_, '_> {
         best
     }
 
-    /// The set has been placed in the domain at the top of the ladder: it is worth something else now.
+    /// The set has been placed in the domain at the top of the ladder: it is worth something else
+    /// now.
     fn come_down(&mut self, txn: &Txn, set: &Set, shape: ShapeId) {
         let Some(mut ladder) = self.ladder.take() else { return };
         if let Some(top) = ladder.rungs.pop() {
@@ -277,11 +302,13 @@ impl Search<'_, '_> {
         Err(reasons)
     }
 
-    /// What a domain in which the minimum was just placed is worth: as much more as it holds is placed as well.
+    /// What a domain in which the minimum was just placed is worth: as much more as it holds is
+    /// placed as well.
     fn weigh(&mut self, txn: &mut Txn, hope: &Hope, set: &Set, seat: &mut Seat<Self>) -> Hope {
         let &Hope { breaks, order, domain, .. } = hope;
-        let waits =
-            |txn: &Txn| set.pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()).count() as u32;
+        let waits = |txn: &Txn| {
+            set.pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()).count() as u32
+        };
         let mut left = waits(txn);
         while left > 0 {
             let mark = txn.mark();
@@ -344,7 +371,13 @@ impl Search<'_, '_> {
     }
 
     /// The domains of a step that may hold the missing pods, the most promising last.
-    fn hopes(&mut self, txn: &Txn, step: &[DomainId], set: &Set, shapes: &[(ShapeId, u32)]) -> Vec<Hope> {
+    fn hopes(
+        &mut self,
+        txn: &Txn,
+        step: &[DomainId],
+        set: &Set,
+        shapes: &[(ShapeId, u32)],
+    ) -> Vec<Hope> {
         let need = set.missing.total.min(set.pods.len() as u32).max(1);
         // For each shape what each domain holds of it.
         let mut held: Vec<u32> = Vec::with_capacity(step.len() * shapes.len());
@@ -364,19 +397,31 @@ impl Search<'_, '_> {
                 }
                 let snug = self.snugness(txn, domain, &added);
                 let breaks = Reverse(self.breaks(&txn.domains, domain));
-                hopes.push(Hope { holds, breaks, snug, order: Reverse(txn.domains[domain].order), domain });
+                hopes.push(Hope {
+                    holds,
+                    breaks,
+                    snug,
+                    order: Reverse(txn.domains[domain].order),
+                    domain,
+                });
             }
         }
         hopes.sort_unstable();
         hopes
     }
 
-    /// Places what a gang with subgroups needs into a domain: the subgroups that it must have, then others and single pods
-    /// up to its minimum; above it, one subgroup or pod.
-    fn seat_groups(&mut self, txn: &mut Txn, pods: &[PodId], domain: DomainId) -> Result<(), Vec<Reason>> {
+    /// Places what a gang with subgroups needs into a domain: the subgroups that it must have, then
+    /// others and single pods up to its minimum; above it, one subgroup or pod.
+    fn seat_groups(
+        &mut self,
+        txn: &mut Txn,
+        pods: &[PodId],
+        domain: DomainId,
+    ) -> Result<(), Vec<Reason>> {
         let mut groups = self.groups(txn, pods);
         let mut reasons: Vec<Reason> = Vec::new();
-        let starting = self.missing(txn).total > 0 || groups.iter().any(|group| self.is_required(txn, group));
+        let starting =
+            self.missing(txn).total > 0 || groups.iter().any(|group| self.is_required(txn, group));
         if starting {
             self.seat_some(txn, &mut groups, domain, &mut reasons, Search::is_required);
             // What subgroups have above their size comes after all of them have their size.
@@ -400,8 +445,8 @@ impl Search<'_, '_> {
         Err(reasons)
     }
 
-    /// Goes through the subgroups once and places those that are wanted when their turn comes. One that can't be placed is
-    /// no reason to do without the others. Whether any was placed.
+    /// Goes through the subgroups once and places those that are wanted when their turn comes. One
+    /// that can't be placed is no reason to do without the others. Whether any was placed.
     fn seat_some(
         &mut self,
         txn: &mut Txn,
@@ -433,7 +478,8 @@ impl Search<'_, '_> {
     fn helps(&self, txn: &Txn, group: &Group) -> bool {
         let missing = self.missing(txn);
         let counts = |pod: &PodId| missing.wants(txn.pods.role[*pod] as usize);
-        missing.total > 0 && group.waiting.iter().take(self.lacks(txn, group.at) as usize).any(counts)
+        missing.total > 0
+            && group.waiting.iter().take(self.lacks(txn, group.at) as usize).any(counts)
     }
 
     /// How many pods are placed next of a subgroup: what it lacks to its size, else one.
@@ -452,7 +498,10 @@ impl Search<'_, '_> {
     fn lacks_subgroup_of(&self, txn: &Txn, rule: u32) -> bool {
         let gang = &txn.gangs[self.gang];
         let of_rule = |at: &usize| gang.subgroups()[*at].rule == Some(rule);
-        let ready = (0..gang.subgroups().len()).filter(of_rule).filter(|&at| self.is_ready(txn, at)).count();
+        let ready = (0..gang.subgroups().len())
+            .filter(of_rule)
+            .filter(|&at| self.is_ready(txn, at))
+            .count();
         ready < gang.rules()[rule as usize].minimum as usize
     }
 
@@ -467,8 +516,8 @@ impl Search<'_, '_> {
         counts.ready() + if self.room == Room::Later { counts.nominated } else { 0 }
     }
 
-    /// The subgroups with pods that wait, in the order in which they are placed: those that don't run before those that
-    /// only grow, single pods last, then by priority, number and name.
+    /// The subgroups with pods that wait, in the order in which they are placed: those that don't
+    /// run before those that only grow, single pods last, then by priority, number and name.
     fn groups(&self, txn: &Txn, pods: &[PodId]) -> Vec<Group> {
         let gang = &txn.gangs[self.gang];
         let subgroups = gang.subgroups();
@@ -505,7 +554,12 @@ impl Search<'_, '_> {
     }
 
     /// Places as many of the pods as are missing, each by force.
-    fn force_all(&mut self, txn: &mut Txn, pods: &[PodId], missing: &Missing) -> Result<(), Reason> {
+    fn force_all(
+        &mut self,
+        txn: &mut Txn,
+        pods: &[PodId],
+        missing: &Missing,
+    ) -> Result<(), Reason> {
         let mut missing = missing.clone();
         for (at, &pod) in pods.iter().enumerate() {
             let role = txn.pods.role[pod] as usize;
@@ -518,11 +572,20 @@ impl Search<'_, '_> {
             }
         }
         let (have, need) = (pods.len() as u32, pods.len() as u32 + missing.total);
-        if missing.total == 0 { Ok(()) } else { Err(Reason::NotEnoughPods { have, need, gated: 0 }) }
+        if missing.total == 0 {
+            Ok(())
+        } else {
+            Err(Reason::NotEnoughPods { have, need, gated: 0 })
+        }
     }
 
     /// Places what a subgroup lacks to its size, all of it or nothing; one pod if it lacks nothing.
-    fn seat_group(&mut self, txn: &mut Txn, group: &mut Group, domain: DomainId) -> Result<(), Vec<Reason>> {
+    fn seat_group(
+        &mut self,
+        txn: &mut Txn,
+        group: &mut Group,
+        domain: DomainId,
+    ) -> Result<(), Vec<Reason>> {
         let lacks = self.lacks(txn, group.at);
         let gang = &txn.gangs[self.gang];
         let subgroup = &gang.subgroups()[group.at];
@@ -538,7 +601,8 @@ impl Search<'_, '_> {
         let result = if self.force.is_some() {
             self.force_all(txn, &group.waiting, &missing).map_err(|reason| vec![reason])
         } else {
-            let steps = self.group_steps(txn, rule, closeness.as_ref(), group.others.pin, domain)?;
+            let steps =
+                self.group_steps(txn, rule, closeness.as_ref(), group.others.pin, domain)?;
             let set = Set { pods: &group.waiting, missing: &missing, others: &group.others };
             self.seat_set(txn, &steps, &set, closeness.as_ref())
         };
@@ -565,7 +629,8 @@ impl Search<'_, '_> {
         {
             return Ok(known.clone());
         }
-        let found: Steps = steps(&txn.domains, closeness, pin, domain).map_err(|reason| vec![reason])?.into();
+        let found: Steps =
+            steps(&txn.domains, closeness, pin, domain).map_err(|reason| vec![reason])?.into();
         if pin.is_none() {
             self.open_steps.push((key, found.clone()));
         }
@@ -595,14 +660,17 @@ impl Search<'_, '_> {
         Reason::NoDomain {
             wanted: set.missing.total,
             domains: steps.iter().map(|step| step.len() as u32).sum(),
-            limit: closeness.filter(|closeness| closeness.hard).and_then(|c| c.limit(&txn.domains).ok()),
+            limit: closeness
+                .filter(|closeness| closeness.hard)
+                .and_then(|c| c.limit(&txn.domains).ok()),
             near: near.collect(),
         }
     }
 }
 
-/// The domains that may hold pods with this closeness inside another domain: step by step those that keep them nearest to
-/// where others of them are, and of those the lowest tiers. The error says why there are none at all.
+/// The domains that may hold pods with this closeness inside another domain: step by step those
+/// that keep them nearest to where others of them are, and of those the lowest tiers. The error
+/// says why there are none at all.
 fn steps(
     domains: &Domains,
     closeness: Option<&Closeness>,
@@ -633,8 +701,8 @@ fn steps(
     Ok(steps.map(|step| step.iter().map(|&(_, domain)| domain).collect()).collect())
 }
 
-/// The largest domains in which a pod of the gang may be, given where others of the gang and of its subgroup are. Who only
-/// wishes to be near may be anywhere.
+/// The largest domains in which a pod of the gang may be, given where others of the gang and of its
+/// subgroup are. Who only wishes to be near may be anywhere.
 pub fn reach(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>, Reason> {
     let (gang, domains) = (&cluster.gangs[id], &cluster.domains);
     let place = cluster.pods.subgroup[pod];
@@ -644,16 +712,19 @@ pub fn reach(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>,
     let of_gang = tops(domains, gang.closeness(), around(cluster, &gang.pods))?;
     let of_group = tops(domains, of_rule, around(cluster, company))?;
     let both = |&a: &DomainId| {
-        of_group.iter().copied().filter_map(move |b| match (domains.holds(a, b), domains.holds(b, a)) {
-            (true, _) => Some(b),
-            (_, true) => Some(a),
-            _ => None,
+        of_group.iter().copied().filter_map(move |b| {
+            match (domains.holds(a, b), domains.holds(b, a)) {
+                (true, _) => Some(b),
+                (_, true) => Some(a),
+                _ => None,
+            }
         })
     };
     Ok(of_gang.iter().flat_map(both).collect())
 }
 
-/// Where a gang may be put by making others leave, the nearest first: who must be near in one domain, anyone else anywhere.
+/// Where a gang may be put by making others leave, the nearest first: who must be near in one
+/// domain, anyone else anywhere.
 pub fn domains_for(cluster: &Cluster, id: GangId) -> Result<Vec<Vec<DomainId>>, Reason> {
     let gang = &cluster.gangs[id];
     let closeness = gang.closeness().filter(|closeness| closeness.hard);
@@ -665,14 +736,21 @@ fn tops(
     closeness: Option<&Closeness>,
     pin: Option<DomainId>,
 ) -> Result<Vec<DomainId>, Reason> {
-    let Some(closeness) = closeness.filter(|closeness| closeness.hard) else { return Ok(vec![ROOT]) };
+    let Some(closeness) = closeness.filter(|closeness| closeness.hard) else {
+        return Ok(vec![ROOT]);
+    };
     let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
     let allowed = |domain: DomainId| domains[domain].tier <= limit;
-    let is_top = |&domain: &DomainId| allowed(domain) && !domains[domain].parent.is_some_and(allowed);
+    let is_top =
+        |&domain: &DomainId| allowed(domain) && !domains[domain].parent.is_some_and(allowed);
     match pin {
         None => Ok(domains.ids().filter(is_top).collect()),
         Some(pin) => domains.chain(pin).find(is_top).map(|top| vec![top]).ok_or_else(|| {
-            Reason::TooFarApart { domain: domains[pin].name.clone(), tier: domains[pin].tier, limit }
+            Reason::TooFarApart {
+                domain: domains[pin].name.clone(),
+                tier: domains[pin].tier,
+                limit,
+            }
         }),
     }
 }
@@ -704,23 +782,31 @@ pub fn free_place(
 }
 
 /// The smallest domain that holds those of the pods that have places.
-pub fn around<'p>(cluster: &Cluster, pods: impl IntoIterator<Item = &'p PodId>) -> Option<DomainId> {
+pub fn around<'p>(
+    cluster: &Cluster,
+    pods: impl IntoIterator<Item = &'p PodId>,
+) -> Option<DomainId> {
     cluster.domains.around(pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
 }
 
 /// Where a pod is, or will be, unless it is on its way out.
 fn place_of(cluster: &Cluster, pod: PodId) -> Option<NodeId> {
     match cluster.pods.state[pod] {
-        PodState::Allocated(node) | PodState::Running(node) | PodState::Nominated(node) => Some(node),
+        PodState::Allocated(node) | PodState::Running(node) | PodState::Nominated(node) => {
+            Some(node)
+        }
         _ => None,
     }
 }
 
-/// Whether the places that a gang has are as near to each other as they must be, and those of its subgroups.
+/// Whether the places that a gang has are as near to each other as they must be, and those of its
+/// subgroups.
 pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
     let gang = &cluster.gangs[id];
     let holds = |closeness: Option<&Closeness>, domain: Option<DomainId>| {
-        let (Some(closeness), Some(domain)) = (closeness.filter(|closeness| closeness.hard), domain) else {
+        let (Some(closeness), Some(domain)) =
+            (closeness.filter(|closeness| closeness.hard), domain)
+        else {
             return true;
         };
         closeness.limit(&cluster.domains).is_ok_and(|limit| cluster.domains[domain].tier <= limit)
@@ -738,10 +824,12 @@ pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
         && gang.subgroups().iter().zip(pins).all(|(group, pin)| holds(of_rule(group), pin))
 }
 
-/// Whether no subgroup of these pods is placed in part. One that lost pods before is no reason against the others.
+/// Whether no subgroup of these pods is placed in part. One that lost pods before is no reason
+/// against the others.
 pub fn has_whole_subgroups(cluster: &Cluster, gang: GangId, placed: &[(PodId, NodeId)]) -> bool {
     let gang = &cluster.gangs[gang];
-    let whole = |group: &Subgroup| group.counts.ready() == 0 || group.counts.ready() >= gang.size_of(group);
+    let whole =
+        |group: &Subgroup| group.counts.ready() == 0 || group.counts.ready() >= gang.size_of(group);
     placed.iter().all(|&(pod, _)| gang.subgroups().get(cluster.pods.place(pod).1).is_none_or(whole))
 }
 

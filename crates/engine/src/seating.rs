@@ -1,5 +1,6 @@
-//! Places for a gang in one domain, found as room appears there: whoever waits takes what is free, nobody starts over. And the way
-//! back: those who left may stay after all if whom they displace finds another place.
+//! Places for a gang in one domain, found as room appears there: whoever waits takes what is free,
+//! nobody starts over. And the way back: those who left may stay after all if whom they displace
+//! finds another place.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -25,13 +26,15 @@ pub struct Seating<'s> {
     more: bool,
     /// One pod of each shape.
     samples: Vec<PodId>,
-    /// Who is placed one by one needs to be near these, if it cares; else all are placed together, since it matters who goes where.
+    /// Who is placed one by one needs to be near these, if it cares; else all are placed together,
+    /// since it matters who goes where.
     one_by_one: bool,
     others: Option<Others>,
     /// All together are placed again only after so many calls, more and more.
     calls: usize,
     pause: usize,
-    /// How many pods may still be placed again for no other reason than that others might fit better then.
+    /// How many pods may still be placed again for no other reason than that others might fit
+    /// better then.
     patience: usize,
     /// How often it was tried whether there is room.
     pub tries: u32,
@@ -109,8 +112,8 @@ impl<'s> Seating<'s> {
         self.seat_together(txn, rankings)
     }
 
-    /// Gives places to all where least is left over, whatever else is good about a node: the best places for some may be the only
-    /// ones for others.
+    /// Gives places to all where least is left over, whatever else is good about a node: the best
+    /// places for some may be the only ones for others.
     fn seat_tightly(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         self.tries += 1;
         let (policy, gang) = (self.policy, self.wish.gang);
@@ -161,7 +164,14 @@ impl<'s> Seating<'s> {
         for (shape, pods) in &mut self.waiting {
             let kind = Kind::of(txn, policy, *shape);
             while let Some(&pod) = pods.last() {
-                let ask = Ask { cluster: txn, policy, shape: *shape, room: Room::Later, avoid: &[], kind };
+                let ask = Ask {
+                    cluster: txn,
+                    policy,
+                    shape: *shape,
+                    room: Room::Later,
+                    avoid: &[],
+                    kind,
+                };
                 let found = match (policy.may_take(txn, gang, *shape, Room::Later), near) {
                     (Err(_), _) => None,
                     (Ok(()), Some(near)) => rankings.nearest(&ask, near, pods.len() as u32),
@@ -198,8 +208,8 @@ impl<'s> Seating<'s> {
         placed
     }
 
-    /// Lets pods stay that were asked to leave, if everyone in the gang has a place all the same: only those whom they displace are
-    /// placed again.
+    /// Lets pods stay that were asked to leave, if everyone in the gang has a place all the same:
+    /// only those whom they displace are placed again.
     pub fn spare(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
         let leaving = |&pod: &PodId| match txn.pods.state[pod] {
             PodState::Releasing(node) => Some((pod, node)),
@@ -224,16 +234,23 @@ impl<'s> Seating<'s> {
         stands
     }
 
-    /// Whether the pod's room is used by the gang and none of those who use it has another place, so that nothing need be tried.
+    /// Whether the pod's room is used by the gang and none of those who use it has another place,
+    /// so that nothing need be tried.
     fn is_needed(&self, txn: &Txn, rankings: &mut Rankings, pod: PodId, node: NodeId) -> bool {
         let back = &txn.shapes[txn.pods.shape[pod]].request;
-        let fits = back.iter().all(|(resource, amount)| txn.nodes.future_idle(resource, node) >= amount);
+        let fits =
+            back.iter().all(|(resource, amount)| txn.nodes.future_idle(resource, node) >= amount);
         let ranks = txn.domains.ranks(self.domain);
         let mut movable = |&sample: &PodId| {
             let shape = txn.pods.shape[sample];
-            let seated =
-                txn.nodes.seats[node].iter().any(|&pod| self.sits(txn, pod) && txn.pods.shape[pod] == shape);
-            seated && rankings.of(txn, self.policy, shape, Room::Later).best_of(txn, ranks.clone()).is_some()
+            let seated = txn.nodes.seats[node]
+                .iter()
+                .any(|&pod| self.sits(txn, pod) && txn.pods.shape[pod] == shape);
+            seated
+                && rankings
+                    .of(txn, self.policy, shape, Room::Later)
+                    .best_of(txn, ranks.clone())
+                    .is_some()
         };
         !fits && self.sits_on(txn, node).next().is_some() && !self.samples.iter().any(&mut movable)
     }
@@ -249,7 +266,12 @@ impl<'s> Seating<'s> {
     }
 
     /// Places those again whose room is gone now that these pods are back.
-    fn displace(&mut self, txn: &mut Txn, rankings: &mut Rankings, back: &[(PodId, NodeId)]) -> bool {
+    fn displace(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        back: &[(PodId, NodeId)],
+    ) -> bool {
         let ranks = txn.domains.ranks(self.domain);
         for &(pod, node) in back {
             let request = &txn.shapes[txn.pods.shape[pod]].request.clone();
@@ -257,7 +279,10 @@ impl<'s> Seating<'s> {
                 let mut sitting: Vec<PodId> = self.sits_on(txn, node).collect();
                 sitting.sort_by_cached_key(|&pod| {
                     let ranking = rankings.of(txn, self.policy, txn.pods.shape[pod], Room::Later);
-                    (ranking.best_of(txn, ranks.clone()).is_none(), Reverse(txn.pods.name(pod).clone()))
+                    (
+                        ranking.best_of(txn, ranks.clone()).is_none(),
+                        Reverse(txn.pods.name(pod).clone()),
+                    )
                 });
                 // Else the node had too little of it anyway.
                 let Some(&first) = sitting.first() else { break };
@@ -265,10 +290,12 @@ impl<'s> Seating<'s> {
                 self.wait(txn.pods.shape[first], first);
             }
         }
-        self.seat_each(txn, rankings) || self.samples.len() > 1 && self.seat_otherwise(txn, rankings)
+        self.seat_each(txn, rankings)
+            || self.samples.len() > 1 && self.seat_otherwise(txn, rankings)
     }
 
-    /// Small pods may have taken the room of large ones: everyone is placed again, as long as patience lasts.
+    /// Small pods may have taken the room of large ones: everyone is placed again, as long as
+    /// patience lasts.
     fn seat_otherwise(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         let left = self.patience.checked_sub(self.wish.pods.len());
         let Some(left) = left else { return false };
@@ -282,14 +309,20 @@ impl<'s> Seating<'s> {
         self.samples.iter().all(|&pod| {
             let PodState::Nominated(node) = txn.pods.state[pod] else { return true };
             txn.release(pod);
-            let allowed = self.policy.may_take(txn, self.wish.gang, txn.pods.shape[pod], Room::Later).is_ok();
+            let allowed =
+                self.policy.may_take(txn, self.wish.gang, txn.pods.shape[pod], Room::Later).is_ok();
             txn.nominate(pod, node);
             allowed
         })
     }
 
     /// The same where it matters who goes where.
-    fn displace_all(&mut self, txn: &mut Txn, rankings: &mut Rankings, back: &[(PodId, NodeId)]) -> bool {
+    fn displace_all(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        back: &[(PodId, NodeId)],
+    ) -> bool {
         let gang = self.wish.gang;
         let nodes: BTreeSet<NodeId> = back.iter().map(|&(_, node)| node).collect();
         if nodes.iter().all(|&node| all_stand(txn, self.policy, gang, node)) {
@@ -298,9 +331,12 @@ impl<'s> Seating<'s> {
         // A subgroup of which some stood up would not be missed if the others make up the minimum.
         let displaced = nodes.iter().flat_map(|&node| self.sits_on(txn, node));
         let groups: BTreeSet<u32> = displaced.map(|pod| txn.pods.subgroup[pod]).collect();
-        let stands_up = |pod: &PodId| self.sits(txn, *pod) && groups.contains(&txn.pods.subgroup[*pod]);
-        let displaced: Vec<PodId> = txn.gangs[gang].pods.iter().copied().filter(stands_up).collect();
+        let stands_up =
+            |pod: &PodId| self.sits(txn, *pod) && groups.contains(&txn.pods.subgroup[*pod]);
+        let displaced: Vec<PodId> =
+            txn.gangs[gang].pods.iter().copied().filter(stands_up).collect();
         displaced.into_iter().for_each(|pod| txn.release(pod));
-        self.seat_together(txn, rankings) && nodes.iter().all(|&node| all_stand(txn, self.policy, gang, node))
+        self.seat_together(txn, rankings)
+            && nodes.iter().all(|&node| all_stand(txn, self.policy, gang, node))
     }
 }

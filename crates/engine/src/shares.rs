@@ -1,6 +1,6 @@
-//! The fair share of every queue: what it should have if everyone took what is theirs. Siblings divide what their parent
-//! should have, resource by resource (`shares/division.rs`). Follows from what events say alone: nothing that moves within a
-//! cycle changes it.
+//! The fair share of every queue: what it should have if everyone took what is theirs. Siblings
+//! divide what their parent should have, resource by resource (`shares/division.rs`). Follows from
+//! what events say alone: nothing that moves within a cycle changes it.
 
 mod division;
 mod families;
@@ -28,8 +28,9 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// The shares of all queues in all resources: of siblings in a tree, or of all queues alike. What a queue has used of late
-    /// lowers its part of the surplus, `k` times as much as it is above its weight.
+    /// The shares of all queues in all resources: of siblings in a tree, or of all queues alike.
+    /// What a queue has used of late lowers its part of the surplus, `k` times as much as it is
+    /// above its weight.
     pub fn of(cluster: &Cluster, tree: bool, k_ppm: i64) -> Shares {
         let families = Families::of(cluster, tree, k_ppm);
         let mut fair: Table<QueueId, Amounts> = Table::default();
@@ -47,7 +48,8 @@ impl Shares {
         if resource == PODS { i64::MAX } else { self.fair[queue].get(resource) }
     }
 
-    /// What others leave to the queue: its fair share, or what it deserves if that is more, as far as its capability goes.
+    /// What others leave to the queue: its fair share, or what it deserves if that is more, as far
+    /// as its capability goes.
     pub fn allocatable(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
         let row = &cluster.queues[queue];
         self.fair(queue, resource).max(quota(row, resource)).min(capability(row, resource))

@@ -1,5 +1,5 @@
-//! What there is to say of each gang after a cycle: the phase and condition of its PodGroup, and for pods without one why
-//! they wait. What has not changed is not said again.
+//! What there is to say of each gang after a cycle: the phase and condition of its PodGroup, and
+//! for pods without one why they wait. What has not changed is not said again.
 
 use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
 
@@ -11,9 +11,15 @@ use crate::model::gangs::{Condition, Gang, Origin, Reported};
 use crate::model::notes::{Notes, Texts};
 use crate::plan::{GroupNote, Plan};
 
-/// Brings phases and conditions up to date and notes the changes in the plan. `timed` says of which gangs someone wants
-/// to know for how long they have been stale.
-pub fn update(cluster: &mut Cluster, whole: bool, timed: impl Fn(&Gang) -> bool, now: Time, plan: &mut Plan) {
+/// Brings phases and conditions up to date and notes the changes in the plan. `timed` says of which
+/// gangs someone wants to know for how long they have been stale.
+pub fn update(
+    cluster: &mut Cluster,
+    whole: bool,
+    timed: impl Fn(&Gang) -> bool,
+    now: Time,
+    plan: &mut Plan,
+) {
     for id in cluster.gangs.take_changed() {
         let gang = &cluster.gangs[id];
         // What has no PodGroup has no phase that anyone could see.
@@ -35,7 +41,8 @@ pub fn update(cluster: &mut Cluster, whole: bool, timed: impl Fn(&Gang) -> bool,
         let gang = &mut cluster.gangs[id];
         if gang.origin == Origin::Group {
             let annotations = Notes::tell(&mut gang.notes, wish);
-            plan.group_notes.extend((!annotations.is_empty()).then_some(GroupNote { gang: id, annotations }));
+            plan.group_notes
+                .extend((!annotations.is_empty()).then_some(GroupNote { gang: id, annotations }));
         }
         if !said || gang.phase != phase {
             gang.reported = report;
@@ -49,7 +56,8 @@ pub fn update(cluster: &mut Cluster, whole: bool, timed: impl Fn(&Gang) -> bool,
     plan.group_notes.sort_by(|a, b| by_name(a.gang, b.gang));
 }
 
-/// Since when a gang is stale: now, or since when its PodGroup says, if an earlier process has seen it.
+/// Since when a gang is stale: now, or since when its PodGroup says, if an earlier process has seen
+/// it.
 pub fn time_staleness(cluster: &mut Cluster, id: GangId, whole: bool, now: Time) {
     let inherited = Notes::take_inherited(&mut cluster.gangs[id].notes);
     let was_stale = inherited.is_some() || cluster.gangs.broken_since(id).is_some();
@@ -62,7 +70,12 @@ fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Report
     let on_nodes = gang.counts.running + gang.counts.releasing;
     let started = || if on_nodes > 0 { gang.pods.iter().filter(runs).count() as u32 } else { 0 };
     let (succeeded, failed) = (gang.counts.succeeded, gang.counts.failed);
-    (gang.origin == Origin::Group).then(|| Reported { phase, running: started(), succeeded, failed })
+    (gang.origin == Origin::Group).then(|| Reported {
+        phase,
+        running: started(),
+        succeeded,
+        failed,
+    })
 }
 
 /// The status of a gang's PodGroup, as last put into a plan; nothing for a gang without one.
@@ -88,15 +101,19 @@ pub fn of(cluster: &Cluster, gang: GangId) -> Option<PodGroupStatus> {
     })
 }
 
-/// A gang runs when its minimum does, is complete when all that ran is over, and is unknown when a part of it
-/// runs without the rest.
+/// A gang runs when its minimum does, is complete when all that ran is over, and is unknown when a
+/// part of it runs without the rest.
 fn phase(gang: &Gang, whole: bool) -> PodGroupPhase {
     let counts = &gang.counts;
     let placed = counts.running + counts.allocated;
     let over = counts.succeeded + counts.failed;
     if counts.ready() > 0 && gang.ready(whole) {
         let left = placed + counts.pending + counts.nominated + counts.gated + counts.releasing;
-        return if left == 0 && over > 0 { PodGroupPhase::Completed } else { PodGroupPhase::Running };
+        return if left == 0 && over > 0 {
+            PodGroupPhase::Completed
+        } else {
+            PodGroupPhase::Running
+        };
     }
     if placed > 0 {
         // Pods on their way out still fill the gang until they are gone.
@@ -109,7 +126,13 @@ fn phase(gang: &Gang, whole: bool) -> PodGroupPhase {
     }
 }
 
-fn condition(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase, whole: bool, now: Time) -> Condition {
+fn condition(
+    cluster: &Cluster,
+    gang: &Gang,
+    phase: PodGroupPhase,
+    whole: bool,
+    now: Time,
+) -> Condition {
     let waits = gang.counts.pending + gang.counts.gated > 0 && !gang.ready(whole);
     let (scheduled, reason, message) = match phase {
         _ if gang.origin != Origin::Group && !waits => (None, String::new(), String::new()),
@@ -118,8 +141,11 @@ fn condition(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase, whole: bool, 
         }
         _ if gang.reasons.is_empty() => (None, String::new(), String::new()),
         _ => {
-            let messages: Vec<String> =
-                gang.reasons.iter().map(|reason| explain::message(reason, &cluster.dimensions)).collect();
+            let messages: Vec<String> = gang
+                .reasons
+                .iter()
+                .map(|reason| explain::message(reason, &cluster.dimensions))
+                .collect();
             (Some(false), explain::word(&gang.reasons[0]).to_owned(), messages.join("; "))
         }
     };

@@ -1,6 +1,7 @@
-//! What is tried to make room for a gang: node by node, or by whole gangs domain by domain. It is written by the code that decides
-//! (`claims.rs`, `victims.rs`, `gang_claims.rs`) while someone looks, so that what is told can't disagree with what is done. When nobody
-//! looks it costs nothing.
+//! What is tried to make room for a gang: node by node, or by whole gangs domain by domain. It is
+//! written by the code that decides (`claims.rs`, `victims.rs`, `gang_claims.rs`) while someone
+//! looks, so that what is told can't disagree with what is done. When nobody looks it costs
+//! nothing.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,8 @@ use crate::reason::{Reason, Shown};
 pub use crate::bundles::{Bundle, Kind};
 pub use crate::claims::rights::TakingBack;
 
-/// What comes to light while room is made: the work that it takes, and all of it for someone who looks.
+/// What comes to light while room is made: the work that it takes, and all of it for someone who
+/// looks.
 #[derive(Default)]
 pub(crate) struct Record<'t> {
     pub work: Work,
@@ -67,7 +69,8 @@ pub enum DomainOutcome {
     TooLittle { gone: Vec<Bundle>, lacks: Vec<(ResourceId, i64)> },
     /// It would not do with these gone.
     Fails { gone: Vec<Bundle>, why: Vec<Reason> },
-    /// It would do with these gone, some of whom have another place. What leaves is counted in parts per million of what was lacking.
+    /// It would do with these gone, some of whom have another place. What leaves is counted in
+    /// parts per million of what was lacking.
     Works { gone: Vec<Bundle>, moved: Vec<(PodId, NodeId)>, cost: i64 },
 }
 
@@ -79,7 +82,8 @@ pub struct Attempt {
     pub place: Option<NodeId>,
     /// Why it would get none.
     pub refused: Option<Reason>,
-    /// What came of each node, if others have to leave; kept of the first such pod and of the last.
+    /// What came of each node, if others have to leave; kept of the first such pod and of the
+    /// last.
     pub trials: BTreeMap<NodeId, Trial>,
 }
 
@@ -185,7 +189,11 @@ impl Trace {
 
     /// Those whom a rule keeps, with the rule.
     pub(crate) fn kept(&self) -> impl Iterator<Item = (PodId, &'static str)> + '_ {
-        let nodes = self.attempts.iter().flat_map(|attempt| attempt.trials.values()).map(|trial| &trial.kept);
+        let nodes = self
+            .attempts
+            .iter()
+            .flat_map(|attempt| attempt.trials.values())
+            .map(|trial| &trial.kept);
         let domains = self.passes.iter().flat_map(|pass| &pass.domains).map(|trial| &trial.kept);
         nodes.chain(domains).flatten().copied()
     }
@@ -205,7 +213,8 @@ impl Trace {
 }
 
 impl Engine {
-    /// What `preempt` and `reclaim` would try for a gang that starves, by the name of the action. Nothing comes of it.
+    /// What `preempt` and `reclaim` would try for a gang that starves, by the name of the action.
+    /// Nothing comes of it.
     pub fn trace(&mut self, gang: GangId, now: Time) -> Vec<(&'static str, Trace)> {
         let mut traces = Vec::new();
         self.look(now, &mut |session, errand| {
@@ -225,7 +234,8 @@ impl Engine {
         found
     }
 
-    /// Lets someone look at the errand of each action that takes room, as in a cycle. Everything stays as it was.
+    /// Lets someone look at the errand of each action that takes room, as in a cycle. Everything
+    /// stays as it was.
     fn look(&mut self, now: Time, at: &mut dyn FnMut(&mut Session, Errand)) {
         self.cluster.settle();
         let before = self.cluster.generation;
@@ -245,7 +255,9 @@ impl Engine {
             at(&mut session, errand);
         }
         // Who was at rest is so still.
-        if let Some((generation, _)) = self.rests.as_mut().filter(|(generation, _)| *generation == before) {
+        if let Some((generation, _)) =
+            self.rests.as_mut().filter(|(generation, _)| *generation == before)
+        {
             *generation = self.cluster.generation;
         }
     }

@@ -1,5 +1,5 @@
-//! The order in which bundles are taken by fair shares: each time the queue gives that has most of its share then, and of a queue what
-//! matters least.
+//! The order in which bundles are taken by fair shares: each time the queue gives that has most of
+//! its share then, and of a queue what matters least.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,8 @@ use crate::policy::{Claim, Policy};
 use crate::txn::Txn;
 use crate::worth::{lost_with, says_how_far};
 
-/// Puts bundles in the order in which they are taken, each as small as it can be. Leaves the transaction as it was.
+/// Puts bundles in the order in which they are taken, each as small as it can be. Leaves the
+/// transaction as it was.
 pub fn by_turns(txn: &mut Txn, policy: &Policy, claim: &Claim, bundles: &[Bundle]) -> Vec<Bundle> {
     let units: Vec<Bundle> = bundles.iter().flat_map(Bundle::units).collect();
     let mut queues: BTreeMap<QueueId, Vec<Bundle>> = BTreeMap::new();
@@ -52,16 +53,17 @@ fn first_to_give(
     })
 }
 
-/// What matters least first: lower priority, then what breaks nobody, then whose work is lost least where somebody says so, then what
-/// would be served last. A gang breaks once it has lost what it can spare, and is compared with others as it is then. Leaves the
-/// transaction as it was.
+/// What matters least first: lower priority, then what breaks nobody, then whose work is lost least
+/// where somebody says so, then what would be served last. A gang breaks once it has lost what it
+/// can spare, and is compared with others as it is then. Leaves the transaction as it was.
 fn by_worth(txn: &mut Txn, policy: &Policy, claim: &Claim, units: &mut [Bundle]) {
     let told = units.iter().any(|unit| unit.kind == Kind::Whole && says_how_far(txn, unit.gang));
     let lost = |cluster: &Cluster, unit: &Bundle| match told && unit.kind == Kind::Whole {
         true => lost_with(cluster, unit.gang, claim.now),
         false => 0,
     };
-    let lost: BTreeMap<GangId, i64> = units.iter().map(|unit| (unit.gang, lost(txn, unit))).collect();
+    let lost: BTreeMap<GangId, i64> =
+        units.iter().map(|unit| (unit.gang, lost(txn, unit))).collect();
     // Pods of one gang stay in the order in which they would leave.
     units.sort_by_key(|unit| unit.kind);
     let (safe, whole) = units.split_at_mut(units.partition_point(|unit| unit.kind == Kind::Safe));
@@ -76,7 +78,8 @@ fn by_worth(txn: &mut Txn, policy: &Policy, claim: &Claim, units: &mut [Bundle])
     });
 }
 
-/// Nothing of higher priority goes where something of lower priority would do, and nothing breaks where something can be spared.
+/// Nothing of higher priority goes where something of lower priority would do, and nothing breaks
+/// where something can be spared.
 fn classify(cluster: &Cluster, units: &mut [Bundle]) {
     let level = |unit: &Bundle| (cluster.gangs[unit.gang].priority, unit.kind);
     let mut levels: Vec<(i32, Kind)> = units.iter().map(level).collect();

@@ -1,5 +1,6 @@
-//! A set of moves that happen together or not at all. Undo is the same move backwards, through the same code, so
-//! there is no second path to get wrong. Dropping an uncommitted transaction undoes it.
+//! A set of moves that happen together or not at all. Undo is the same move backwards, through the
+//! same code, so there is no second path to get wrong. Dropping an uncommitted transaction undoes
+//! it.
 
 use std::ops::Deref;
 
@@ -30,7 +31,8 @@ pub struct Txn<'c> {
     log: Vec<Move>,
     /// How many moves were made, whatever became of them.
     steps: u64,
-    /// The cards that a pod had before a move, by the move's place in the log; only for pods that share cards.
+    /// The cards that a pod had before a move, by the move's place in the log; only for pods that
+    /// share cards.
     cards: Vec<(usize, Option<Held>)>,
 }
 
@@ -105,9 +107,9 @@ impl<'c> Txn<'c> {
 
     /// Whether anyone who ran leaves, with another place or without.
     pub fn displaces(&self) -> bool {
-        self.log
-            .iter()
-            .any(|step| matches!(step.from, PodState::Running(_)) && self.pods.state[step.pod] != step.from)
+        self.log.iter().any(|step| {
+            matches!(step.from, PodState::Running(_)) && self.pods.state[step.pod] != step.from
+        })
     }
 
     /// How much was tried, by moves.
@@ -140,8 +142,8 @@ impl<'c> Txn<'c> {
         }
     }
 
-    /// Keeps what was done and returns the net moves in the order of the decisions: a pod that moved and came
-    /// back is not among them, one that moved twice is there once.
+    /// Keeps what was done and returns the net moves in the order of the decisions: a pod that
+    /// moved and came back is not among them, one that moved twice is there once.
     pub fn commit(mut self) -> Vec<Move> {
         let mut log = std::mem::take(&mut self.log);
         self.cluster.pods.begin_visit();

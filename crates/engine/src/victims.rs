@@ -1,6 +1,7 @@
-//! Room for one pod by asking others to leave: on which node that costs least, and who has to go there. Every node that may
-//! do is tried in a transaction: pods leave in order until the claimant fits, then those that weren't needed are given back,
-//! the most valuable first. So nobody goes in vain, whatever made the claimant not fit.
+//! Room for one pod by asking others to leave: on which node that costs least, and who has to go
+//! there. Every node that may do is tried in a transaction: pods leave in order until the claimant
+//! fits, then those that weren't needed are given back, the most valuable first. So nobody goes in
+//! vain, whatever made the claimant not fit.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -99,8 +100,9 @@ impl Findings<'_, '_> {
     }
 }
 
-/// Finds the cheapest place for the claimant's pod among nodes of these ranks, and makes it in the transaction: pods leave,
-/// weaker promises are taken back, and the pod is promised the place. At most so many nodes are tried.
+/// Finds the cheapest place for the claimant's pod among nodes of these ranks, and makes it in the
+/// transaction: pods leave, weaker promises are taken back, and the pod is promised the place. At
+/// most so many nodes are tried.
 pub fn make_room(
     txn: &mut Txn,
     policy: &Policy,
@@ -128,7 +130,8 @@ pub fn make_room(
             }
             None => {
                 findings.refusal.nodes += 1;
-                findings.conclude(candidate.node, || failed(txn, policy, claim, mark, candidate.node));
+                findings
+                    .conclude(candidate.node, || failed(txn, policy, claim, mark, candidate.node));
             }
         }
         txn.rewind(mark);
@@ -144,7 +147,8 @@ pub fn make_room(
     Ok(())
 }
 
-/// The nodes on which pods could leave for the claim and would free enough, the most promising first.
+/// The nodes on which pods could leave for the claim and would free enough, the most promising
+/// first.
 fn candidates(
     cluster: &Cluster,
     policy: &Policy,
@@ -253,21 +257,24 @@ pub fn consider_one(cluster: &Cluster, policy: &Policy, claim: &Claim, pod: PodI
         return Verdict::NoConcern;
     }
     let refused = cluster.spared.get(&pod).copied().filter(|until| *until > claim.now);
-    let spared = refused.map(|until| Shield { rule: "an eviction that was refused", until: Some(until) });
+    let spared =
+        refused.map(|until| Shield { rule: "an eviction that was refused", until: Some(until) });
     let always = || policy.protects(cluster, pod).map(|rule| Shield { rule, until: None });
     let shield = spared.or_else(always).or_else(|| moves(cluster, claim, pod));
     let shield = shield.or_else(|| policy.shields(cluster, claim, pod));
     shield.map_or(Verdict::Free, Verdict::Kept)
 }
 
-/// A gang of which some leave for places that are kept for them would lose those in vain if others were lost.
+/// A gang of which some leave for places that are kept for them would lose those in vain if others
+/// were lost.
 fn moves(cluster: &Cluster, claim: &Claim, pod: PodId) -> Option<Shield> {
     let gang = cluster.pods.gang[pod].filter(|_| claim.purpose != Purpose::Consolidate)?;
     let until = cluster.gangs[gang].reserved().iter().map(|place| place.until).min()?;
     Some(Shield { rule: "its gang's move to other nodes", until: Some(until) })
 }
 
-/// Whether others were asked to leave for a gang in this cycle: whoever takes from it now would let them go for nobody.
+/// Whether others were asked to leave for a gang in this cycle: whoever takes from it now would let
+/// them go for nobody.
 fn just_claimed(cluster: &Cluster, gang: GangId) -> bool {
     let just_now = |pod: &PodId| {
         let promise = cluster.promised.get(pod).filter(|promise| promise.evicted && !promise.told);
@@ -276,8 +283,9 @@ fn just_claimed(cluster: &Cluster, gang: GangId) -> bool {
     !cluster.promised.is_empty() && cluster.gangs[gang].pods.iter().any(just_now)
 }
 
-/// Gangs that hold promises on nodes which the claimant may take back: of its queue, with lower priority. Not if others were
-/// asked to leave for them just now: they would go for nobody. Not for more than a minimum.
+/// Gangs that hold promises on nodes which the claimant may take back: of its queue, with lower
+/// priority. Not if others were asked to leave for them just now: they would go for nobody. Not for
+/// more than a minimum.
 pub fn weaker(cluster: &Cluster, claim: &Claim, nodes: &[NodeId]) -> Vec<GangId> {
     let own = &cluster.gangs[claim.gang];
     if cluster.nominations == 0 || wants_more(cluster, claim) {
@@ -324,11 +332,12 @@ fn named(cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
 }
 
 fn priority(cluster: &Cluster, pod: PodId) -> i32 {
-    cluster.pods.gang[pod].map_or(cluster.pods.fact[pod].priority, |gang| cluster.gangs[gang].priority)
+    cluster.pods.gang[pod]
+        .map_or(cluster.pods.fact[pod].priority, |gang| cluster.gangs[gang].priority)
 }
 
-/// How many of the pods must leave, in order, until the node has enough of everything, as numbers go; or what it lacks even
-/// without them.
+/// How many of the pods must leave, in order, until the node has enough of everything, as numbers
+/// go; or what it lacks even without them.
 fn enough(
     cluster: &Cluster,
     claim: &Claim,
@@ -337,7 +346,8 @@ fn enough(
     victims: &[PodId],
 ) -> Result<usize, Vec<(ResourceId, i64)>> {
     let promised = |resource: ResourceId| -> i64 {
-        let pods = weaker(cluster, claim, &[node]).into_iter().flat_map(|gang| &cluster.gangs[gang].pods);
+        let pods =
+            weaker(cluster, claim, &[node]).into_iter().flat_map(|gang| &cluster.gangs[gang].pods);
         let here = pods.filter(|&&pod| cluster.pods.state[pod] == PodState::Nominated(node));
         here.map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum()
     };
@@ -379,7 +389,8 @@ fn worked(txn: &Txn, mark: Mark, gone: &[PodId], cost: &Cost) -> Outcome {
     let lost = |step: &Move| {
         matches!(step.from, PodState::Nominated(_)) && txn.pods.state[step.pod] == PodState::Pending
     };
-    let taken_back = txn.since(mark).iter().filter(|step| lost(step)).map(|step| step.pod).collect();
+    let taken_back =
+        txn.since(mark).iter().filter(|step| lost(step)).map(|step| step.pod).collect();
     let bill = Bill {
         broken: cost.broken,
         price: cost.price,
@@ -395,7 +406,8 @@ fn worked(txn: &Txn, mark: Mark, gone: &[PodId], cost: &Cost) -> Outcome {
 fn failed(txn: &Txn, policy: &Policy, claim: &Claim, mark: Mark, node: NodeId) -> Outcome {
     let shape = txn.pods.shape[claim.pod];
     let left = |step: &Move| {
-        matches!(step.from, PodState::Running(_)) && txn.pods.state[step.pod] == PodState::Releasing(node)
+        matches!(step.from, PodState::Running(_))
+            && txn.pods.state[step.pod] == PodState::Releasing(node)
     };
     let mut gone: Vec<PodId> = Vec::new();
     for step in txn.since(mark) {
@@ -409,8 +421,8 @@ fn failed(txn: &Txn, policy: &Policy, claim: &Claim, mark: Mark, node: NodeId) -
     Outcome::Fails { gone, obstacle: limit.or_else(lack).unwrap_or(Obstacle::Company) }
 }
 
-/// Makes room on one node, with as few gone as possible, and says how many were given back. Leaves its moves in the transaction either
-/// way.
+/// Makes room on one node, with as few gone as possible, and says how many were given back. Leaves
+/// its moves in the transaction either way.
 fn attempt(
     txn: &mut Txn,
     policy: &Policy,
@@ -464,11 +476,13 @@ fn attempt(
 /// Who is asked to leave, from which node and for which gang.
 pub type Leaver = (PodId, NodeId, GangId);
 
-/// Lets those stay after all who are not needed, the most valuable first: the room that a pod left may be there without him, since
-/// others went for the next claimant. Each set stays or goes together. Says how many stay.
+/// Lets those stay after all who are not needed, the most valuable first: the room that a pod left
+/// may be there without him, since others went for the next claimant. Each set stays or goes
+/// together. Says how many stay.
 pub fn reprieve(txn: &mut Txn, policy: &Policy, gone: Vec<Vec<Leaver>>) -> u32 {
     let mut reprieved = 0;
-    let dearest = |set: &[Leaver]| set.iter().map(|&(pod, ..)| pod).max_by(|&a, &b| worth_order(txn, a, b));
+    let dearest =
+        |set: &[Leaver]| set.iter().map(|&(pod, ..)| pod).max_by(|&a, &b| worth_order(txn, a, b));
     let mut gone: Vec<(PodId, Vec<Leaver>)> =
         gone.into_iter().filter_map(|set| Some((dearest(&set)?, set))).collect();
     gone.sort_by(|a, b| worth_order(txn, b.0, a.0));
@@ -480,7 +494,8 @@ pub fn reprieve(txn: &mut Txn, policy: &Policy, gone: Vec<Vec<Leaver>>) -> u32 {
         for &(pod, node, _) in &set {
             txn.spare(pod, PodState::Running(node));
         }
-        let mut places: Vec<(NodeId, GangId)> = set.iter().map(|&(_, node, gang)| (node, gang)).collect();
+        let mut places: Vec<(NodeId, GangId)> =
+            set.iter().map(|&(_, node, gang)| (node, gang)).collect();
         places.sort_unstable();
         places.dedup();
         if places.iter().all(|&(node, gang)| all_stand(txn, policy, gang, node)) {
@@ -500,11 +515,14 @@ fn could_stay(cluster: &Cluster, set: &[Leaver]) -> bool {
             *wanted.entry((node, resource)).or_default() += amount;
         }
     }
-    wanted.iter().all(|(&(node, resource), &amount)| cluster.nodes.future_idle(resource, node) >= amount)
+    wanted
+        .iter()
+        .all(|(&(node, resource), &amount)| cluster.nodes.future_idle(resource, node) >= amount)
 }
 
-/// Whether everyone who was promised a place on the node still has one, and all of the gang if its pods look at other nodes too;
-/// of its other pods one of each shape, since what its queue may take is no matter of nodes.
+/// Whether everyone who was promised a place on the node still has one, and all of the gang if its
+/// pods look at other nodes too; of its other pods one of each shape, since what its queue may take
+/// is no matter of nodes.
 pub fn all_stand(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> bool {
     let promised = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Nominated(_));
     let own = &txn.gangs[gang].pods;
@@ -518,7 +536,9 @@ pub fn all_stand(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> 
     let here = txn.nodes.seats[node].iter().copied().filter(|pod| promised(pod));
     let pods: Vec<PodId> = here.chain(elsewhere).collect();
     pods.into_iter().all(|pod| {
-        let (Some(at), Some(of)) = (txn.pods.state[pod].node(), txn.pods.gang[pod]) else { return false };
+        let (Some(at), Some(of)) = (txn.pods.state[pod].node(), txn.pods.gang[pod]) else {
+            return false;
+        };
         let (shape, mark) = (txn.pods.shape[pod], txn.mark());
         txn.release(pod);
         let stands = policy.may_take(txn, of, shape, Room::Later).is_ok()
@@ -536,7 +556,8 @@ pub fn take_back(txn: &mut Txn, claim: &Claim, nodes: &[NodeId]) -> Vec<Vec<(Pod
             PodState::Nominated(node) => Some((pod, node)),
             _ => None,
         };
-        let places: Vec<(PodId, NodeId)> = txn.gangs[gang].pods.iter().filter_map(promised).collect();
+        let places: Vec<(PodId, NodeId)> =
+            txn.gangs[gang].pods.iter().filter_map(promised).collect();
         places.iter().for_each(|&(pod, _)| txn.release(pod));
         taken.push(places);
     }
@@ -558,7 +579,13 @@ pub fn give_again(txn: &mut Txn, policy: &Policy, promises: &[Vec<(PodId, NodeId
 }
 
 /// Whether the claimant fits as well if those who were promised a place on the node never come.
-fn stands_alone(txn: &mut Txn, policy: &Policy, claim: &Claim, shape: ShapeId, node: NodeId) -> bool {
+fn stands_alone(
+    txn: &mut Txn,
+    policy: &Policy,
+    claim: &Claim,
+    shape: ShapeId,
+    node: NodeId,
+) -> bool {
     if !txn.far_reaching(shape) {
         return true;
     }

@@ -1,4 +1,5 @@
-//! How much work is lost with a gang that is broken: what it has done since it last saved, and more the nearer it is to its end.
+//! How much work is lost with a gang that is broken: what it has done since it last saved, and more
+//! the nearer it is to its end.
 
 use muster_api::Time;
 
@@ -26,14 +27,16 @@ fn lost(began: Time, saved: Option<Time>, end: Option<Time>, now: Time) -> i64 {
     let since = |time: Time| now.0.saturating_sub(time.0).max(0);
     let unsaved = since(saved.map_or(began, |saved| saved.max(began)));
     let elapsed = i128::from(since(began));
-    // Of what it has run, the part that it has come of its way: nothing for one that has just begun, all for one that is done.
+    // Of what it has run, the part that it has come of its way: nothing for one that has just
+    // begun, all for one that is done.
     let ahead = end.map(|end| end.0.saturating_sub(now.0)).filter(|&left| left > 0);
     let nearly = ahead.map_or(0, |left| elapsed * elapsed / (elapsed + i128::from(left)));
     unsaved.saturating_add(nearly as i64)
 }
 
-/// When the pod started that made up its minimum, its roles' and its subgroups'; none if one of them has not started. Nothing that is
-/// tried within a cycle changes it: who was asked to leave counts until its object says that it leaves.
+/// When the pod started that made up its minimum, its roles' and its subgroups'; none if one of
+/// them has not started. Nothing that is tried within a cycle changes it: who was asked to leave
+/// counts until its object says that it leaves.
 pub fn began(cluster: &Cluster, gang: GangId) -> Option<Time> {
     let gang = &cluster.gangs[gang];
     let counts = |pod: &&PodId| match cluster.pods.state[**pod] {
@@ -53,8 +56,10 @@ pub fn began(cluster: &Cluster, gang: GangId) -> Option<Time> {
         }
     }
     for (rule, at) in gang.rules().iter().zip(0..).filter(|(rule, _)| rule.minimum > 0) {
-        let groups = gang.subgroups().iter().enumerate().filter(|(_, group)| group.rule == Some(at));
-        let whole = |(place, _)| nth(of(&|pod| cluster.pods.subgroup[pod] as usize == place), rule.size);
+        let groups =
+            gang.subgroups().iter().enumerate().filter(|(_, group)| group.rule == Some(at));
+        let whole =
+            |(place, _)| nth(of(&|pod| cluster.pods.subgroup[pod] as usize == place), rule.size);
         last = last.max(nth(groups.filter_map(whole).collect(), rule.minimum)?);
     }
     Some(last)

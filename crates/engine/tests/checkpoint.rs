@@ -1,4 +1,5 @@
-//! An engine that is restored from a checkpoint decides as the one that went on, whatever that one has worked out before.
+//! An engine that is restored from a checkpoint decides as the one that went on, whatever that one
+//! has worked out before.
 
 mod support;
 
@@ -67,7 +68,10 @@ fn the_order_of_queues_follows_each_admission() {
     // There is admission for 9 cpu. The first gang of b is let in; later one of a, and then nobody.
     tell(&mut engine, &gang("b-old", "b", 3));
     engine.cycle(NOW);
-    tell(&mut engine, &[gang("a-large", "a", 5), gang("a-next", "a", 3), gang("b-next", "b", 3)].concat());
+    tell(
+        &mut engine,
+        &[gang("a-large", "a", 5), gang("a-next", "a", 3), gang("b-next", "b", 3)].concat(),
+    );
     engine.cycle(NOW.plus_ms(100_000));
     assert_eq!(admitted(&engine), ["default/a-large", "default/b-old"]);
 

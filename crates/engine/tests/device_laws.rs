@@ -20,7 +20,8 @@ const ROOMS: [Room; 3] = [Room::Now, Room::Later, Room::Meanwhile];
 
 /// The same cases every time, as in `laws.rs`.
 fn bounded(cases: u32) -> ProptestConfig {
-    let cases = std::env::var("MUSTER_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
+    let cases =
+        std::env::var("MUSTER_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
     ProptestConfig {
         cases,
         failure_persistence: None,
@@ -81,12 +82,13 @@ fn setting() -> impl Strategy<Value = Setting> {
     let policy = prop::sample::select(vec!["binpack", "spread"]);
     (ways, policy).prop_flat_map(|(way, policy)| {
         let nodes = (1..4usize).prop_flat_map(|count| (0..count).map(node).collect::<Vec<_>>());
-        let seats =
-            (0..5usize).prop_flat_map(move |count| (0..count).map(|at| seated(at, way)).collect::<Vec<_>>());
+        let seats = (0..5usize)
+            .prop_flat_map(move |count| (0..count).map(|at| seated(at, way)).collect::<Vec<_>>());
         let waits = prop::collection::vec((request(way), 1..4usize), 1..4);
         (nodes, seats, waits).prop_map(move |(nodes, seats, waits)| {
             let gangs = waits.into_iter().enumerate();
-            let gangs = gangs.map(|(index, (request, size))| format!("gang g{index} x{size} {request}"));
+            let gangs =
+                gangs.map(|(index, (request, size))| format!("gang g{index} x{size} {request}"));
             Setting {
                 arguments: format!("deviceshare.{way}: true, deviceshare.SchedulePolicy: {policy}"),
                 lines: nodes.into_iter().chain(seats).chain(gangs).collect(),
@@ -97,8 +99,11 @@ fn setting() -> impl Strategy<Value = Setting> {
 
 impl Setting {
     fn events(&self) -> Vec<Event> {
-        let parsed =
-            self.lines.iter().zip(0..).filter_map(|(text, serial)| Some((Line::parse(text)?, serial)));
+        let parsed = self
+            .lines
+            .iter()
+            .zip(0..)
+            .filter_map(|(text, serial)| Some((Line::parse(text)?, serial)));
         let texts = parsed.map(|(line, serial)| {
             let born = START.plus_ms(serial as i64 * 1000 - 1_000_000);
             line.manifests(&born.to_string(), serial)
@@ -119,7 +124,8 @@ impl Setting {
     }
 }
 
-/// What is taken of each card of a node, counted from the pods: now, and when all that leaves has left.
+/// What is taken of each card of a node, counted from the pods: now, and when all that leaves has
+/// left.
 fn counted(cluster: &Cluster, node: NodeId) -> Vec<[Taken; 2]> {
     let cards = cluster.devices.cards(node).map_or(0, |cards| cards.iter().count());
     let mut taken = vec![[Taken::default(); 2]; cards];
@@ -160,7 +166,9 @@ fn some_set_fits(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) ->
                 } else {
                     taken.cores + ask.cores <= 100 && taken.cores < 100
                 };
-                shared && taken.memory + ask.memory.of(fact.memory) <= fact.memory && taken.pods < fact.pods
+                shared
+                    && taken.memory + ask.memory.of(fact.memory) <= fact.memory
+                    && taken.pods < fact.pods
             })
     };
     (0u32..1 << taken.len())
@@ -182,12 +190,18 @@ fn shuffle<T>(things: &mut [T], mut seed: u64) {
 /// Everything that a cycle decided, by names.
 fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
     let cluster = engine.cluster();
-    let name = |pod, node: NodeId| format!("{} on {}", cluster.pods.name(pod), cluster.nodes.name[node]);
-    let binds =
-        plan.binds.iter().map(|bind| format!("{} {:?}", name(bind.pod, bind.node), plan.note_of(bind.pod)));
+    let name =
+        |pod, node: NodeId| format!("{} on {}", cluster.pods.name(pod), cluster.nodes.name[node]);
+    let binds = plan
+        .binds
+        .iter()
+        .map(|bind| format!("{} {:?}", name(bind.pod, bind.node), plan.note_of(bind.pod)));
     let promises = plan.nominations.iter().map(|bind| name(bind.pod, bind.node));
-    let mut waits: Vec<String> =
-        cluster.gangs.iter().map(|(id, gang)| format!("{} {:?}", gang.key, engine.reasons(id))).collect();
+    let mut waits: Vec<String> = cluster
+        .gangs
+        .iter()
+        .map(|(id, gang)| format!("{} {:?}", gang.key, engine.reasons(id)))
+        .collect();
     waits.sort();
     binds.chain(promises).chain(waits).collect()
 }

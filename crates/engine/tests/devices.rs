@@ -61,12 +61,14 @@ fn fits(cluster: &Cluster, name: &str, room: Room) -> bool {
     cluster.devices.admit(demand, node(cluster, "n"), room)
 }
 
-/// The two GPUs of 8 GB in the third story of design 001. The cards are such that packing would put A beside B.
+/// The two GPUs of 8 GB in the third story of design 001. The cards are such that packing would put
+/// A beside B.
 #[test]
 fn removing_a_pod_and_giving_it_back_is_the_same_card() {
     let story = "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=0\npod b gpumem=4000 on=n card=1\npod c gpumem=8000";
     let mut cluster = engine(MEMORY, story).cluster().clone();
-    let (a, b, c, n) = (pod(&cluster, "a"), pod(&cluster, "b"), pod(&cluster, "c"), node(&cluster, "n"));
+    let (a, b, c, n) =
+        (pod(&cluster, "a"), pod(&cluster, "b"), pod(&cluster, "c"), node(&cluster, "n"));
     let before = cluster.sums();
     let mut txn = Txn::begin(&mut cluster);
     assert!(!fits(&txn, "c", Room::Now) && !fits(&txn, "c", Room::Later));
@@ -133,8 +135,10 @@ fn a_promised_card_is_taken_only_if_no_other_does() {
 
 #[test]
 fn what_was_bound_keeps_its_card_until_its_object_says_otherwise() {
-    let mut engine =
-        engine(MEMORY, "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=1\npod c gpumem=6000");
+    let mut engine = engine(
+        MEMORY,
+        "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=1\npod c gpumem=6000",
+    );
     let plan = engine.cycle(NOW);
     let c = pod(engine.cluster(), "c");
     assert_eq!(plan.note_of(c)[0], ("volcano.sh/gpu-index", "0".to_owned()));

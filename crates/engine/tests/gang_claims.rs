@@ -32,7 +32,8 @@ impl Plugin for Counter {
 fn counting(script: &str) -> (Engine, Arc<AtomicUsize>) {
     let mut config = Config::parse("test", CONFIG).unwrap_or_else(|errors| panic!("{errors:?}"));
     let count = Arc::new(AtomicUsize::new(0));
-    let seat = config.policy.seats.iter_mut().find(|seat| seat.name == "conformance").expect("its seat");
+    let seat =
+        config.policy.seats.iter_mut().find(|seat| seat.name == "conformance").expect("its seat");
     seat.plugin = Box::new(Counter(count.clone()));
     let mut engine = Engine::new(config, vec!["volcano".into()]);
     for (line, serial) in script.lines().filter_map(Line::parse).zip(0..) {
@@ -43,7 +44,8 @@ fn counting(script: &str) -> (Engine, Arc<AtomicUsize>) {
     (engine, count)
 }
 
-/// So many domains of four nodes, each full of one gang of sixteen; and a gang that wants a domain of its own.
+/// So many domains of four nodes, each full of one gang of sixteen; and a gang that wants a domain
+/// of its own.
 fn full(domains: usize, pods_are: &str) -> String {
     let mut script = String::new();
     for domain in 0..domains {
@@ -55,9 +57,12 @@ fn full(domains: usize, pods_are: &str) -> String {
         );
         script += &format!("gang g{domain:02} min=16\n");
         for (at, node) in nodes.iter().enumerate() {
-            let pods: Vec<String> = (0..4).map(|pod| format!("g{domain:02}-{}", at * 4 + pod)).collect();
-            script +=
-                &format!("pod {} gang=g{domain:02} cpu=1 prio=1 on={node} {pods_are}\n", pods.join(" "));
+            let pods: Vec<String> =
+                (0..4).map(|pod| format!("g{domain:02}-{}", at * 4 + pod)).collect();
+            script += &format!(
+                "pod {} gang=g{domain:02} cpu=1 prio=1 on={node} {pods_are}\n",
+                pods.join(" ")
+            );
         }
     }
     format!("{script}gang claimant x16 cpu=1 close=hard:1 prio=10\n")

@@ -1,5 +1,5 @@
-//! Laws of the engine on random small clusters, written in the short form of `support/lines.rs`, so that a failure
-//! reads like a scenario.
+//! Laws of the engine on random small clusters, written in the short form of `support/lines.rs`, so
+//! that a failure reads like a scenario.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -19,9 +19,11 @@ use proptest::test_runner::RngSeed;
 
 const START: Time = Time(1_767_571_200_000);
 
-/// The same cases every time: a law that fails once fails for everyone. `MUSTER_CASES=20000` looks longer.
+/// The same cases every time: a law that fails once fails for everyone. `MUSTER_CASES=20000` looks
+/// longer.
 fn bounded(cases: u32) -> ProptestConfig {
-    let cases = std::env::var("MUSTER_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
+    let cases =
+        std::env::var("MUSTER_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
     ProptestConfig {
         cases,
         failure_persistence: None,
@@ -67,8 +69,13 @@ fn gang(index: usize) -> impl Strategy<Value = String> {
     let queue = prop_oneof![4 => Just(""), 2 => Just(" queue=red"), 2 => Just(" queue=line"), 1 => Just(" queue=shut")];
     let label = prop_oneof![Just(" label=app:a"), Just(" label=app:b")];
     let minimum = prop_oneof![4 => Just(None), 3 => (0..4u32).prop_map(Some)];
-    let rank =
-        prop_oneof![Just(""), Just(" prio=1"), Just(" class=high"), Just(" class=none"), Just(" ns=lab")];
+    let rank = prop_oneof![
+        Just(""),
+        Just(" prio=1"),
+        Just(" class=high"),
+        Just(" class=none"),
+        Just(" ns=lab")
+    ];
     (1..5, minimum, request(), rule(), queue, label, rank).prop_map(
         move |(size, minimum, request, rule, queue, label, rank)| {
             let minimum = minimum.map_or(String::new(), |minimum| format!(" min={minimum}"));
@@ -109,13 +116,19 @@ fn setting(leaving: bool, fifo: bool) -> impl Strategy<Value = Vec<String>> {
         .prop_flat_map(|list| (0..list.len()).map(gang).collect::<Vec<_>>());
     let mixed = prop::collection::vec(0..1u8, 0..3)
         .prop_flat_map(|list| (0..list.len()).map(mixed).collect::<Vec<_>>());
-    let seats = (0..4usize)
-        .prop_flat_map(move |count| (0..count).map(|index| seated(index, 3, leaving)).collect::<Vec<_>>());
+    let seats = (0..4usize).prop_flat_map(move |count| {
+        (0..count).map(|index| seated(index, 3, leaving)).collect::<Vec<_>>()
+    });
     (nodes(5), gangs, mixed, seats).prop_map(move |(nodes, gangs, mixed, seats)| {
         let line = if fifo { "queue line fifo" } else { "queue line" };
-        let queues = ["queue red cap.cpu=4 deserved.cpu=2", line, "queue shut closed"].map(str::to_owned);
-        let all =
-            queues.into_iter().chain(nodes).chain(gangs).chain(mixed.into_iter().flatten()).chain(seats);
+        let queues =
+            ["queue red cap.cpu=4 deserved.cpu=2", line, "queue shut closed"].map(str::to_owned);
+        let all = queues
+            .into_iter()
+            .chain(nodes)
+            .chain(gangs)
+            .chain(mixed.into_iter().flatten())
+            .chain(seats);
         all.collect()
     })
 }
@@ -147,7 +160,8 @@ fn wanting() -> impl Strategy<Value = Wanting> {
     )
 }
 
-/// A full cluster in pieces: gangs of several queues and priorities, some of which run, wherever there is room.
+/// A full cluster in pieces: gangs of several queues and priorities, some of which run, wherever
+/// there is room.
 fn crowd() -> impl Strategy<Value = Vec<String>> {
     let quota = || (0..7i64, 1..4, 0..2);
     let queues = (quota(), quota(), quota());
@@ -209,7 +223,8 @@ fn events(lines: &[String]) -> Vec<Event> {
 
 /// Objects that were created one after the other, or all at once.
 fn events_apart(lines: &[String], pause_ms: i64) -> Vec<Event> {
-    let parsed = lines.iter().enumerate().filter_map(|(serial, text)| Some((serial, Line::parse(text)?)));
+    let parsed =
+        lines.iter().enumerate().filter_map(|(serial, text)| Some((serial, Line::parse(text)?)));
     let manifests = parsed.map(|(serial, line)| {
         let born = START.plus_ms(serial as i64 * pause_ms - 1_000_000);
         line.manifests(&born.to_string(), serial as u64)
@@ -243,7 +258,9 @@ fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
         let claimant = eviction.claimant.map(|gang| &cluster.gangs[gang].key);
         format!("{pod} leaves {node} for {claimant:?}: {}", explain::cause(cluster, eviction))
     }));
-    lines.extend(plan.withdrawn.iter().map(|&pod| format!("{} is promised no more", cluster.pods.name(pod))));
+    lines.extend(
+        plan.withdrawn.iter().map(|&pod| format!("{} is promised no more", cluster.pods.name(pod))),
+    );
     lines.extend(
         plan.group_notes
             .iter()
@@ -253,8 +270,11 @@ fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
         let gang = &cluster.gangs[gang];
         format!("{} {:?} {:?}", gang.key, gang.phase, gang.condition)
     }));
-    let mut waiting: Vec<String> =
-        cluster.gangs.iter().map(|(id, gang)| format!("{} {:?}", gang.key, engine.reasons(id))).collect();
+    let mut waiting: Vec<String> = cluster
+        .gangs
+        .iter()
+        .map(|(id, gang)| format!("{} {:?}", gang.key, engine.reasons(id)))
+        .collect();
     waiting.sort();
     lines.extend(waiting);
     lines.push(format!("{:?}", plan.wake));
@@ -456,7 +476,8 @@ proptest! {
     }
 }
 
-/// How often a gang of several shapes, or with rules between its pods, is placed when some placement exists.
+/// How often a gang of several shapes, or with rules between its pods, is placed when some
+/// placement exists.
 #[test]
 fn most_mixed_gangs_that_can_be_placed_are() {
     let strategy = (nodes(4), mixed(0), prop::collection::vec(gang_pod(), 0..3));
@@ -504,7 +525,9 @@ fn goodbye(event: &Event) -> Option<Event> {
             let meta = muster_api::core::Meta::from(&group.metadata);
             Some(Event::PodGroupGone { key: meta.key(), uid: String::new() })
         }
-        Event::Queue(queue) => Some(Event::QueueGone(muster_api::core::Meta::from(&queue.metadata).name)),
+        Event::Queue(queue) => {
+            Some(Event::QueueGone(muster_api::core::Meta::from(&queue.metadata).name))
+        }
         _ => None,
     }
 }
@@ -537,7 +560,8 @@ fn best_by_scan(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Option<No
         .map(|(node, _)| node)
 }
 
-/// Whether the engine places the one gang that waits, and whether a search through all placements finds one.
+/// Whether the engine places the one gang that waits, and whether a search through all placements
+/// finds one.
 fn found_and_exists(lines: &[String]) -> (bool, bool) {
     let mut engine = builtin(&events(lines));
     let mut cluster = engine.cluster().clone();

@@ -1,4 +1,5 @@
-//! What was tried in vain is tried again when something happens that could help, and not before: event by event.
+//! What was tried in vain is tried again when something happens that could help, and not before:
+//! event by event.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -19,7 +20,8 @@ configurations:
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}, {name: pdb}, {name: predicates}, {name: capacity}]";
 
-/// Nothing helps `want`, which is too large for any node. The first cycle binds `news` and asks `cheap` to leave for `urgent`.
+/// Nothing helps `want`, which is too large for any node. The first cycle binds `news` and asks
+/// `cheap` to leave for `urgent`.
 const CLUSTER: &str = "
 queue a deserved.gpu=4
 queue b deserved.gpu=4
@@ -142,7 +144,8 @@ const DOES_NOT_HELP: &[&str] = &[
 
 #[test]
 fn what_could_help_is_tried_again_and_nothing_else() {
-    let rows = HELPS.iter().map(|row| (row, true)).chain(DOES_NOT_HELP.iter().map(|row| (row, false)));
+    let rows =
+        HELPS.iter().map(|row| (row, true)).chain(DOES_NOT_HELP.iter().map(|row| (row, false)));
     let wrong: Vec<_> = rows.filter(|(row, helps)| tries_again("preempt", row) != *helps).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
@@ -205,7 +208,9 @@ fn apply(engine: &mut Engine, text: &str) {
         "stays" => Event::EvictionRefused { uid: uid(), key, cause, at: START },
         _ => {
             let manifests = line.manifests(BORN, 1);
-            support::objects(&manifests).into_iter().for_each(|object| engine.apply(Event::from(object)));
+            support::objects(&manifests)
+                .into_iter()
+                .for_each(|object| engine.apply(Event::from(object)));
             return;
         }
     };

@@ -1,5 +1,5 @@
-//! The search for a scenario against one that goes step by step: one victim more each time, everyone placed anew. What that finds
-//! is found. And moves against trying everything.
+//! The search for a scenario against one that goes step by step: one victim more each time,
+//! everyone placed anew. What that finds is found. And moves against trying everything.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -62,12 +62,14 @@ impl Case {
             writeln!(text, "node n{at} gpu={gpu}").expect("a string");
         }
         for rack in 0..self.nodes.len().div_ceil(2) {
-            let nodes: Vec<String> =
-                (2 * rack..(2 * rack + 2).min(self.nodes.len())).map(|at| format!("n{at}")).collect();
+            let nodes: Vec<String> = (2 * rack..(2 * rack + 2).min(self.nodes.len()))
+                .map(|at| format!("n{at}"))
+                .collect();
             writeln!(text, "domain r{rack} tier=1 nodes={}", nodes.join(",")).expect("a string");
         }
         for (at, tenant) in self.tenants.iter().enumerate() {
-            writeln!(text, "gang t{at} min={} prio={}", tenant.minimum, tenant.priority).expect("a string");
+            writeln!(text, "gang t{at} min={} prio={}", tenant.minimum, tenant.priority)
+                .expect("a string");
             for (pod, (node, gpu)) in tenant.pods.iter().enumerate() {
                 if !without.contains(&format!("t{at}-{pod}")) {
                     writeln!(
@@ -80,18 +82,21 @@ impl Case {
             }
         }
         let close = if self.close { "close=hard:1" } else { "" };
-        writeln!(text, "gang claimant min={} prio=9 {close}", self.claimant.len()).expect("a string");
+        writeln!(text, "gang claimant min={} prio=9 {close}", self.claimant.len())
+            .expect("a string");
         for (pod, gpu) in self.claimant.iter().enumerate() {
             writeln!(text, "pod claimant-{pod} gang=claimant gpu={gpu} prio=9").expect("a string");
         }
         text
     }
 
-    /// Who leaves one after the other: lower priority first, what can be spared before what breaks a gang, the youngest first.
+    /// Who leaves one after the other: lower priority first, what can be spared before what breaks
+    /// a gang, the youngest first.
     fn units(&self) -> Vec<Vec<String>> {
         let mut units: Vec<(Turn, Vec<String>)> = Vec::new();
         for (at, tenant) in self.tenants.iter().enumerate() {
-            let names: Vec<String> = (0..tenant.pods.len()).map(|pod| format!("t{at}-{pod}")).collect();
+            let names: Vec<String> =
+                (0..tenant.pods.len()).map(|pod| format!("t{at}-{pod}")).collect();
             let (core, spare) = names.split_at(tenant.minimum.min(names.len()));
             let key = |whole| (tenant.priority, whole, std::cmp::Reverse(at));
             units.extend(spare.iter().rev().map(|name| (key(false), vec![name.clone()])));
@@ -115,8 +120,8 @@ impl Case {
     }
 }
 
-/// The fewest pods that move so that everyone has a place, if there is a way, by trying all of them: where the claimants go, then who
-/// stays and where others go.
+/// The fewest pods that move so that everyone has a place, if there is a way, by trying all of
+/// them: where the claimants go, then who stays and where others go.
 fn fewest_moves(
     free: &mut [u32],
     claimant: &[u32],
@@ -194,7 +199,8 @@ proptest! {
     }
 }
 
-/// Packing is hard: a way that exists is found in 19 of 20 tight clusters at least, and as often nobody moves without need.
+/// Packing is hard: a way that exists is found in 19 of 20 tight clusters at least, and as often
+/// nobody moves without need.
 #[test]
 fn moves_are_found_where_trying_everything_finds_them() {
     let mut runner = TestRunner::deterministic();

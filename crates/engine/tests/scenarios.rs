@@ -1,11 +1,14 @@
-//! Scenarios as text: a few lines of cluster and work, `----`, and what comes of it. Each name is a sentence that is
-//! true. `MUSTER_REWRITE=1 cargo test -p muster-engine --test scenarios` writes the second halves anew; read the diff.
+//! Scenarios as text: a few lines of cluster and work, `----`, and what comes of it. Each name is a
+//! sentence that is true. `MUSTER_REWRITE=1 cargo test -p muster-engine --test scenarios` writes
+//! the second halves anew; read the diff.
 //!
-//! Lines are done from top to bottom, earlier ones are older. Besides objects (see `support/lines.rs`) there are
-//! `plugins`, `with`, `actions` and `set` (before all else), `cycle`, `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`,
-//! `done POD`, `undomain DOMAIN`, `unnode NODE`, `refuse PODS` (their next bind, promise or eviction), `says POD saved=TIME`. Without a `cycle` there is
-//! one at the end. `->` is bound, `~>` is promised, `~> nowhere` no longer, `/` begins the next tier of plugins, `rounds 50` are so
-//! many cycles in a row. A plugin may have switches: `capacity+hierarchy`, `deviceshare+memory+spread`, `pdb+unasked` (whoever has to
+//! Lines are done from top to bottom, earlier ones are older. Besides objects (see
+//! `support/lines.rs`) there are `plugins`, `with`, `actions` and `set` (before all else), `cycle`,
+//! `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`, `done POD`, `undomain DOMAIN`, `unnode
+//! NODE`, `refuse PODS` (their next bind, promise or eviction), `says POD saved=TIME`. Without a
+//! `cycle` there is one at the end. `->` is bound, `~>` is promised, `~> nowhere` no longer, `/`
+//! begins the next tier of plugins, `rounds 50` are so many cycles in a row. A plugin may have
+//! switches: `capacity+hierarchy`, `deviceshare+memory+spread`, `pdb+unasked` (whoever has to
 //! leave). `restart` is another process that knows what the objects say, and nothing else.
 
 #[path = "support/lines.rs"]
@@ -32,8 +35,10 @@ const START: Time = Time(1_767_571_200_000);
 #[test]
 fn scenarios_come_out_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
-    let mut files: Vec<_> =
-        std::fs::read_dir(&folder).expect("the folder").map(|file| file.expect("a file").path()).collect();
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .expect("the folder")
+        .map(|file| file.expect("a file").path())
+        .collect();
     files.sort();
     let rewrite = std::env::var_os("MUSTER_REWRITE").is_some();
     let mut wrong = Vec::new();
@@ -50,8 +55,14 @@ fn scenarios_come_out_as_written() {
                     found.trim()
                 ));
             }
-            write!(fresh, "# {}\n{}\n----\n{}\n\n", scenario.name, scenario.script.trim(), found.trim())
-                .expect("a string");
+            write!(
+                fresh,
+                "# {}\n{}\n----\n{}\n\n",
+                scenario.name,
+                scenario.script.trim(),
+                found.trim()
+            )
+            .expect("a string");
         }
         if rewrite {
             std::fs::write(&file, format!("{}\n", fresh.trim_end())).expect("a file to write");
@@ -188,30 +199,39 @@ impl Stage {
             "rounds" => self.rounds(first().parse().expect("a number")),
             "after" => self.now = self.now.plus_ms(parse_duration(first()).expect("a duration")),
             "gone" => {
-                let pod = self.pods.remove(&key(first())).unwrap_or_else(|| panic!("no pod {}", first()));
-                self.engine.apply(Event::PodGone { key: pod.metadata.key(), uid: pod.metadata.uid });
+                let pod =
+                    self.pods.remove(&key(first())).unwrap_or_else(|| panic!("no pod {}", first()));
+                self.engine
+                    .apply(Event::PodGone { key: pod.metadata.key(), uid: pod.metadata.uid });
             }
             "leaves" => {
                 let now = self.now;
                 self.change(first(), |pod| pod.metadata.deletion_timestamp = Some(now));
             }
             "says" => self.change(first(), |pod| {
-                pod.metadata.annotations.extend(line.notes().map(|(key, text)| (key.into(), text.into())));
+                pod.metadata
+                    .annotations
+                    .extend(line.notes().map(|(key, text)| (key.into(), text.into())));
             }),
             "done" => self.change(first(), |pod| pod.status.phase = "Succeeded".into()),
             "refuse" => self.refused.extend(line.names.iter().map(|name| key(name))),
             "unnode" => self.engine.apply(Event::NodeGone(first().to_owned())),
             "undomain" => self.engine.apply(Event::HyperNodeGone(first().to_owned())),
             "ungate" => self.change(first(), |pod| pod.spec.scheduling_gates.clear()),
-            "ungroup" => self.engine.apply(Event::PodGroupGone { key: key(first()), uid: String::new() }),
+            "ungroup" => {
+                self.engine.apply(Event::PodGroupGone { key: key(first()), uid: String::new() })
+            }
             _ => self.add(line),
         }
     }
 
     fn add(&mut self, line: &Line) {
         // Lines before the start are its past, a second apart.
-        let born =
-            if self.now == START { START.plus_ms(self.serial as i64 * 1000 - 1_000_000) } else { self.now };
+        let born = if self.now == START {
+            START.plus_ms(self.serial as i64 * 1000 - 1_000_000)
+        } else {
+            self.now
+        };
         let text = line.manifests(&born.to_string(), self.serial);
         assert!(!text.is_empty(), "nothing is called {}", line.kind);
         for object in support::objects(&text) {
@@ -233,8 +253,10 @@ impl Stage {
     fn restart(&mut self) {
         let cluster = self.engine.cluster();
         for (pod, promise) in &cluster.promised {
-            let pod =
-                self.pods.get_mut(cluster.pods.name(*pod).as_ref()).expect("a pod is promised its place");
+            let pod = self
+                .pods
+                .get_mut(cluster.pods.name(*pod).as_ref())
+                .expect("a pod is promised its place");
             let notes = [
                 ("volcano.sh/pipelined-status", "true".to_owned()),
                 ("volcano.sh/pipelined-node", cluster.nodes.name[promise.node].to_string()),
@@ -244,10 +266,15 @@ impl Stage {
         }
         self.engine = engine(&self.config);
         let pods = self.pods.values().map(|pod| Object::Pod(pod.clone()));
-        self.others.iter().cloned().chain(pods).for_each(|object| self.engine.apply(Event::from(object)));
+        self.others
+            .iter()
+            .cloned()
+            .chain(pods)
+            .for_each(|object| self.engine.apply(Event::from(object)));
     }
 
-    /// Whoever asks what would be tried changes nothing: what follows comes out as written all the same.
+    /// Whoever asks what would be tried changes nothing: what follows comes out as written all the
+    /// same.
     fn ask_what_is_tried(&mut self) {
         for gang in self.engine.cluster().gangs.waiting().to_vec() {
             self.engine.trace(gang, self.now);
@@ -267,8 +294,8 @@ impl Stage {
         Some(gone.into_iter().flat_map(|bundle| bundle.pods).collect())
     }
 
-    /// So many cycles, a second apart. Whoever is to leave does, and comes back as its controller makes it again. Told are
-    /// only sums, and who waits at the end.
+    /// So many cycles, a second apart. Whoever is to leave does, and comes back as its controller
+    /// makes it again. Told are only sums, and who waits at the end.
     fn rounds(&mut self, count: usize) {
         let told = std::mem::take(&mut self.told);
         let (mut bound, mut left) = (0, 0);
@@ -278,7 +305,8 @@ impl Stage {
             bound += plan.binds.len();
             left += plan.evictions.len();
             self.serial += 1;
-            let leaving = self.pods.values().filter(|pod| pod.metadata.deletion_timestamp.is_some());
+            let leaving =
+                self.pods.values().filter(|pod| pod.metadata.deletion_timestamp.is_some());
             for pod in leaving.cloned().collect::<Vec<_>>() {
                 let (key, uid) = (pod.metadata.key(), pod.metadata.uid.clone());
                 self.engine.apply(Event::PodGone { key: key.clone(), uid: uid.clone() });
@@ -304,7 +332,8 @@ impl Stage {
         let told = self.who_would_leave();
         let plan = self.engine.cycle(self.now);
         if let Some(told) = told {
-            let done: BTreeSet<PodId> = plan.evictions.iter().map(|eviction| eviction.pod).collect();
+            let done: BTreeSet<PodId> =
+                plan.evictions.iter().map(|eviction| eviction.pod).collect();
             assert_eq!(told, done, "what is told is not what is done");
             self.kept_word += 1;
         }
@@ -360,7 +389,9 @@ impl Stage {
                 pod.spec.node_name = Some(node);
                 pod.status.phase = "Running".into();
                 pod.status.start_time = Some(now);
-                pod.metadata.annotations.extend(notes.into_iter().map(|(key, text)| (key.to_owned(), text)));
+                pod.metadata
+                    .annotations
+                    .extend(notes.into_iter().map(|(key, text)| (key.to_owned(), text)));
             });
         }
         plan
@@ -370,8 +401,9 @@ impl Stage {
     fn note(&mut self, plan: &Plan) {
         for GroupNote { gang, annotations } in &plan.group_notes {
             let name = self.engine.cluster().gangs[*gang].key.clone();
-            let of_gang =
-                |object: &&mut Object| matches!(object, Object::PodGroup(_)) && object.key() == *name;
+            let of_gang = |object: &&mut Object| {
+                matches!(object, Object::PodGroup(_)) && object.key() == *name
+            };
             let Some(Object::PodGroup(group)) = self.others.iter_mut().rfind(of_gang) else {
                 panic!("{name} has no PodGroup to write on")
             };
@@ -392,7 +424,8 @@ impl Stage {
 
     fn say_who_waits(&mut self) {
         let cluster = self.engine.cluster();
-        let waits = |gang: &Gang| gang.counts.pending + gang.counts.gated + gang.counts.nominated > 0;
+        let waits =
+            |gang: &Gang| gang.counts.pending + gang.counts.gated + gang.counts.nominated > 0;
         let mut gangs: Vec<_> = cluster.gangs.iter().filter(|(_, gang)| waits(gang)).collect();
         gangs.sort_by(|a, b| a.1.key.cmp(&b.1.key));
         for (id, gang) in gangs {
@@ -423,8 +456,8 @@ tiers:
   {leastrequested.weight: 0}}, {name: binpack}]
 ";
 
-/// `plugins a b+hierarchy`, `with plugin key=value`, `actions a b`, `set action key=value`; without the first, a plain
-/// configuration.
+/// `plugins a b+hierarchy`, `with plugin key=value`, `actions a b`, `set action key=value`; without
+/// the first, a plain configuration.
 fn configuration(lines: &[Line]) -> String {
     let find = |kind: &str| lines.iter().find(|line| line.kind == kind);
     let settings: String = lines
@@ -432,12 +465,14 @@ fn configuration(lines: &[Line]) -> String {
         .filter(|line| line.kind == "set")
         .map(|line| format!("- name: {}\n  arguments: {{{}}}\n", line.names[0], pairs(line)))
         .collect();
-    let settings = if settings.is_empty() { settings } else { format!("configurations:\n{settings}") };
+    let settings =
+        if settings.is_empty() { settings } else { format!("configurations:\n{settings}") };
     let Some(plugins) = find("plugins") else {
         assert!(find("actions").is_none(), "actions are read only together with plugins");
         return format!("{PLAIN}{settings}");
     };
-    let actions = find("actions").map_or("enqueue, allocate, backfill".into(), |line| line.names.join(", "));
+    let actions =
+        find("actions").map_or("enqueue, allocate, backfill".into(), |line| line.names.join(", "));
     let tier = |words: &[&str]| {
         let plugins: String = words.iter().map(|word| plugin(word, lines)).collect();
         format!("- plugins:\n{plugins}")
@@ -479,6 +514,7 @@ fn plugin(word: &str, lines: &[Line]) -> String {
 }
 
 fn pairs(line: &Line) -> String {
-    let pairs: Vec<String> = line.values.iter().map(|(key, value)| format!("{key}: {value}")).collect();
+    let pairs: Vec<String> =
+        line.values.iter().map(|(key, value)| format!("{key}: {value}")).collect();
     pairs.join(", ")
 }

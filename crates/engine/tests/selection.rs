@@ -1,4 +1,5 @@
-//! A plugin may say who leaves where whole gangs are taken. Its answer replaces the usual order and nothing else.
+//! A plugin may say who leaves where whole gangs are taken. Its answer replaces the usual order and
+//! nothing else.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -8,7 +9,9 @@ use lines::Line;
 use muster_api::Time;
 use muster_engine::config::Config;
 use muster_engine::model::Cluster;
-use muster_engine::{Bundle, Claim, Engine, Event, Needed, Plugin, Policy, Question, Seat, Switches};
+use muster_engine::{
+    Bundle, Claim, Engine, Event, Needed, Plugin, Policy, Question, Seat, Switches,
+};
 
 const CONFIG: &str = r#"
 actions: "enqueue, allocate, preempt"

@@ -148,7 +148,8 @@ fn pods_behind_a_gate_and_those_that_are_over_want_nothing() {
 
 #[test]
 fn every_resource_is_divided_on_its_own() {
-    let script = ["node n gpu=8 cpu=10", "queue a b", "gang a x8 gpu=1 queue=a", "gang b x9 cpu=1 queue=b"];
+    let script =
+        ["node n gpu=8 cpu=10", "queue a b", "gang a x8 gpu=1 queue=a", "gang b x9 cpu=1 queue=b"];
     let engine = engine(&script);
     assert_eq!(fair(&engine, false, "nvidia.com/gpu", &["a", "b"]), [8, 0]);
     assert_eq!(fair(&engine, false, "cpu", &["a", "b"]), [0, 9000]);

@@ -1,5 +1,5 @@
-//! The search for a domain against slower ways to find one: trying every domain, each on a cluster of its own that has
-//! nothing else, and trying every place for every pod.
+//! The search for a domain against slower ways to find one: trying every domain, each on a cluster
+//! of its own that has nothing else, and trying every place for every pod.
 
 #[path = "support/network.rs"]
 mod network;
@@ -53,7 +53,8 @@ fn fullness(network: &Network, domain: &Domain, more: i64) -> (i64, i64) {
     nodes.fold((more, 0), |(used, cpus), node| (used + node.used, cpus + node.cpus))
 }
 
-/// The best of the domains of one tier that take something: who takes most, then who is fullest, then the name.
+/// The best of the domains of one tier that take something: who takes most, then who is fullest,
+/// then the name.
 fn best(found: Vec<(usize, (i64, i64), Domain)>) -> Option<(usize, Domain)> {
     let better = |a: &(usize, (i64, i64), Domain), b: &(usize, (i64, i64), Domain)| {
         let fuller = (b.1.0 * a.1.1).cmp(&(a.1.0 * b.1.1));
@@ -62,7 +63,8 @@ fn best(found: Vec<(usize, (i64, i64), Domain)>) -> Option<(usize, Domain)> {
     found.into_iter().min_by(better).map(|(placed, _, domain)| (placed, domain))
 }
 
-/// The domain that is best when every one is tried, each by this trial: it tells which pods get a place.
+/// The domain that is best when every one is tried, each by this trial: it tells which pods get a
+/// place.
 fn exhaustive(
     network: &Network,
     work: &Work,
@@ -87,7 +89,8 @@ fn indices(binds: Vec<(usize, String)>) -> Vec<usize> {
     binds.into_iter().map(|(pod, _)| pod).collect()
 }
 
-/// By the engine itself, where the gang may use nothing but the domain. Domains below it were tried before.
+/// By the engine itself, where the gang may use nothing but the domain. Domains below it were tried
+/// before.
 fn in_its_place(network: &Network, work: &Work, domain: &Domain) -> Vec<usize> {
     let close = work.close.map(|_| Close::Hard(domain.tier));
     indices(decided(&(network.alone(domain) + &Work { close, ..work.clone() }.manifests())))
@@ -100,12 +103,15 @@ fn check_places(network: &Network, work: &Work, binds: &[(usize, String)]) -> Te
     for (pod, name) in binds {
         places[*pod] = nodes.iter().position(|node| node.name == *name);
     }
-    prop_assert!(binds.is_empty() || work.is_obeyed(network, &nodes, &places), "{binds:?} must not be");
+    prop_assert!(
+        binds.is_empty() || work.is_obeyed(network, &nodes, &places),
+        "{binds:?} must not be"
+    );
     Ok(())
 }
 
-/// The gang starts in the tier in which trying every domain starts it, and if it is placed all at once then in the same
-/// domain. What is placed later may go farther, as far as the limit allows.
+/// The gang starts in the tier in which trying every domain starts it, and if it is placed all at
+/// once then in the same domain. What is placed later may go farther, as far as the limit allows.
 fn check_domain(network: &Network, work: &Work) -> TestCaseResult {
     let binds = decided(&(network.whole() + &work.manifests()));
     check_places(network, work, &binds)?;
@@ -202,8 +208,8 @@ fn a_gang_of_equal_pods_is_placed_wherever_that_is_possible() {
     assert_eq!(missed(work(4, 1)).1, 0);
 }
 
-/// Which pods go together where is a knapsack; the search does not try every way. How often that costs a gang its places is
-/// told with `--nocapture`.
+/// Which pods go together where is a knapsack; the search does not try every way. How often that
+/// costs a gang its places is told with `--nocapture`.
 #[test]
 fn other_gangs_get_only_places_that_they_may_have() {
     for (name, (possible, missed)) in [

@@ -141,7 +141,10 @@ fn what_someone_before_us_wrote_down_counts() {
     next.apply(Event::Usage(Box::new(record.clone())));
     next.cycle(START.plus_ms(HOUR + 2_000));
     let known = next.cluster().usage_record().spans;
-    assert_eq!((&known[..record.spans.len()], known.len()), (&record.spans[..], record.spans.len() + 1));
+    assert_eq!(
+        (&known[..record.spans.len()], known.len()),
+        (&record.spans[..], record.spans.len() + 1)
+    );
 }
 
 #[test]
@@ -152,7 +155,10 @@ fn a_record_that_makes_no_sense_does_no_harm() {
         // Twice the same, one that ends before it begins, and one without numbers.
         spans: vec![(hour(0), hour(1)), (hour(0), hour(1)), (hour(2), hour(1)), (hour(2), hour(3))],
         total: column(&[16, 16, 16]),
-        queues: BTreeMap::from([("a".to_owned(), column(&[16])), ("nobody".to_owned(), column(&[-5, 1, 1]))]),
+        queues: BTreeMap::from([
+            ("a".to_owned(), column(&[16])),
+            ("nobody".to_owned(), column(&[-5, 1, 1])),
+        ]),
     };
     let mut engine = engine("usageWindow: 8h");
     engine.apply(Event::Usage(Box::new(record)));

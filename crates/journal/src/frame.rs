@@ -1,5 +1,5 @@
-//! Records as bytes: length and checksum, four bytes each, little end first; then the kind in one byte, and the value
-//! as MessagePack with the names of its fields.
+//! Records as bytes: length and checksum, four bytes each, little end first; then the kind in one
+//! byte, and the value as MessagePack with the names of its fields.
 
 use std::io::{self, Read, Write};
 
@@ -11,16 +11,20 @@ use crate::record::Kind;
 
 const HEAD: usize = 8;
 
-/// A plan for a hundred thousand pods is shorter. What claims to be longer, and isn't a checkpoint, is damaged.
+/// A plan for a hundred thousand pods is shorter. What claims to be longer, and isn't a checkpoint,
+/// is damaged.
 const LONGEST: u32 = 1 << 26;
 
 fn encode(out: &mut impl Write, kind: Kind, value: &impl Serialize) -> io::Result<()> {
     out.write_all(&[kind as u8])?;
-    value.serialize(&mut rmp_serde::Serializer::new(out).with_struct_map()).map_err(io::Error::other)
+    value
+        .serialize(&mut rmp_serde::Serializer::new(out).with_struct_map())
+        .map_err(io::Error::other)
 }
 
 fn head(length: usize, checksum: u32) -> io::Result<[u8; HEAD]> {
-    let length = u32::try_from(length).map_err(|_| io::Error::other("a record is longer than 4 GiB"))?;
+    let length =
+        u32::try_from(length).map_err(|_| io::Error::other("a record is longer than 4 GiB"))?;
     let mut head = [0; HEAD];
     head[..4].copy_from_slice(&length.to_le_bytes());
     head[4..].copy_from_slice(&checksum.to_le_bytes());
@@ -94,7 +98,8 @@ pub fn read(input: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<Next> {
     }
     let number = |at: usize| u32::from_le_bytes(buffer[at..at + 4].try_into().expect("four bytes"));
     let (length, checksum, kind) = (number(0), number(4), buffer[HEAD]);
-    let Some(kind) = Kind::of(kind).filter(|kind| *kind == Kind::Checkpoint || length <= LONGEST) else {
+    let Some(kind) = Kind::of(kind).filter(|kind| *kind == Kind::Checkpoint || length <= LONGEST)
+    else {
         return Ok(Next::Damaged(format!("no record is of kind {kind} and {length} bytes long")));
     };
     buffer.clear();
@@ -117,7 +122,9 @@ fn broken_off(read: io::Result<usize>) -> io::Result<Next> {
     match read {
         Ok(_) => Ok(Next::Damaged("the segment ends inside it".into())),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Next::CutShort),
-        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) =>
+        {
             Ok(Next::Damaged(error.to_string()))
         }
         Err(error) => Err(error),

@@ -1,6 +1,6 @@
-//! The scheduler's side of a journal: told of every event, cycle and configuration as it happens, on the thread of the
-//! engine. It encodes and hands over; it never waits for the disk. When the disk can't keep up the journal leaves a gap and
-//! goes on with a new segment.
+//! The scheduler's side of a journal: told of every event, cycle and configuration as it happens,
+//! on the thread of the engine. It encodes and hands over; it never waits for the disk. When the
+//! disk can't keep up the journal leaves a gap and goes on with a new segment.
 
 use std::fs::{self, File};
 use std::io;
@@ -54,8 +54,8 @@ pub struct Journal {
     recording: bool,
     retry_at: Option<Instant>,
     gaps: u64,
-    /// The last cycle that was recorded planned nothing, and nothing has happened since: when time will change
-    /// something.
+    /// The last cycle that was recorded planned nothing, and nothing has happened since: when time
+    /// will change something.
     rests: Option<Option<Time>>,
     most_queued: usize,
 }
@@ -112,7 +112,8 @@ impl Journal {
         caught_up && self.retry_at.is_none_or(|time| time <= Instant::now())
     }
 
-    /// Begins a segment. The engine must have taken in all that the journal was told, and nothing else.
+    /// Begins a segment. The engine must have taken in all that the journal was told, and nothing
+    /// else.
     pub fn checkpoint(&mut self, checkpoint: Checkpoint) {
         self.hand_over();
         // A failure of the old segment is no failure of this one.
@@ -193,7 +194,8 @@ impl Journal {
     }
 
     fn send(&self, message: Message) {
-        // The writer ends only when this side hangs up; if it panicked, its words are on the terminal already.
+        // The writer ends only when this side hangs up; if it panicked, its words are on the
+        // terminal already.
         let _ = self.sender.as_ref().map(|sender| sender.send(message));
     }
 }
@@ -242,7 +244,8 @@ mod tests {
     }
 
     fn start(folder: &Path) -> (Engine, Journal) {
-        let journal = Journal::create(folder, Limits::default(), Vec::new(), Configuration::builtin());
+        let journal =
+            Journal::create(folder, Limits::default(), Vec::new(), Configuration::builtin());
         (Engine::new(Config::builtin(), Vec::new()), journal.expect("a folder of our own"))
     }
 

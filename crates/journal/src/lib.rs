@@ -1,7 +1,8 @@
 //! What the engine was told and what it decided, in files; and the proof that it decides so again.
 //!
-//! A journal is a folder of segments. Each starts with all that the engine remembered, so that each can be replayed
-//! alone. The scheduler's thread only encodes; a thread of the journal's own compresses and writes.
+//! A journal is a folder of segments. Each starts with all that the engine remembered, so that each
+//! can be replayed alone. The scheduler's thread only encodes; a thread of the journal's own
+//! compresses and writes.
 
 mod difference;
 mod frame;

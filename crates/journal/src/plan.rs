@@ -68,7 +68,8 @@ pub struct Note {
 }
 
 impl NamedPlan {
-    /// To be asked for before the engine hears of anything else: until then it knows what the plan's ids stand for.
+    /// To be asked for before the engine hears of anything else: until then it knows what the
+    /// plan's ids stand for.
     pub fn of(plan: &Plan, engine: &Engine) -> NamedPlan {
         // All fields by name, so that a new one can't be forgotten here.
         let Plan {
@@ -109,8 +110,13 @@ impl NamedPlan {
         };
         let note = |note: &GroupNote| {
             let gang = &cluster.gangs[note.gang];
-            let annotations = note.annotations.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
-            Note { gang: gang.key.clone(), uid: gang.uid.clone(), annotations: annotations.collect() }
+            let annotations =
+                note.annotations.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
+            Note {
+                gang: gang.key.clone(),
+                uid: gang.uid.clone(),
+                annotations: annotations.collect(),
+            }
         };
         NamedPlan {
             binds: binds.iter().map(place).collect(),
@@ -155,7 +161,13 @@ impl fmt::Display for Place {
 
 impl fmt::Display for Departure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Departure { place: Place { pod, uid, node, cards: _ }, action, claimant, cause, delete } = self;
+        let Departure {
+            place: Place { pod, uid, node, cards: _ },
+            action,
+            claimant,
+            cause,
+            delete,
+        } = self;
         let verb = if *delete { "delete" } else { "evict" };
         write!(f, "{verb} {pod} (uid {uid}) from {node} by {action}")?;
         if let Some(claimant) = claimant {
@@ -169,7 +181,10 @@ impl fmt::Display for Update {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} as {:?}", self.gang, self.phase)?;
         if let Some(Reported { phase, running, succeeded, failed }) = &self.reported {
-            write!(f, " (PodGroup {phase:?}: {running} running, {succeeded} succeeded, {failed} failed)")?;
+            write!(
+                f,
+                " (PodGroup {phase:?}: {running} running, {succeeded} succeeded, {failed} failed)"
+            )?;
         }
         let Condition { scheduled, reason, message, since } = &self.condition;
         let word = match scheduled {

@@ -60,14 +60,16 @@ pub enum ReplayError {
     Folder { folder: PathBuf, source: io::Error },
     #[error("no segment of a journal in {}: expected files like {}", folder.display(), Segment::name(1))]
     Empty { folder: PathBuf },
-    #[error("{segment}, record {record}: this muster doesn't take the recorded configuration: {what}")]
+    #[error(
+        "{segment}, record {record}: this muster doesn't take the recorded configuration: {what}"
+    )]
     Config { segment: String, record: u64, what: String },
     #[error("{segment}, record {record}: {what}")]
     Disorder { segment: String, record: u64, what: &'static str },
 }
 
-/// Replays the segments of a folder, from a number on, each from its own checkpoint. Stops at the first difference.
-/// Segments that a journal in use deletes meanwhile are left out.
+/// Replays the segments of a folder, from a number on, each from its own checkpoint. Stops at the
+/// first difference. Segments that a journal in use deletes meanwhile are left out.
 pub fn replay(
     folder: &Path,
     from: u64,
@@ -75,7 +77,8 @@ pub fn replay(
     mut played: impl FnMut(&Played),
 ) -> Result<Summary, ReplayError> {
     let listed = Segment::list(folder);
-    let mut segments = listed.map_err(|source| ReplayError::Folder { folder: folder.into(), source })?;
+    let mut segments =
+        listed.map_err(|source| ReplayError::Folder { folder: folder.into(), source })?;
     segments.retain(|segment| segment.number >= from);
     if segments.is_empty() {
         return Err(ReplayError::Empty { folder: folder.into() });
@@ -94,7 +97,9 @@ pub fn replay(
             })
         };
         let done = match play(segment, told) {
-            Err(ReplayError::Read(ReadError::Io { source, .. })) if source.kind() == NotFound => continue,
+            Err(ReplayError::Read(ReadError::Io { source, .. })) if source.kind() == NotFound => {
+                continue;
+            }
             done => done?,
         };
         before += segment.bytes;
@@ -143,23 +148,37 @@ fn play(segment: &Segment, mut progress: impl FnMut(u64, u64)) -> Result<Played,
     Ok(played)
 }
 
-/// The engine as it was at the start of the segment; none if its writer was stopped before that was written.
+/// The engine as it was at the start of the segment; none if its writer was stopped before that was
+/// written.
 fn begin(records: &mut Records, name: &str) -> Result<Option<(Header, Engine)>, ReplayError> {
     let header = match records.next().transpose()? {
         Some(Record::Header(header)) => header,
-        Some(_) => return Err(disorder(name, records.number(), "the segment doesn't start with its header")),
+        Some(_) => {
+            return Err(disorder(
+                name,
+                records.number(),
+                "the segment doesn't start with its header",
+            ));
+        }
         None => return Ok(None),
     };
     let checkpoint = match records.next().transpose()? {
         Some(Record::Checkpoint(checkpoint)) => checkpoint,
-        Some(_) => return Err(disorder(name, records.number(), "no checkpoint follows the header")),
+        Some(_) => {
+            return Err(disorder(name, records.number(), "no checkpoint follows the header"));
+        }
         None => return Ok(None),
     };
     let config = parse(&header.config, name, 1)?;
     Ok(Some((header, Engine::restore(config, *checkpoint))))
 }
 
-fn decide(engine: &mut Engine, cycle: Cycle, played: &mut Played, at: u64) -> Result<(), ReplayError> {
+fn decide(
+    engine: &mut Engine,
+    cycle: Cycle,
+    played: &mut Played,
+    at: u64,
+) -> Result<(), ReplayError> {
     let Cycle { now, plan: recorded } = cycle;
     let plan = engine.cycle(now);
     let computed = NamedPlan::of(&plan, engine);

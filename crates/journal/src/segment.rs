@@ -1,5 +1,5 @@
-//! The files of a journal: `muster-000001.journal`, `muster-000002.journal` … Each is one gzip stream: a line with the
-//! version of the format, then records.
+//! The files of a journal: `muster-000001.journal`, `muster-000002.journal` … Each is one gzip
+//! stream: a line with the version of the format, then records.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -10,7 +10,8 @@ use flate2::bufread::GzDecoder;
 use crate::frame::{self, Next};
 use crate::record::{Kind, Record};
 
-/// Goes up when records change so that an older muster would misread them. New fields and events don't count.
+/// Goes up when records change so that an older muster would misread them. New fields and events
+/// don't count.
 pub const FORMAT: u32 = 1;
 pub const TITLE: &str = "muster journal ";
 
@@ -32,12 +33,15 @@ impl Segment {
         for entry in fs::read_dir(folder)? {
             let entry = entry?;
             let name = entry.file_name();
-            let number =
-                name.to_str().and_then(|name| name.strip_prefix("muster-")?.strip_suffix(".journal"));
+            let number = name
+                .to_str()
+                .and_then(|name| name.strip_prefix("muster-")?.strip_suffix(".journal"));
             if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
                 // The oldest may go meanwhile.
                 match entry.metadata() {
-                    Ok(data) => segments.push(Segment { number, path: entry.path(), bytes: data.len() }),
+                    Ok(data) => {
+                        segments.push(Segment { number, path: entry.path(), bytes: data.len() })
+                    }
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => return Err(error),
                 }
@@ -50,7 +54,8 @@ impl Segment {
     /// Its records in order.
     pub fn open(&self) -> Result<Records, ReadError> {
         let name = self.path.display().to_string();
-        let file = File::open(&self.path).map_err(|source| ReadError::Io { name: name.clone(), source })?;
+        let file = File::open(&self.path)
+            .map_err(|source| ReadError::Io { name: name.clone(), source })?;
         let input = BufReader::new(GzDecoder::new(BufReader::new(file)));
         let mut records = Records { name, input, buffer: Vec::new(), number: 0, cut_short: false };
         records.read_title()?;
@@ -109,14 +114,18 @@ impl Records {
                 return Ok(());
             }
             Err(error)
-                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) =>
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData
+                ) =>
             {
                 return Err(ReadError::Foreign { name });
             }
             Err(source) => return Err(ReadError::Io { name, source }),
             Ok(_) => {}
         }
-        let found = str::from_utf8(&title).ok().and_then(|title| title.trim_end().strip_prefix(TITLE));
+        let found =
+            str::from_utf8(&title).ok().and_then(|title| title.trim_end().strip_prefix(TITLE));
         match found {
             Some(found) if found == FORMAT.to_string() => Ok(()),
             Some(found) => Err(ReadError::Format { name, found: found.to_owned() }),
@@ -158,6 +167,10 @@ impl Iterator for Records {
         };
         self.number += 1;
         let (name, record_number) = (&self.name, self.number);
-        Some(record.map_err(|what| ReadError::Damaged { name: name.clone(), record: record_number, what }))
+        Some(record.map_err(|what| ReadError::Damaged {
+            name: name.clone(),
+            record: record_number,
+            what,
+        }))
     }
 }

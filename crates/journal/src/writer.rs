@@ -1,5 +1,5 @@
-//! The journal's own thread: takes encoded records, compresses them and writes them into segments, and deletes the
-//! oldest segments. The disk may be slow or full; nobody waits for it.
+//! The journal's own thread: takes encoded records, compresses them and writes them into segments,
+//! and deletes the oldest segments. The disk may be slow or full; nobody waits for it.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -67,7 +67,12 @@ struct Open {
 }
 
 impl<'s> Writer<'s> {
-    pub fn new(folder: PathBuf, limits: Limits, shared: &'s Shared, first: (u64, File)) -> Writer<'s> {
+    pub fn new(
+        folder: PathBuf,
+        limits: Limits,
+        shared: &'s Shared,
+        first: (u64, File),
+    ) -> Writer<'s> {
         Writer { folder, limits, shared, next: first.0, first: Some(first.1), open: None }
     }
 
@@ -156,7 +161,11 @@ fn causes(error: &io::Error) -> String {
 }
 
 /// Writes what every segment starts with; returns how long that is.
-fn start(stream: &mut GzEncoder<File>, header: &Header, checkpoint: &Checkpoint) -> io::Result<u64> {
+fn start(
+    stream: &mut GzEncoder<File>,
+    header: &Header,
+    checkpoint: &Checkpoint,
+) -> io::Result<u64> {
     writeln!(stream, "{TITLE}{FORMAT}")?;
     frame::write(stream, Kind::Header, header)?;
     frame::write(stream, Kind::Checkpoint, checkpoint)?;

@@ -1,4 +1,5 @@
-//! What a journal costs. Figures, not limits: `cargo test --release -p muster-journal --test costs -- --ignored --nocapture`
+//! What a journal costs. Figures, not limits: `cargo test --release -p muster-journal --test costs
+//! -- --ignored --nocapture`
 
 use std::time::Instant;
 
@@ -115,6 +116,7 @@ fn figures() {
     let bytes = Segment::list(folder.path()).unwrap()[0].bytes;
     println!("an event takes {:.0} bytes of the disk", (bytes - begun) as f64 / NEWS as f64);
     let start = Instant::now();
-    let summary = replay(folder.path(), 0, |_| {}, |_| {}).unwrap_or_else(|error| panic!("{error}"));
+    let summary =
+        replay(folder.path(), 0, |_| {}, |_| {}).unwrap_or_else(|error| panic!("{error}"));
     println!("{} events are replayed in {:.1?}", summary.events, start.elapsed());
 }

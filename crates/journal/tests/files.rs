@@ -19,7 +19,12 @@ use muster_journal::{
 const NOW: Time = Time(1_800_000_000_000);
 
 fn meta(name: &str) -> Meta {
-    Meta { name: name.into(), namespace: "default".into(), uid: format!("uid-{name}"), ..Meta::default() }
+    Meta {
+        name: name.into(),
+        namespace: "default".into(),
+        uid: format!("uid-{name}"),
+        ..Meta::default()
+    }
 }
 
 fn cpu(units: i64) -> ResourceList {
@@ -50,7 +55,8 @@ struct Run {
 impl Run {
     fn start(folder: &Path, limits: Limits) -> Run {
         let names = vec!["volcano".to_owned()];
-        let journal = Journal::create(folder, limits, names.clone(), Configuration::builtin()).unwrap();
+        let journal =
+            Journal::create(folder, limits, names.clone(), Configuration::builtin()).unwrap();
         Run { engine: Engine::new(Config::builtin(), names), journal, now: NOW }
     }
 
@@ -95,7 +101,8 @@ fn what_is_recorded_is_read_back() {
     let (folder, _) = journal_of(3);
     let segments = Segment::list(folder.path()).unwrap();
     let records: Vec<Record> = segments[0].open().unwrap().map(Result::unwrap).collect();
-    let [Record::Header(header), Record::Checkpoint(_), Record::Event(first), ..] = &records[..] else {
+    let [Record::Header(header), Record::Checkpoint(_), Record::Event(first), ..] = &records[..]
+    else {
         panic!("{records:?}");
     };
     assert_eq!(
@@ -103,7 +110,9 @@ fn what_is_recorded_is_read_back() {
         ("builtin", &["volcano".to_owned()][..])
     );
     assert_eq!(format!("{first:?}"), format!("{:?}", node("n0")));
-    let Some(Record::Cycle(cycle)) = records.iter().rfind(|record| matches!(record, Record::Cycle(_))) else {
+    let Some(Record::Cycle(cycle)) =
+        records.iter().rfind(|record| matches!(record, Record::Cycle(_)))
+    else {
         panic!("no cycle in {records:?}");
     };
     assert_eq!(cycle.now, NOW.plus_ms(3000));
@@ -156,7 +165,8 @@ fn wherever_a_segment_is_cut_what_is_left_of_it_replays() {
     let mut last = 0;
     for length in (0..whole.len()).step_by(7).chain([whole.len() - 9]) {
         fs::write(&path, &whole[..length]).unwrap();
-        let summary = replayed(folder.path()).unwrap_or_else(|error| panic!("cut at {length}: {error}"));
+        let summary =
+            replayed(folder.path()).unwrap_or_else(|error| panic!("cut at {length}: {error}"));
         assert!(summary.segments[0].cut_short, "cut at {length}");
         assert!(summary.events >= last, "cut at {length}");
         last = summary.events;
@@ -188,13 +198,15 @@ fn a_wrong_byte_is_found() {
         fs::write(&path, &wrong).unwrap();
         match replayed(folder.path()) {
             Err(ReplayError::Read(ReadError::Damaged { .. } | ReadError::Foreign { .. })) => {}
-            // A wrong byte can make the stream repeat a whole record, checksum and all, and then seem to end: that is found
-            // too, but only as another decision.
+            // A wrong byte can make the stream repeat a whole record, checksum and all, and then
+            // seem to end: that is found too, but only as another decision.
             Err(ReplayError::Difference(_)) => {}
             Err(error) => panic!("byte {at}: {error}"),
-            // Between the last record and the end there are a few bytes of gzip's own; and the stream may seem to end
-            // early, which is said.
-            Ok(summary) => assert!(summary.cycles == 4 || summary.segments[0].cut_short, "byte {at}"),
+            // Between the last record and the end there are a few bytes of gzip's own; and the
+            // stream may seem to end early, which is said.
+            Ok(summary) => {
+                assert!(summary.cycles == 4 || summary.segments[0].cut_short, "byte {at}")
+            }
         }
     }
 }
@@ -232,7 +244,9 @@ fn a_plan_that_was_not_decided_is_reported() {
     plan.binds = vec![Bind { node: other, ..plan.binds[0] }];
     run.journal.cycle(run.now, &plan, &run.engine);
     drop(run);
-    let Err(ReplayError::Difference(found)) = replayed(folder.path()) else { panic!("it went unnoticed") };
+    let Err(ReplayError::Difference(found)) = replayed(folder.path()) else {
+        panic!("it went unnoticed")
+    };
     assert_eq!(
         (found.segment.as_str(), found.record, found.now),
         ("muster-000001.journal", 10, NOW.plus_ms(3000))

@@ -1,5 +1,6 @@
-//! The law of the journal: whatever a bad day of the fault simulator brings, an engine that is restored from a
-//! checkpoint decides as the one that went on, and a journal of the day replays without a difference.
+//! The law of the journal: whatever a bad day of the fault simulator brings, an engine that is
+//! restored from a checkpoint decides as the one that went on, and a journal of the day replays
+//! without a difference.
 
 mod days;
 
@@ -29,7 +30,9 @@ fn seeds(few: u64) -> u64 {
 
 fn through_bytes<T: Serialize + DeserializeOwned>(value: &T) -> T {
     let mut bytes = Vec::new();
-    value.serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map()).expect("encodes");
+    value
+        .serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
+        .expect("encodes");
     rmp_serde::from_slice(&bytes).expect("decodes")
 }
 
@@ -37,7 +40,8 @@ fn parse(config: &Configuration) -> Config {
     Config::parse(&config.name, &config.text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-/// An engine that goes through the day, its journal, and engines that were restored from it on the way.
+/// An engine that goes through the day, its journal, and engines that were restored from it on the
+/// way.
 struct Keeper<'k> {
     folder: &'k Path,
     day: &'k Day,
@@ -94,7 +98,10 @@ impl Keeper<'_> {
                         NamedPlan::of(&its, shadow),
                         "at {now} a restored engine decides otherwise"
                     );
-                    shadow.cluster().audit().unwrap_or_else(|what| panic!("a restored engine: {what}"));
+                    shadow
+                        .cluster()
+                        .audit()
+                        .unwrap_or_else(|what| panic!("a restored engine: {what}"));
                 }
             }
         }
@@ -117,8 +124,10 @@ impl Keeper<'_> {
         self.shadows.clear();
         let limits = Limits { segment_bytes: 8 << 10, segments: usize::MAX };
         let journal = Journal::create(self.folder, limits, names.clone(), self.configuration());
-        self.engine =
-            Some((Engine::new(parse(&self.configuration()), names), journal.expect("our own folder")));
+        self.engine = Some((
+            Engine::new(parse(&self.configuration()), names),
+            journal.expect("our own folder"),
+        ));
     }
 
     fn change_config(&mut self) {
@@ -149,8 +158,8 @@ fn live_through(day: &Day, seed: u64) -> Result<Summary, String> {
     chaos::run_before(&mut witness, World::default(), &config, seed, STEPS, |_| {})
         .map_err(|broken| format!("seed {seed}, step {}: {}", broken.step, broken.what))?;
     keeper.engine = None;
-    let summary =
-        replay(folder.path(), 0, |_| {}, |_| {}).map_err(|error| format!("seed {seed}: {error}"))?;
+    let summary = replay(folder.path(), 0, |_| {}, |_| {})
+        .map_err(|error| format!("seed {seed}: {error}"))?;
     match (summary.events, summary.binds) == (keeper.events, keeper.binds) {
         true => Ok(summary),
         false => Err(format!(
@@ -167,7 +176,8 @@ fn holds(name: &str, few: u64) {
     let text: Vec<&str> = broken.iter().take(5).map(|what| what.as_str()).collect();
     assert!(broken.is_empty(), "{name}: {} seeds broken\n{}", broken.len(), text.join("\n"));
     let sum = |count: fn(&Summary) -> u64| lived.iter().flatten().map(count).sum::<u64>();
-    let (segments, events) = (sum(|summary| summary.segments.len() as u64), sum(|summary| summary.events));
+    let (segments, events) =
+        (sum(|summary| summary.segments.len() as u64), sum(|summary| summary.events));
     let (cycles, binds) = (sum(|summary| summary.cycles), sum(|summary| summary.binds));
     println!("{name}: {segments} segments, {events} events, {cycles} cycles, {binds} binds");
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-/// Which cluster is meant. With neither, `$KUBECONFIG`, `~/.kube/config`, or the service account of the pod that
-/// this runs in.
+/// Which cluster is meant. With neither, `$KUBECONFIG`, `~/.kube/config`, or the service account of
+/// the pod that this runs in.
 #[derive(Clone, Debug, Default)]
 pub struct Address {
     pub kubeconfig: Option<PathBuf>,
@@ -53,7 +53,8 @@ impl Address {
             let known = file.contexts.into_iter().map(|known| known.name).collect();
             return Err(ConnectError::Context { context: context.clone(), known });
         }
-        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let options =
+            KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
         Config::from_custom_kubeconfig(file, &options).await.map_err(unusable)
     }
 }

@@ -1,5 +1,5 @@
-//! The thread that owns the engine: takes in news, decides when there is something to decide, and hands on what was
-//! decided. It never waits for the API server or the disk.
+//! The thread that owns the engine: takes in news, decides when there is something to decide, and
+//! hands on what was decided. It never waits for the API server or the disk.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -98,7 +98,9 @@ impl Decider {
             self.heartbeat.store(wall_clock().0, Ordering::Relaxed);
             let patience = self.patience();
             if !patience.is_zero() {
-                let heard = async { tokio::time::timeout(patience, news.recv_many(&mut batch, BATCH)).await };
+                let heard = async {
+                    tokio::time::timeout(patience, news.recv_many(&mut batch, BATCH)).await
+                };
                 if runtime.block_on(heard) == Ok(0) {
                     return;
                 }
@@ -136,8 +138,9 @@ impl Decider {
         if self.stirred {
             return rest;
         }
-        let alarm =
-            self.wake.map(|wake| Duration::from_millis(wake.0.saturating_sub(wall_clock().0).max(0) as u64));
+        let alarm = self
+            .wake
+            .map(|wake| Duration::from_millis(wake.0.saturating_sub(wall_clock().0).max(0) as u64));
         let recall = self.recall.map(|time| time.saturating_duration_since(now));
         let next = [alarm, recall].into_iter().flatten().min().unwrap_or(HEARTBEAT);
         next.max(rest).min(HEARTBEAT)
@@ -222,7 +225,9 @@ impl Decider {
         if let Some(journal) = &mut self.journal {
             journal.cycle(self.now, &plan, &self.engine);
             let health = journal.health();
-            self.metrics.journal_gaps.inc_by(health.gaps.saturating_sub(self.metrics.journal_gaps.get()));
+            self.metrics
+                .journal_gaps
+                .inc_by(health.gaps.saturating_sub(self.metrics.journal_gaps.get()));
             if health.error != self.journal_error {
                 if let Some(cause) = &health.error {
                     warn!(%cause, "the journal can't be written; it will be tried again");

@@ -1,17 +1,18 @@
-//! The kinds that are watched: where each is found, and how it becomes an object that the engine knows.
+//! The kinds that are watched: where each is found, and how it becomes an object that the engine
+//! knows.
 
 use kube::core::ObjectMeta;
 use muster_api::core::{
-    Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass,
-    ResourceQuota,
+    Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
+    PriorityClass, ResourceQuota,
 };
 use muster_api::manifest::Object;
 use muster_api::{HyperNode, PodGroup, Queue};
 use muster_engine::Event;
 use serde::de::DeserializeOwned;
 
-/// A kind of object that scheduling needs. It is decoded into its small struct straight from the wire, so what is
-/// not needed is never kept.
+/// A kind of object that scheduling needs. It is decoded into its small struct straight from the
+/// wire, so what is not needed is never kept.
 pub trait Watched: Clone + DeserializeOwned + Send + Sync + 'static {
     const KIND: &'static str;
     /// Where all of them are listed, in all namespaces.

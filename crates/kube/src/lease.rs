@@ -1,5 +1,6 @@
-//! Leader election with a Lease: one of several replicas decides. Whether we may write is a question of time, asked
-//! before every write: a process that was frozen finds its time over when it wakes up.
+//! Leader election with a Lease: one of several replicas decides. Whether we may write is a
+//! question of time, asked before every write: a process that was frozen finds its time over when
+//! it wakes up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -131,7 +132,8 @@ impl Elector {
             let deadline = self.options.renew_deadline;
             match tokio::time::timeout(deadline, self.try_hold()).await {
                 Ok(Ok(None)) if leadership.holds() => leadership.set(begin + deadline),
-                // In between writes were given up of which the engine thinks that they are under way.
+                // In between writes were given up of which the engine thinks that they are under
+                // way.
                 Ok(Ok(None)) => warn!("the lease was renewed too late"),
                 Ok(Ok(Some(holder))) => {
                     leadership.end();
@@ -156,7 +158,9 @@ impl Elector {
         }
         match tokio::time::timeout(self.options.renew_deadline, self.give_back()).await {
             Ok(Ok(())) => info!("the lease is released"),
-            Ok(Err(cause)) => warn!(%cause, "the lease could not be released; it runs out by itself"),
+            Ok(Err(cause)) => {
+                warn!(%cause, "the lease could not be released; it runs out by itself")
+            }
             Err(_) => warn!("no answer about the lease in time; it runs out by itself"),
         }
     }
@@ -166,8 +170,7 @@ impl Elector {
         if lease.spec.holder_identity.as_deref() != Some(&self.options.identity) {
             return Ok(());
         }
-        let spec =
-            json!({ "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(wall_clock()) });
+        let spec = json!({ "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_time(wall_clock()) });
         self.write(&lease, spec).await
     }
 
@@ -208,7 +211,9 @@ impl Elector {
         match self.write(&lease, spec).await {
             Ok(()) => Ok(None),
             // Someone else was faster.
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(Some("another replica".to_owned())),
+            Err(kube::Error::Api(status)) if status.code == 409 => {
+                Ok(Some("another replica".to_owned()))
+            }
             Err(error) => Err(error),
         }
     }
@@ -235,14 +240,14 @@ impl Elector {
             "spec": spec,
         });
         let request = Request::post(self.path()).header("content-type", "application/json");
-        let request = request.body(body.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
+        let request =
+            request.body(body.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
         self.client.request_text(request).await.map(drop)
     }
 
     /// Changes the lease if it is still the one that we have read.
     async fn write(&self, lease: &Lease, spec: serde_json::Value) -> Result<(), kube::Error> {
-        let body =
-            json!({ "metadata": { "resourceVersion": lease.metadata.resource_version }, "spec": spec });
+        let body = json!({ "metadata": { "resourceVersion": lease.metadata.resource_version }, "spec": spec });
         let request = Request::patch(format!("{}/{}", self.path(), self.options.name))
             .header("content-type", "application/merge-patch+json")
             .body(body.to_string().into_bytes())

@@ -1,7 +1,8 @@
-//! Reads everything that scheduling needs from a cluster, once, page by page. Only lists: nothing is written or watched.
+//! Reads everything that scheduling needs from a cluster, once, page by page. Only lists: nothing
+//! is written or watched.
 //!
-//! An object that can't be read is left out with a note, and so is a kind that the server doesn't have: what is wrong
-//! with one object must not hide the others.
+//! An object that can't be read is left out with a note, and so is a kind that the server doesn't
+//! have: what is wrong with one object must not hide the others.
 
 use std::error::Error;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use kube::Client;
 use kube::core::Request;
 use kube::core::params::ListParams;
 use muster_api::core::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass,
-    ResourceQuota,
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
+    PriorityClass, ResourceQuota,
 };
 use muster_api::manifest::Object;
 use muster_api::{HyperNode, PodGroup, Queue};
@@ -23,7 +24,8 @@ use crate::page::decode;
 const PAGE: u32 = 500;
 /// How long the server may take for one page.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often a list is begun again because its place in history was gone; after that it is read in one piece.
+/// How often a list is begun again because its place in history was gone; after that it is read in
+/// one piece.
 const RESTARTS: u32 = 3;
 /// How often a page is asked for while the server is overloaded or starting, with a pause between.
 const TRIES: u32 = 10;
@@ -139,13 +141,19 @@ impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
     }
 
     /// All objects of a kind, and notes on those that can't be read.
-    async fn pages<T: Watched>(&mut self, limit: Option<u32>) -> Result<(Vec<Object>, Vec<String>), Stop> {
+    async fn pages<T: Watched>(
+        &mut self,
+        limit: Option<u32>,
+    ) -> Result<(Vec<Object>, Vec<String>), Stop> {
         let (mut objects, mut notes) = (Vec::new(), Vec::new());
         let mut params = ListParams { limit, ..ListParams::default() };
         loop {
             let text = self.page::<T>(&params).await?;
             let page = decode::<T>(&text, &mut notes).map_err(|error| {
-                Stop::Failed(ListError::Nonsense { resource: resource::<T>(), cause: error.to_string() })
+                Stop::Failed(ListError::Nonsense {
+                    resource: resource::<T>(),
+                    cause: error.to_string(),
+                })
             })?;
             objects.extend(page.items.into_iter().map(T::object));
             (self.progress)(T::KIND, objects.len());
@@ -160,7 +168,10 @@ impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
     async fn page<T: Watched>(&self, params: &ListParams) -> Result<String, Stop> {
         for attempt in 1.. {
             let request = Request::new(T::PATH).list(params).map_err(|error| {
-                Stop::Failed(ListError::Nonsense { resource: resource::<T>(), cause: error.to_string() })
+                Stop::Failed(ListError::Nonsense {
+                    resource: resource::<T>(),
+                    cause: error.to_string(),
+                })
             })?;
             match tokio::time::timeout(PATIENCE, self.client.request_text(request)).await {
                 Ok(Ok(text)) => return Ok(text),
@@ -186,7 +197,8 @@ fn stop<T: Watched>(error: kube::Error, continued: bool) -> Stop {
     let (message, code) = (status.message.clone(), status.code);
     match code {
         410 if continued => Stop::Expired,
-        // Custom kinds may be missing; what is missing beyond them means that this is no API server.
+        // Custom kinds may be missing; what is missing beyond them means that this is no API
+        // server.
         404 if T::PATH.contains("volcano.sh") => Stop::Unknown,
         403 => Stop::Forbidden(message),
         401 => Stop::Failed(ListError::Unauthorized { message }),

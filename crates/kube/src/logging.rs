@@ -1,4 +1,5 @@
-//! Structured logs on standard error, as text or JSON. The level can be changed while the scheduler runs.
+//! Structured logs on standard error, as text or JSON. The level can be changed while the scheduler
+//! runs.
 
 use std::io::IsTerminal;
 
@@ -36,7 +37,9 @@ pub fn parse_level(text: &str) -> Result<LevelFilter, String> {
         "info" => Ok(LevelFilter::INFO),
         "debug" => Ok(LevelFilter::DEBUG),
         "trace" => Ok(LevelFilter::TRACE),
-        other => Err(format!("\"{other}\" is not a level: write error, warn, info, debug or trace")),
+        other => {
+            Err(format!("\"{other}\" is not a level: write error, warn, info, debug or trace"))
+        }
     }
 }
 
@@ -50,9 +53,12 @@ pub fn init(format: LogFormat, level: LevelFilter) -> LogLevel {
             .with_ansi(std::io::stderr().is_terminal())
             .with_target(false)
             .boxed(),
-        LogFormat::Json => {
-            fmt::layer().json().flatten_event(true).with_current_span(false).with_writer(writer).boxed()
-        }
+        LogFormat::Json => fmt::layer()
+            .json()
+            .flatten_event(true)
+            .with_current_span(false)
+            .with_writer(writer)
+            .boxed(),
     };
     // A second call, in tests, goes on with the first one's writer.
     let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();

@@ -1,5 +1,6 @@
-//! What operators can graph. Names that start with `volcano_` mean what Volcano's users know under them; ours start with
-//! `muster_`. Labels have few values: kinds, actions, stages, and queues, never pods or gangs.
+//! What operators can graph. Names that start with `volcano_` mean what Volcano's users know under
+//! them; ours start with `muster_`. Labels have few values: kinds, actions, stages, and queues,
+//! never pods or gangs.
 
 use std::time::Duration;
 
@@ -104,7 +105,8 @@ impl TakingMetrics {
     fn register(&self, registry: &mut Registry) {
         let help = "Domains in which room was to be made by whole gangs";
         registry.register("taking_domains", help, self.domains.clone());
-        let help = "Sets of pods that were to leave for others, and those that could not do as amounts go";
+        let help =
+            "Sets of pods that were to leave for others, and those that could not do as amounts go";
         registry.register("taking_scenarios", help, self.scenarios.clone());
         let help = "How often it was tried whether there is room when others have left";
         registry.register("taking_simulations", help, self.simulations.clone());
@@ -112,8 +114,7 @@ impl TakingMetrics {
         registry.register("victims", help, self.victims.clone());
         let help = "Gangs that hold less than their minimum since pods of theirs left for others";
         registry.register("broken_gangs", help, self.broken.clone());
-        let help =
-            "For how long those that leave for others, and all of gangs that break, have held accelerators";
+        let help = "For how long those that leave for others, and all of gangs that break, have held accelerators";
         registry.register("wasted_accelerator_seconds", help, self.wasted.clone());
     }
 }
@@ -223,9 +224,17 @@ impl Metrics {
     fn register_volcano(&mut self) {
         let volcano = self.registry.sub_registry_with_prefix("volcano");
         let cycle = self.cycle.clone();
-        volcano.register("e2e_scheduling_latency_milliseconds", "How long a scheduling cycle takes", cycle);
+        volcano.register(
+            "e2e_scheduling_latency_milliseconds",
+            "How long a scheduling cycle takes",
+            cycle,
+        );
         let actions = self.actions.clone();
-        volcano.register("action_scheduling_latency_milliseconds", "How long each action takes", actions);
+        volcano.register(
+            "action_scheduling_latency_milliseconds",
+            "How long each action takes",
+            actions,
+        );
         let help = "From the first sight of a pod to its bind";
         volcano.register("task_scheduling_latency_milliseconds", help, self.pod.clone());
         let help = "Binds by result";
@@ -235,8 +244,16 @@ impl Metrics {
         volcano.register("queue_weight", "The weight of each queue", self.queues.weight.clone());
         let queues = &self.queues;
         queues.allocated.register(volcano, "queue_allocated", "What the gangs of each queue hold");
-        queues.request.register(volcano, "queue_request", "What the gangs of each queue ask for in all");
-        queues.deserved.register(volcano, "queue_deserved", "What each queue deserves, where it says so");
+        queues.request.register(
+            volcano,
+            "queue_request",
+            "What the gangs of each queue ask for in all",
+        );
+        queues.deserved.register(
+            volcano,
+            "queue_deserved",
+            "What each queue deserves, where it says so",
+        );
         queues.capacity.register(
             volcano,
             "queue_capacity",
@@ -252,7 +269,11 @@ impl Metrics {
         let ours = self.registry.sub_registry_with_prefix("muster");
         let help = "From sending a bind to its result";
         ours.register("bind_latency_milliseconds", help, self.bind.clone());
-        ours.register("bind_queue_length", "Binds that are queued or under way", self.bind_queue.clone());
+        ours.register(
+            "bind_queue_length",
+            "Binds that are queued or under way",
+            self.bind_queue.clone(),
+        );
         let help = "Pods that were asked to leave, by the action that decided it";
         ours.register("evictions", help, self.evictions.clone());
         self.taking.register(ours);
@@ -263,14 +284,19 @@ impl Metrics {
             "Places that are promised to pods, or kept for pods that will be made again",
             self.nominations_held.clone(),
         );
-        let help = "How often a sum of requests would have gone below zero and was held there: a bug";
+        let help =
+            "How often a sum of requests would have gone below zero and was held there: a bug";
         ours.register("accounting_guards", help, self.guards.clone());
         let help = "Status and condition patches that are queued or under way";
         ours.register("status_queue_length", help, self.status_queue.clone());
         let help = "Gangs that wait, by the step that stopped them";
         ours.register("pending_gangs", help, self.pending.clone());
         ours.register("writes", "Writes that the API server took, by kind", self.writes.clone());
-        ours.register("write_errors", "Writes that failed, by kind and cause", self.write_errors.clone());
+        ours.register(
+            "write_errors",
+            "Writes that failed, by kind and cause",
+            self.write_errors.clone(),
+        );
         ours.register("watch_errors", "Watches that broke, by kind", self.watch_errors.clone());
         ours.register("relists", "Watches that had to start over", self.relists.clone());
         let help = "Events that were not written, to spare the API server";
@@ -279,7 +305,11 @@ impl Metrics {
         ours.register("refused_configurations", help, self.refused_configs.clone());
         ours.register("leading", "1 while this replica holds the lease", self.leading.clone());
         ours.register("in_sync", "1 once all objects have been read", self.in_sync.clone());
-        ours.register("journal_gaps", "Times the journal could not keep up", self.journal_gaps.clone());
+        ours.register(
+            "journal_gaps",
+            "Times the journal could not keep up",
+            self.journal_gaps.clone(),
+        );
         ours.register("model_events", "Events that were applied to the model", self.events.clone());
         let build = Family::<Version, Gauge>::default();
         build.get_or_create(&Version { version: env!("CARGO_PKG_VERSION").to_owned() }).set(1);
@@ -333,7 +363,9 @@ impl Metrics {
     /// What a cycle has made of promises, and how many there are now.
     pub fn promised(&self, outcome: &FastPath, held: u32) {
         let FastPath { hits, misses, voided, expired } = *outcome;
-        for (result, pods) in [("hit", hits), ("miss", misses), ("voided", voided), ("expired", expired)] {
+        for (result, pods) in
+            [("hit", hits), ("miss", misses), ("voided", voided), ("expired", expired)]
+        {
             let label = ByResult { result: result.to_owned() };
             self.nominations.get_or_create(&label).inc_by(u64::from(pods));
         }

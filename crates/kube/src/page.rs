@@ -23,8 +23,12 @@ pub struct PageMeta {
     pub next: Option<String>,
 }
 
-/// The objects of a page. If one of them can't be read, each is read alone and the bad ones are noted.
-pub fn decode<T: Watched>(text: &str, notes: &mut Vec<String>) -> Result<Page<T>, serde_json::Error> {
+/// The objects of a page. If one of them can't be read, each is read alone and the bad ones are
+/// noted.
+pub fn decode<T: Watched>(
+    text: &str,
+    notes: &mut Vec<String>,
+) -> Result<Page<T>, serde_json::Error> {
     if let Ok(page) = serde_json::from_str::<Page<T>>(text) {
         return Ok(page);
     }
@@ -32,7 +36,11 @@ pub fn decode<T: Watched>(text: &str, notes: &mut Vec<String>) -> Result<Page<T>
     let read = |item: Value| match one(&item) {
         Ok(object) => Some(object),
         Err(error) => {
-            notes.push(format!("{} {} can't be read and is left out: {error}", T::KIND, key(&item)));
+            notes.push(format!(
+                "{} {} can't be read and is left out: {error}",
+                T::KIND,
+                key(&item)
+            ));
             None
         }
     };

@@ -1,6 +1,7 @@
-//! What pods should say of the places that they were promised, and what they say already. Only differences are written: for
-//! pods that a plan or an event has made doubtful, what the model knows is compared with what the object says. So whatever a
-//! crash has left behind is put right by the next leader, and nothing is written twice.
+//! What pods should say of the places that they were promised, and what they say already. Only
+//! differences are written: for pods that a plan or an event has made doubtful, what the model
+//! knows is compared with what the object says. So whatever a crash has left behind is put right by
+//! the next leader, and nothing is written twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,7 +22,8 @@ const KEYS: [&str; 3] = [EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS];
 /// Which card is kept for a pod that shares cards; written with its promise.
 const CARDS: [&str; 2] = [GPU_INDEX, VGPU_IDS];
 
-/// What a pod should say: each key with its value, or without one if it must not be there. Keys of others are not in it.
+/// What a pod should say: each key with its value, or without one if it must not be there. Keys of
+/// others are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
     pub annotations: BTreeMap<&'static str, Option<String>>,
@@ -54,13 +56,17 @@ impl Wish {
             (EVICTION_OCCURRED, evicted.then(|| "true".to_owned())),
         ]);
         annotations.extend(cards.iter().map(|(key, text)| (*key, Some(text.clone()))));
-        // Cluster autoscalers leave pods with a nominated node alone; where nobody leaves they should not.
+        // Cluster autoscalers leave pods with a nominated node alone; where nobody leaves they
+        // should not.
         Wish { annotations, nominated: evicted.then(|| node.to_owned()) }
     }
 
     /// No promise; `cards` are keys that go with it.
     pub fn nothing(cards: impl Iterator<Item = &'static str>) -> Wish {
-        Wish { annotations: KEYS.into_iter().chain(cards).map(|key| (key, None)).collect(), nominated: None }
+        Wish {
+            annotations: KEYS.into_iter().chain(cards).map(|key| (key, None)).collect(),
+            nominated: None,
+        }
     }
 
     /// Promises something, or says what is kept for a gang's pods, rather than taking it back.
@@ -79,10 +85,13 @@ impl Says {
         }
     }
 
-    /// All that is wished for is so. A nominated node where none is wished for may be another's hint and is left alone.
+    /// All that is wished for is so. A nominated node where none is wished for may be another's
+    /// hint and is left alone.
     fn fulfils(&self, wish: &Wish) -> bool {
-        let same = |(key, text): (&&str, &Option<String>)| self.annotations.get(key) == text.as_ref();
-        wish.annotations.iter().all(same) && (wish.nominated.is_none() || wish.nominated == self.nominated)
+        let same =
+            |(key, text): (&&str, &Option<String>)| self.annotations.get(key) == text.as_ref();
+        wish.annotations.iter().all(same)
+            && (wish.nominated.is_none() || wish.nominated == self.nominated)
     }
 
     fn cards(&self) -> impl Iterator<Item = &'static str> {
@@ -131,7 +140,8 @@ impl Promises {
     pub fn tell(&mut self, cluster: &Cluster, plan: &Plan, writes: &UnboundedSender<Write>) {
         let mut doubtful = std::mem::take(&mut self.doubtful);
         let name = |pod: PodId| cluster.pods.name(pod).to_string();
-        let claimants: BTreeSet<_> = plan.evictions.iter().filter_map(|eviction| eviction.claimant).collect();
+        let claimants: BTreeSet<_> =
+            plan.evictions.iter().filter_map(|eviction| eviction.claimant).collect();
         let claim = claimants.into_iter().flat_map(|gang| cluster.gangs[gang].pods.iter().copied());
         let planned = plan.nominations.iter().map(|promise| promise.pod);
         let noted = plan.card_notes.iter().map(|note| note.pod);
@@ -141,8 +151,8 @@ impl Promises {
         for key in doubtful {
             let Some(pod) = cluster.pods.find(&key) else { continue };
             let Some(wish) = self.wish(cluster, plan, pod, &key) else { continue };
-            let hint =
-                withdrawn.contains(&key) && self.said.get(&key).is_some_and(|says| says.nominated.is_some());
+            let hint = withdrawn.contains(&key)
+                && self.said.get(&key).is_some_and(|says| says.nominated.is_some());
             if self.is_told(&key, &wish) && !hint {
                 continue;
             }

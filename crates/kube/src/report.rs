@@ -1,5 +1,6 @@
-//! What the cluster should be told of gangs, pods, queues and HyperNodes, and what it knows already. Only what changed is written:
-//! a new reason at once, new numbers in an old reason now and then.
+//! What the cluster should be told of gangs, pods, queues and HyperNodes, and what it knows
+//! already. Only what changed is written: a new reason at once, new numbers in an old reason now
+//! and then.
 
 mod hypernodes;
 
@@ -7,7 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use muster_api::core::{Meta, Pod};
-use muster_api::{PodGroup, PodGroupCondition, PodGroupPhase, PodGroupStatus, Quantity, Queue, QueueStatus};
+use muster_api::{
+    PodGroup, PodGroupCondition, PodGroupPhase, PodGroupStatus, Quantity, Queue, QueueStatus,
+};
 use muster_engine::ids::{GangId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::{Gang, Origin};
@@ -26,8 +29,8 @@ const COUNTS: Duration = Duration::from_secs(1);
 const NUMBERS: Duration = Duration::from_secs(10);
 /// A reason to wait that is younger may be gone before anyone has read it.
 const YOUNG_MS: i64 = 1_000;
-/// The pods of a new gang come one by one, and the API server dates them to the second: after the last so long ago, no
-/// more are to be expected soon.
+/// The pods of a new gang come one by one, and the API server dates them to the second: after the
+/// last so long ago, no more are to be expected soon.
 const GROWS_MS: i64 = 2_000;
 /// How often queues and HyperNodes are looked at.
 const LOOKS: Duration = Duration::from_secs(1);
@@ -91,9 +94,12 @@ impl Reporter {
 
     fn hear_pod(&mut self, pod: &Pod) {
         let waits = pod.spec.node_name.is_none();
-        let condition = pod.status.conditions.iter().find(|condition| condition.kind == "PodScheduled");
+        let condition =
+            pod.status.conditions.iter().find(|condition| condition.kind == "PodScheduled");
         match condition.filter(|condition| waits && condition.status == "False") {
-            Some(condition) => drop(self.marks.insert(pod.metadata.key(), condition.reason.clone())),
+            Some(condition) => {
+                drop(self.marks.insert(pod.metadata.key(), condition.reason.clone()))
+            }
             None => drop(self.marks.remove(&pod.metadata.key())),
         }
     }
@@ -104,7 +110,8 @@ impl Reporter {
         match self.groups.get_mut(&meta.key()).filter(|known| known.uid == meta.uid) {
             Some(known) => known.status = status,
             None => {
-                let recorded = word(&status).map(|(kind, reason)| (kind.to_owned(), reason.to_owned()));
+                let recorded =
+                    word(&status).map(|(kind, reason)| (kind.to_owned(), reason.to_owned()));
                 // One that has a condition has been told before.
                 let remarks = if recorded.is_none() { group.remarks() } else { Vec::new() };
                 let (key, uid) = (meta.key(), meta.uid);
@@ -113,7 +120,8 @@ impl Reporter {
         }
     }
 
-    /// Says what a cycle has changed, and what was held back and may be said now. Returns when to come again.
+    /// Says what a cycle has changed, and what was held back and may be said now. Returns when to
+    /// come again.
     pub fn tell(&mut self, engine: &Engine, plan: &Plan, now: Instant) -> Option<Instant> {
         let cluster = engine.cluster();
         let mut gangs = std::mem::take(&mut self.held);
@@ -130,8 +138,11 @@ impl Reporter {
                 continue;
             }
             let young = young(cluster, gang);
-            let due =
-                if gang.origin == Origin::Group { self.tell_group(cluster, id, young, now) } else { None };
+            let due = if gang.origin == Origin::Group {
+                self.tell_group(cluster, id, young, now)
+            } else {
+                None
+            };
             if young.is_none() {
                 self.mark_pods(cluster, gang);
             }
@@ -161,7 +172,10 @@ impl Reporter {
         if young.is_some() {
             status.conditions.clone_from(&known.status.conditions);
         } else if let Some((kind, reason)) = word(&status)
-            && known.recorded.as_ref().is_none_or(|(k, r)| (k.as_str(), r.as_str()) != (kind, reason))
+            && known
+                .recorded
+                .as_ref()
+                .is_none_or(|(k, r)| (k.as_str(), r.as_str()) != (kind, reason))
         {
             known.recorded = Some((kind.to_owned(), reason.to_owned()));
             let record = group_record(gang, &status);
@@ -188,8 +202,11 @@ impl Reporter {
 
     /// All pods of a gang that waits say so, with one reason.
     fn mark_pods(&mut self, cluster: &Cluster, gang: &Gang) {
-        let (Some(false), Some(reason)) = (gang.condition.scheduled, gang.reasons.first()) else { return };
-        let word = if reason.stage() == Stage::Nodes { UNSCHEDULABLE } else { &gang.condition.reason };
+        let (Some(false), Some(reason)) = (gang.condition.scheduled, gang.reasons.first()) else {
+            return;
+        };
+        let word =
+            if reason.stage() == Stage::Nodes { UNSCHEDULABLE } else { &gang.condition.reason };
         for &pod in &gang.pods {
             let fact = &cluster.pods.fact[pod];
             let marked = self.marks.get(&*fact.key).is_some_and(|mark| mark == word);
@@ -233,8 +250,14 @@ impl Reporter {
         let _ = self.writes.send(Write::Record(record));
     }
 
-    /// Looks at queues and HyperNodes once in a while, if anything has happened. Returns when to come again.
-    pub fn look_around(&mut self, engine: &Engine, metrics: &Metrics, now: Instant) -> Option<Instant> {
+    /// Looks at queues and HyperNodes once in a while, if anything has happened. Returns when to
+    /// come again.
+    pub fn look_around(
+        &mut self,
+        engine: &Engine,
+        metrics: &Metrics,
+        now: Instant,
+    ) -> Option<Instant> {
         let cluster = engine.cluster();
         if cluster.generation == self.seen {
             return None;
@@ -258,8 +281,9 @@ impl Reporter {
             let [pending, inqueue, running, unknown, completed] =
                 counts.get(&*queue.name).copied().unwrap_or_default();
             let held = queue.held.iter().filter(|&(_, amount)| amount != 0);
-            let allocated = held
-                .map(|(id, amount)| (cluster.dimensions.name(id).to_owned(), quantity(cluster, id, amount)));
+            let allocated = held.map(|(id, amount)| {
+                (cluster.dimensions.name(id).to_owned(), quantity(cluster, id, amount))
+            });
             let fresh = known.is_none();
             let old = known.clone().unwrap_or_default();
             let new = QueueStatus {
@@ -276,8 +300,11 @@ impl Reporter {
             }
             let body = queue_body(&old, &new, fresh);
             *known = Some(new);
-            let _ =
-                self.writes.send(Write::Patch(Patch::new(Target::Queue(queue.name.to_string()), "", body)));
+            let _ = self.writes.send(Write::Patch(Patch::new(
+                Target::Queue(queue.name.to_string()),
+                "",
+                body,
+            )));
         }
     }
 }
@@ -285,9 +312,12 @@ impl Reporter {
 /// How long until a gang's reason to wait is worth telling.
 fn young(cluster: &Cluster, gang: &Gang) -> Option<Duration> {
     let since = gang.condition.since.filter(|_| gang.condition.scheduled == Some(false))?;
-    let grows =
-        matches!(gang.reasons.first(), Some(Reason::NotEnoughPods { .. } | Reason::NotEnoughOfRole { .. }));
-    let newest = gang.pods.iter().filter(|_| grows).map(|&pod| cluster.pods.fact[pod].created).max();
+    let grows = matches!(
+        gang.reasons.first(),
+        Some(Reason::NotEnoughPods { .. } | Reason::NotEnoughOfRole { .. })
+    );
+    let newest =
+        gang.pods.iter().filter(|_| grows).map(|&pod| cluster.pods.fact[pod].created).max();
     let told = newest.map_or(since, |created| since.max(created.plus_ms(GROWS_MS - YOUNG_MS)));
     let left = told.plus_ms(YOUNG_MS).0 - wall_clock().0;
     (left > 0).then(|| Duration::from_millis(left as u64))
@@ -319,7 +349,11 @@ fn group_record(gang: &Gang, status: &PodGroupStatus) -> Option<Record> {
     let scheduled = condition.kind == "Scheduled";
     let placed = gang.counts.ready();
     let note = match scheduled {
-        true => format!("{placed} of {} pods are bound, at least {} needed", gang.counts.all(), gang.minimum),
+        true => format!(
+            "{placed} of {} pods are bound, at least {} needed",
+            gang.counts.all(),
+            gang.minimum
+        ),
         false => condition.message.clone(),
     };
     let reason = if scheduled { "Scheduled" } else { "FailedScheduling" };
@@ -345,7 +379,8 @@ fn quantity(cluster: &Cluster, id: ResourceId, amount: i64) -> Quantity {
     }
 }
 
-/// The state is the queue controller's to change; only a queue without any status is said to be open.
+/// The state is the queue controller's to change; only a queue without any status is said to be
+/// open.
 fn queue_body(old: &QueueStatus, new: &QueueStatus, fresh: bool) -> Value {
     let mut body = json!(new);
     let object = body.as_object_mut().expect("a struct");
@@ -384,9 +419,18 @@ fn show_queues(cluster: &Cluster, metrics: &Metrics, counts: &BTreeMap<&str, [i3
         let name = &*queue.name;
         let resource = |id| cluster.dimensions.name(id);
         queue.held.iter().for_each(|(id, amount)| queues.allocated.set(name, resource(id), amount));
-        queue.requested.iter().for_each(|(id, amount)| queues.request.set(name, resource(id), amount));
-        queue.deserved.iter().for_each(|(id, amount)| queues.deserved.set(name, resource(id), amount));
-        queue.capability.iter().for_each(|(id, amount)| queues.capacity.set(name, resource(id), amount));
+        queue
+            .requested
+            .iter()
+            .for_each(|(id, amount)| queues.request.set(name, resource(id), amount));
+        queue
+            .deserved
+            .iter()
+            .for_each(|(id, amount)| queues.deserved.set(name, resource(id), amount));
+        queue
+            .capability
+            .iter()
+            .for_each(|(id, amount)| queues.capacity.set(name, resource(id), amount));
         let label = ByQueue { queue_name: name.to_owned() };
         queues.weight.get_or_create(&label).set(i64::from(queue.weight));
         let counted = counts.get(name).copied().unwrap_or_default();
@@ -398,7 +442,8 @@ fn show_queues(cluster: &Cluster, metrics: &Metrics, counts: &BTreeMap<&str, [i3
 
 /// Gangs that wait, by the step that stopped them.
 fn show_waiting(cluster: &Cluster, metrics: &Metrics) {
-    let stages = [Stage::Reference, Stage::Admission, Stage::Gang, Stage::Quota, Stage::Order, Stage::Nodes];
+    let stages =
+        [Stage::Reference, Stage::Admission, Stage::Gang, Stage::Quota, Stage::Order, Stage::Nodes];
     let mut waiting: BTreeMap<Stage, i64> = stages.into_iter().map(|stage| (stage, 0)).collect();
     for &gang in cluster.gangs.waiting() {
         if let Some(reason) = cluster.gangs[gang].reasons.first() {

@@ -1,4 +1,5 @@
-//! `muster scheduler`: everything that runs beside the engine, from the first connection to the last write.
+//! `muster scheduler`: everything that runs beside the engine, from the first connection to the
+//! last write.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -9,8 +10,8 @@ use std::time::Duration;
 use http::Request;
 use kube::Client;
 use muster_api::core::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass,
-    ResourceQuota,
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
+    PriorityClass, ResourceQuota,
 };
 use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
 use muster_api::{HyperNode, PodGroup, Queue};
@@ -104,8 +105,14 @@ pub async fn run(options: Options) -> Result<(), RunError> {
 
     let remembers = usage::remembers(&config);
     let engine = Engine::new(config, options.scheduler_names.clone());
-    let mut decider =
-        Decider::new(engine, journal, metrics.clone(), options.period, options.explain, writes.clone());
+    let mut decider = Decider::new(
+        engine,
+        journal,
+        metrics.clone(),
+        options.period,
+        options.explain,
+        writes.clone(),
+    );
     start_watches(&client, &news, &metrics, &mut decider);
     let pages = Pages {
         metrics: metrics.clone(),
@@ -119,8 +126,11 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     info!(%address, schedulers = ?options.scheduler_names, "started");
     tokio::spawn(serve(listener, pages));
     if let Some(path) = options.config {
-        let refuse =
-            Refused { metrics: metrics.clone(), writes: writes.clone(), lease: options.lease.clone() };
+        let refuse = Refused {
+            metrics: metrics.clone(),
+            writes: writes.clone(),
+            lease: options.lease.clone(),
+        };
         tokio::spawn(follow_config(path, text, news.clone(), refuse));
     }
     let runtime = Handle::current();
@@ -202,7 +212,12 @@ async fn finish(
     elector.release(leadership).await;
 }
 
-fn start_watches(client: &Client, news: &Sender<News>, metrics: &Arc<Metrics>, decider: &mut Decider) {
+fn start_watches(
+    client: &Client,
+    news: &Sender<News>,
+    metrics: &Arc<Metrics>,
+    decider: &mut Decider,
+) {
     macro_rules! start {
         ($($kind:ident)*) => {$(
             decider.unread.insert($kind::KIND);
@@ -213,8 +228,9 @@ fn start_watches(client: &Client, news: &Sender<News>, metrics: &Arc<Metrics>, d
     start!(PersistentVolumeClaim PersistentVolume);
 }
 
-/// What must be so before the first write: we know how to write, and the queues that everyone counts on are there.
-/// Where shares go by what queues used, those who wait for it are told what the last leader wrote down.
+/// What must be so before the first write: we know how to write, and the queues that everyone
+/// counts on are there. Where shares go by what queues used, those who wait for it are told what
+/// the last leader wrote down.
 async fn prepare(wire: &Wire, remembers: Option<&Sender<News>>) {
     let trouble = "the API server does not say how a PodGroup's status is written";
     insist(trouble, async || wire.podgroup_status.look(&wire.client).await.map(drop)).await;
@@ -224,7 +240,8 @@ async fn prepare(wire: &Wire, remembers: Option<&Sender<News>>) {
     }
     if let Some(news) = remembers {
         let trouble = "what queues used before could not be read";
-        let record = insist(trouble, async || usage::read(&wire.client, &wire.namespace).await).await;
+        let record =
+            insist(trouble, async || usage::read(&wire.client, &wire.namespace).await).await;
         if let Some(record) = record {
             let _ = news.send(News::Event(Event::Usage(Box::new(record)))).await;
         }
@@ -266,11 +283,14 @@ async fn create_queue(client: &Client, name: &str, reclaimable: bool) -> Result<
 
 /// The name and text of the configuration, and what it says.
 fn read_config(path: Option<&std::path::Path>) -> Result<(String, String, Config), Vec<String>> {
-    let Some(path) = path else { return Ok(("built in".to_owned(), BUILTIN.to_owned(), Config::builtin())) };
+    let Some(path) = path else {
+        return Ok(("built in".to_owned(), BUILTIN.to_owned(), Config::builtin()));
+    };
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| vec![format!("{name}: {error}")])?;
     let config = Config::parse(&name, &text);
-    let config = config.map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<String>>())?;
+    let config =
+        config.map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<String>>())?;
     Ok((name, text, config))
 }
 
@@ -299,8 +319,8 @@ impl Refused {
     }
 }
 
-/// Reads the file again when it has changed. A mounted ConfigMap changes by a link that points elsewhere, which only
-/// reading notices for sure.
+/// Reads the file again when it has changed. A mounted ConfigMap changes by a link that points
+/// elsewhere, which only reading notices for sure.
 async fn follow_config(path: PathBuf, mut known: String, news: Sender<News>, refused: Refused) {
     loop {
         tokio::time::sleep(CONFIG_POLL).await;

@@ -1,5 +1,5 @@
-//! The scheduler's own pages: health, readiness, metrics, and for those who have a shell (or `kubectl port-forward`)
-//! the reasons of a gang and the log level.
+//! The scheduler's own pages: health, readiness, metrics, and for those who have a shell (or
+//! `kubectl port-forward`) the reasons of a gang and the log level.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -67,7 +67,8 @@ fn answer(checks: &[Check], verbose: bool) -> Response {
     if fine && !verbose {
         return (code, "ok").into_response();
     }
-    let line = |(name, fine, more): &Check| format!("[{}]{name} {more}\n", if *fine { '+' } else { '-' });
+    let line =
+        |(name, fine, more): &Check| format!("[{}]{name} {more}\n", if *fine { '+' } else { '-' });
     let lines: String = checks.iter().map(line).collect();
     (code, format!("{lines}{}", if fine { "ok" } else { "failed" })).into_response()
 }
@@ -84,7 +85,8 @@ async fn healthz(State(pages): State<Arc<Pages>>, Query(query): Query<Verbose>) 
     answer(&[("ping", true, "ok"), pages.engine()], query.verbose.is_some())
 }
 
-/// A replica that waits for the lease is ready too: it has read everything and can take over at once.
+/// A replica that waits for the lease is ready too: it has read everything and can take over at
+/// once.
 async fn readyz(State(pages): State<Arc<Pages>>, Query(query): Query<Verbose>) -> Response {
     let in_sync = pages.metrics.in_sync.get() == 1;
     let stopping = pages.stopping.load(Ordering::Relaxed);
@@ -122,7 +124,9 @@ async fn gang(
     };
     match found {
         Some(facts) => ([(CONTENT_TYPE, "application/json")], facts.to_string()).into_response(),
-        None => (StatusCode::NOT_FOUND, format!("there is no gang or pod {gang}\n")).into_response(),
+        None => {
+            (StatusCode::NOT_FOUND, format!("there is no gang or pod {gang}\n")).into_response()
+        }
     }
 }
 
@@ -133,7 +137,10 @@ async fn ask(news: &Sender<News>, gang: &str) -> Option<Option<Value>> {
     tokio::time::timeout(ANSWER, receiver).await.ok()?.ok()
 }
 
-async fn log_level(State(pages): State<Arc<Pages>>, ConnectInfo(from): ConnectInfo<SocketAddr>) -> Response {
+async fn log_level(
+    State(pages): State<Arc<Pages>>,
+    ConnectInfo(from): ConnectInfo<SocketAddr>,
+) -> Response {
     not_local(from).unwrap_or_else(|| format!("{}\n", pages.log_level.get()).into_response())
 }
 

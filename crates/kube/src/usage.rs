@@ -34,7 +34,8 @@ pub struct Diary {
 }
 
 impl Diary {
-    /// What is to be written down now, if it has changed; at the end even if something has just been.
+    /// What is to be written down now, if it has changed; at the end even if something has just
+    /// been.
     pub fn entry(&mut self, engine: &Engine, now: Time, end: bool) -> Option<Usage> {
         let recent = self.written.as_ref().is_some_and(|(time, _)| now < time.plus_ms(PAUSE_MS));
         if !remembers(engine.config()) || recent && !end {
@@ -67,7 +68,8 @@ fn path(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/configmaps")
 }
 
-/// What was last written down, if anything was. What can't be read, or may not, is as good as nothing: shares begin anew.
+/// What was last written down, if anything was. What can't be read, or may not, is as good as
+/// nothing: shares begin anew.
 pub async fn read(client: &Client, namespace: &str) -> Result<Option<Record>, kube::Error> {
     let request = Request::get(format!("{}/{NAME}", path(namespace)));
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
@@ -75,7 +77,10 @@ pub async fn read(client: &Client, namespace: &str) -> Result<Option<Record>, ku
         Ok(map) => map,
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
         Err(kube::Error::Api(status)) if status.code == 403 => {
-            warn!(cause = status.message, "what queues used before may not be read: see deploy/muster.yaml");
+            warn!(
+                cause = status.message,
+                "what queues used before may not be read: see deploy/muster.yaml"
+            );
             return Ok(None);
         }
         Err(error) => return Err(error),

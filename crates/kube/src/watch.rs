@@ -1,5 +1,6 @@
-//! One watch per kind: everything there is, then every change, told as events. A watch that breaks goes on where it
-//! was; one whose place in history is gone lists anew and tells of what disappeared in between.
+//! One watch per kind: everything there is, then every change, told as events. A watch that breaks
+//! goes on where it was; one whose place in history is gone lists anew and tells of what
+//! disappeared in between.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,14 +19,15 @@ use crate::metrics::Metrics;
 use crate::news::News;
 use crate::page::{Page, decode};
 
-/// The server ends a watch after this long, so that a connection that died without a word is noticed.
+/// The server ends a watch after this long, so that a connection that died without a word is
+/// noticed.
 const WATCH_SECONDS: u32 = 240;
 const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
-/// How long the beginning of a watch, or a page of a list, is waited for: a connection can also die before the answer. An
-/// API server gives up on a page after a minute itself.
+/// How long the beginning of a watch, or a page of a list, is waited for: a connection can also die
+/// before the answer. An API server gives up on a page after a minute itself.
 const ANSWER: Duration = Duration::from_secs(60);
-/// Objects per page of a list. Streamed lists (`sendInitialEvents`) would need no pages, but took an API server twice as
-/// long when measured.
+/// Objects per page of a list. Streamed lists (`sendInitialEvents`) would need no pages, but took
+/// an API server twice as long when measured.
 const PAGE: u32 = 1_000;
 /// The first pause after a failure; it doubles up to the last.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -98,7 +100,8 @@ struct Watch<T> {
 enum Stop {
     /// The scheduler has gone.
     Deaf,
-    /// History no longer reaches back to where we are, or there is something in it that can't be read.
+    /// History no longer reaches back to where we are, or there is something in it that can't be
+    /// read.
     Expired,
     /// The server doesn't have this kind.
     Unknown,
@@ -131,8 +134,13 @@ impl From<kube::core::request::Error> for Stop {
 }
 
 impl<T: Watched> Watch<T> {
-    /// Watches from a version, or lists everything first. Returns when the connection ends in the normal way.
-    async fn follow(&mut self, version: &mut Option<String>, pause: &mut Duration) -> Result<(), Stop> {
+    /// Watches from a version, or lists everything first. Returns when the connection ends in the
+    /// normal way.
+    async fn follow(
+        &mut self,
+        version: &mut Option<String>,
+        pause: &mut Duration,
+    ) -> Result<(), Stop> {
         let from = match version.take() {
             Some(version) => version,
             None => self.list().await?,
@@ -145,7 +153,8 @@ impl<T: Watched> Watch<T> {
         let mut stream = std::pin::pin!(stream);
         loop {
             let next = tokio::time::timeout(SILENCE, stream.next()).await;
-            let next = next.map_err(|_| Stop::Failed("nothing was heard for too long".to_owned()))?;
+            let next =
+                next.map_err(|_| Stop::Failed("nothing was heard for too long".to_owned()))?;
             let Some(next) = next else { return Ok(()) };
             match next {
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
@@ -157,7 +166,9 @@ impl<T: Watched> Watch<T> {
                     self.known.remove(&id.key);
                     self.send(News::Event(T::gone(id))).await?;
                 }
-                Ok(WatchEvent::Bookmark(bookmark)) => *version = Some(bookmark.metadata.resource_version),
+                Ok(WatchEvent::Bookmark(bookmark)) => {
+                    *version = Some(bookmark.metadata.resource_version)
+                }
                 Ok(WatchEvent::Error(status)) => return Err(Stop::from(*status)),
                 Err(kube::Error::SerdeError(error)) => {
                     self.metrics.watch_error(T::KIND);
@@ -188,7 +199,8 @@ impl<T: Watched> Watch<T> {
             }
             match following {
                 Some(following) => {
-                    (page, notes) = following.await.map_err(|error| Stop::Failed(error.to_string()))??;
+                    (page, notes) =
+                        following.await.map_err(|error| Stop::Failed(error.to_string()))??;
                 }
                 None => {
                     self.end_of_list(&seen).await?;
@@ -200,7 +212,8 @@ impl<T: Watched> Watch<T> {
 
     /// Everything has been told: what we knew and is not among it has gone.
     async fn end_of_list(&mut self, seen: &HashSet<String>) -> Result<(), Stop> {
-        let gone: Vec<(String, String)> = self.known.extract_if(|key, _| !seen.contains(key)).collect();
+        let gone: Vec<(String, String)> =
+            self.known.extract_if(|key, _| !seen.contains(key)).collect();
         for (key, uid) in gone {
             self.send(News::Event(T::gone(Id { key, uid, version: String::new() }))).await?;
         }

@@ -1,6 +1,7 @@
-//! What the scheduler wants written, and its way to the API server: binds first and many at once, promises and notes before the
-//! evictions that they are about, patches one per object with the newest winning, events when there is time. Nobody waits
-//! for a write; what came of a bind, a promise or an eviction is news.
+//! What the scheduler wants written, and its way to the API server: binds first and many at once,
+//! promises and notes before the evictions that they are about, patches one per object with the
+//! newest winning, events when there is time. Nobody waits for a write; what came of a bind, a
+//! promise or an eviction is news.
 
 mod bind;
 mod claims;
@@ -40,8 +41,8 @@ pub use promise::{Bearer, Promise};
 pub use record::Record;
 pub use usage::Usage;
 
-/// Binds under way at once. The API server of a small test machine is at its best from about 16; more keeps a large
-/// one busy over a slower network.
+/// Binds under way at once. The API server of a small test machine is at its best from about 16;
+/// more keeps a large one busy over a slower network.
 const BINDS: usize = 64;
 /// Promises under way at once.
 const PROMISES: usize = 32;
@@ -254,8 +255,10 @@ impl Desk {
     }
 
     fn idle(&self) -> bool {
-        let queued = self.binds.len() + self.evictions.len() + self.newest.len() + self.records.len();
-        let under_way = self.binding.len() + self.evicting.len() + self.patching.len() + self.recording.len();
+        let queued =
+            self.binds.len() + self.evictions.len() + self.newest.len() + self.records.len();
+        let under_way =
+            self.binding.len() + self.evicting.len() + self.patching.len() + self.recording.len();
         queued + under_way == 0 && self.claims.is_empty() && self.remembering.is_empty()
     }
 
@@ -280,16 +283,20 @@ impl Wire {
         }
     }
 
-    /// A write was refused or its end is unknown: what does the server say of the pod? Asked until it answers.
+    /// A write was refused or its end is unknown: what does the server say of the pod? Asked until
+    /// it answers.
     async fn look(&self, pod: &str, uid: &str) -> Found {
         let path = pod_path(pod);
         let mut attempt = 0;
         loop {
-            let request =
-                Request::get(&path).body(Vec::new()).expect("names of objects are valid in an address");
+            let request = Request::get(&path)
+                .body(Vec::new())
+                .expect("names of objects are valid in an address");
             match self.send(request).await {
                 Ok(text) => {
-                    let pod = serde_json::from_str::<Pod>(&text).ok().filter(|pod| pod.metadata.uid == uid);
+                    let pod = serde_json::from_str::<Pod>(&text)
+                        .ok()
+                        .filter(|pod| pod.metadata.uid == uid);
                     return pod.map_or(Found::Gone, |pod| Found::There(Box::new(pod)));
                 }
                 Err(Refusal::Deposed) => return Found::Deposed,
@@ -340,7 +347,8 @@ pub enum Refusal {
 impl From<kube::core::Status> for Refusal {
     fn from(status: kube::core::Status) -> Refusal {
         let causes = status.details.iter().flat_map(|details| &details.causes);
-        if status.code == 429 && causes.into_iter().any(|cause| cause.reason == "DisruptionBudget") {
+        if status.code == 429 && causes.into_iter().any(|cause| cause.reason == "DisruptionBudget")
+        {
             return Refusal::Budget(status.message);
         }
         let retry_after = retry_after(&status);

@@ -1,4 +1,5 @@
-//! Where objects and configuration come from: manifests, a live cluster, or manifests on top of a live cluster.
+//! Where objects and configuration come from: manifests, a live cluster, or manifests on top of a
+//! live cluster.
 
 mod cluster;
 mod collection;
@@ -93,8 +94,8 @@ impl ConfigArgs {
     fn load(&self) -> Result<Config, Vec<String>> {
         let Some(path) = &self.config else { return Ok(Config::builtin()) };
         let name = path.display().to_string();
-        let text =
-            fs::read_to_string(path).map_err(|error| vec![format!("{name}: {}", files::reading(&error))])?;
+        let text = fs::read_to_string(path)
+            .map_err(|error| vec![format!("{name}: {}", files::reading(&error))])?;
         Config::parse(&name, &text).map_err(|found| found.iter().map(ToString::to_string).collect())
     }
 }
@@ -134,13 +135,18 @@ impl InputArgs {
         Ok(loaded(collection, config))
     }
 
-    /// The same, and apart from it manifests that come on top. The problems of all of them are reported at once.
+    /// The same, and apart from it manifests that come on top. The problems of all of them are
+    /// reported at once.
     pub fn load_with(&self, more: &[String]) -> Result<(Loaded, Collection), Failure> {
         let mut extra = Collection::default();
         let mut problems = files::read(more, &mut extra);
-        let streams = self.source.files.files.iter().chain(more).filter(|name| *name == "-").count();
+        let streams =
+            self.source.files.files.iter().chain(more).filter(|name| *name == "-").count();
         if streams > 1 {
-            problems.insert(0, "standard input can be read once only: give - to one of them".to_owned());
+            problems.insert(
+                0,
+                "standard input can be read once only: give - to one of them".to_owned(),
+            );
         }
         match self.source.files.read(&self.config) {
             Ok((mut collection, config)) if problems.is_empty() => {
@@ -161,7 +167,8 @@ impl InputArgs {
         }
     }
 
-    /// The configuration once more, for another scheduler or one that starts again. It was read without errors before.
+    /// The configuration once more, for another scheduler or one that starts again. It was read
+    /// without errors before.
     pub fn reload_config(&self) -> Config {
         self.config.load().unwrap_or_else(|_| Config::builtin())
     }
@@ -183,7 +190,8 @@ pub fn wall_clock() -> Time {
 }
 
 fn loaded(collection: Collection, config: Config) -> Loaded {
-    let mut notes: Vec<String> = config.warnings.iter().map(|warning| warning.to_string()).collect();
+    let mut notes: Vec<String> =
+        config.warnings.iter().map(|warning| warning.to_string()).collect();
     notes.extend(collection.notes());
     Loaded { collection, config, notes }
 }

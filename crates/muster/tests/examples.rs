@@ -1,5 +1,6 @@
-//! Runs the built binary on every example and compares what people see. After a change that is meant, write the
-//! snapshots anew with `INSTA_UPDATE=always cargo test -p muster --test examples` and read the difference.
+//! Runs the built binary on every example and compares what people see. After a change that is
+//! meant, write the snapshots anew with `INSTA_UPDATE=always cargo test -p muster --test examples`
+//! and read the difference.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -127,7 +128,10 @@ fn refused(what: &str, message: &str) {
 fn a_name_that_nothing_has_is_refused_with_the_nearest() {
     refused("rusn", "error: there is no pod, gang or queue rusn; did you mean gang/default/runs?");
     refused("queue/defualt", "error: there is no queue defualt; did you mean queue/default?");
-    refused("q/tihgt", "error: queue tihgt does not exist; named by 1 gang: create it, or change theirs");
+    refused(
+        "q/tihgt",
+        "error: queue tihgt does not exist; named by 1 gang: create it, or change theirs",
+    );
     refused("pod/nothing-like-it", "error: there is no pod nothing-like-it");
 }
 
@@ -147,7 +151,8 @@ fn json_names_the_cards_of_pods_that_share_them() {
 
 #[track_caller]
 fn has_keys(value: &Value, keys: &[&str]) {
-    let mut found: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut found: Vec<&str> =
+        value.as_object().expect("an object").keys().map(String::as_str).collect();
     let mut keys = keys.to_vec();
     found.sort_unstable();
     keys.sort_unstable();
@@ -160,9 +165,21 @@ fn the_json_of_a_run_keeps_its_contract() {
     has_keys(&report, &["now", "binds", "evictions", "nominations", "gangs", "queues", "cycles"]);
     assert_eq!(report["now"], NOW);
     has_keys(&report["binds"][0], &["pod", "node", "cycle"]);
-    has_keys(&report["cycles"][0], &["cycle", "now", "durationMicros", "binds", "evictions", "nominations"]);
-    let queue =
-        ["name", "share", "allocated", "deserved", "capability", "weight", "parent", "running", "pending"];
+    has_keys(
+        &report["cycles"][0],
+        &["cycle", "now", "durationMicros", "binds", "evictions", "nominations"],
+    );
+    let queue = [
+        "name",
+        "share",
+        "allocated",
+        "deserved",
+        "capability",
+        "weight",
+        "parent",
+        "running",
+        "pending",
+    ];
     has_keys(&report["queues"][0], &queue);
     let gang = [
         "name",
@@ -180,7 +197,8 @@ fn the_json_of_a_run_keeps_its_contract() {
     ];
     let gangs = report["gangs"].as_array().expect("a list");
     gangs.iter().for_each(|line| has_keys(line, &gang));
-    let no_room = gangs.iter().find(|line| line["name"] == "default/no-room").expect("it is in the example");
+    let no_room =
+        gangs.iter().find(|line| line["name"] == "default/no-room").expect("it is in the example");
     let reason = &no_room["reasons"][0];
     has_keys(reason, &["stage", "reason", "message", "nodes"]);
     has_keys(&reason["nodes"], &["total", "fit", "unfit"]);
@@ -222,7 +240,10 @@ fn what_would_be_tried_by_whole_gangs_is_data_too() {
     assert_eq!(pass["tooSmall"][0], "rack-d");
     let domain = &pass["domains"][0];
     has_keys(domain, &["domain", "works", "chosen", "leave", "costPpm", "kept", "why"]);
-    assert_eq!((&domain["domain"], &domain["why"]), (&"rack-a".into(), &"lacks 8 nvidia.com/gpu".into()));
+    assert_eq!(
+        (&domain["domain"], &domain["why"]),
+        (&"rack-a".into(), &"lacks 8 nvidia.com/gpu".into())
+    );
     let bundle = &pass["domains"][2]["leave"][0];
     has_keys(bundle, &["gang", "kind", "priority", "pods", "roiPpm"]);
     assert_eq!((&bundle["gang"], &bundle["kind"]), (&"default/batch".into(), &"whole".into()));

@@ -1,12 +1,13 @@
-//! What would help a gang that waits, where the answer is a sum over nodes; and who could make room for one that starves. Runs
-//! the built binary.
+//! What would help a gang that waits, where the answer is a sum over nodes; and who could make room
+//! for one that starves. Runs the built binary.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// What `muster explain ring` advises in a cluster of so many nodes with 8 GPUs, of which others use `used`.
+/// What `muster explain ring` advises in a cluster of so many nodes with 8 GPUs, of which others
+/// use `used`.
 fn help(nodes: usize, used: u32, pods: usize, gpus: u32) -> Vec<String> {
     let mut text = format!(
         "{{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {{name: ring}}, spec: {{minMember: {pods}}}}}\n"
@@ -30,7 +31,8 @@ fn help(nodes: usize, used: u32, pods: usize, gpus: u32) -> Vec<String> {
 fn explained(text: &str, more: &[&str]) -> Value {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
     process.env_clear().args(["explain", "gang/ring", "-f", "-", "-o", "json"]).args(more);
-    let mut process = process.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it was built");
+    let mut process =
+        process.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it was built");
     process.stdin.take().expect("piped").write_all(text.as_bytes()).expect("it reads");
     let output = process.wait_with_output().expect("it ends");
     serde_json::from_slice(&output.stdout).expect("the output is JSON")
@@ -40,7 +42,11 @@ fn explained(text: &str, more: &[&str]) -> Value {
 fn no_more_is_freed_on_a_node_than_it_has() {
     assert_eq!(
         help(3, 6, 5, 4),
-        ["free 6 nvidia.com/gpu on n0", "free 6 nvidia.com/gpu on n1", "free 2 nvidia.com/gpu on n2"]
+        [
+            "free 6 nvidia.com/gpu on n0",
+            "free 6 nvidia.com/gpu on n1",
+            "free 2 nvidia.com/gpu on n2"
+        ]
     );
 }
 
@@ -49,10 +55,14 @@ fn a_gang_that_is_larger_than_the_cluster_needs_more_of_it() {
     let freed = "free 6 nvidia.com/gpu on n0";
     let more = "add room for 2 more pods of 4 nvidia.com/gpu: all nodes together are too small";
     assert_eq!(help(1, 6, 4, 4), [freed, more]);
-    assert_eq!(help(1, 8, 2, 9), ["add 2 nodes with room for 9 nvidia.com/gpu: no node is large enough"]);
+    assert_eq!(
+        help(1, 8, 2, 9),
+        ["add 2 nodes with room for 9 nvidia.com/gpu: no node is large enough"]
+    );
 }
 
-/// Two machines that a queue fills with more than it deserves, one that is closed, and a gang that wants two of them.
+/// Two machines that a queue fills with more than it deserves, one that is closed, and a gang that
+/// wants two of them.
 const STARVING: &str = r#"
 apiVersion: v1
 kind: List
@@ -75,8 +85,7 @@ items:
 #[test]
 fn who_could_make_room_is_told_with_what_it_costs_and_what_forbids_it() {
     let path = std::env::temp_dir().join(format!("muster-explain-{}.conf", std::process::id()));
-    let plugins =
-        "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}]\n";
+    let plugins = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}]\n";
     std::fs::write(&path, format!("actions: enqueue, allocate, reclaim\n{plugins}"))
         .expect("it can be written");
     let config = path.display().to_string();

@@ -37,7 +37,10 @@ fn cluster(gpus: u32, queues: &[(&str, i32, u32, u32)]) -> String {
 #[test]
 fn more_may_be_deserved_than_there_is() {
     let output = fairshare(&cluster(8, &[("a", 1, 6, 9), ("b", 1, 6, 9)]), &[]);
-    assert!(text(&output.stdout).contains("deserved    a 6, b 6; 4 more than there is"), "{output:?}");
+    assert!(
+        text(&output.stdout).contains("deserved    a 6, b 6; 4 more than there is"),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -127,7 +130,8 @@ fn a_configuration_that_does_not_divide_is_noted() {
         "actions: allocate\ntiers: [{plugins: [{name: gang}, {name: predicates}, {name: proportion}]}]\n",
     )
     .expect("there is room");
-    let output = fairshare(&cluster(8, &[("a", 1, 0, 1)]), &["--config", &config.display().to_string()]);
+    let output =
+        fairshare(&cluster(8, &[("a", 1, 0, 1)]), &["--config", &config.display().to_string()]);
     std::fs::remove_dir_all(&folder).expect("it is ours");
     assert_eq!(
         text(&output.stderr),
@@ -141,7 +145,8 @@ fn what_was_used_of_late_is_shown_and_drawn() {
     let folder = std::env::temp_dir().join(format!("muster-curves-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("there is room");
     let (config, picture) = (folder.join("scheduler.conf"), folder.join("curves.svg"));
-    let plugins = "[{name: gang}, {name: predicates}, {name: capacity, arguments: {usageWindow: 1h}}]";
+    let plugins =
+        "[{name: gang}, {name: predicates}, {name: capacity, arguments: {usageWindow: 1h}}]";
     std::fs::write(&config, format!("actions: allocate\ntiers: [{{plugins: {plugins}}}]\n"))
         .expect("there is room");
     let manifests = cluster(8, &[("a", 1, 0, 8), ("b", 1, 0, 8)]);
@@ -149,7 +154,8 @@ fn what_was_used_of_late_is_shown_and_drawn() {
     let shares = fairshare(&manifests, &["--config", &config, "--cycles", "200", "-o", "json"]);
     let shares: Value = serde_json::from_slice(&shares.stdout).expect("the output is JSON");
     let queues = &shares["resources"][0]["queues"];
-    let figures = |place: usize| [&queues[place]["usagePpm"], &queues[place]["fairShare"]].map(Value::clone);
+    let figures =
+        |place: usize| [&queues[place]["usagePpm"], &queues[place]["fairShare"]].map(Value::clone);
     assert_eq!([figures(0), figures(1)], [[json!(1_000_000), json!(0)], [json!(0), json!(8)]]);
     let told = fairshare(&manifests, &["--config", &config, "--cycles", "200"]);
     let told = text(&told.stdout);
@@ -161,18 +167,25 @@ fn what_was_used_of_late_is_shown_and_drawn() {
     assert!(drawn.contains(">nvidia.com/gpu of queues over time<"), "{drawn}");
 }
 
-/// The pod of queue a ends after ten minutes; then nothing happens for hours, but what it used is forgotten little by little.
+/// The pod of queue a ends after ten minutes; then nothing happens for hours, but what it used is
+/// forgotten little by little.
 #[test]
 fn what_was_used_is_seen_to_be_forgotten_while_nothing_happens() {
     let folder = std::env::temp_dir().join(format!("muster-forgotten-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("there is room");
     let (config, picture) = (folder.join("scheduler.conf"), folder.join("curves.svg"));
-    let plugins = "[{name: gang}, {name: predicates}, {name: capacity, arguments: {usageHalfLife: 1h}}]";
+    let plugins =
+        "[{name: gang}, {name: predicates}, {name: capacity, arguments: {usageHalfLife: 1h}}]";
     std::fs::write(&config, format!("actions: allocate\ntiers: [{{plugins: {plugins}}}]\n"))
         .expect("there is room");
     let ends = |name: &str, after: &str| {
         let group = format!("{{scheduling.k8s.io/group-name: {name}}}");
-        (group, format!("{{scheduling.k8s.io/group-name: {name}, muster.sh/simulated-duration: {after}}}"))
+        (
+            group,
+            format!(
+                "{{scheduling.k8s.io/group-name: {name}, muster.sh/simulated-duration: {after}}}"
+            ),
+        )
     };
     let mut manifests = cluster(8, &[("a", 1, 0, 4), ("b", 1, 0, 4)]);
     for (from, to) in [ends("a", "10m"), ends("b", "6h")] {
@@ -180,8 +193,11 @@ fn what_was_used_is_seen_to_be_forgotten_while_nothing_happens() {
     }
     let drawn = curves(&manifests, &config.display().to_string(), &picture, &["--until-stable"]);
     std::fs::remove_dir_all(&folder).expect("it is ours");
-    let points = |line: &str| line.split_once("points=\"").map_or(0, |(_, points)| points.split(' ').count());
-    let steps: Vec<usize> = drawn.lines().filter(|line| line.contains("<polyline")).map(points).collect();
+    let points = |line: &str| {
+        line.split_once("points=\"").map_or(0, |(_, points)| points.split(' ').count())
+    };
+    let steps: Vec<usize> =
+        drawn.lines().filter(|line| line.contains("<polyline")).map(points).collect();
     assert!(steps[4] > 40, "{steps:?} points of a and b in three pictures");
 }
 

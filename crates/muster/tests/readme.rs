@@ -1,4 +1,5 @@
-//! The README and the pages under docs/ show what their commands print, and manifests as they are in the examples.
+//! The README and the pages under docs/ show what their commands print, and manifests as they are
+//! in the examples.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,8 +28,12 @@ fn printed(line: &str) -> String {
 #[test]
 fn the_readme_shows_what_its_commands_print() {
     let readme = read("README.md");
-    for line in ["simulate -f examples/first-gang", "topology show -f examples/topology --cycles 1"] {
-        assert!(readme.contains(&format!("cargo run --release -- {line}\n")), "{line} is not in the README");
+    for line in ["simulate -f examples/first-gang", "topology show -f examples/topology --cycles 1"]
+    {
+        assert!(
+            readme.contains(&format!("cargo run --release -- {line}\n")),
+            "{line} is not in the README"
+        );
         let printed = printed(line);
         assert!(readme.contains(printed.trim_end()), "put this into the README:\n{printed}");
     }
@@ -65,7 +70,8 @@ fn shows_what_is_printed(page: &str, least: usize) {
     let text = read(page);
     let mut commands = 0;
     for rest in text.split("```sh\nmuster ").skip(1) {
-        let (line, rest) = rest.split_once("\n```\n\n```text\n").expect("a command and what it prints");
+        let (line, rest) =
+            rest.split_once("\n```\n\n```text\n").expect("a command and what it prints");
         let shown = rest.split("```").next().unwrap_or_default();
         let printed = printed(line);
         assert!(shown.trim_end() == printed.trim_end(), "{page}: muster {line} prints\n{printed}");

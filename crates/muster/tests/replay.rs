@@ -43,8 +43,8 @@ fn events() -> Vec<Event> {
 fn journal(folder: &Path, lies: bool) {
     let names = vec!["volcano".to_owned()];
     let mut engine = Engine::new(Config::builtin(), names.clone());
-    let mut journal =
-        Journal::create(folder, Limits::default(), names, Configuration::builtin()).expect("a folder");
+    let mut journal = Journal::create(folder, Limits::default(), names, Configuration::builtin())
+        .expect("a folder");
     journal.checkpoint(engine.checkpoint());
     for event in events() {
         journal.event(&event);
@@ -59,8 +59,13 @@ fn journal(folder: &Path, lies: bool) {
 
 fn muster(folder: &Path, more: &[&str]) -> (Option<i32>, String, String) {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
-    let Output { status, stdout, stderr } =
-        process.env_clear().arg("replay").arg(folder).args(more).output().expect("the binary was built");
+    let Output { status, stdout, stderr } = process
+        .env_clear()
+        .arg("replay")
+        .arg(folder)
+        .args(more)
+        .output()
+        .expect("the binary was built");
     let text = |bytes| String::from_utf8(bytes).expect("the output is UTF-8");
     (status.code(), text(stdout), text(stderr))
 }
@@ -72,7 +77,10 @@ fn a_journal_is_reproduced() {
     let (code, out, errors) = muster(folder.path(), &[]);
     assert_eq!((code, errors.as_str()), (Some(0), ""));
     let span = "3 events, 1 cycle, 1 bind, 2027-01-15T08:00:00Z to 2027-01-15T08:00:00Z";
-    assert_eq!(out, format!("muster-000001.journal: {span}\n1 segment: {span}\nevery plan was reproduced\n"));
+    assert_eq!(
+        out,
+        format!("muster-000001.journal: {span}\n1 segment: {span}\nevery plan was reproduced\n")
+    );
 
     let (_, out, _) = muster(folder.path(), &["-o", "json"]);
     let summary: Value = serde_json::from_str(&out).expect("JSON");
@@ -93,7 +101,10 @@ fn a_difference_ends_with_1_and_both_sides() {
     }
     let (code, out, _) = muster(folder.path(), &["-o", "json"]);
     let report: Value = serde_json::from_str(&out).expect("JSON");
-    assert_eq!((code, &report["difference"]["recorded"]["binds"][0]["node"]), (Some(1), &Value::from("n1")));
+    assert_eq!(
+        (code, &report["difference"]["recorded"]["binds"][0]["node"]),
+        (Some(1), &Value::from("n1"))
+    );
 }
 
 #[test]
@@ -102,7 +113,8 @@ fn records_are_shown_as_lines_of_json() {
     journal(folder.path(), false);
     let (code, out, _) = muster(folder.path(), &["--show"]);
     assert_eq!(code, Some(0));
-    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines: Vec<Value> =
+        out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines.len(), 6);
     assert_eq!(lines[0]["header"]["config"]["name"], "builtin");
     assert_eq!(lines[1]["checkpoint"]["pods"], 0);
@@ -114,7 +126,9 @@ fn records_are_shown_as_lines_of_json() {
 fn a_folder_without_a_journal_is_refused_with_what_to_write() {
     let folder = tempfile::tempdir().expect("a folder");
     let nowhere = folder.path().join("nowhere");
-    for (folder, what) in [(folder.path(), "no segment of a journal in"), (&nowhere, "no such folder")] {
+    for (folder, what) in
+        [(folder.path(), "no segment of a journal in"), (&nowhere, "no such folder")]
+    {
         for more in [&[][..], &["--show"]] {
             let (code, out, errors) = muster(folder, more);
             assert_eq!((code, out.as_str()), (Some(2), ""), "{errors}");

@@ -1,4 +1,5 @@
-//! What people are told where room is made by scenarios and by moving. Runs the built binary; accept changes as in `examples.rs`.
+//! What people are told where room is made by scenarios and by moving. Runs the built binary;
+//! accept changes as in `examples.rs`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -13,8 +14,7 @@ tiers:
 
 /// The whole of it; `more` are further configurations of actions.
 fn config(more: &str) -> String {
-    let modes =
-        "- {name: reclaim, arguments: {mode: scenario}}\n- {name: preempt, arguments: {mode: scenario}}";
+    let modes = "- {name: reclaim, arguments: {mode: scenario}}\n- {name: preempt, arguments: {mode: scenario}}";
     format!(
         "actions: \"allocate, consolidate, reclaim, preempt, stalegangeviction\"\nconfigurations:\n{modes}\n{more}\n{PLUGINS}"
     )
@@ -130,14 +130,17 @@ fn nobody_is_moved_for_a_gang_that_can_t_be_evicted_but_for_one_that_grows() {
         gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1"]),
         gang("y", "minMember: 1, queue: a", "") + &pods("y", 4, &["n2"]),
     ];
-    let moved = |cluster: &[String]| printed(&["simulate"], cluster, &config("")).contains("moves to");
+    let moved =
+        |cluster: &[String]| printed(&["simulate"], cluster, &config("")).contains("moves to");
     let claim = |cluster: &[String]| {
         let page = printed(&["explain", "claim"], cluster, &config(""));
-        let (_, rest) = page.split_once("who could make room\n").expect("it says who could make room");
+        let (_, rest) =
+            page.split_once("who could make room\n").expect("it says who could make room");
         rest.split("\n\n").next().unwrap_or_default().to_owned()
     };
     let spec = "minMember: 1, queue: a";
-    cluster.push(gang("claim", spec, "volcano.sh/preemptable: \"false\"") + &pods("claim", 8, &[""]));
+    cluster
+        .push(gang("claim", spec, "volcano.sh/preemptable: \"false\"") + &pods("claim", 8, &[""]));
     let of_protected = claim(&cluster);
     assert!(!moved(&cluster));
     cluster[0] = nodes(&["n1", "n2", "n3"]);
@@ -160,7 +163,10 @@ fn four_that_wait() -> Vec<String> {
 #[test]
 fn one_that_is_like_another_says_which_action_found_no_room_for_that_one() {
     let page = printed(&["explain", "c3"], &four_that_wait(), &config(""));
-    assert!(page.contains("consolidate tries nothing for it: it is like default/c1, for"), "{page}");
+    assert!(
+        page.contains("consolidate tries nothing for it: it is like default/c1, for"),
+        "{page}"
+    );
 }
 
 #[test]
@@ -188,8 +194,9 @@ fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
         rest.split("\n\n").next().unwrap_or_default().to_owned()
     };
     let full = |spec: &str| gang("x", spec, "") + &pods("x", 4, &["n1", "n1", "n2", "n2"]);
-    let waits =
-        |gpus, places: &[&str]| gang("claim", "minMember: 1, queue: b", "") + &pods("claim", gpus, places);
+    let waits = |gpus, places: &[&str]| {
+        gang("claim", "minMember: 1, queue: b", "") + &pods("claim", gpus, places)
+    };
     let queues = queue("a", 8) + &queue("b", 8);
     // Nothing that may leave is enough.
     let kept = [
@@ -213,8 +220,10 @@ fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
         gang("x", "minMember: 3, queue: a", "") + &pods("x", 4, &["n1", "n1", "n2"]),
         waits(4, &["n2", ""]),
     ];
-    let within = config("")
-        .replace("{name: capacity}", "{name: capacity, arguments: {nonPreemptibleWithinDeserved: true}}");
+    let within = config("").replace(
+        "{name: capacity}",
+        "{name: capacity, arguments: {nonPreemptibleWithinDeserved: true}}",
+    );
     let without = config("").replace("{name: capacity}, ", "");
     let told = [
         told(&kept, &config("")),
@@ -228,8 +237,10 @@ fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
 #[test]
 fn a_stale_gang_says_what_it_lacks_and_when_it_leaves() {
     let told = |annotations: &str, config: &str| {
-        let stale = gang("st", "minMember: 3, queue: a", annotations) + &pods("st", 8, &["n1", "n2"]);
-        let page = printed(&["explain", "st"], &[nodes(&["n1", "n2"]), queue("a", 16), stale], config);
+        let stale =
+            gang("st", "minMember: 3, queue: a", annotations) + &pods("st", 8, &["n1", "n2"]);
+        let page =
+            printed(&["explain", "st"], &[nodes(&["n1", "n2"]), queue("a", 16), stale], config);
         let (_, rest) = page.split_once("stale since ").expect("it says so");
         rest.to_owned()
     };
@@ -245,7 +256,8 @@ fn a_stale_gang_says_what_it_lacks_and_when_it_leaves() {
 
 #[test]
 fn room_that_is_kept_for_those_who_were_moved_is_not_drawn_as_free() {
-    let half = |name: &str, node: &str| gang(name, "minMember: 1, queue: a", "") + &pods(name, 4, &[node]);
+    let half =
+        |name: &str, node: &str| gang(name, "minMember: 1, queue: a", "") + &pods(name, 4, &[node]);
     let cluster = [
         nodes(&["n1", "n2"]),
         queue("a", 16),
@@ -269,11 +281,11 @@ fn nobody_is_told_to_ask_for_nothing_or_to_weigh_what_is_not_divided() {
         ];
         let page = printed(&["explain", "claim", "-o", "json"], &cluster, &config(""));
         let page: serde_json::Value = serde_json::from_str(&page).expect("it is JSON");
-        let help: Vec<String> = serde_json::from_value(page["help"].clone()).expect("a list of texts");
+        let help: Vec<String> =
+            serde_json::from_value(page["help"].clone()).expect("a list of texts");
         help.into_iter().find(|help| help.contains("muster fairshare")).unwrap_or_default()
     };
     assert_eq!(advice(8, 8, &["n2", "n2"]), "raise what queue b deserves: muster fairshare");
-    let some_left =
-        "raise what queue b deserves or its weight, or ask for 4 nvidia.com/gpu less: muster fairshare";
+    let some_left = "raise what queue b deserves or its weight, or ask for 4 nvidia.com/gpu less: muster fairshare";
     assert_eq!(advice(4, 4, &["n2"]), some_left);
 }

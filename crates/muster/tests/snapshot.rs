@@ -1,5 +1,5 @@
-//! A snapshot decides as the objects it was made of, with their names or with pseudonyms; and a live cluster decides
-//! as its snapshot. Runs the built binary.
+//! A snapshot decides as the objects it was made of, with their names or with pseudonyms; and a
+//! live cluster decides as its snapshot. Runs the built binary.
 
 mod apiserver;
 
@@ -19,7 +19,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("muster-snapshot-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("muster-snapshot-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).expect("the folder for temporary files can be written");
         Folder(path)
     }
@@ -59,7 +60,8 @@ fn stdout(output: Output) -> String {
 fn decisions(files: &[&str], more: &[&str]) -> String {
     let files: Vec<&str> = files.iter().flat_map(|file| ["-f", *file]).collect();
     let args = [&["simulate", "-o", "json", "--now", NOW, "--events"], more, &files[..]].concat();
-    let mut report: Value = serde_json::from_str(&stdout(muster(&args))).expect("the output is JSON");
+    let mut report: Value =
+        serde_json::from_str(&stdout(muster(&args))).expect("the output is JSON");
     for cycle in report["cycles"].as_array_mut().expect("a list") {
         cycle["durationMicros"] = Value::Null;
     }
@@ -68,7 +70,8 @@ fn decisions(files: &[&str], more: &[&str]) -> String {
 
 /// Puts names back in the place of their pseudonyms.
 fn named(text: &str, table: &str) -> String {
-    let names: HashMap<&str, &str> = table.lines().filter_map(|line| line.split_once('\t')).collect();
+    let names: HashMap<&str, &str> =
+        table.lines().filter_map(|line| line.split_once('\t')).collect();
     let of_word = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let mut named = String::new();
     let mut rest = text;
@@ -92,7 +95,9 @@ fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
     stdout(muster(&[&["snapshot", "-o", &plain], &files[..]].concat()));
     assert_eq!(decisions(&[&plain], more), before, "{name}: a snapshot decides otherwise");
     let (anonymous, table) = (folder.file("anonymous.yaml"), folder.file("names.tsv"));
-    stdout(muster(&[&["snapshot", "--anonymize", "-o", &anonymous, "--names", &table], &files[..]].concat()));
+    stdout(muster(
+        &[&["snapshot", "--anonymize", "-o", &anonymous, "--names", &table], &files[..]].concat(),
+    ));
     let table = fs::read_to_string(table).expect("it was written");
     let after = decisions(&[&anonymous], more);
     if named(&after, &table) != before {
@@ -109,7 +114,8 @@ fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
 fn examples_decide_the_same_from_a_snapshot() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for entry in fs::read_dir(&examples).expect("there are examples") {
-        let name = entry.expect("it can be listed").file_name().into_string().expect("names are UTF-8");
+        let name =
+            entry.expect("it can be listed").file_name().into_string().expect("names are UTF-8");
         let folder = format!("examples/{name}");
         let config = format!("{folder}/scheduler.conf");
         let with_config = examples.join(&name).join("scheduler.conf").exists();
@@ -127,11 +133,16 @@ fn generated_clusters_decide_the_same_from_a_snapshot() {
         let cluster = folder.write("cluster.yaml", &stdout(muster(&cluster)));
         let workload = ["generate", "workload", "--gangs", "60", "--queues", "6", "--seed", seed];
         let workload = folder.write("workload.yaml", &stdout(muster(&workload)));
-        snapshots_decide_the_same(&format!("seed-{seed}"), &[&cluster, &workload], &["--cycles", "3"]);
+        snapshots_decide_the_same(
+            &format!("seed-{seed}"),
+            &[&cluster, &workload],
+            &["--cycles", "3"],
+        );
     }
 }
 
-/// Names that sort otherwise than one thinks, on both sides of those that stay, with everything decided by name.
+/// Names that sort otherwise than one thinks, on both sides of those that stay, with everything
+/// decided by name.
 #[test]
 fn ties_are_broken_by_name_as_before() {
     let mut text = String::new();
@@ -179,14 +190,12 @@ fn pod(name: &str, node: Option<&str>, cpu: &str) -> Value {
 }
 
 fn cluster() -> ApiServer {
-    let nodes =
-        json!([{ "metadata": { "name": "n1" }, "status": { "allocatable": { "cpu": "4", "pods": "10" } } }]);
+    let nodes = json!([{ "metadata": { "name": "n1" }, "status": { "allocatable": { "cpu": "4", "pods": "10" } } }]);
     let odd = json!({
         "metadata": { "name": "odd", "namespace": "default", "annotations": { "volcano.sh/running-estimate": "soon" } },
         "spec": { "minMember": 1 },
     });
-    let broken =
-        json!({ "metadata": { "name": "broken", "namespace": "default" }, "spec": { "minMember": "two" } });
+    let broken = json!({ "metadata": { "name": "broken", "namespace": "default" }, "spec": { "minMember": "two" } });
     ApiServer::start([
         ("/api/v1/nodes", nodes),
         ("/api/v1/pods", json!([pod("runs", Some("n1"), "3"), pod("waits", None, "2")])),
@@ -204,16 +213,26 @@ fn a_live_cluster_decides_as_its_snapshot() {
     let snapshot = folder.file("cluster.yaml");
     let output = muster(&["snapshot", "--kubeconfig", &kubeconfig, "-o", &snapshot]);
     let notes = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(notes.contains("note: PodGroup default/broken can't be read and is left out"), "{notes}");
     assert!(
-        notes.contains("note: PodGroup default/odd: metadata.annotations[volcano.sh/running-estimate]"),
+        notes.contains("note: PodGroup default/broken can't be read and is left out"),
         "{notes}"
     );
-    assert!(notes.ends_with("cluster.yaml: 1 × Node, 2 × Pod, 1 × PodGroup, 2 × Queue\n"), "{notes}");
+    assert!(
+        notes.contains(
+            "note: PodGroup default/odd: metadata.annotations[volcano.sh/running-estimate]"
+        ),
+        "{notes}"
+    );
+    assert!(
+        notes.ends_with("cluster.yaml: 1 × Node, 2 × Pod, 1 × PodGroup, 2 × Queue\n"),
+        "{notes}"
+    );
     assert_eq!(decisions(&[&snapshot], &[]), live);
     let text = fs::read_to_string(&snapshot).expect("it was written");
     assert!(
-        !text.contains("hush") && !text.contains("resourceVersion") && text.contains("uid-of-waits"),
+        !text.contains("hush")
+            && !text.contains("resourceVersion")
+            && text.contains("uid-of-waits"),
         "{text}"
     );
 }
@@ -226,7 +245,10 @@ fn files_come_on_top_of_the_cluster_that_is_named() {
     let smaller = "{apiVersion: v1, kind: Pod, metadata: {name: waits, namespace: default}, spec: {schedulerName: muster, containers: [{name: main, resources: {requests: {cpu: 1}}}]}}";
     let file = folder.write("smaller.yaml", smaller);
     let together = decisions(&[&file], &["--kubeconfig", &kubeconfig]);
-    assert!(together.contains("\"pod\": \"default/waits\""), "it is bound where one CPU is left: {together}");
+    assert!(
+        together.contains("\"pod\": \"default/waits\""),
+        "it is bound where one CPU is left: {together}"
+    );
     let alone = decisions(&[&file], &[]);
     assert!(
         alone.contains("0/0 nodes fit") || !alone.contains("\"node\": \"n1\""),

@@ -1,6 +1,6 @@
-//! `muster topology show` and `check`: what people see of the network, and what they are told of its mistakes. Runs the
-//! built binary. After a change that is meant, write the snapshots anew with `INSTA_UPDATE=always`. The picture is compared with
-//! the README's, in `readme.rs`.
+//! `muster topology show` and `check`: what people see of the network, and what they are told of
+//! its mistakes. Runs the built binary. After a change that is meant, write the snapshots anew with
+//! `INSTA_UPDATE=always`. The picture is compared with the README's, in `readme.rs`.
 
 mod apiserver;
 
@@ -17,7 +17,11 @@ const NOW: &str = "2026-11-15T00:00:00Z";
 fn muster(line: &str, input: &str) -> Output {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
     process.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).env_clear();
-    process.args(line.split_whitespace()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    process
+        .args(line.split_whitespace())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = process.spawn().expect("the binary was built for this test");
     child.stdin.take().expect("it is piped").write_all(input.as_bytes()).expect("it is read");
     child.wait_with_output().expect("it ends")
@@ -135,7 +139,10 @@ fn what_is_not_in_the_tree_is_shown_with_its_reason() {
     fits_80_columns(&text);
     insta::assert_snapshot!(text);
     let picture = printed("topology show -f - -o svg", &broken());
-    assert!(picture.contains("in no HyperNode") && picture.contains("e: it is below itself"), "{picture}");
+    assert!(
+        picture.contains("in no HyperNode") && picture.contains("e: it is below itself"),
+        "{picture}"
+    );
 }
 
 #[test]
@@ -173,13 +180,18 @@ fn large_clusters_are_summarised() {
     insta::assert_snapshot!(printed("topology show -f -", &racks(300)));
     for count in [30, 300] {
         let picture = printed("topology show -f - -o svg", &racks(count));
-        assert!(picture.starts_with("<svg") && picture.len() < 4_000_000, "{} bytes", picture.len());
+        assert!(
+            picture.starts_with("<svg") && picture.len() < 4_000_000,
+            "{} bytes",
+            picture.len()
+        );
     }
 }
 
 #[track_caller]
 fn has_keys(value: &Value, keys: &[&str]) {
-    let mut found: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let mut found: Vec<&str> =
+        value.as_object().expect("an object").keys().map(String::as_str).collect();
     let mut keys = keys.to_vec();
     found.sort_unstable();
     keys.sort_unstable();
@@ -188,7 +200,8 @@ fn has_keys(value: &Value, keys: &[&str]) {
 
 #[test]
 fn the_json_keeps_its_contract() {
-    let network: Value = serde_json::from_str(&show("--cycles 1 -o json")).expect("the output is JSON");
+    let network: Value =
+        serde_json::from_str(&show("--cycles 1 -o json")).expect("the output is JSON");
     has_keys(&network, &["resource", "domains", "nodes", "gangs", "leftOut"]);
     let domain = ["name", "tier", "tierName", "parent", "nodes", "used", "free", "total", "gangs"];
     has_keys(&network["domains"][0], &domain);
@@ -204,7 +217,10 @@ fn the_json_keeps_its_contract() {
 
 #[test]
 fn a_good_network_passes() {
-    assert_eq!(printed("topology check -f examples/topology", ""), "no errors: 7 HyperNodes, 8 nodes\n");
+    assert_eq!(
+        printed("topology check -f examples/topology", ""),
+        "no errors: 7 HyperNodes, 8 nodes\n"
+    );
 }
 
 #[test]
@@ -220,7 +236,10 @@ fn check_tells_of_hyper_nodes_that_are_left_out() {
     let output = muster("check -f -", &broken());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
-    assert!(errors.contains("HyperNode e: is left out: it is below itself (e > f > e)"), "{errors}");
+    assert!(
+        errors.contains("HyperNode e: is left out: it is below itself (e > f > e)"),
+        "{errors}"
+    );
     assert_eq!(errors.lines().count(), 8, "{errors}");
 }
 
@@ -228,7 +247,8 @@ fn check_tells_of_hyper_nodes_that_are_left_out() {
 fn tiers_are_named_where_there_are_names() {
     let group = "---\n{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 1, networkTopology: {highestTierName: row}}}";
     let text =
-        nodes(8, &hyper("r", 1, ", tierName: rack", &["labelMatch: {matchLabels: {rack: r0}}"])) + group;
+        nodes(8, &hyper("r", 1, ", tierName: rack", &["labelMatch: {matchLabels: {rack: r0}}"]))
+            + group;
     let output = muster("topology check -f -", &text);
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(told.contains("no HyperNode has a tier named row: write one of rack"), "{told}");
@@ -250,8 +270,7 @@ fn notes_are_no_errors() {
 
 #[test]
 fn a_live_cluster_is_shown_and_checked() {
-    let node =
-        |name| json!({"metadata": {"name": name}, "status": {"allocatable": {"cpu": "8", "pods": "9"}}});
+    let node = |name| json!({"metadata": {"name": name}, "status": {"allocatable": {"cpu": "8", "pods": "9"}}});
     let rack = |name| {
         let members = json!([{"type": "Node", "selector": {"exactMatch": {"name": "n0"}}}]);
         json!({"metadata": {"name": name}, "spec": {"tier": 1, "members": members}})

@@ -1,5 +1,5 @@
-//! `muster topology generate` from each source: what it writes, that it writes the same twice, that a new rack adds
-//! only itself, and that mistakes are told. Runs the built binary.
+//! `muster topology generate` from each source: what it writes, that it writes the same twice, that
+//! a new rack adds only itself, and that mistakes are told. Runs the built binary.
 
 mod apiserver;
 
@@ -52,7 +52,11 @@ fn write(folder: &Path, name: &str, text: &str) {
 /// Runs `muster topology generate …` in the folder.
 fn generate(folder: &Path, line: &str) -> Output {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
-    process.current_dir(folder).env_clear().env("UFM_PASSWORD", "hush").args(["topology", "generate"]);
+    process
+        .current_dir(folder)
+        .env_clear()
+        .env("UFM_PASSWORD", "hush")
+        .args(["topology", "generate"]);
     process.args(line.split_whitespace()).output().expect("the binary was built for this test")
 }
 
@@ -85,7 +89,11 @@ fn refused(name: &str, text: &str, line: &str) -> String {
     let folder = folder();
     write(folder.path(), name, text);
     let output = generate(folder.path(), line);
-    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), b"".as_slice()), "{output:?}");
+    assert_eq!(
+        (output.status.code(), output.stdout.as_slice()),
+        (Some(2), b"".as_slice()),
+        "{output:?}"
+    );
     String::from_utf8(output.stderr).expect("errors are UTF-8")
 }
 
@@ -102,8 +110,11 @@ fn labels_are_read_from_a_live_cluster_too() {
         { "metadata": { "name": "n2", "labels": { "rack": "r1" } } },
     ]);
     let server = ApiServer::start([("/api/v1/nodes", nodes)]);
-    let text =
-        written("kubeconfig", &server.kubeconfig(), "--from labels --labels rack --kubeconfig kubeconfig");
+    let text = written(
+        "kubeconfig",
+        &server.kubeconfig(),
+        "--from labels --labels rack --kubeconfig kubeconfig",
+    );
     assert!(text.contains("name: rack-r1\n") && text.contains("{name: n2}"), "{text}");
 }
 
@@ -129,14 +140,16 @@ fn a_json_list_becomes_json() {
     insta::assert_snapshot!(written("t.json", text, line));
 }
 
-/// Answers one request on the loopback, if its user and password are right, and returns its address.
+/// Answers one request on the loopback, if its user and password are right, and returns its
+/// address.
 fn ufm(status: &'static str, body: &'static str) -> (String, std::thread::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("http://{}", listener.local_addr().expect("it is bound"));
     let answer = move || {
         let (mut stream, _) = listener.accept().expect("someone asks");
         let lines = BufReader::new(stream.try_clone().expect("it is open")).lines();
-        let lines: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
+        let lines: Vec<String> =
+            lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
         let length = body.len();
         let _ = write!(
             stream,
@@ -172,7 +185,10 @@ fn a_refusal_of_ufm_says_what_to_check() {
         request.join().expect("it was asked");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{errors}");
-        assert!(errors.contains(hint) && errors.contains(&address) && !errors.contains("hush"), "{errors}");
+        assert!(
+            errors.contains(hint) && errors.contains(&address) && !errors.contains("hush"),
+            "{errors}"
+        );
     }
 }
 
@@ -185,11 +201,14 @@ fn the_same_network_is_written_the_same_whatever_its_order() {
     assert_eq!(written("t.txt", &lines.join("\n"), "--from file t.txt"), once);
 }
 
-/// The documents and lines that the second text has more than the first; nothing of the first may be gone.
+/// The documents and lines that the second text has more than the first; nothing of the first may
+/// be gone.
 #[track_caller]
 fn added(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
     let (mut objects, mut lines) = (Vec::new(), Vec::new());
-    let name = |document: &str| document.lines().find(|line| line.starts_with("  name: ")).map(str::to_owned);
+    let name = |document: &str| {
+        document.lines().find(|line| line.starts_with("  name: ")).map(str::to_owned)
+    };
     let mut old: Vec<&str> = before.split("---\n").collect();
     for document in after.split("---\n") {
         let Some(at) = old.iter().position(|old| name(old) == name(document)) else {

@@ -45,7 +45,8 @@ fn told(input: &str, more: &[&str]) -> String {
 
 #[track_caller]
 fn data(input: &str, more: &[&str]) -> Value {
-    serde_json::from_str(&told(input, &[more, &["-o", "json"]].concat())).expect("the output is JSON")
+    serde_json::from_str(&told(input, &[more, &["-o", "json"]].concat()))
+        .expect("the output is JSON")
 }
 
 fn urgent() -> String {
@@ -64,8 +65,12 @@ fn the_difference_is_told() {
 fn the_difference_is_data_too() {
     let found = data(&urgent(), &[]);
     assert_eq!(found["objects"], json!({ "Pod": 2, "PodGroup": 2, "PriorityClass": 1 }));
-    let starts: Vec<&Value> =
-        found["newGangs"].as_array().expect("a list").iter().map(|gang| &gang["starts"]["afterMs"]).collect();
+    let starts: Vec<&Value> = found["newGangs"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|gang| &gang["starts"]["afterMs"])
+        .collect();
     assert_eq!(starts, [&json!(0), &json!(1000)]);
     assert_eq!(found["evictions"][0]["gang"], "default/search");
     assert_eq!(
@@ -86,7 +91,8 @@ fn the_same_question_has_the_same_answer() {
 
 #[test]
 fn a_node_that_is_cordoned_keeps_its_size() {
-    let node = "{apiVersion: v1, kind: Node, metadata: {name: node-c}, spec: {unschedulable: true}}";
+    let node =
+        "{apiVersion: v1, kind: Node, metadata: {name: node-c}, spec: {unschedulable: true}}";
     let found = data(node, &[]);
     assert_eq!(found["replaced"], json!(["Node node-c"]));
     let gangs = found["gangs"].as_array().expect("a list");
@@ -111,11 +117,20 @@ fn a_gang_that_is_replaced_keeps_its_place_in_the_line() {
 fn gangs_that_start_later_say_how_much() {
     let first = "{apiVersion: v1, kind: Pod, metadata: {name: first, annotations: {muster.sh/simulated-duration: 10m}}, spec: {schedulerName: muster, priority: 100, containers: [{name: c, resources: {requests: {nvidia.com/gpu: 8}}}]}}";
     let args = ["-f", "examples/first-gang", "--what-if", "-", "--until-stable", "-o", "json"];
-    let found: Value = serde_json::from_str(&stdout(simulate(&args, first))).expect("the output is JSON");
+    let found: Value =
+        serde_json::from_str(&stdout(simulate(&args, first))).expect("the output is JSON");
     let ring = &found["gangs"][0];
-    assert_eq!((&ring["name"], &ring["change"]), (&json!("default/ring"), &json!("later")), "{found}");
+    assert_eq!(
+        (&ring["name"], &ring["change"]),
+        (&json!("default/ring"), &json!("later")),
+        "{found}"
+    );
     let starts = [&ring["without"], &ring["with"]].map(|fate| fate["starts"]["afterMs"].as_i64());
-    assert_eq!(starts, [Some(0), Some(601_000)], "a second after the pod has started, and ten minutes");
+    assert_eq!(
+        starts,
+        [Some(0), Some(601_000)],
+        "a second after the pod has started, and ten minutes"
+    );
 }
 
 #[track_caller]
@@ -129,7 +144,8 @@ fn refused(args: &[&str], input: &str, messages: &[&str]) {
 #[test]
 fn all_mistakes_are_told_at_once() {
     let args = ["-f", "no-such-file.yaml", "--what-if", "-", "--what-if", "nor-this.yaml"];
-    let nameless = "{apiVersion: v1, kind: Pod, metadata: {name: Bad_Name}, spec: {containers: [{name: c}]}}";
+    let nameless =
+        "{apiVersion: v1, kind: Pod, metadata: {name: Bad_Name}, spec: {containers: [{name: c}]}}";
     let output = simulate(&args, nameless);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{errors}");

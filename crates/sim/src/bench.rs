@@ -1,6 +1,6 @@
-//! How fast the engine is, in units that mean the same on every machine: a *scan* is one pass over four idle columns
-//! of the cluster, a *move* one change of a pod's state with all its sums. Both sides of a ratio are run in turn in
-//! one process, and the best of several rounds counts.
+//! How fast the engine is, in units that mean the same on every machine: a *scan* is one pass over
+//! four idle columns of the cluster, a *move* one change of a pod's state with all its sums. Both
+//! sides of a ratio are run in turn in one process, and the best of several rounds counts.
 
 mod evictions;
 mod gang_claims;
@@ -14,7 +14,9 @@ use std::time::Instant;
 
 use muster_api::core::{Container, Meta, Node, NodeStatus, Pod, PodSpec, PodStatus, Resources};
 use muster_api::keys::{DEFAULT_QUEUE, GROUP_NAME};
-use muster_api::{PodGroup, PodGroupPhase, PodGroupSpec, PodGroupStatus, Quantity, ResourceList, Time};
+use muster_api::{
+    PodGroup, PodGroupPhase, PodGroupSpec, PodGroupStatus, Quantity, ResourceList, Time,
+};
 use muster_engine::config::Config;
 use muster_engine::ids::{NodeId, PodId, ResourceId};
 use muster_engine::model::Cluster;
@@ -50,8 +52,9 @@ type Add<'a> = dyn FnMut(&'static str, f64, &'static str, Option<f64>, Option<f6
 /// Runs all cases. `rounds` is how often each is repeated; `told` hears what is going on.
 pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Figures {
     let mut figures = Vec::new();
-    let mut add =
-        |name, value, unit, at_most, nanos| figures.push(Figure { name, value, unit, at_most, nanos });
+    let mut add = |name, value, unit, at_most, nanos| {
+        figures.push(Figure { name, value, unit, at_most, nanos })
+    };
 
     told("one large gang on 5,000 and on 20,000 nodes");
     let mut large = [f64::MAX; 2];
@@ -66,8 +69,20 @@ pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Fig
     }
     let per_pod = large[0] / 3_000.0;
     add("scan of 5,000 nodes", scan[0] / 1000.0, "µs", None, Some(scan[0]));
-    add("gang of 3,000 × 8 GPUs, 5,000 nodes", large[0] / scan[0], "scans", Some(80.0), Some(large[0]));
-    add("the same, 20,000 nodes against 5,000", large[1] / large[0], "times", Some(3.0), Some(large[1]));
+    add(
+        "gang of 3,000 × 8 GPUs, 5,000 nodes",
+        large[0] / scan[0],
+        "scans",
+        Some(80.0),
+        Some(large[0]),
+    );
+    add(
+        "the same, 20,000 nodes against 5,000",
+        large[1] / large[0],
+        "times",
+        Some(3.0),
+        Some(large[1]),
+    );
 
     told("many gangs, many shapes");
     let (mut gangs, mut shapes) = (f64::MAX, f64::MAX);
@@ -84,7 +99,13 @@ pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Fig
         shapes = shapes.min(cycle_nanos(&mut engine, 5_000));
     }
     let (gangs, shapes) = (gangs / 5_000.0, shapes / 5_000.0);
-    add("500 gangs of 10, a pod against the large gang's", gangs / per_pod, "times", Some(4.0), Some(gangs));
+    add(
+        "500 gangs of 10, a pod against the large gang's",
+        gangs / per_pod,
+        "times",
+        Some(4.0),
+        Some(gangs),
+    );
     add("5,000 pods of 50 shapes, likewise", shapes / per_pod, "times", Some(12.0), Some(shapes));
 
     told("a cycle with nothing to do, an event");
@@ -184,7 +205,10 @@ fn scan_nanos(cluster: &Cluster) -> f64 {
         best = best.min(timed(|| {
             let [a, b, c, d] = columns;
             for ((((fit, a), b), c), d) in fits.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                let all = (*a >= request[0]) & (*b >= request[1]) & (*c >= request[2]) & (*d >= request[3]);
+                let all = (*a >= request[0])
+                    & (*b >= request[1])
+                    & (*c >= request[2])
+                    & (*d >= request[3]);
                 *fit = u8::from(all);
             }
             black_box(&mut fits);
@@ -255,7 +279,8 @@ fn cluster(nodes: usize) -> Engine {
 fn busy(nodes: usize, pods: usize, waiting: usize) -> Engine {
     let mut engine = cluster(nodes);
     for index in 0..pods {
-        // Eight a node, so that its GPUs are taken; what is left over stays empty but for one small pod.
+        // Eight a node, so that its GPUs are taken; what is left over stays empty but for one small
+        // pod.
         engine.apply(running(&format!("r{index:06}"), &format!("n{:05}", (index / 8) % nodes), 1));
     }
     for index in pods / 8..nodes {
@@ -295,7 +320,8 @@ fn pod(name: &str, gpus: i64, milli_cpu: i64, gang: Option<&str>) -> Pod {
         ("memory", Quantity::from_units(8 << 30)),
         (GPU, Quantity::from_units(gpus)),
     ]);
-    let annotations = gang.map(|gang| (GROUP_NAME[0].to_owned(), gang.to_owned())).into_iter().collect();
+    let annotations =
+        gang.map(|gang| (GROUP_NAME[0].to_owned(), gang.to_owned())).into_iter().collect();
     Pod {
         metadata: Meta {
             name: name.into(),
@@ -372,7 +398,8 @@ impl Group {
         let mut group = PodGroup::new(&name, spec);
         group.metadata.namespace = Some("default".into());
         group.metadata.uid = Some(name);
-        group.status = Some(PodGroupStatus { phase: PodGroupPhase::Inqueue, ..PodGroupStatus::default() });
+        group.status =
+            Some(PodGroupStatus { phase: PodGroupPhase::Inqueue, ..PodGroupStatus::default() });
         engine.apply(Event::PodGroup(Box::new(group)));
         for (index, mut pod) in pods.into_iter().enumerate() {
             pod.metadata.labels = asks.labels(index);
@@ -391,7 +418,11 @@ impl fmt::Display for Figures {
                 Some(_) => "ok",
                 None => "",
             };
-            writeln!(f, "{:<68} {:>9.2} {:<6} {:>8} {mark}", figure.name, figure.value, figure.unit, bar)?;
+            writeln!(
+                f,
+                "{:<68} {:>9.2} {:<6} {:>8} {mark}",
+                figure.name, figure.value, figure.unit, bar
+            )?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
-//! A cluster on a bad day: a seeded history of work that comes and goes, nodes that fail, watch events that come
-//! late, twice or out of order, writes that are refused or lost, and schedulers that start again. After every step
-//! everything that must always be true is checked; the same seed is the same day.
+//! A cluster on a bad day: a seeded history of work that comes and goes, nodes that fail, watch
+//! events that come late, twice or out of order, writes that are refused or lost, and schedulers
+//! that start again. After every step everything that must always be true is checked; the same seed
+//! is the same day.
 
 mod churn;
 mod dice;
@@ -54,15 +55,19 @@ pub struct History {
     pub duplicates: u64,
     /// Old versions of objects that were told again.
     pub stale: u64,
-    /// Moments without anything under way, at which a fresh scheduler had to agree with the running one.
+    /// Moments without anything under way, at which a fresh scheduler had to agree with the
+    /// running one.
     pub comparisons: u64,
-    /// Such moments where the two may differ, because only one of them remembers what time has done.
+    /// Such moments where the two may differ, because only one of them remembers what time has
+    /// done.
     pub not_compared: u64,
 }
 
 impl fmt::Display for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let History { seed, steps, binds, refused, lost, half_known, node_losses, restarts, .. } = self;
+        let History {
+            seed, steps, binds, refused, lost, half_known, node_losses, restarts, ..
+        } = self;
         let History { nominations, evictions, events, duplicates, stale, comparisons, .. } = self;
         write!(
             f,
@@ -106,7 +111,8 @@ pub fn run_before(
 ) -> Result<History, Broken> {
     let mut day = Day::new(world, config, seed, witness);
     for step in 1..=steps {
-        // A count that went below zero or an unreachable place is as broken as an invariant, and needs its seed.
+        // A count that went below zero or an unreachable place is as broken as an invariant, and
+        // needs its seed.
         let outcome = catch_unwind(AssertUnwindSafe(|| day.step(step)))
             .unwrap_or_else(|cause| Err(panic_text(&*cause)));
         outcome.map_err(|what| Broken { step, what })?;
@@ -117,7 +123,10 @@ pub fn run_before(
 }
 
 fn panic_text(cause: &(dyn std::any::Any + Send)) -> String {
-    let text = cause.downcast_ref::<String>().map(String::as_str).or(cause.downcast_ref::<&str>().copied());
+    let text = cause
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or(cause.downcast_ref::<&str>().copied());
     format!("panicked: {}", text.unwrap_or("without a message"))
 }
 
@@ -131,7 +140,8 @@ struct Day<'c> {
     writes: Writes,
     history: History,
     step: u64,
-    /// A day on which work stays, matters more or less, and can do with less: room has to be taken from others.
+    /// A day on which work stays, matters more or less, and can do with less: room has to be taken
+    /// from others.
     crowded: bool,
     witness: &'c mut Witness<'c>,
 }
@@ -206,8 +216,8 @@ impl<'c> Day<'c> {
         }
     }
 
-    /// Another scheduler takes over, from the objects alone. What the old one has written may still arrive, but
-    /// nobody waits for the answer.
+    /// Another scheduler takes over, from the objects alone. What the old one has written may still
+    /// arrive, but nobody waits for the answer.
     fn restart(&mut self) {
         self.history.restarts += 1;
         self.writes.orphan();

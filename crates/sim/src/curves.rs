@@ -48,7 +48,8 @@ impl Curves {
             fair: portion.fair,
             usage_ppm: portion.usage_ppm,
         });
-        let sample = Sample { now, total: shares::total(cluster, self.resource), queues: queues.collect() };
+        let sample =
+            Sample { now, total: shares::total(cluster, self.resource), queues: queues.collect() };
         let same = |last: &Sample| (last.total, &last.queues) == (sample.total, &sample.queues);
         if !self.samples.last().is_some_and(same) {
             self.samples.push(sample);

@@ -1,5 +1,5 @@
-//! Two runs on almost the same cluster compared: what some more objects would change, gang by gang. Its JSON form is a
-//! contract (`docs/simulate-json.md`).
+//! Two runs on almost the same cluster compared: what some more objects would change, gang by gang.
+//! Its JSON form is a contract (`docs/simulate-json.md`).
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -33,8 +33,16 @@ pub struct Difference {
 
 impl Difference {
     pub fn is_empty(&self) -> bool {
-        let Difference { now: _, objects: _, replaced: _, new_gangs, evictions, spared, gangs, queues } =
-            self;
+        let Difference {
+            now: _,
+            objects: _,
+            replaced: _,
+            new_gangs,
+            evictions,
+            spared,
+            gangs,
+            queues,
+        } = self;
         new_gangs.is_empty()
             && evictions.is_empty()
             && spared.is_empty()
@@ -190,8 +198,12 @@ fn evictions(run: &Simulation, other: &Simulation) -> Vec<Eviction> {
 
 /// How every gang fares in a run, by name.
 fn fates(run: &Simulation) -> BTreeMap<&str, Fate> {
-    let fate =
-        |line: &GangLine| Fate { line: line.clone(), starts: None, binds: Vec::new(), promised: Vec::new() };
+    let fate = |line: &GangLine| Fate {
+        line: line.clone(),
+        starts: None,
+        binds: Vec::new(),
+        promised: Vec::new(),
+    };
     let mut fates: BTreeMap<&str, Fate> =
         run.report.gangs.iter().map(|line| (line.name.as_str(), fate(line))).collect();
     for bind in &run.report.binds {
@@ -227,6 +239,7 @@ fn last_of_each(placements: &[Placement]) -> Vec<&Placement> {
 
 fn moment(run: &Simulation, cycle: u64) -> Moment {
     let time = |text: &str| Time::parse(text).unwrap_or_default().0;
-    let at = run.report.cycles.iter().find(|line| line.cycle == cycle).map_or(0, |line| time(&line.now));
+    let at =
+        run.report.cycles.iter().find(|line| line.cycle == cycle).map_or(0, |line| time(&line.now));
     Moment { cycle, after_ms: at - time(&run.report.now) }
 }

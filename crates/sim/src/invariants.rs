@@ -37,7 +37,8 @@ fn dimensions(cluster: &Cluster) -> impl Iterator<Item = ResourceId> + use<> {
     (0..cluster.dimensions.len()).map(ResourceId::from)
 }
 
-/// Each pod is placed once, and the model says the same as the plan. Every promise is known to the cluster or in the plan.
+/// Each pod is placed once, and the model says the same as the plan. Every promise is known to the
+/// cluster or in the plan.
 fn the_plan_is_in_the_model(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
     let bound: BTreeSet<PodId> = plan.binds.iter().map(|bind| bind.pod).collect();
@@ -65,7 +66,10 @@ fn the_plan_is_in_the_model(engine: &Engine, plan: &Plan) -> Result<(), String> 
                 return Err(format!("nobody knows what {} is promised", cluster.pods.name(pod)));
             }
             PodState::Pending if promise.is_some() => {
-                return Err(format!("{} waits with a promise that nobody keeps", cluster.pods.name(pod)));
+                return Err(format!(
+                    "{} waits with a promise that nobody keeps",
+                    cluster.pods.name(pod)
+                ));
             }
             _ => {}
         }
@@ -93,7 +97,10 @@ fn no_node_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
         for resource in dimensions(cluster) {
             let wants = cluster.request_of(cluster.pods.shape[bind.pod], resource) > 0;
             if wants && cluster.nodes.future_idle(resource, bind.node) < 0 {
-                return Err(format!("{} is promised more than it will have", cluster.nodes.name[bind.node]));
+                return Err(format!(
+                    "{} is promised more than it will have",
+                    cluster.nodes.name[bind.node]
+                ));
             }
         }
     }
@@ -111,15 +118,22 @@ fn no_card_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
         if slots.len() != asked {
             return Err(format!("{pod} has {} of {asked} cards of {node}", slots.len()));
         }
-        let room = if cluster.pods.state[bind.pod].occupies() { Room::Meanwhile } else { Room::Later };
+        let room =
+            if cluster.pods.state[bind.pod].occupies() { Room::Meanwhile } else { Room::Later };
         for slot in slots {
             let card = cluster.devices.cards(bind.node).and_then(|cards| cards.get(slot.card));
-            let Some(card) = card else { return Err(format!("{pod} has a card that {node} hasn't")) };
+            let Some(card) = card else {
+                return Err(format!("{pod} has a card that {node} hasn't"));
+            };
             let (fact, taken) = (&card.fact, card.taken(room));
-            let over = taken.memory > fact.memory || taken.cores > ALL_CORES || taken.pods > fact.pods;
+            let over =
+                taken.memory > fact.memory || taken.cores > ALL_CORES || taken.pods > fact.pods;
             let disturbed = slot.takes.cores >= ALL_CORES && taken.pods > 1;
             if over || disturbed || !fact.healthy {
-                return Err(format!("{pod} gets card {} of {node}, of which {taken:?} is taken", fact.id));
+                return Err(format!(
+                    "{pod} gets card {} of {node}, of which {taken:?} is taken",
+                    fact.id
+                ));
             }
         }
     }
@@ -129,7 +143,8 @@ fn no_card_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
 /// Nothing goes where the node's state, taints, labels or ports, or the pods there, forbid it.
 fn no_node_gets_what_it_refuses(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    let filters = engine.policy().seats.iter().any(|seat| seat.name == "predicates" && seat.switches.filter);
+    let filters =
+        engine.policy().seats.iter().any(|seat| seat.name == "predicates" && seat.switches.filter);
     let binds = plan.binds.iter().map(|bind| (bind, Room::Now));
     // A promise is made for the time when those that leave are gone.
     let nominations = plan.nominations.iter().map(|bind| (bind, Room::Later));
@@ -151,7 +166,8 @@ fn no_node_gets_what_it_refuses(engine: &Engine, plan: &Plan) -> Result<(), Stri
     Ok(())
 }
 
-/// No other pod on the node uses the pod's host ports, and nobody within reach excludes it or is excluded by it.
+/// No other pod on the node uses the pod's host ports, and nobody within reach excludes it or is
+/// excluded by it.
 fn no_one_minds(cluster: &Cluster, pod: PodId, node: NodeId, room: Room) -> Result<(), String> {
     let shape = &cluster.shapes[cluster.pods.shape[pod]];
     for &other in cluster.nodes.seats[node].iter().filter(|&&other| other != pod) {
@@ -195,10 +211,16 @@ fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
         let gang = &cluster.gangs[gang];
         let missing = gang.missing(whole);
         if missing.total > 0 {
-            return Err(format!("{} is bound with {} pods missing to its minimum", gang.key, missing.total));
+            return Err(format!(
+                "{} is bound with {} pods missing to its minimum",
+                gang.key, missing.total
+            ));
         }
         if !gang.ready(whole) {
-            return Err(format!("{} is bound without the roles or subgroups that it needs", gang.key));
+            return Err(format!(
+                "{} is bound without the roles or subgroups that it needs",
+                gang.key
+            ));
         }
     }
     for gang in gangs_of(cluster, plan.nominations.iter().map(|bind| bind.pod)) {
@@ -216,8 +238,8 @@ fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// What is bound or promised of a gang with hard closeness is inside one domain that it allows, with all that runs of it; the
-/// same for each subgroup, of which no part is placed either.
+/// What is bound or promised of a gang with hard closeness is inside one domain that it allows,
+/// with all that runs of it; the same for each subgroup, of which no part is placed either.
 fn no_gang_is_too_far_apart(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
     let whole = engine.policy().gangs_are_whole();
@@ -226,18 +248,28 @@ fn no_gang_is_too_far_apart(engine: &Engine, plan: &Plan) -> Result<(), String> 
         let gang = &cluster.gangs[id];
         within_reach(cluster, &gang.key, gang.closeness(), &gang.pods)?;
         for (subgroup, place) in gang.subgroups().iter().zip(0..) {
-            let Some(rule) = subgroup.rule.map(|rule| &gang.rules()[rule as usize]) else { continue };
-            let pods: Vec<PodId> =
-                gang.pods.iter().copied().filter(|&pod| cluster.pods.subgroup[pod] == place).collect();
-            // One that is as it was may be torn by a change of the network; that is no reason against the others.
+            let Some(rule) = subgroup.rule.map(|rule| &gang.rules()[rule as usize]) else {
+                continue;
+            };
+            let pods: Vec<PodId> = gang
+                .pods
+                .iter()
+                .copied()
+                .filter(|&pod| cluster.pods.subgroup[pod] == place)
+                .collect();
+            // One that is as it was may be torn by a change of the network; that is no reason
+            // against the others.
             if !plan.binds.iter().chain(&plan.nominations).any(|bind| pods.contains(&bind.pod)) {
                 continue;
             }
             let name = format!("{} {}", gang.key, subgroup.name);
             within_reach(cluster, &name, rule.closeness.as_ref(), &pods)?;
-            let reserved =
-                gang.reserved().iter().filter(|place| place.subgroup.as_ref() == Some(&subgroup.name));
-            let have = subgroup.counts.ready() + subgroup.counts.nominated + reserved.count() as u32;
+            let reserved = gang
+                .reserved()
+                .iter()
+                .filter(|place| place.subgroup.as_ref() == Some(&subgroup.name));
+            let have =
+                subgroup.counts.ready() + subgroup.counts.nominated + reserved.count() as u32;
             if whole && have < rule.size {
                 return Err(format!("{name} is placed with {have} of {} pods", rule.size));
             }
@@ -253,11 +285,15 @@ fn within_reach(
     pods: &[PodId],
 ) -> Result<(), String> {
     let Some(closeness) = closeness.filter(|closeness| closeness.hard) else { return Ok(()) };
-    let limit = closeness.limit(&cluster.domains).map_err(|tier| format!("{name} needs tier {tier}"))?;
+    let limit =
+        closeness.limit(&cluster.domains).map_err(|tier| format!("{name} needs tier {tier}"))?;
     let Some(domain) = search::around(cluster, pods) else { return Ok(()) };
     let domain = &cluster.domains[domain];
     match domain.tier > limit {
-        true => Err(format!("{name} is spread over {} of tier {}, above {limit}", domain.name, domain.tier)),
+        true => Err(format!(
+            "{name} is spread over {} of tier {}, above {limit}",
+            domain.name, domain.tier
+        )),
         false => Ok(()),
     }
 }
@@ -268,7 +304,8 @@ fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Plan) -> Result<(),
     for id in gangs_of(cluster, plan.binds.iter().map(|bind| bind.pod)) {
         let gang = &cluster.gangs[id];
         let queue = &cluster.queues[gang.queue];
-        let open = queue.lineage.iter().all(|&queue| cluster.queues[queue].state == QueueState::Open);
+        let open =
+            queue.lineage.iter().all(|&queue| cluster.queues[queue].state == QueueState::Open);
         let fault = match gang {
             _ if !gang.live => "is gone",
             _ if gang.origin == Origin::Missing => "has no PodGroup",
@@ -283,8 +320,8 @@ fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Plan) -> Result<(),
     Ok(())
 }
 
-/// Nobody is evicted twice, or against a rule that protects him; a stale gang leaves whole, but for those whom the cluster
-/// just refused to evict.
+/// Nobody is evicted twice, or against a rule that protects him; a stale gang leaves whole, but for
+/// those whom the cluster just refused to evict.
 fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
     let whole = engine.policy().gangs_are_whole();
@@ -323,7 +360,10 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
                 && !cluster.spared.contains_key(pod)
         };
         if let Some(&pod) = gang.pods.iter().find(stays) {
-            return Err(format!("{name} is evicted, but {} of its gang stays", cluster.pods.name(pod)));
+            return Err(format!(
+                "{name} is evicted, but {} of its gang stays",
+                cluster.pods.name(pod)
+            ));
         }
     }
     Ok(())
@@ -336,25 +376,29 @@ fn who_takes_room_gets_what_it_lacks(engine: &Engine, plan: &Plan) -> Result<(),
     for eviction in &plan.evictions {
         let Some(claimant) = eviction.claimant else { continue };
         let (name, gang) = (cluster.pods.name(eviction.pod), &cluster.gangs[claimant]);
-        let has_place =
-            |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_));
+        let has_place = |pod: &PodId| {
+            matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_))
+        };
         let promised = gang.counts.nominated + gang.reserved().len() as u32;
         let lacks = gang.missing(whole).total.saturating_sub(promised);
         if lacks > 0 || !gang.pods.iter().any(has_place) {
-            return Err(format!("{name} is evicted for {}, which still lacks {lacks} places", gang.key));
+            return Err(format!(
+                "{name} is evicted for {}, which still lacks {lacks} places",
+                gang.key
+            ));
         }
     }
     Ok(())
 }
 
-/// Pod by pod nobody is taken whom its gang needs, where the plugin `gang` says so; a gang of one can be taken.
+/// Pod by pod nobody is taken whom its gang needs, where the plugin `gang` says so; a gang of one
+/// can be taken.
 fn leaves_its_gang_whole(engine: &Engine, eviction: &Eviction) -> Result<(), String> {
     let cluster = engine.cluster();
-    let guarded = engine
-        .policy()
-        .seats
-        .iter()
-        .any(|seat| seat.name == "gang" && seat.switches.preemptable && seat.switches.reclaimable);
+    let guarded =
+        engine.policy().seats.iter().any(|seat| {
+            seat.name == "gang" && seat.switches.preemptable && seat.switches.reclaimable
+        });
     let Some(gang) = cluster.pods.gang[eviction.pod].filter(|_| guarded) else { return Ok(()) };
     let gang = &cluster.gangs[gang];
     let alone = gang.counts.all() == 1 && gang.minimum <= 1;
@@ -363,15 +407,21 @@ fn leaves_its_gang_whole(engine: &Engine, eviction: &Eviction) -> Result<(), Str
     let complete = !gang.enforces_roles() || role.counts.ready() >= role.minimum;
     match alone || gang.counts.ready() >= gang.minimum && complete {
         true => Ok(()),
-        false => {
-            Err(format!("{} is evicted, and {} is broken by it", cluster.pods.name(eviction.pod), gang.key))
-        }
+        false => Err(format!(
+            "{} is evicted, and {} is broken by it",
+            cluster.pods.name(eviction.pod),
+            gang.key
+        )),
     }
 }
 
-/// Whoever leaves for others is needed: with him the node would have too little. Where more than room decides (rules between
-/// pods, ports, cards) this can't be told from the sums.
-fn leaves_for_a_reason(engine: &Engine, eviction: &Eviction, claimant: GangId) -> Result<(), String> {
+/// Whoever leaves for others is needed: with him the node would have too little. Where more than
+/// room decides (rules between pods, ports, cards) this can't be told from the sums.
+fn leaves_for_a_reason(
+    engine: &Engine,
+    eviction: &Eviction,
+    claimant: GangId,
+) -> Result<(), String> {
     let cluster = engine.cluster();
     let shape = |pod: PodId| cluster.pods.shape[pod];
     // Its queue could not have both.
@@ -382,8 +432,9 @@ fn leaves_for_a_reason(engine: &Engine, eviction: &Eviction, claimant: GangId) -
         return Ok(());
     }
     let mut request = cluster.shapes[shape(eviction.pod)].request.iter();
-    let room =
-        |(resource, amount): (ResourceId, i64)| cluster.nodes.future_idle(resource, eviction.node) >= amount;
+    let room = |(resource, amount): (ResourceId, i64)| {
+        cluster.nodes.future_idle(resource, eviction.node) >= amount
+    };
     if request.all(room) {
         return Err(format!(
             "{} leaves in vain: there is room for it as well",
@@ -404,12 +455,13 @@ fn only_room_decides(engine: &Engine, gang: GangId) -> bool {
     })
 }
 
-/// Our plan never takes a queue above its capability, in any dimension that it binds. In a tree the same holds for
-/// the queues above.
+/// Our plan never takes a queue above its capability, in any dimension that it binds. In a tree the
+/// same holds for the queues above.
 fn no_queue_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    let limited =
-        |name: &str| engine.policy().seats.iter().any(|seat| seat.name == name && seat.switches.may_take);
+    let limited = |name: &str| {
+        engine.policy().seats.iter().any(|seat| seat.name == name && seat.switches.may_take)
+    };
     if !limited("capacity") && !limited("proportion") {
         return Ok(());
     }
@@ -421,16 +473,20 @@ fn no_queue_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
         let Some(gang) = cluster.pods.gang[bind.pod] else { continue };
         let lineage = &cluster.queues[cluster.gangs[gang].queue].lineage;
         for &queue in if tree { &lineage[..] } else { &lineage[..1] } {
-            let gangs =
-                || cluster.gangs.iter().map(|(_, gang)| gang).filter(|gang| counts(gang.queue, queue));
+            let gangs = || {
+                cluster.gangs.iter().map(|(_, gang)| gang).filter(|gang| counts(gang.queue, queue))
+            };
             for (resource, _) in cluster.shapes[cluster.pods.shape[bind.pod]].request.iter() {
                 let limit = cluster.queues[queue].capability.get(resource).unwrap_or(i64::MAX);
-                let taken: i64 =
-                    gangs().map(|gang| gang.held.get(resource) + gang.nominated.get(resource)).sum();
+                let taken: i64 = gangs()
+                    .map(|gang| gang.held.get(resource) + gang.nominated.get(resource))
+                    .sum();
                 if taken > limit {
                     let (pod, queue) = (cluster.pods.name(bind.pod), &cluster.queues[queue].name);
                     let name = cluster.dimensions.name(resource);
-                    return Err(format!("binding {pod} takes queue {queue} to {taken} of {limit} {name}"));
+                    return Err(format!(
+                        "binding {pod} takes queue {queue} to {taken} of {limit} {name}"
+                    ));
                 }
             }
         }

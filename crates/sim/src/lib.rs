@@ -1,4 +1,5 @@
-//! An embedded cluster with a virtual clock: runs the engine on manifests, generated load and faults.
+//! An embedded cluster with a virtual clock: runs the engine on manifests, generated load and
+//! faults.
 
 pub mod bench;
 pub mod chaos;

@@ -22,7 +22,8 @@ pub struct Report {
     pub cycles: Vec<CycleLine>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventLine>,
-    /// When a gang began to wait, or to wait for another reason; `event` is the reason in one word.
+    /// When a gang began to wait, or to wait for another reason; `event` is the reason in one
+    /// word.
     #[serde(skip)]
     pub waits: Vec<EventLine>,
 }
@@ -103,8 +104,8 @@ pub struct BarLine {
 #[serde(rename_all = "camelCase")]
 pub struct QueueLine {
     pub name: String,
-    /// The largest part of what it should have that it has taken: of its fair share, where queues are measured by that, else of what it
-    /// deserves; of the cluster where that is nothing.
+    /// The largest part of what it should have that it has taken: of its fair share, where queues
+    /// are measured by that, else of what it deserves; of the cluster where that is nothing.
     pub share: f64,
     pub allocated: BTreeMap<String, String>,
     /// As the queue says, or as its weight makes it.
@@ -162,7 +163,9 @@ pub fn gang_line(cluster: &Cluster, id: GangId) -> GangLine {
     let counts = &gang.counts;
     let phase = match gang.origin {
         // Nobody keeps a phase for a pod without a PodGroup; what its pod does says it.
-        Origin::Solo if counts.running + counts.allocated + counts.releasing > 0 => "Running".to_owned(),
+        Origin::Solo if counts.running + counts.allocated + counts.releasing > 0 => {
+            "Running".to_owned()
+        }
         Origin::Solo if counts.succeeded + counts.failed > 0 => "Completed".to_owned(),
         Origin::Solo => "Pending".to_owned(),
         _ => format!("{:?}", gang.phase),
@@ -237,11 +240,16 @@ pub fn queue_line(engine: &Engine, id: QueueId) -> QueueLine {
     let shown = |amounts: &mut dyn Iterator<Item = (ResourceId, i64)>| -> BTreeMap<String, String> {
         amounts
             .map(|(resource, amount)| {
-                (cluster.dimensions.name(resource).to_owned(), cluster.dimensions.show(resource, amount))
+                (
+                    cluster.dimensions.name(resource).to_owned(),
+                    cluster.dimensions.show(resource, amount),
+                )
             })
             .collect()
     };
-    let gangs = || cluster.gangs.iter().filter(|(_, gang)| cluster.queues[gang.queue].lineage.contains(&id));
+    let gangs = || {
+        cluster.gangs.iter().filter(|(_, gang)| cluster.queues[gang.queue].lineage.contains(&id))
+    };
     QueueLine {
         name: queue.name.to_string(),
         share: share.ppm().min(i64::from(u32::MAX)) as f64 / 1e6,
@@ -254,7 +262,9 @@ pub fn queue_line(engine: &Engine, id: QueueId) -> QueueLine {
         capability: shown(&mut queue.capability.iter()),
         weight: queue.weight,
         parent: queue.lineage.get(1).map(|&parent| cluster.queues[parent].name.to_string()),
-        running: gangs().filter(|(_, gang)| gang.counts.running + gang.counts.allocated > 0).count(),
+        running: gangs()
+            .filter(|(_, gang)| gang.counts.running + gang.counts.allocated > 0)
+            .count(),
         pending: gangs()
             .filter(|(_, gang)| gang.idle() && gang.counts.pending + gang.counts.gated > 0)
             .count(),

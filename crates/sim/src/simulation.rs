@@ -1,4 +1,5 @@
-//! Cycle after cycle on the virtual cluster: the engine plans, the cluster does it, a second passes.
+//! Cycle after cycle on the virtual cluster: the engine plans, the cluster does it, a second
+//! passes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::world::World;
 /// How often time alone may pass in vain: gangs that can't run may take turns for ever.
 const PATIENCE: u32 = 20;
 
-/// How often places may be promised without anyone coming or leaving: a promise that doesn't come true is given again and again.
+/// How often places may be promised without anyone coming or leaving: a promise that doesn't come
+/// true is given again and again.
 const LAST_PATIENCE: u32 = 1000;
 
 /// The clock between two cycles.
@@ -25,7 +27,8 @@ pub const STEP_MS: i64 = 1000;
 #[derive(Copy, Clone, Debug)]
 pub enum Until {
     Cycles(u64),
-    /// Nothing is bound any more, no pod will end, and time alone has not helped for [`PATIENCE`] times.
+    /// Nothing is bound any more, no pod will end, and time alone has not helped for [`PATIENCE`]
+    /// times.
     Stable,
 }
 
@@ -94,12 +97,17 @@ impl Simulation {
         let (mut in_vain, mut fruitless) = (0, 0);
         loop {
             let plan = self.step()?;
-            progress(Progress { cycle: self.cycle, now: self.world.now, bound: self.report.binds.len() });
+            progress(Progress {
+                cycle: self.cycle,
+                now: self.world.now,
+                bound: self.report.binds.len(),
+            });
             match self.options.until {
                 Until::Cycles(cycles) if self.cycle >= cycles => break,
                 Until::Cycles(_) => self.pass(STEP_MS),
                 Until::Stable => {
-                    let still = plan.binds.is_empty() && plan.evictions.is_empty() && !self.awaits_events();
+                    let still =
+                        plan.binds.is_empty() && plan.evictions.is_empty() && !self.awaits_events();
                     fruitless = if still { fruitless + 1 } else { 0 };
                     in_vain = if still && plan.nominations.is_empty() { in_vain + 1 } else { 0 };
                     match self.next_moment(&plan) {
@@ -166,8 +174,11 @@ impl Simulation {
             let gang = &gangs[gang];
             let word = gang.reasons.first().map_or("", explain::word);
             if self.told.insert(gang.key.clone(), word) != Some(word) && !word.is_empty() {
-                let line =
-                    EventLine { cycle: self.cycle, object: gang.key.to_string(), event: word.to_owned() };
+                let line = EventLine {
+                    cycle: self.cycle,
+                    object: gang.key.to_string(),
+                    event: word.to_owned(),
+                };
                 self.report.waits.push(line);
             }
         }
@@ -197,9 +208,12 @@ impl Simulation {
             let (pod, uid, node) = name(&self.engine, bind);
             match self.world.bind(&pod, &uid, &node, plan.note_of(bind.pod)) {
                 Ok(event) => answers.push(event),
-                Err(cause) => {
-                    answers.push(Event::BindFailed { key: pod.clone(), uid, cause, at: self.world.now })
-                }
+                Err(cause) => answers.push(Event::BindFailed {
+                    key: pod.clone(),
+                    uid,
+                    cause,
+                    at: self.world.now,
+                }),
             }
             let cards = cards(plan, bind);
             self.report.binds.push(Placement { pod, node, cards, cycle: self.cycle });
@@ -211,7 +225,9 @@ impl Simulation {
                 let lines = note.annotations.iter().map(|(key, text)| EventLine {
                     cycle: self.cycle,
                     object: gang.key.to_string(),
-                    event: text.as_ref().map_or(format!("no {key}"), |text| format!("{key} {text}")),
+                    event: text
+                        .as_ref()
+                        .map_or(format!("no {key}"), |text| format!("{key} {text}")),
                 });
                 self.report.events.extend(lines);
             }
@@ -249,7 +265,8 @@ impl Simulation {
                 };
                 // How many of its pods have started is told by the pods themselves.
                 if self.said.insert(gang.key.clone(), text.clone()).as_ref() != Some(&text) {
-                    let line = EventLine { cycle: self.cycle, object: gang.key.to_string(), event: text };
+                    let line =
+                        EventLine { cycle: self.cycle, object: gang.key.to_string(), event: text };
                     self.report.events.push(line);
                 }
             }
@@ -287,7 +304,8 @@ impl Simulation {
         }
         let arrival = self.coming.last().map(|(time, _)| *time);
         let next = [arrival, self.world.next_end()].into_iter().flatten().min();
-        // Time alone matters only while there is something it could help, or someone watches what it does.
+        // Time alone matters only while there is something it could help, or someone watches what
+        // it does.
         let gangs = &self.engine.cluster().gangs;
         let waits = || gangs.iter().any(|(_, gang)| gang.counts.pending > 0);
         let watched = self.curves.is_some();

@@ -1,13 +1,15 @@
-//! The virtual cluster: objects, a clock, and a kubelet that runs what is bound. Every change comes out as an event,
-//! as an API server's watch would tell it.
+//! The virtual cluster: objects, a clock, and a kubelet that runs what is bound. Every change comes
+//! out as an event, as an API server's watch would tell it.
 
 use std::collections::BTreeMap;
 
 use muster_api::core::{
-    Meta, Namespace, Node, NodeStatus, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
-    PodDisruptionBudgetStatus, PriorityClass, ResourceQuota,
+    Meta, Namespace, Node, NodeStatus, PersistentVolume, PersistentVolumeClaim, Pod,
+    PodDisruptionBudget, PodDisruptionBudgetStatus, PriorityClass, ResourceQuota,
 };
-use muster_api::keys::{CARD_NOTES, EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, SIMULATED_DURATION};
+use muster_api::keys::{
+    CARD_NOTES, EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, SIMULATED_DURATION,
+};
 use muster_api::manifest::Object;
 use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time, parse_duration};
 use muster_engine::Event;
@@ -20,7 +22,9 @@ pub type GroupNotes<'n> = &'n [(&'static str, Option<String>)];
 
 /// Writes annotations on a pod.
 pub fn note(pod: &mut Pod, notes: Notes) {
-    pod.metadata.annotations.extend(notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone())));
+    pod.metadata
+        .annotations
+        .extend(notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone())));
 }
 
 #[derive(Clone, Default)]
@@ -96,8 +100,9 @@ impl World {
         }
     }
 
-    /// Takes in an object that comes now, and says whether it takes the place of another of its kind and name. That one leaves
-    /// it its age, and its status where the new one says nothing of it. A pod in the place of another is a new pod.
+    /// Takes in an object that comes now, and says whether it takes the place of another of its
+    /// kind and name. That one leaves it its age, and its status where the new one says nothing
+    /// of it. A pod in the place of another is a new pod.
     pub fn replace(&mut self, mut object: Object) -> bool {
         let key = object.key();
         let age = |metadata| Meta::from(metadata).creation_timestamp;
@@ -141,10 +146,14 @@ impl World {
         events.extend(self.quotas.values().cloned().map(Event::ResourceQuota));
         events.extend(self.volumes.values().cloned().map(Event::PersistentVolume));
         events.extend(self.claims.values().cloned().map(Event::PersistentVolumeClaim));
-        events
-            .extend(self.budgets.values().map(|budget| Event::PodDisruptionBudget(Box::new(budget.clone()))));
+        events.extend(
+            self.budgets
+                .values()
+                .map(|budget| Event::PodDisruptionBudget(Box::new(budget.clone()))),
+        );
         events.extend(self.queues.values().map(|queue| Event::Queue(Box::new(queue.clone()))));
-        events.extend(self.domains.values().map(|domain| Event::HyperNode(Box::new(domain.clone()))));
+        events
+            .extend(self.domains.values().map(|domain| Event::HyperNode(Box::new(domain.clone()))));
         events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
         events.extend(self.groups.values().map(|group| Event::PodGroup(Box::new(group.clone()))));
         events.extend(self.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))));
@@ -165,9 +174,17 @@ impl World {
         Some(Event::Pod(Box::new(pod.clone())))
     }
 
-    /// Binds a pod, if it is still the one that was meant and nobody was faster. What is noted of its cards is written with it.
-    pub fn bind(&mut self, key: &str, uid: &str, node: &str, notes: Notes) -> Result<Event, String> {
-        let pod = self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or("the pod is gone")?;
+    /// Binds a pod, if it is still the one that was meant and nobody was faster. What is noted of
+    /// its cards is written with it.
+    pub fn bind(
+        &mut self,
+        key: &str,
+        uid: &str,
+        node: &str,
+        notes: Notes,
+    ) -> Result<Event, String> {
+        let pod =
+            self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or("the pod is gone")?;
         if pod.spec.node_name.is_some() {
             return Err("the pod is bound already".into());
         }
@@ -185,11 +202,13 @@ impl World {
         Ok(bound.expect("looked up above"))
     }
 
-    /// Writes on a pod, if it is still the one that was meant, that it was promised a place, and whether others leave for it.
+    /// Writes on a pod, if it is still the one that was meant, that it was promised a place, and
+    /// whether others leave for it.
     pub fn promise(&mut self, key: &str, uid: &str, node: &str, evicted: bool) -> Option<Event> {
         self.change_known(key, uid, |pod| {
             clear_promise(pod);
-            let mut note = |key: &str, text: &str| pod.metadata.annotations.insert(key.into(), text.into());
+            let mut note =
+                |key: &str, text: &str| pod.metadata.annotations.insert(key.into(), text.into());
             note(PIPELINED_STATUS, "true");
             note(PIPELINED_NODE, node);
             if evicted {
@@ -205,13 +224,18 @@ impl World {
     }
 
     /// Changes a pod, if it is still the one that was meant, and tells of it.
-    pub fn change_known(&mut self, key: &str, uid: &str, change: impl FnOnce(&mut Pod)) -> Option<Event> {
+    pub fn change_known(
+        &mut self,
+        key: &str,
+        uid: &str,
+        change: impl FnOnce(&mut Pod),
+    ) -> Option<Event> {
         self.pods.get(key).filter(|pod| pod.metadata.uid == uid)?;
         self.change_pod(key, change)
     }
 
-    /// Asks a pod to leave, if it is still the one that was meant: it goes with the next tick, and comes back pending if
-    /// something recreates it.
+    /// Asks a pod to leave, if it is still the one that was meant: it goes with the next tick, and
+    /// comes back pending if something recreates it.
     pub fn evict(&mut self, key: &str, uid: &str) -> Result<Event, String> {
         let now = self.now;
         let current = self.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid);
@@ -233,7 +257,10 @@ impl World {
     pub fn remove_group(&mut self, key: &str) -> Option<Event> {
         self.version += 1;
         let group = self.groups.remove(key)?;
-        Some(Event::PodGroupGone { key: key.to_owned(), uid: group.metadata.uid.unwrap_or_default() })
+        Some(Event::PodGroupGone {
+            key: key.to_owned(),
+            uid: group.metadata.uid.unwrap_or_default(),
+        })
     }
 
     pub fn remove_node(&mut self, name: &str) -> Option<Event> {
@@ -283,10 +310,12 @@ impl World {
         Some(Event::PodGroup(Box::new(group.clone())))
     }
 
-    /// Writes annotations on a PodGroup, if it is still the one that was meant, and takes others off.
+    /// Writes annotations on a PodGroup, if it is still the one that was meant, and takes others
+    /// off.
     pub fn note_group(&mut self, key: &str, uid: &str, notes: GroupNotes) -> Option<Event> {
         let version = self.next_version();
-        let group = self.groups.get_mut(key).filter(|group| group.metadata.uid.as_deref() == Some(uid))?;
+        let group =
+            self.groups.get_mut(key).filter(|group| group.metadata.uid.as_deref() == Some(uid))?;
         let annotations = group.metadata.annotations.get_or_insert_default();
         for (key, text) in notes {
             match text {
@@ -298,11 +327,16 @@ impl World {
         Some(Event::PodGroup(Box::new(group.clone())))
     }
 
-    /// The kubelet's turn: runs what is bound, ends what is over or leaving, recreates what was evicted.
+    /// The kubelet's turn: runs what is bound, ends what is over or leaving, recreates what was
+    /// evicted.
     pub fn tick(&mut self, recreate: bool) -> Vec<Event> {
         let now = self.now;
-        let keys: Vec<String> =
-            self.pods.iter().filter(|(_, pod)| self.has_news(pod)).map(|(key, _)| key.clone()).collect();
+        let keys: Vec<String> = self
+            .pods
+            .iter()
+            .filter(|(_, pod)| self.has_news(pod))
+            .map(|(key, _)| key.clone())
+            .collect();
         let mut events = Vec::new();
         for key in keys {
             let pod = &self.pods[&key];
@@ -314,8 +348,8 @@ impl World {
                     events.push(self.put_pod(reborn(pod, now)));
                 }
             } else if pod.status.phase == "Running" {
-                let failed =
-                    deadline(pod).is_some_and(|end| end <= now) && finish(pod).is_none_or(|end| end > now);
+                let failed = deadline(pod).is_some_and(|end| end <= now)
+                    && finish(pod).is_none_or(|end| end > now);
                 let phase = if failed { "Failed" } else { "Succeeded" };
                 events.extend(self.change_pod(&key, |pod| pod.status.phase = phase.into()));
             } else {
@@ -329,11 +363,14 @@ impl World {
     }
 
     fn has_news(&self, pod: &Pod) -> bool {
-        let on_live_node = || pod.spec.node_name.as_ref().is_some_and(|name| self.nodes.contains_key(name));
+        let on_live_node =
+            || pod.spec.node_name.as_ref().is_some_and(|name| self.nodes.contains_key(name));
         match pod.status.phase.as_str() {
             "Succeeded" | "Failed" => pod.metadata.deletion_timestamp.is_some(),
             _ if pod.metadata.deletion_timestamp.is_some() => true,
-            "Running" => [finish(pod), deadline(pod)].into_iter().flatten().any(|end| end <= self.now),
+            "Running" => {
+                [finish(pod), deadline(pod)].into_iter().flatten().any(|end| end <= self.now)
+            }
             _ => on_live_node(),
         }
     }

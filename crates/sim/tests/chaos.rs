@@ -1,4 +1,5 @@
-//! Bad days, in a few configurations. A failure names its seed and step: the same seed is the same day.
+//! Bad days, in a few configurations. A failure names its seed and step: the same seed is the same
+//! day.
 
 use std::ops::Range;
 
@@ -7,7 +8,8 @@ use muster_sim::{World, chaos};
 
 const STEPS: u64 = 150;
 
-/// `MUSTER_SEEDS=5000 cargo test -p muster-sim --test chaos` looks longer, `MUSTER_SEEDS=52..53` at one day.
+/// `MUSTER_SEEDS=5000 cargo test -p muster-sim --test chaos` looks longer, `MUSTER_SEEDS=52..53` at
+/// one day.
 fn seeds(few: u64) -> Range<u64> {
     let Ok(text) = std::env::var("MUSTER_SEEDS") else { return 0..few };
     let (from, to) = text.split_once("..").unwrap_or(("0", &text));
@@ -134,13 +136,14 @@ fn room_by_scenarios_survives() {
 #[test]
 fn room_by_scenarios_in_a_tree_survives() {
     let flat = recommended();
-    let tree = flat.replace("  - name: capacity\n", "  - name: capacity\n    enableHierarchy: true\n");
+    let tree =
+        flat.replace("  - name: capacity\n", "  - name: capacity\n    enableHierarchy: true\n");
     assert_ne!(tree, flat);
     assert!(survives("scenarios in a tree", &tree, 40) > 0, "nobody was ever asked to leave");
 }
 
-/// What `docs/scenarios.md` recommends, with `backfill` for pods that request nothing; those who have just started keep their places
-/// for less long, since days are short.
+/// What `docs/scenarios.md` recommends, with `backfill` for pods that request nothing; those who
+/// have just started keep their places for less long, since days are short.
 fn recommended() -> String {
     include_str!("../../../examples/gpu-cluster/scheduler.conf")
         .replace("allocate, consolidate", "allocate, backfill, consolidate")

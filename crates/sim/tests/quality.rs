@@ -6,10 +6,18 @@ use muster_sim::quality::{LoadSpec, MODES, describe, gaps, load};
 fn nothing_is_lost_without_need_on_small_clusters() {
     let gaps = gaps(200, |_| {});
     assert_eq!(gaps.wrong, [], "rules that are not kept");
-    assert_eq!(gaps.needless, [] as [u64; 0], "clusters where someone leaves who could have stayed");
+    assert_eq!(
+        gaps.needless,
+        [] as [u64; 0],
+        "clusters where someone leaves who could have stayed"
+    );
     assert_eq!(gaps.missed, [] as [u64; 0], "clusters where a way is not found");
     assert_eq!(gaps.gap.median, 0.0);
-    assert!(gaps.gap.clusters > 150, "only {} to compare: nothing is tried here", gaps.gap.clusters);
+    assert!(
+        gaps.gap.clusters > 150,
+        "only {} to compare: nothing is tried here",
+        gaps.gap.clusters
+    );
 }
 
 #[test]
@@ -29,7 +37,10 @@ fn the_same_load_goes_the_same_way_twice() {
     assert_eq!(once.modes.iter().map(|mode| mode.mode).collect::<Vec<_>>(), MODES);
     for mode in &once.modes {
         let played = format!("{mode:?}");
-        assert!(mode.utilisation_over_time.iter().all(|share| (0.0..=1.0).contains(share)), "{played}");
+        assert!(
+            mode.utilisation_over_time.iter().all(|share| (0.0..=1.0).contains(share)),
+            "{played}"
+        );
         assert!(mode.waited_at_most.is_sorted(), "{played}");
         assert_eq!(mode.waits[0].gangs, once.gangs, "all start in the end: {played}");
         assert!(mode.evicted_pods >= mode.broken_gangs, "{played}");

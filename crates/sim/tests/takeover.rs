@@ -1,5 +1,5 @@
-//! Room that is taken from others, on random small clusters without news: whoever is evicted comes back and waits, and every
-//! cluster comes to rest. Nobody gives what he has just taken.
+//! Room that is taken from others, on random small clusters without news: whoever is evicted comes
+//! back and waits, and every cluster comes to rest. Nobody gives what he has just taken.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -79,7 +79,8 @@ fn cluster(seed: u64, kind: Queues) -> String {
             write!(spec, ", deserved: {{{}}}", amounts(deserved)).expect("a string");
             let [deserved, _] = deserved;
             if !gpus && dice.random_bool(0.3) {
-                write!(spec, ", guarantee: {{resource: {{cpu: {}}}}}", deserved / 2).expect("a string");
+                write!(spec, ", guarantee: {{resource: {{cpu: {}}}}}", deserved / 2)
+                    .expect("a string");
             }
             if !gpus && dice.random_bool(0.2) {
                 write!(spec, ", capability: {{cpu: {}}}", deserved + 2).expect("a string");
@@ -99,7 +100,8 @@ fn cluster(seed: u64, kind: Queues) -> String {
         let size = dice.random_range(if gpus { 1..2 } else { 1..5 });
         let minimum = dice.random_range(1..=size);
         let asked = draw(&mut dice, if gpus { 1..6 } else { 1..4 }, 0..6);
-        let class = ["", ", priorityClassName: mid", ", priorityClassName: high"][dice.random_range(0..3)];
+        let class =
+            ["", ", priorityClassName: mid", ", priorityClassName: high"][dice.random_range(0..3)];
         let never = if dice.random_bool(if gpus { 0.0 } else { 0.1 }) {
             ", volcano.sh/preemptable: \"false\""
         } else {
@@ -151,8 +153,9 @@ fn network(text: &mut String, dice: &mut ChaCha8Rng, nodes: usize) {
         )
         .expect("a string");
     };
-    let member =
-        |kind: &str, name: &str| format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}");
+    let member = |kind: &str, name: &str| {
+        format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}")
+    };
     for (name, nodes) in racks.into_iter().filter(|(_, nodes)| !nodes.is_empty()) {
         let nodes: Vec<String> = nodes.map(|node| member("Node", &format!("n{node}"))).collect();
         domain(name, 1, &nodes);
@@ -168,12 +171,16 @@ fn company(dice: &mut ChaCha8Rng, size: i32, minimum: i32) -> String {
         write!(spec, ", minTaskMember: {{lead: 1, work: {}}}", minimum - 1).expect("a string");
     }
     if dice.random_bool(0.25) {
-        let mode =
-            ["{mode: soft}", "{mode: hard, highestTierAllowed: 1}", "{mode: hard, highestTierAllowed: 2}"];
+        let mode = [
+            "{mode: soft}",
+            "{mode: hard, highestTierAllowed: 1}",
+            "{mode: hard, highestTierAllowed: 2}",
+        ];
         write!(spec, ", networkTopology: {}", mode[dice.random_range(0..3)]).expect("a string");
     }
     if size > 1 && dice.random_bool(0.25) {
-        let near = ["", ", networkTopology: {mode: hard, highestTierAllowed: 1}"][dice.random_range(0..2)];
+        let near =
+            ["", ", networkTopology: {mode: hard, highestTierAllowed: 1}"][dice.random_range(0..2)];
         let parts = dice.random_range(0..=minimum / 2);
         write!(
             spec,
@@ -206,8 +213,13 @@ fn play(text: &str, config: &str, queues: Queues) -> Result<usize, String> {
     });
     let config = Config::parse("takeover", config).unwrap_or_else(|errors| panic!("{errors:?}"));
     let names = SCHEDULER_NAMES.iter().map(ToString::to_string).collect();
-    let options =
-        Options { until: Until::Cycles(CYCLES), recreate: true, events: false, arrivals: false, check: true };
+    let options = Options {
+        until: Until::Cycles(CYCLES),
+        recreate: true,
+        events: false,
+        arrivals: false,
+        check: true,
+    };
     let mut simulation = Simulation::new(world, Engine::new(config, names), options);
     let mut takes = Vec::new();
     for cycle in 1..=CYCLES {
@@ -219,12 +231,15 @@ fn play(text: &str, config: &str, queues: Queues) -> Result<usize, String> {
     if let Some(late) = evictions.iter().find(|eviction| eviction.cycle > REST_AFTER) {
         return Err(format!("in cycle {} {} still leaves: {}", late.cycle, late.pod, late.reason));
     }
-    // Of several resources each may have too much of one. And a queue that has lost a stale gang meanwhile has a right of its own.
+    // Of several resources each may have too much of one. And a queue that has lost a stale gang
+    // meanwhile has a right of its own.
     let stale = |then: &Take, first: &Take| {
         let between = first.what.cycle..=then.what.cycle;
         evictions.iter().any(|lost| {
             let loser = queue_of.get(&lost.gang);
-            lost.action == "stalegangeviction" && between.contains(&lost.cycle) && loser == Some(&then.taker)
+            lost.action == "stalegangeviction"
+                && between.contains(&lost.cycle)
+                && loser == Some(&then.taker)
         })
     };
     let takes_back = |then: &Take, first: &Take| then.takes_back(first) && !stale(then, first);
@@ -242,20 +257,25 @@ struct Take {
     what: Eviction,
     taker: String,
     giver: String,
-    /// What each of the two has afterwards, and what the first should have if queues are measured by fair shares.
+    /// What each of the two has afterwards, and what the first should have if queues are measured
+    /// by fair shares.
     taker_has: Vec<i64>,
     taker_share: Vec<i64>,
     giver_has: Vec<i64>,
 }
 
 impl Take {
-    /// Whether it takes from a queue what that one took from this one: the room goes from A to B and to A again. By fair shares a queue
-    /// may use what is free beyond its share, and lose that; but what it took within its share it keeps.
+    /// Whether it takes from a queue what that one took from this one: the room goes from A to B
+    /// and to A again. By fair shares a queue may use what is free beyond its share, and lose
+    /// that; but what it took within its share it keeps.
     fn takes_back(&self, first: &Take) -> bool {
-        if (&self.taker, &self.giver) != (&first.giver, &first.taker) || self.what.cycle < first.what.cycle {
+        if (&self.taker, &self.giver) != (&first.giver, &first.taker)
+            || self.what.cycle < first.what.cycle
+        {
             return false;
         }
-        let kept = first.taker_has.iter().zip(&first.taker_share).map(|(has, share)| has.min(share));
+        let kept =
+            first.taker_has.iter().zip(&first.taker_share).map(|(has, share)| has.min(share));
         let at_once = self.what.cycle == first.what.cycle;
         at_once
             || first.taker_share.is_empty()
@@ -281,7 +301,8 @@ fn takes_of(simulation: &Simulation, queue_of: &BTreeMap<String, String>) -> Vec
         .settings
         .taking("reclaim")
         .is_some_and(|(_, taking)| taking.mode == Mode::Scenario);
-    let queue = |name: &str| cluster.queues.iter().find(|(_, row)| *row.name == *name).map(|(id, _)| id);
+    let queue =
+        |name: &str| cluster.queues.iter().find(|(_, row)| *row.name == *name).map(|(id, _)| id);
     let amounts = |name: &str, share: bool| -> Vec<i64> {
         let amount = |id| match queue(name) {
             Some(queue) if share => shares.fair(queue, id),
@@ -292,9 +313,11 @@ fn takes_of(simulation: &Simulation, queue_of: &BTreeMap<String, String>) -> Vec
     };
     let now = simulation.report.cycles.len() as u64;
     let taken = simulation.report.evictions.iter().filter(|eviction| eviction.cycle == now);
-    let taken = taken.filter(|eviction| eviction.action == "reclaim" && eviction.moves_to.is_none());
+    let taken =
+        taken.filter(|eviction| eviction.action == "reclaim" && eviction.moves_to.is_none());
     let take = |what: &Eviction| {
-        let (taker, giver) = (queue_of[what.claimant.as_ref()?].clone(), queue_of[&what.gang].clone());
+        let (taker, giver) =
+            (queue_of[what.claimant.as_ref()?].clone(), queue_of[&what.gang].clone());
         let share = amounts(&taker, true);
         let taker_share = if by_share { share } else { Vec::new() };
         let (taker_has, giver_has) = (amounts(&taker, false), amounts(&giver, false));
@@ -305,7 +328,8 @@ fn takes_of(simulation: &Simulation, queue_of: &BTreeMap<String, String>) -> Vec
 
 fn comes_to_rest(mode: &str, quota: &str, queues: Queues) {
     let config = config(mode, quota, queues);
-    let seeds = std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
+    let seeds =
+        std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(400);
     let mut evictions = 0;
     let mut wrong = Vec::new();
     for seed in 0..seeds {
@@ -316,7 +340,12 @@ fn comes_to_rest(mode: &str, quota: &str, queues: Queues) {
         }
     }
     println!("{mode} {quota}: {evictions} evictions");
-    assert!(wrong.is_empty(), "{} of {seeds}\n{}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {seeds}\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(10)].join("\n")
+    );
     assert!(evictions > seeds as usize / 4, "only {evictions} evictions: nothing is tried here");
 }
 

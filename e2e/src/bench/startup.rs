@@ -6,7 +6,9 @@ use futures::{StreamExt, TryStreamExt};
 use http::Request;
 use serde_json::json;
 
-use super::{Bar, BenchArguments, Line, List, PATIENCE, SPACE, median, muster_server, peak_memory, progress};
+use super::{
+    Bar, BenchArguments, Line, List, PATIENCE, SPACE, median, muster_server, peak_memory, progress,
+};
 use crate::Result;
 use crate::cluster::{Cluster, Definitions, NODES, pods, wait};
 use crate::controlplane::{ControlPlane, Options};
@@ -28,7 +30,8 @@ pub async fn startup(arguments: &BenchArguments) -> Result<Vec<Line>> {
         lists.push(begin.elapsed().as_secs_f64());
         let begin = Instant::now();
         let (mut server, page) = muster_server(&plane)?;
-        wait(PATIENCE, async || page.text("/readyz").await.map_err(|error| error.to_string())).await?;
+        wait(PATIENCE, async || page.text("/readyz").await.map_err(|error| error.to_string()))
+            .await?;
         starts.push(begin.elapsed().as_secs_f64());
         // The first cycles have their share in the peak.
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -67,7 +70,8 @@ async fn create_running(cluster: &Cluster, nodes: usize, count: usize) -> Result
         pod
     });
     cluster.create_all(&pods(SPACE), placed).await?;
-    let body = json!({ "status": { "phase": "Running", "startTime": "2026-11-01T00:00:00Z" } }).to_string();
+    let body = json!({ "status": { "phase": "Running", "startTime": "2026-11-01T00:00:00Z" } })
+        .to_string();
     let client = cluster.client();
     let patches = (0..count).map(|index| {
         let request = Request::patch(format!("{}/busy-{index}/status", pods(SPACE)))

@@ -12,7 +12,8 @@ use serde_json::json;
 use tokio::task::AbortHandle;
 
 use super::{
-    Bar, BenchArguments, Line, List, PATIENCE, SPACE, cpu_time, median, muster_server, peak_memory, progress,
+    Bar, BenchArguments, Line, List, PATIENCE, SPACE, cpu_time, median, muster_server, peak_memory,
+    progress,
 };
 use crate::cluster::{Cluster, Definitions, pods, wait};
 use crate::controlplane::{ControlPlane, Options};
@@ -38,7 +39,8 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
     progress(&format!("creating {} nodes", arguments.nodes));
     cluster.create_nodes(&Nodes::new(arguments.nodes).gpus(8)).await?;
     let best = best_concurrency(&cluster, arguments).await?;
-    let (mut limits, mut ours, mut theirs, mut gangs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut limits, mut ours, mut theirs, mut gangs) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for round in 1..=arguments.rounds {
         let limit = plain_client(&cluster, arguments, best).await?;
         progress(&format!("round {round}: plain client {limit:.0} pods/s"));
@@ -57,10 +59,13 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
         theirs.push(run);
     }
     let limit = median(&limits);
-    let rate = |runs: &[Run]| median(&runs.iter().map(|run| run.pods_per_second).collect::<Vec<f64>>());
-    let cpu =
-        |runs: &[Run]| median(&runs.iter().map(|run| run.cpu_per_pod.as_secs_f64()).collect::<Vec<f64>>());
-    let memory = |runs: &[Run]| median(&runs.iter().map(|run| run.peak_bytes as f64).collect::<Vec<f64>>());
+    let rate =
+        |runs: &[Run]| median(&runs.iter().map(|run| run.pods_per_second).collect::<Vec<f64>>());
+    let cpu = |runs: &[Run]| {
+        median(&runs.iter().map(|run| run.cpu_per_pod.as_secs_f64()).collect::<Vec<f64>>())
+    };
+    let memory =
+        |runs: &[Run]| median(&runs.iter().map(|run| run.peak_bytes as f64).collect::<Vec<f64>>());
     let gang = median(&gangs);
     let gang_limit = GANG as f64 / limit;
     Ok(vec![
@@ -122,8 +127,13 @@ async fn best_concurrency(cluster: &Cluster, arguments: &BenchArguments) -> Resu
     Ok(best.1)
 }
 
-/// Holds the watches that a scheduler holds, and binds pods that are there already. Pods per second.
-async fn plain_client(cluster: &Cluster, arguments: &BenchArguments, concurrency: usize) -> Result<f64> {
+/// Holds the watches that a scheduler holds, and binds pods that are there already. Pods per
+/// second.
+async fn plain_client(
+    cluster: &Cluster,
+    arguments: &BenchArguments,
+    concurrency: usize,
+) -> Result<f64> {
     cluster.create_all(&pods(SPACE), equal(arguments.pods, "nobody")).await?;
     let watches = hold_watches(cluster).await?;
     let begin = Instant::now();
@@ -197,9 +207,9 @@ async fn equal_pods(
     scheduler: &str,
 ) -> Result<Run> {
     match page {
-        Some(page) => {
-            drop(wait(PATIENCE, async || page.text("/readyz").await.map_err(|e| e.to_string())).await?)
-        }
+        Some(page) => drop(
+            wait(PATIENCE, async || page.text("/readyz").await.map_err(|e| e.to_string())).await?,
+        ),
         // Kubernetes' own has no page here: it is ready when it has bound a pod.
         None => warm_up(cluster, scheduler).await?,
     }
@@ -252,8 +262,10 @@ impl Binds {
     async fn watch(cluster: &Cluster) -> Result<Binds> {
         let (sender, seen) = tokio::sync::mpsc::unbounded_channel();
         let list: List = cluster.get("/api/v1/pods?limit=1").await?;
-        let path = format!("/api/v1/pods?watch=true&resourceVersion={}", list.metadata.resource_version);
-        let stream = cluster.client().request_events::<Slim>(Request::get(path).body(Vec::new())?).await?;
+        let path =
+            format!("/api/v1/pods?watch=true&resourceVersion={}", list.metadata.resource_version);
+        let stream =
+            cluster.client().request_events::<Slim>(Request::get(path).body(Vec::new())?).await?;
         let task = tokio::spawn(async move {
             let mut bound = std::collections::HashSet::new();
             let mut stream = std::pin::pin!(stream);

@@ -21,7 +21,8 @@ pub fn refusal(code: u16, ask: &Ask) -> Response {
         _ => "Unknown",
     };
     let busy = matches!(code, 429 | 503);
-    let mut body = status(code, reason, &format!("the proxy answers {code} to {} {}", ask.method, ask.path));
+    let mut body =
+        status(code, reason, &format!("the proxy answers {code} to {} {}", ask.method, ask.path));
     body["details"] = json!({ "retryAfterSeconds": u32::from(busy) });
     let code = StatusCode::from_u16(code).expect("a code of HTTP");
     let mut answer = (code, [(CONTENT_TYPE, "application/json")], body.to_string()).into_response();
@@ -51,7 +52,11 @@ fn status(code: u16, reason: &str, message: &str) -> Value {
 }
 
 /// The lines of a watch until all watches are cut, or so many have passed.
-pub fn watch_stream(body: kube::client::Body, left: Option<usize>, cuts: watch::Receiver<u64>) -> Body {
+pub fn watch_stream(
+    body: kube::client::Body,
+    left: Option<usize>,
+    cuts: watch::Receiver<u64>,
+) -> Body {
     let lines = Lines { frames: Body::new(body).into_data_stream(), left, cuts };
     Body::from_stream(futures::stream::unfold(lines, Lines::next))
 }
@@ -77,7 +82,8 @@ impl Lines {
         };
         let mut frame = next.map_err(std::io::Error::other);
         if let (Ok(bytes), Some(left)) = (&mut frame, &mut self.left) {
-            let ends = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+            let ends =
+                bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
             let ends: Vec<usize> = ends.take(*left).collect();
             *left -= ends.len();
             if *left == 0 {

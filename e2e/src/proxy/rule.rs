@@ -1,5 +1,5 @@
-//! What is done to which requests. Dice are thrown with the address and how often it was asked, so that the same pods
-//! meet the same fate whatever the order of requests.
+//! What is done to which requests. Dice are thrown with the address and how often it was asked, so
+//! that the same pods meet the same fate whatever the order of requests.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +17,8 @@ pub enum Fault {
     Refuse(u16),
     /// The connection ends without an answer, and the server has heard nothing.
     Lose,
-    /// The server does what it is asked to, and the connection ends without an answer: nobody knows.
+    /// The server does what it is asked to, and the connection ends without an answer: nobody
+    /// knows.
     Swallow,
     /// No answer, ever; the server has heard of it or not.
     Hang {
@@ -76,7 +77,8 @@ impl Ask {
 
     /// The pod and the node of a bind.
     pub fn binds(&self) -> Option<(String, String)> {
-        let pod = self.path.strip_suffix("/binding").filter(|_| self.is_bind())?.rsplit('/').next()?;
+        let pod =
+            self.path.strip_suffix("/binding").filter(|_| self.is_bind())?.rsplit('/').next()?;
         let body: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
         Some((pod.to_owned(), body["target"]["name"].as_str()?.to_owned()))
     }

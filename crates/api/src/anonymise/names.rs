@@ -1,5 +1,6 @@
-//! Where an object has names, and of which class. Every struct is taken apart field by field, so that a field that is
-//! added to one doesn't compile until someone has said here whether it holds a name.
+//! Where an object has names, and of which class. Every struct is taken apart field by field, so
+//! that a field that is added to one doesn't compile until someone has said here whether it holds a
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,15 +9,16 @@ use serde::Deserialize;
 
 use super::Class;
 use crate::core::{
-    Affinity, Condition, Container, LabelSelector, Labels, Meta, Node, NodeSelector, NodeSpec, NodeStatus,
-    NodeTerm, PersistentVolume, PersistentVolumeClaim, Pod, PodAffinity, PodDisruptionBudget, PodSpec,
-    PodStatus, PodTerm, Requirement, ResourceQuota, SpreadConstraint, Taint, Toleration,
+    Affinity, Condition, Container, LabelSelector, Labels, Meta, Node, NodeSelector, NodeSpec,
+    NodeStatus, NodeTerm, PersistentVolume, PersistentVolumeClaim, Pod, PodAffinity,
+    PodDisruptionBudget, PodSpec, PodStatus, PodTerm, Requirement, ResourceQuota, SpreadConstraint,
+    Taint, Toleration,
 };
 use crate::manifest::Object;
 use crate::{
-    HyperNode, HyperNodeCondition, HyperNodeSpec, MemberKind, NetworkTopologySpec, NodeGroupAffinity,
-    PodGroup, PodGroupSpec, PodGroupStatus, Portion, Queue, QueueSpec, QueueStatus, Reserved, ResourceList,
-    SubGroupPolicy, Time, cards, keys, parse_duration, yaml,
+    HyperNode, HyperNodeCondition, HyperNodeSpec, MemberKind, NetworkTopologySpec,
+    NodeGroupAffinity, PodGroup, PodGroupSpec, PodGroupStatus, Portion, Queue, QueueSpec,
+    QueueStatus, Reserved, ResourceList, SubGroupPolicy, Time, cards, keys, parse_duration, yaml,
 };
 
 /// Labels whose values say what a machine is, not whose.
@@ -116,7 +118,11 @@ impl Walk<'_> {
             key if HARDWARE.contains(&key) => return,
             keys::TASK_INDEX | keys::TASK_PRIORITY if value.parse::<i32>().is_ok() => return,
             keys::REVOCABLE_ZONE if value == "*" => return,
-            keys::JDB_MIN_AVAILABLE | keys::JDB_MAX_UNAVAILABLE if Portion::parse(value).is_ok() => return,
+            keys::JDB_MIN_AVAILABLE | keys::JDB_MAX_UNAVAILABLE
+                if Portion::parse(value).is_ok() =>
+            {
+                return;
+            }
             key if TIMES.contains(&key) && Time::parse(value).is_ok() => return,
             key if takes_duration(key) && parse_duration(value).is_ok() => return,
             key if self.compared.contains(key) && value.parse::<i64>().is_ok() => return,
@@ -134,13 +140,15 @@ impl Walk<'_> {
                     self.names(Class::Queue, &mut steps);
                     *value = steps.join("/");
                 }
-                keys::HIERARCHY_WEIGHTS if value.bytes().all(|byte| b"0123456789./".contains(&byte)) => {}
+                keys::HIERARCHY_WEIGHTS
+                    if value.bytes().all(|byte| b"0123456789./".contains(&byte)) => {}
                 keys::NODEGROUP_LIMITS => self.group_limits(value),
                 keys::RESERVATIONS => self.reservations(value),
                 keys::GPU_INDEX | keys::GPU_UNHEALTHY if cards::numbers(value).is_some() => {}
                 keys::USE_GPU_TYPE | keys::NOUSE_GPU_TYPE => {}
                 keys::USE_GPU_ID | keys::NOUSE_GPU_ID => {
-                    let mut ids: Vec<String> = value.split(',').map(|id| id.trim().to_owned()).collect();
+                    let mut ids: Vec<String> =
+                        value.split(',').map(|id| id.trim().to_owned()).collect();
                     self.names(Class::Value, &mut ids);
                     *value = ids.join(",");
                 }
@@ -153,7 +161,8 @@ impl Walk<'_> {
     }
 
     fn group_limits(&mut self, text: &mut String) {
-        let limits = yaml::parse(text).and_then(|tree| BTreeMap::<String, ResourceList>::deserialize(&tree));
+        let limits =
+            yaml::parse(text).and_then(|tree| BTreeMap::<String, ResourceList>::deserialize(&tree));
         let limits = limits.map(|limits| {
             let renamed = limits.into_iter().map(|(mut group, amounts)| {
                 self.value(keys::NODEGROUP_NAME, &mut group);
@@ -169,7 +178,9 @@ impl Walk<'_> {
     fn reservations(&mut self, text: &mut String) {
         // What nobody can read keeps nothing.
         let mut places = Reserved::read(text).unwrap_or_default();
-        for Reserved { node, role, subgroup, requests: _, until: _, pods, gang_size: _ } in &mut places {
+        for Reserved { node, role, subgroup, requests: _, until: _, pods, gang_size: _ } in
+            &mut places
+        {
             self.name(Class::Node, node);
             self.names(Class::Role, role);
             self.names(Class::Value, subgroup);
@@ -267,7 +278,10 @@ impl Walk<'_> {
         self.names(Class::Node, node_name);
         self.name(Class::Scheduler, scheduler_name);
         self.name(Class::PriorityClass, priority_class_name);
-        containers.iter_mut().chain(init_containers).for_each(|container| self.container(container));
+        containers
+            .iter_mut()
+            .chain(init_containers)
+            .for_each(|container| self.container(container));
         self.labels(node_selector);
         affinity.iter_mut().for_each(|affinity| self.affinity(affinity));
         for Toleration { key, operator: _, value, effect: _ } in tolerations {
@@ -275,7 +289,8 @@ impl Walk<'_> {
             self.name(Class::Key, key);
         }
         topology_spread_constraints.iter_mut().for_each(|constraint| self.spread(constraint));
-        let claims = volumes.iter_mut().filter_map(|volume| volume.persistent_volume_claim.as_mut());
+        let claims =
+            volumes.iter_mut().filter_map(|volume| volume.persistent_volume_claim.as_mut());
         self.names(Class::Claim, claims.map(|claim| &mut claim.claim_name));
         self.names(Class::Gate, scheduling_gates.iter_mut().map(|gate| &mut gate.name));
         self.names(Class::Claim, resource_claims.iter_mut().map(|claim| &mut claim.name));
@@ -292,9 +307,13 @@ impl Walk<'_> {
         let Affinity { node_affinity, pod_affinity, pod_anti_affinity } = affinity;
         if let Some(nodes) = node_affinity {
             nodes.required.iter_mut().for_each(|required| self.node_selector(required));
-            nodes.preferred.iter_mut().for_each(|preferred| self.node_term(&mut preferred.preference));
+            nodes
+                .preferred
+                .iter_mut()
+                .for_each(|preferred| self.node_term(&mut preferred.preference));
         }
-        for PodAffinity { required, preferred } in pod_affinity.iter_mut().chain(pod_anti_affinity) {
+        for PodAffinity { required, preferred } in pod_affinity.iter_mut().chain(pod_anti_affinity)
+        {
             required.iter_mut().for_each(|term| self.pod_term(term));
             preferred.iter_mut().for_each(|wish| self.pod_term(&mut wish.pod_affinity_term));
         }
@@ -309,7 +328,10 @@ impl Walk<'_> {
         let NodeTerm { match_expressions, match_fields } = term;
         match_expressions.iter_mut().for_each(|requirement| self.requirement(requirement));
         // The name is the only field that there is.
-        self.names(Class::Node, match_fields.iter_mut().flat_map(|requirement| &mut requirement.values));
+        self.names(
+            Class::Node,
+            match_fields.iter_mut().flat_map(|requirement| &mut requirement.values),
+        );
     }
 
     fn pod_term(&mut self, term: &mut PodTerm) {
@@ -321,7 +343,10 @@ impl Walk<'_> {
             match_label_keys,
             mismatch_label_keys,
         } = term;
-        label_selector.iter_mut().chain(namespace_selector).for_each(|selector| self.selector(selector));
+        label_selector
+            .iter_mut()
+            .chain(namespace_selector)
+            .for_each(|selector| self.selector(selector));
         self.name(Class::Key, topology_key);
         self.names(Class::Namespace, namespaces);
         self.names(Class::Key, match_label_keys.iter_mut().chain(mismatch_label_keys));
@@ -351,7 +376,8 @@ impl Walk<'_> {
     fn quota(&mut self, quota: &mut ResourceQuota) {
         self.meta(Class::Quota, &mut quota.metadata);
         // These name storage classes and custom resources, and count what isn't scheduled.
-        let named = |key: &str| key.starts_with("count/") || key.contains(".storageclass.storage.k8s.io/");
+        let named =
+            |key: &str| key.starts_with("count/") || key.contains(".storageclass.storage.k8s.io/");
         quota.spec.hard.retain(|key, _| !named(key));
     }
 
@@ -388,7 +414,9 @@ impl Walk<'_> {
         self.name(Class::PriorityClass, priority_class_name);
         network_topology.iter_mut().for_each(|topology| self.topology(topology));
         sub_group_policy.iter_mut().for_each(|policy| self.subgroup(policy));
-        if let Some(PodGroupStatus { phase: _, conditions, running: _, succeeded: _, failed: _ }) = status {
+        if let Some(PodGroupStatus { phase: _, conditions, running: _, succeeded: _, failed: _ }) =
+            status
+        {
             for condition in conditions {
                 condition.transition_id.clear();
                 tidy(&mut condition.reason, &mut condition.message);
@@ -439,7 +467,10 @@ impl Walk<'_> {
             affinity.node_group_affinity.iter_mut().chain(&mut affinity.node_group_anti_affinity)
         });
         for NodeGroupAffinity { required, preferred } in sides {
-            required.iter_mut().chain(preferred).for_each(|group| self.value(keys::NODEGROUP_NAME, group));
+            required
+                .iter_mut()
+                .chain(preferred)
+                .for_each(|group| self.value(keys::NODEGROUP_NAME, group));
         }
         if let Some(QueueStatus { reservation: Some(reservation), .. }) = status {
             self.names(Class::Node, &mut reservation.nodes);
@@ -477,7 +508,11 @@ const TIMES: [&str; 4] =
     [keys::EXPECTED_END_TIME, keys::KAI_STALE_SINCE, keys::LAST_CHECKPOINT_TIME, keys::STALE_SINCE];
 
 fn takes_duration(key: &str) -> bool {
-    let keys =
-        [keys::COOLDOWN_TIME, keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION, keys::STALENESS_GRACE_PERIOD];
+    let keys = [
+        keys::COOLDOWN_TIME,
+        keys::RUNNING_ESTIMATE,
+        keys::SIMULATED_DURATION,
+        keys::STALENESS_GRACE_PERIOD,
+    ];
     keys.contains(&key) || crate::keys::SLA_WAITING_TIME.contains(&key)
 }

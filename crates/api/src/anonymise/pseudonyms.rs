@@ -1,5 +1,5 @@
-//! Which name becomes which. Within a class pseudonyms are numbered in the order of the names, so that whoever sorts
-//! them finds the same order.
+//! Which name becomes which. Within a class pseudonyms are numbered in the order of the names, so
+//! that whoever sorts them finds the same order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,8 @@ pub enum Class {
 }
 
 impl Class {
-    /// Names with a meaning of their own, in order. They stay, and the others stay on their side of them.
+    /// Names with a meaning of their own, in order. They stay, and the others stay on their side of
+    /// them.
     fn landmarks(self) -> &'static [&'static str] {
         match self {
             Class::Namespace => &["default", "kube-system"],
@@ -85,7 +86,8 @@ impl Class {
         }
     }
 
-    /// What a name is sorted by. Objects are sorted by `namespace/name`, where `a-b/` comes before `a/`.
+    /// What a name is sorted by. Objects are sorted by `namespace/name`, where `a-b/` comes before
+    /// `a/`.
     fn place(self, name: &str) -> String {
         match self {
             Class::Namespace => format!("{name}/"),
@@ -102,7 +104,9 @@ fn is_public(key: &str) -> bool {
             domain.strip_suffix(project).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         !of_users.contains(&domain)
-            && ["kubernetes.io", "k8s.io", "volcano.sh", "muster.sh", "nvidia.com"].into_iter().any(within)
+            && ["kubernetes.io", "k8s.io", "volcano.sh", "muster.sh", "nvidia.com"]
+                .into_iter()
+                .any(within)
     })
 }
 
@@ -157,7 +161,8 @@ mod tests {
     #[test]
     fn pseudonyms_sort_as_the_names_did_also_around_those_that_stay() {
         let names = ["alpha", "default", "default-b", "gold", "root", "root-b", "silver"];
-        let expected = ["a-queue-1", "default", "queue-2", "queue-3", "root", "z-queue-4", "z-queue-5"];
+        let expected =
+            ["a-queue-1", "default", "queue-2", "queue-3", "root", "z-queue-4", "z-queue-5"];
         assert_eq!(pseudonyms(Class::Queue, &names), expected);
         assert!(expected.is_sorted());
     }
@@ -223,8 +228,13 @@ mod tests {
             assert_eq!(class.words().len(), class.landmarks().len() + 1);
             let (first, others) = class.words().split_at(1);
             let mut order = first.to_vec();
-            order
-                .extend(class.landmarks().iter().zip(others).flat_map(|(landmark, word)| [*landmark, *word]));
+            order.extend(
+                class
+                    .landmarks()
+                    .iter()
+                    .zip(others)
+                    .flat_map(|(landmark, word)| [*landmark, *word]),
+            );
             assert!(order.is_sorted(), "{order:?}");
             words.extend(class.words());
         }
@@ -241,7 +251,8 @@ mod tests {
         ] {
             assert!(is_public(key), "{key}");
         }
-        for key in ["app", "acme.com/team", "notkubernetes.io/x", "node-role.kubernetes.io/secret"] {
+        for key in ["app", "acme.com/team", "notkubernetes.io/x", "node-role.kubernetes.io/secret"]
+        {
             assert!(!is_public(key), "{key}");
         }
     }

@@ -236,5 +236,9 @@ fn nothing_that_someone_chose_is_left() {
     for line in text.lines() {
         assert!(!line.to_lowercase().contains("secret"), "{line}");
     }
-    assert_eq!(text.matches("---").count(), SECRETS.matches("\n---").count() + 1, "every object is there");
+    assert_eq!(
+        text.matches("---").count(),
+        SECRETS.matches("\n---").count() + 1,
+        "every object is there"
+    );
 }

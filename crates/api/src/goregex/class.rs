@@ -1,5 +1,5 @@
-//! Classes of characters and escapes. Perl's and POSIX's classes are ASCII, as in Go; case is ignored by Unicode's
-//! simple folding.
+//! Classes of characters and escapes. Perl's and POSIX's classes are ASCII, as in Go; case is
+//! ignored by Unicode's simple folding.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
@@ -33,8 +33,8 @@ fn class_of(ranges: &[(char, char)]) -> ClassUnicode {
     ClassUnicode::new(ranges.iter().map(|(first, last)| ClassUnicodeRange::new(*first, *last)))
 }
 
-/// All characters that are not in the class. `ClassUnicode::negate` adds U+D7FF and U+E000 if one range ends with the
-/// first and another begins with the second.
+/// All characters that are not in the class. `ClassUnicode::negate` adds U+D7FF and U+E000 if one
+/// range ends with the first and another begins with the second.
 pub(super) fn complement(class: &ClassUnicode) -> ClassUnicode {
     let mut others = class_of(&[('\0', char::MAX)]);
     others.difference(class);
@@ -152,7 +152,8 @@ impl Parser<'_> {
         } else {
             &rest[2..self.position - start]
         };
-        let (name, negated) = name.strip_prefix('^').map_or((name, negated), |name| (name, !negated));
+        let (name, negated) =
+            name.strip_prefix('^').map_or((name, negated), |name| (name, !negated));
         match unicode::named(name, self.flags.fold) {
             Some(class) => Ok(if negated { complement(&class) } else { class }),
             None => self.mistake(GoRegexErrorKind::CharacterRange, start),
@@ -226,5 +227,7 @@ fn between(first: u32, last: u32) -> ClassUnicode {
     let above = (first.max(0xe000), last);
     let character = |code| char::from_u32(code).expect("not a surrogate");
     let ranges = [below, above].into_iter().filter(|(first, last)| first <= last);
-    ClassUnicode::new(ranges.map(|(first, last)| ClassUnicodeRange::new(character(first), character(last))))
+    ClassUnicode::new(
+        ranges.map(|(first, last)| ClassUnicodeRange::new(character(first), character(last))),
+    )
 }

@@ -6,7 +6,8 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoRegexError {
     pub kind: GoRegexErrorKind,
-    /// The text that Go quotes: the mistake, or the whole pattern if it is not a mistake of one place.
+    /// The text that Go quotes: the mistake, or the whole pattern if it is not a mistake of one
+    /// place.
     pub fragment: String,
     /// The byte of the pattern where the mistake begins.
     pub position: usize,
@@ -107,12 +108,16 @@ impl GoRegexError {
             Some(b'1'..=b'9' | b'g' | b'k') => "Go's regular expressions have no back-references",
             Some(b'b') => r"write \x08 for a backspace in a class",
             Some(b'C' | b'N') => "write . for any character",
-            Some(b'D' | b'S' | b'W' | b'd' | b's' | b'w') => "write a single character as the end of a range",
+            Some(b'D' | b'S' | b'W' | b'd' | b's' | b'w') => {
+                "write a single character as the end of a range"
+            }
             Some(b'Z') => r"write \z for the end of the text",
             Some(b'e') => r"write \x1b",
             Some(b'h') => r"write [\t ]",
             Some(b'U' | b'u') => r"write \x{...} with the character's hexadecimal number",
-            Some(b'x') => r"write two hexadecimal digits, or a number up to 10FFFF in braces: \x{3b1}",
+            Some(b'x') => {
+                r"write two hexadecimal digits, or a number up to 10FFFF in braces: \x{3b1}"
+            }
             _ => "",
         }
     }

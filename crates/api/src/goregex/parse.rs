@@ -1,5 +1,5 @@
-//! Reads a pattern from left to right, in the order in which Go's `regexp/syntax` does, so that of several mistakes
-//! the same one is found.
+//! Reads a pattern from left to right, in the order in which Go's `regexp/syntax` does, so that of
+//! several mistakes the same one is found.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange, Hir, Look};
 
@@ -117,7 +117,11 @@ impl<'p> Parser<'p> {
 
     /// A mistake that reaches from a byte up to what is read next.
     pub fn mistake<T>(&self, kind: GoRegexErrorKind, start: usize) -> Parsed<T> {
-        Err(GoRegexError { kind, fragment: self.pattern[start..self.position].to_owned(), position: start })
+        Err(GoRegexError {
+            kind,
+            fragment: self.pattern[start..self.position].to_owned(),
+            position: start,
+        })
     }
 
     /// A mistake that reaches from a byte to the end of the pattern.
@@ -139,8 +143,12 @@ impl<'p> Parser<'p> {
             '|' => self.next_alternative()?,
             '[' => self.bracketed_class()?,
             '\\' => self.escaped()?,
-            '^' => self.assertion(1, if self.flags.multi_line { Look::StartLF } else { Look::Start })?,
-            '$' => self.assertion(1, if self.flags.multi_line { Look::EndLF } else { Look::End })?,
+            '^' => {
+                self.assertion(1, if self.flags.multi_line { Look::StartLF } else { Look::Start })?
+            }
+            '$' => {
+                self.assertion(1, if self.flags.multi_line { Look::EndLF } else { Look::End })?
+            }
             '.' => self.dot()?,
             '*' => return self.repetition(1, Times::ZeroOrMore),
             '+' => return self.repetition(1, Times::OneOrMore),
@@ -191,7 +199,8 @@ impl<'p> Parser<'p> {
         self.push(Piece::class(class))
     }
 
-    /// Adds a character that stands for itself. Half a surrogate pair is accepted and matches nothing.
+    /// Adds a character that stands for itself. Half a surrogate pair is accepted and matches
+    /// nothing.
     fn character(&mut self, code: u32) -> Parsed<()> {
         let same = char::from_u32(code).map(|c| ClassUnicodeRange::new(c, c));
         let mut class = ClassUnicode::new(same);
@@ -361,7 +370,8 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// Reads flags up to `)`, from where they hold, or up to `:`, which opens a group for which they hold.
+    /// Reads flags up to `)`, from where they hold, or up to `:`, which opens a group for which
+    /// they hold.
     fn flags(&mut self, start: usize) -> Parsed<()> {
         self.position += 2;
         let mut flags = self.flags;

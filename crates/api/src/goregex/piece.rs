@@ -1,4 +1,5 @@
-//! A part of a pattern that was read, with the figures of Go's syntax tree by which Go sets its limits.
+//! A part of a pattern that was read, with the figures of Go's syntax tree by which Go sets its
+//! limits.
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
 
@@ -45,10 +46,12 @@ impl Piece {
         Self::leaf(Hir::look(look), Shape::Other)
     }
 
-    /// `\B`. It is true between the bytes of a character too. There a match would be found and dropped, and a longer
-    /// one around it missed. Unicode's `\b` and `\B` are both false there, and one of them is true everywhere else.
+    /// `\B`. It is true between the bytes of a character too. There a match would be found and
+    /// dropped, and a longer one around it missed. Unicode's `\b` and `\B` are both false
+    /// there, and one of them is true everywhere else.
     pub fn no_word_boundary() -> Self {
-        let between_characters = [Look::WordUnicode, Look::WordUnicodeNegate].map(Hir::look).to_vec();
+        let between_characters =
+            [Look::WordUnicode, Look::WordUnicodeNegate].map(Hir::look).to_vec();
         let parts = vec![Hir::alternation(between_characters), Hir::look(Look::WordAsciiNegate)];
         Self::leaf(Hir::concat(parts), Shape::Other)
     }
@@ -86,8 +89,10 @@ impl Piece {
             Times::Counted { least, most } => self.copies * u64::from(most.unwrap_or(least).max(1)),
             _ => self.copies,
         };
-        // Only whether a name matches is asked, never how much of it. So greedy and lazy are the same.
-        let repetition = Repetition { min: least, max: most, greedy: true, sub: Box::new(self.hir) };
+        // Only whether a name matches is asked, never how much of it. So greedy and lazy are the
+        // same.
+        let repetition =
+            Repetition { min: least, max: most, greedy: true, sub: Box::new(self.hir) };
         let hir = Hir::repetition(repetition);
         Self { hir, height: self.height + 1, size: size.max(1), copies, shape: Shape::Other }
     }
@@ -101,7 +106,8 @@ impl Piece {
         }
         let size = pieces.iter().map(|piece| piece.size).sum();
         let first = pieces[0].shape;
-        let one_text = matches!(first, Shape::Text { .. }) && pieces.iter().all(|piece| piece.shape == first);
+        let one_text =
+            matches!(first, Shape::Text { .. }) && pieces.iter().all(|piece| piece.shape == first);
         let shape = if one_text { first } else { Shape::Sequence };
         Self::joined(pieces, shape, size, Hir::concat)
     }

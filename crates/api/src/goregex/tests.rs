@@ -22,21 +22,26 @@ fn characters(pattern: &str) -> Vec<(char, char)> {
 }
 
 fn fnv_1a(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 #[test]
 fn classes_have_the_same_characters_as_in_go() {
     let mut differences = String::new();
     for line in include_str!("../../tests/goregex/classes.jsonl").lines() {
-        let (pattern, count, hash): (String, usize, String) = serde_json::from_str(line).expect("a class");
+        let (pattern, count, hash): (String, usize, String) =
+            serde_json::from_str(line).expect("a class");
         let ranges = characters(&pattern);
         let ours: usize = ranges.iter().map(|(first, last)| (*first..=*last).count()).sum();
-        let text: String =
-            ranges.iter().map(|(first, last)| format!("{:x}-{:x};", *first as u32, *last as u32)).collect();
+        let text: String = ranges
+            .iter()
+            .map(|(first, last)| format!("{:x}-{:x};", *first as u32, *last as u32))
+            .collect();
         if format!("{:016x}", fnv_1a(&text)) != hash {
-            writeln!(differences, "{pattern}: Go has {count} characters, we have {ours}").expect("a string");
+            writeln!(differences, "{pattern}: Go has {count} characters, we have {ours}")
+                .expect("a string");
         }
     }
     assert_eq!(differences, "");
@@ -105,9 +110,18 @@ fn a_mistake_says_where_it_is_and_what_to_write() {
         (r"a\Z", r#"invalid escape sequence "\\Z" at byte 1; write \z for the end of the text"#),
         ("a)", r"unexpected ) at byte 1; write \) for the character itself"),
         ("a(b(c)", r"missing closing ) at byte 1; write the ), or \( for the character itself"),
-        ("ab[c", r#"missing closing ] "[c" at byte 2; write the ], or \[ for the character itself"#),
-        ("a\\", r"trailing backslash at end of expression at byte 1; write \\ for the character itself"),
-        ("[z-a]", r#"invalid character class range "z-a" at byte 1; write the smaller character first"#),
+        (
+            "ab[c",
+            r#"missing closing ] "[c" at byte 2; write the ], or \[ for the character itself"#,
+        ),
+        (
+            "a\\",
+            r"trailing backslash at end of expression at byte 1; write \\ for the character itself",
+        ),
+        (
+            "[z-a]",
+            r#"invalid character class range "z-a" at byte 1; write the smaller character first"#,
+        ),
         (
             "a**",
             r#"invalid nested repetition operator "**" at byte 1; write one operator, or a group between two: (?:x*)*"#,

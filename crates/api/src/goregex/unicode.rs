@@ -78,8 +78,8 @@ const SCRIPTS: &[&str] = &[
     "Tirhuta", "Toto", "Ugaritic", "Vai", "Vithkuqi", "Wancho", "Yezidi", "Yi",
 ];
 
-/// The class of a name, which is compared without case, spaces, `-` and `_`. Where case is ignored, the characters that
-/// differ from it in case are in it too.
+/// The class of a name, which is compared without case, spaces, `-` and `_`. Where case is ignored,
+/// the characters that differ from it in case are in it too.
 pub(super) fn named(name: &str, fold: bool) -> Option<ClassUnicode> {
     let class = exactly(name)?;
     // Go forgets to ignore the case of letters that have one.

@@ -1,5 +1,5 @@
-//! Cuts an input into documents: at `---` and `...` lines, and between JSON objects. Holds one document at a time
-//! and stops at the first byte that shows that the input is not text.
+//! Cuts an input into documents: at `---` and `...` lines, and between JSON objects. Holds one
+//! document at a time and stops at the first byte that shows that the input is not text.
 
 use std::io::{self, BufRead};
 
@@ -22,9 +22,9 @@ pub(super) enum Refusal {
 impl Refusal {
     pub fn line(&self) -> u32 {
         match self {
-            Refusal::NotText { line } | Refusal::TooLarge { line } | Refusal::Unreadable { line, .. } => {
-                *line
-            }
+            Refusal::NotText { line }
+            | Refusal::TooLarge { line }
+            | Refusal::Unreadable { line, .. } => *line,
         }
     }
 }
@@ -173,7 +173,8 @@ impl Gathered {
             self.form = match (self.form, byte) {
                 (Form::Undecided, b' ' | b'\t' | b'\r' | b'\n') => Form::Undecided,
                 (Form::Undecided, b'{') if self.blank_line => Form::MaybeJson,
-                // What else the line is, a separator or a comment or YAML, is known at its end only.
+                // What else the line is, a separator or a comment or YAML, is known at its end
+                // only.
                 (Form::Undecided, _) => {
                     self.blank_line = false;
                     return None;
@@ -190,7 +191,9 @@ impl Gathered {
                     in_string: escaped || *byte != b'"',
                     escaped: !escaped && *byte == b'\\',
                 },
-                (Form::Json { depth, .. }, b'"') => Form::Json { depth, in_string: true, escaped: false },
+                (Form::Json { depth, .. }, b'"') => {
+                    Form::Json { depth, in_string: true, escaped: false }
+                }
                 (Form::Json { depth, .. }, b'{') => {
                     Form::Json { depth: depth + 1, in_string: false, escaped: false }
                 }
@@ -208,7 +211,8 @@ impl Gathered {
     fn end_line(&mut self) -> Step {
         let line = self.bytes[self.line_start..].trim_ascii_end();
         let is_marker = |marker: &[u8]| {
-            line.strip_prefix(marker).is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
+            line.strip_prefix(marker)
+                .is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
         };
         if is_marker(b"---") {
             let begins_here = self.form == Form::Undecided && !self.has_separator;

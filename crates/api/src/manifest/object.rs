@@ -5,8 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use crate::core::{
-    Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget, PriorityClass,
-    ResourceQuota,
+    Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
+    PriorityClass, ResourceQuota,
 };
 use crate::validate::{self, Problem};
 use crate::yaml::{Yaml, YamlError};
@@ -239,13 +239,14 @@ impl Object {
             AnyMeta::Core(meta) => drop(meta.creation_timestamp.get_or_insert(created)),
             AnyMeta::Custom(meta) => {
                 let time = jiff::Timestamp::from_millisecond(created.0).ok();
-                meta.creation_timestamp = meta.creation_timestamp.take().or(time.map(meta::v1::Time));
+                meta.creation_timestamp =
+                    meta.creation_timestamp.take().or(time.map(meta::v1::Time));
             }
         }
     }
 
-    /// An object of a namespaced kind without a namespace is in "default", as with kubectl; one of another kind
-    /// is in none, whatever it says.
+    /// An object of a namespaced kind without a namespace is in "default", as with kubectl; one of
+    /// another kind is in none, whatever it says.
     fn set_namespace(&mut self, namespaced: bool) {
         let corrected = |given: &str| match (namespaced, given) {
             (false, _) => String::new(),
@@ -272,9 +273,15 @@ mod tests {
         for kind in &KINDS {
             let mut tree = yaml::parse("metadata: {name: a, namespace: b}\n").unwrap();
             assert_eq!(kind.decode(&tree).unwrap().kind(), kind.name);
-            assert_eq!(kind.decode(&tree).unwrap().key(), if kind.namespaced { "b/a" } else { "a" });
+            assert_eq!(
+                kind.decode(&tree).unwrap().key(),
+                if kind.namespaced { "b/a" } else { "a" }
+            );
             tree = yaml::parse("metadata: {name: a}\n").unwrap();
-            assert_eq!(kind.decode(&tree).unwrap().key(), if kind.namespaced { "default/a" } else { "a" });
+            assert_eq!(
+                kind.decode(&tree).unwrap().key(),
+                if kind.namespaced { "default/a" } else { "a" }
+            );
         }
     }
 }

@@ -19,7 +19,9 @@ fn lines(text: impl AsRef<[u8]>) -> Vec<String> {
         match next {
             Found::Object { object, line, problems, .. } => {
                 lines.push(format!("{line}: {} {}", object.kind(), object.key()));
-                lines.extend(problems.iter().map(|at| format!("{}: {}: {}", at.line, at.path, at.message)));
+                lines.extend(
+                    problems.iter().map(|at| format!("{}: {}: {}", at.line, at.path, at.message)),
+                );
             }
             Found::Skipped { kind, line } => lines.push(format!("{line}: skipped {kind}")),
             Found::Error(error) => lines.push(error.to_string()),
@@ -33,8 +35,9 @@ const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: p1}\n";
 
 #[test]
 fn a_file_of_several_documents_is_read_in_order() {
-    let text =
-        format!("# head\n---\n{NODE}---\n---\n{POD}---\napiVersion: v1\nkind: Service\nmetadata: {{}}\n");
+    let text = format!(
+        "# head\n---\n{NODE}---\n---\n{POD}---\napiVersion: v1\nkind: Service\nmetadata: {{}}\n"
+    );
     assert_eq!(lines(text), ["3: Node n1", "8: Pod default/p1", "12: skipped Service"]);
     assert_eq!(lines(""), [""; 0]);
     assert_eq!(lines("---\n# nothing\n---\n"), [""; 0]);
@@ -57,22 +60,25 @@ fn lists_are_read_item_by_item() {
         {"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2"}}]}
     ], "kind": "List"}"#;
     assert_eq!(lines(json), ["2: Node n1", "3: Node n2"]);
-    let typed =
-        "kind: PodList\napiVersion: v1\nitems:\n- metadata: {name: a}\n- metadata: {name: b, namespace: c}\n";
+    let typed = "kind: PodList\napiVersion: v1\nitems:\n- metadata: {name: a}\n- metadata: {name: b, namespace: c}\n";
     assert_eq!(lines(typed), ["4: Pod default/a", "5: Pod c/b"]);
     assert_eq!(lines("apiVersion: v1\nkind: List\nitems: []\n"), [""; 0]);
 }
 
 #[test]
 fn json_objects_may_follow_each_other() {
-    let one = |name: &str| format!(r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{name}"}}}}"#);
+    let one = |name: &str| {
+        format!(r#"{{"apiVersion":"v1","kind":"Node","metadata":{{"name":"{name}"}}}}"#)
+    };
     let text = format!("{}{}\n{}\n", one("a"), one("b"), one("c"));
     assert_eq!(lines(text), ["1: Node a", "1: Node b", "2: Node c"]);
 }
 
 #[test]
 fn a_mistake_in_one_document_does_not_hide_the_next() {
-    let text = format!("a: [1\n---\n{NODE}---\nkind: Pod\n---\napiVersion: v2\nkind: Pod\n---\njust text\n");
+    let text = format!(
+        "a: [1\n---\n{NODE}---\nkind: Pod\n---\napiVersion: v2\nkind: Pod\n---\njust text\n"
+    );
     let found = lines(text);
     assert!(found[0].starts_with("test.yaml:"), "{}", found[0]);
     assert!(found[0].contains("the YAML is broken here"), "{}", found[0]);

@@ -1,5 +1,6 @@
-//! Leaves out what scheduling doesn't read: most annotations, versions, owners, conditions that all is well, images that
-//! no pod wants. Decisions stay the same, files get small, and nobody's secrets are in them.
+//! Leaves out what scheduling doesn't read: most annotations, versions, owners, conditions that all
+//! is well, images that no pod wants. Decisions stay the same, files get small, and nobody's
+//! secrets are in them.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +75,9 @@ fn trim_node(node: &mut Node, wanted: &BTreeSet<String>) {
 fn cools_down(object: &mut Object) -> bool {
     match object.meta() {
         AnyMeta::Core(meta) => meta.annotation_or_label(keys::COOLDOWN_TIME).is_some(),
-        AnyMeta::Custom(meta) => Meta::from(&*meta).annotation_or_label(keys::COOLDOWN_TIME).is_some(),
+        AnyMeta::Custom(meta) => {
+            Meta::from(&*meta).annotation_or_label(keys::COOLDOWN_TIME).is_some()
+        }
     }
 }
 
@@ -93,12 +96,13 @@ fn wanted_images(objects: &[Object]) -> BTreeSet<String> {
         Object::Pod(pod) => Some(pod),
         _ => None,
     });
-    let containers = pods.flat_map(|pod| pod.spec.containers.iter().chain(&pod.spec.init_containers));
+    let containers =
+        pods.flat_map(|pod| pod.spec.containers.iter().chain(&pod.spec.init_containers));
     containers.map(|container| repository(&container.image).to_owned()).collect()
 }
 
-/// `nginx` of `docker.io/library/nginx:1.29`: a pod and a node may name the same image in different ways, but this
-/// part is in all of them.
+/// `nginx` of `docker.io/library/nginx:1.29`: a pod and a node may name the same image in different
+/// ways, but this part is in all of them.
 fn repository(image: &str) -> &str {
     let last = image.split('@').next().and_then(|name| name.rsplit('/').next()).unwrap_or_default();
     last.split(':').next().unwrap_or_default()
@@ -174,8 +178,11 @@ spec: {minMember: 0, queue: default}
 
     #[test]
     fn since_when_a_pod_has_its_place_stays_where_a_cooldown_counts_from_it() {
-        let condition =
-            Condition { kind: "PodScheduled".into(), status: "True".into(), ..Condition::default() };
+        let condition = Condition {
+            kind: "PodScheduled".into(),
+            status: "True".into(),
+            ..Condition::default()
+        };
         let mut pod = Pod::default();
         pod.status.conditions.push(condition);
         let mut cooling = pod.clone();

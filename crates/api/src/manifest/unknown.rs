@@ -1,5 +1,5 @@
-//! Fields that nobody reads because they are misspelt. The API server drops them without an error, and so do we, but
-//! not without a word.
+//! Fields that nobody reads because they are misspelt. The API server drops them without an error,
+//! and so do we, but not without a word.
 
 use std::sync::OnceLock;
 
@@ -52,9 +52,12 @@ fn walk(tree: &Yaml, schema: &Json, root: &Json, path: String, found: &mut Vec<P
     let schema = resolved(schema, root);
     match &tree.value {
         Value::Map(entries) => {
-            let Some(properties) = schema.get("properties").and_then(Json::as_object) else { return };
+            let Some(properties) = schema.get("properties").and_then(Json::as_object) else {
+                return;
+            };
             for (key, value) in entries {
-                let path = if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
+                let path =
+                    if path.is_empty() { key.name.clone() } else { format!("{path}.{}", key.name) };
                 match properties.get(&key.name) {
                     Some(property) => walk(value, property, root, path, found),
                     None => {
@@ -111,9 +114,11 @@ mod tests {
 
     #[test]
     fn misspelt_fields_are_named_with_the_nearest_that_exists() {
-        let text =
-            "apiVersion: v1\nkind: PodGroup\nmetadata: {name: g}\nspec:\n  minMembers: 4\n  queue: q\n";
-        assert_eq!(unknown("PodGroup", text), ["5: spec.minMembers is not read: did you mean minMember?"]);
+        let text = "apiVersion: v1\nkind: PodGroup\nmetadata: {name: g}\nspec:\n  minMembers: 4\n  queue: q\n";
+        assert_eq!(
+            unknown("PodGroup", text),
+            ["5: spec.minMembers is not read: did you mean minMember?"]
+        );
         let text = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, anotations: {a: b}}\nspec:\n  containers:\n  - name: c\n    resource: {}\n";
         assert_eq!(
             unknown("Pod", text),

@@ -1,5 +1,5 @@
-//! Writes objects as YAML that [`read`](super::read) reads: a document each, what fits on a line on one line, what is
-//! empty left out.
+//! Writes objects as YAML that [`read`](super::read) reads: a document each, what fits on a line on
+//! one line, what is empty left out.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,10 @@ const WIDTH: usize = 110;
 const FIRST: [&str; 6] = ["apiVersion", "kind", "metadata", "name", "namespace", "type"];
 
 /// Writes the objects by kind and name, whatever their order.
-pub fn write<'o>(objects: impl IntoIterator<Item = &'o Object>, out: &mut impl Write) -> io::Result<()> {
+pub fn write<'o>(
+    objects: impl IntoIterator<Item = &'o Object>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let mut sorted: Vec<(&str, String, &Object)> =
         objects.into_iter().map(|object| (object.kind(), object.key(), object)).collect();
     sorted.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
@@ -256,7 +259,8 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
 
     #[test]
     fn objects_come_by_kind_and_name() {
-        let node = |name| format!("---\n{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}}}\n");
+        let node =
+            |name| format!("---\n{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}}}\n");
         let text = written(&objects(&format!("{POD}{}{}", node("b"), node("a"))));
         let names: Vec<&str> = text.lines().filter(|line| line.starts_with("metadata: ")).collect();
         assert_eq!(names[..2], ["metadata: {name: a}", "metadata: {name: b}"]);
@@ -265,7 +269,8 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
     #[test]
     fn only_what_nobody_can_misread_goes_without_quotes() {
         let plain = ["ring", "nvidia.com/gpu", "500m", "64Gi", "a-1", "v1", "a"];
-        let quoted = ["", "y", "on", "No", "null", "1", "1e3", "0x1f", "1_0", "a b", "a:b", "-x", "~", "é"];
+        let quoted =
+            ["", "y", "on", "No", "null", "1", "1e3", "0x1f", "1_0", "a b", "a:b", "-x", "~", "é"];
         for text in plain {
             assert!(is_plain(text), "{text}");
         }

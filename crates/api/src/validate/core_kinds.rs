@@ -18,9 +18,11 @@ pub fn validate_node(node: &Node) -> Vec<Problem> {
         );
         let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
         problems.one_of(format!("{path}.effect"), &taint.effect, &effects);
-        let same = |other: &&crate::core::Taint| other.key == taint.key && other.effect == taint.effect;
+        let same =
+            |other: &&crate::core::Taint| other.key == taint.key && other.effect == taint.effect;
         if node.spec.taints[..index].iter().find(same).is_some() {
-            problems.add(path, format!("{}:{} is given twice; remove one", taint.key, taint.effect));
+            problems
+                .add(path, format!("{}:{} is given twice; remove one", taint.key, taint.effect));
         }
     }
     problems.amounts("status.capacity", &node.status.capacity);
@@ -38,8 +40,11 @@ pub(crate) fn validate_meta(meta: &Meta) -> Vec<Problem> {
 pub(crate) fn validate_volume(volume: &PersistentVolume) -> Vec<Problem> {
     let mut problems = Problems::default();
     problems.meta(&volume.metadata);
-    let required = volume.spec.node_affinity.as_ref().and_then(|affinity| affinity.required.as_ref());
-    for (index, term) in required.iter().flat_map(|required| &required.node_selector_terms).enumerate() {
+    let required =
+        volume.spec.node_affinity.as_ref().and_then(|affinity| affinity.required.as_ref());
+    for (index, term) in
+        required.iter().flat_map(|required| &required.node_selector_terms).enumerate()
+    {
         let path = format!("spec.nodeAffinity.required.nodeSelectorTerms[{index}]");
         check_node_term(&mut problems, &path, term);
     }
@@ -76,8 +81,9 @@ pub(crate) fn validate_budget(budget: &PodDisruptionBudget) -> Vec<Problem> {
             Some(IntOrString::Int(number)) => problems.at_least(path, 0, *number),
             Some(IntOrString::String(text)) => {
                 let percent = text.strip_suffix('%').and_then(|digits| digits.parse::<u32>().ok());
-                let message =
-                    format!("{text:?} is not a percentage; write a whole number or one like \"50%\"");
+                let message = format!(
+                    "{text:?} is not a percentage; write a whole number or one like \"50%\""
+                );
                 problems.check(percent.is_some_and(|percent| percent <= 100), path, message);
             }
             None => {}

@@ -1,10 +1,11 @@
-//! Problems of the custom resources: everything that Volcano's schemas and webhooks check on one object alone.
+//! Problems of the custom resources: everything that Volcano's schemas and webhooks check on one
+//! object alone.
 
 use super::{NAME_LENGTH, Problem, Problems};
 use crate::core::Meta;
 use crate::{
-    GoRegex, HyperNode, MemberSelector, NetworkTopologySpec, PodGroup, Queue, ResourceList, SubGroupPolicy,
-    keys, parse_duration,
+    GoRegex, HyperNode, MemberSelector, NetworkTopologySpec, PodGroup, Queue, ResourceList,
+    SubGroupPolicy, keys, parse_duration,
 };
 
 pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {
@@ -119,13 +120,19 @@ fn check_hierarchy(problems: &mut Problems, meta: &Meta) {
     let at = format!("metadata.annotations[{}]", keys::HIERARCHY_WEIGHTS);
     let (steps, numbers) = (path.split('/').count(), weights.split('/').count());
     if steps != numbers {
-        let message =
-            format!("has {numbers} weights for {steps} steps in {:?}; write one for each step", path);
+        let message = format!(
+            "has {numbers} weights for {steps} steps in {:?}; write one for each step",
+            path
+        );
         problems.add(at.clone(), message);
     }
     for weight in weights.split('/') {
         let positive = weight.parse::<f64>().is_ok_and(|weight| weight > 0.0 && weight.is_finite());
-        problems.check(positive, at.clone(), format!("{weight:?} is not a weight; write a number above 0"));
+        problems.check(
+            positive,
+            at.clone(),
+            format!("{weight:?} is not a weight; write a number above 0"),
+        );
     }
 }
 
@@ -152,9 +159,14 @@ fn check_selector(problems: &mut Problems, path: &str, selector: &MemberSelector
     }
     if let Some(regex) = regex_match {
         let path = format!("{path}.regexMatch.pattern");
-        problems.check(!regex.pattern.is_empty(), path.clone(), "is empty; write a regular expression");
+        problems.check(
+            !regex.pattern.is_empty(),
+            path.clone(),
+            "is empty; write a regular expression",
+        );
         if let Err(error) = GoRegex::new(&regex.pattern) {
-            let message = format!("{:?} is not a regular expression in Go's syntax: {error}", regex.pattern);
+            let message =
+                format!("{:?} is not a regular expression in Go's syntax: {error}", regex.pattern);
             problems.add(path, message);
         }
     }
@@ -196,7 +208,8 @@ spec:
   - {name: a, subGroupSize: 0, minSubGroups: -1}
   - {networkTopology: {highestTierAllowed: 1, highestTierName: rack}, labelSelector: {matchExpressions: [{}]}}";
         let found = problems(text, validate_pod_group);
-        let paths: Vec<&str> = found.iter().map(|line| line.split(": ").next().expect("a path")).collect();
+        let paths: Vec<&str> =
+            found.iter().map(|line| line.split(": ").next().expect("a path")).collect();
         assert_eq!(
             paths,
             [
@@ -291,7 +304,8 @@ spec:
   - {type: Node, selector: {regexMatch: {pattern: '(a)\\1'}}}
   - {type: Node, selector: {regexMatch: {pattern: ''}}}";
         let found = problems(bad, validate_hyper_node);
-        let paths: Vec<&str> = found.iter().map(|line| line.split(": ").next().expect("a path")).collect();
+        let paths: Vec<&str> =
+            found.iter().map(|line| line.split(": ").next().expect("a path")).collect();
         assert_eq!(
             paths,
             [
@@ -304,8 +318,16 @@ spec:
                 "spec.members[4].selector.regexMatch.pattern",
             ]
         );
-        assert!(found[4].contains("at byte 0; Go's regular expressions have no look-ahead"), "{}", found[4]);
-        assert!(found[5].contains("at byte 3; Go's regular expressions have no back-ref"), "{}", found[5]);
+        assert!(
+            found[4].contains("at byte 0; Go's regular expressions have no look-ahead"),
+            "{}",
+            found[4]
+        );
+        assert!(
+            found[5].contains("at byte 3; Go's regular expressions have no back-ref"),
+            "{}",
+            found[5]
+        );
         assert_eq!(
             problems("metadata: {name: a}\nspec: {tier: 1}", validate_hyper_node),
             ["spec.members: is empty; write at least one member"]

@@ -2,7 +2,8 @@
 
 use super::{Problem, Problems, is_dns_label};
 use crate::core::{
-    Affinity, Container, NodeTerm, Pod, PodAffinity, PodTerm, Resources, SpreadConstraint, Toleration,
+    Affinity, Container, NodeTerm, Pod, PodAffinity, PodTerm, Resources, SpreadConstraint,
+    Toleration,
 };
 use crate::keys;
 
@@ -40,7 +41,11 @@ pub fn validate_pod(pod: &Pod) -> Vec<Problem> {
         check_affinity(&mut problems, affinity);
     }
     for (index, constraint) in spec.topology_spread_constraints.iter().enumerate() {
-        check_spread(&mut problems, &format!("spec.topologySpreadConstraints[{index}]"), constraint);
+        check_spread(
+            &mut problems,
+            &format!("spec.topologySpreadConstraints[{index}]"),
+            constraint,
+        );
     }
     let phases = ["", "Pending", "Running", "Succeeded", "Failed", "Unknown"];
     problems.one_of("status.phase", &pod.status.phase, &phases);
@@ -50,7 +55,9 @@ pub fn validate_pod(pod: &Pod) -> Vec<Problem> {
 /// The group that the pod says it belongs to.
 fn group_name(problems: &mut Problems, pod: &Pod) {
     for key in keys::GROUP_NAME {
-        for (field, map) in [("annotations", &pod.metadata.annotations), ("labels", &pod.metadata.labels)] {
+        for (field, map) in
+            [("annotations", &pod.metadata.annotations), ("labels", &pod.metadata.labels)]
+        {
             if let Some(name) = map.get(key).filter(|name| !name.is_empty()) {
                 problems.name(format!("metadata.{field}[{key}]"), name);
             }
@@ -62,7 +69,10 @@ fn check_container(problems: &mut Problems, path: &str, container: &Container) {
     if !container.name.is_empty() && !is_dns_label(&container.name) {
         problems.add(
             format!("{path}.name"),
-            format!("{:?} is not a valid name; use lower case letters, digits and -", container.name),
+            format!(
+                "{:?} is not a valid name; use lower case letters, digits and -",
+                container.name
+            ),
         );
     }
     check_resources(problems, &format!("{path}.resources"), &container.resources);
@@ -84,8 +94,9 @@ fn check_resources(problems: &mut Problems, path: &str, resources: &Resources) {
     for (field, amounts) in [("requests", &resources.requests), ("limits", &resources.limits)] {
         for (name, amount) in amounts.iter().filter(|(name, _)| is_countable(name)) {
             let whole = amount.milli_value() % 1_000 == 0;
-            let message =
-                format!("{amount} is not a whole number; {name} can only be asked for in whole units");
+            let message = format!(
+                "{amount} is not a whole number; {name} can only be asked for in whole units"
+            );
             problems.check(whole, format!("{path}.{field}[{name}]"), message);
         }
     }
@@ -100,11 +111,20 @@ fn is_countable(name: &str) -> bool {
 fn check_toleration(problems: &mut Problems, path: &str, toleration: &Toleration) {
     let Toleration { key, operator, value, effect } = toleration;
     problems.one_of(format!("{path}.operator"), operator, &["", "Equal", "Exists"]);
-    problems.one_of(format!("{path}.effect"), effect, &["", "NoSchedule", "PreferNoSchedule", "NoExecute"]);
+    problems.one_of(
+        format!("{path}.effect"),
+        effect,
+        &["", "NoSchedule", "PreferNoSchedule", "NoExecute"],
+    );
     if operator == "Exists" {
-        problems.check(value.is_empty(), format!("{path}.value"), "must be left out; Exists takes no value");
+        problems.check(
+            value.is_empty(),
+            format!("{path}.value"),
+            "must be left out; Exists takes no value",
+        );
     } else {
-        let message = "is missing; write the key of a taint, or operator Exists to tolerate every taint";
+        let message =
+            "is missing; write the key of a taint, or operator Exists to tolerate every taint";
         problems.check(!key.is_empty(), format!("{path}.key"), message);
     }
 }
@@ -135,7 +155,11 @@ fn check_affinity(problems: &mut Problems, affinity: &Affinity) {
         for (index, preferred) in terms.preferred.iter().enumerate() {
             let path = format!("{path}.{PREFERRED}[{index}]");
             check_weight(problems, &path, preferred.weight);
-            check_pod_term(problems, &format!("{path}.podAffinityTerm"), &preferred.pod_affinity_term);
+            check_pod_term(
+                problems,
+                &format!("{path}.podAffinityTerm"),
+                &preferred.pod_affinity_term,
+            );
         }
     };
     if let Some(terms) = &affinity.pod_affinity {
@@ -177,7 +201,8 @@ fn check_pod_term(problems: &mut Problems, path: &str, term: &PodTerm) {
 
 fn check_spread(problems: &mut Problems, path: &str, constraint: &SpreadConstraint) {
     problems.at_least(format!("{path}.maxSkew"), 1, constraint.max_skew);
-    let message = "is missing; write the key of a node label, for example topology.kubernetes.io/zone";
+    let message =
+        "is missing; write the key of a node label, for example topology.kubernetes.io/zone";
     problems.check(!constraint.topology_key.is_empty(), format!("{path}.topologyKey"), message);
     let choices = ["DoNotSchedule", "ScheduleAnyway"];
     problems.one_of(format!("{path}.whenUnsatisfiable"), &constraint.when_unsatisfiable, &choices);
@@ -293,10 +318,11 @@ spec:
   topologySpreadConstraints: [{minDomains: 0}]
 status: {phase: Happy}";
         let found = problems(text, validate_pod);
-        let paths: Vec<&str> = found.iter().map(|line| line.split(": ").next().expect("a path")).collect();
-        let terms =
-            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]";
-        let preferred = "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]";
+        let paths: Vec<&str> =
+            found.iter().map(|line| line.split(": ").next().expect("a path")).collect();
+        let terms = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]";
+        let preferred =
+            "spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]";
         assert_eq!(
             paths,
             [

@@ -1,4 +1,5 @@
-//! Builds the tree from events: resolves plain scalars, aliases and merge keys, and keeps to the limits.
+//! Builds the tree from events: resolves plain scalars, aliases and merge keys, and keeps to the
+//! limits.
 
 use std::collections::HashMap;
 
@@ -7,22 +8,29 @@ use super::json::{self, JsonEvents};
 use super::scalar::resolve;
 use super::{ALIAS_NODES, DEPTH, Key, NODES, Value, Yaml, YamlError};
 
-/// Above this size a broken JSON text is not tried as YAML, which would take many times its size in memory.
+/// Above this size a broken JSON text is not tried as YAML, which would take many times its size in
+/// memory.
 const JSON_AS_YAML_BYTES: usize = 1 << 20;
-/// Maps up to this size are searched for duplicate keys entry by entry, which is faster than hashing.
+/// Maps up to this size are searched for duplicate keys entry by entry, which is faster than
+/// hashing.
 const FEW_KEYS: usize = 16;
 
 /// Takes the items of a list one at a time, with the kind of the list.
 pub(crate) type ItemSink<'s> = dyn FnMut(&str, Yaml) + 's;
 
-/// Reads one document whose first line has the given number. With a sink, the items of a Kubernetes list go
-/// there instead of into the tree, so that only one of them is held at a time.
-pub(crate) fn read(text: &str, first_line: u32, sink: Option<&mut ItemSink<'_>>) -> Result<Yaml, YamlError> {
+/// Reads one document whose first line has the given number. With a sink, the items of a Kubernetes
+/// list go there instead of into the tree, so that only one of them is held at a time.
+pub(crate) fn read(
+    text: &str,
+    first_line: u32,
+    sink: Option<&mut ItemSink<'_>>,
+) -> Result<Yaml, YamlError> {
     match is_json(text, first_line) {
         Ok(true) => Builder::new(JsonEvents::new(text, first_line)).document(text, sink),
         Ok(false) => Builder::new(YamlEvents::new(text, first_line)).document(text, sink),
         Err(broken) if text.len() > JSON_AS_YAML_BYTES => Err(broken),
-        // YAML allows what JSON does not, a trailing comma for one. If it is neither, it was meant as JSON.
+        // YAML allows what JSON does not, a trailing comma for one. If it is neither, it was meant
+        // as JSON.
         Err(broken) => {
             Builder::new(YamlEvents::new(text, first_line)).document(text, sink).map_err(|_| broken)
         }
@@ -31,8 +39,10 @@ pub(crate) fn read(text: &str, first_line: u32, sink: Option<&mut ItemSink<'_>>)
 
 /// Whether to read the text as JSON, or why that fails although it looks like it.
 fn is_json(text: &str, first_line: u32) -> Result<bool, YamlError> {
-    let looks_like_it =
-        text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with(['"', '}']));
+    let looks_like_it = text
+        .trim_start()
+        .strip_prefix('{')
+        .is_some_and(|rest| rest.trim_start().starts_with(['"', '}']));
     if looks_like_it { json::check(text, first_line).map(|()| true) } else { Ok(false) }
 }
 
@@ -112,15 +122,25 @@ impl<'a, E: Events<'a>> Builder<E> {
     fn node(&mut self, start: Positioned<'_>, depth: usize) -> Result<Yaml, YamlError> {
         let Positioned { line, column, event } = start;
         if depth >= DEPTH {
-            return Err(error_at(line, column, format!("values are nested more than {DEPTH} deep")));
+            return Err(error_at(
+                line,
+                column,
+                format!("values are nested more than {DEPTH} deep"),
+            ));
         }
         self.nodes += 1;
         if self.nodes > NODES {
-            return Err(error_at(line, column, format!("there are more than {NODES} values in one object")));
+            return Err(error_at(
+                line,
+                column,
+                format!("there are more than {NODES} values in one object"),
+            ));
         }
         let (value, anchor) = match event {
             Event::Scalar { text, plain: true, anchor } => (resolve(text), anchor),
-            Event::Scalar { text, plain: false, anchor } => (Value::String(text.into_owned()), anchor),
+            Event::Scalar { text, plain: false, anchor } => {
+                (Value::String(text.into_owned()), anchor)
+            }
             Event::SeqStart(anchor) => (Value::Seq(self.items(depth + 1)?), anchor),
             Event::MapStart(anchor) => (Value::Map(self.map(depth + 1, None)?), anchor),
             Event::Alias(anchor) => return self.alias(anchor, line, column),
@@ -164,7 +184,13 @@ impl<'a, E: Events<'a>> Builder<E> {
                     Value::String(name) => (name, false),
                     _ => return Err(error_at(line, column, "a key must be a string")),
                 },
-                _ => return Err(error_at(line, column, "a key must be a string, not a list or a mapping")),
+                _ => {
+                    return Err(error_at(
+                        line,
+                        column,
+                        "a key must be a string, not a list or a mapping",
+                    ));
+                }
             };
             let start = self.events.next()?;
             if name == "<<" && plain {
@@ -174,8 +200,10 @@ impl<'a, E: Events<'a>> Builder<E> {
             }
             let key = Key { line, column, name };
             let is_list = matches!(start.event, Event::SeqStart(_));
-            let items_of =
-                list.as_deref_mut().filter(|_| is_list).and_then(|list| list.beginning_at(&key, &entries));
+            let items_of = list
+                .as_deref_mut()
+                .filter(|_| is_list)
+                .and_then(|list| list.beginning_at(&key, &entries));
             let value = match items_of {
                 Some(list) => self.stream(start, list)?,
                 None => self.node(start, depth)?,
@@ -183,7 +211,8 @@ impl<'a, E: Events<'a>> Builder<E> {
             entries.push((key, value));
         }
         refuse_duplicates(&entries)?;
-        // What is written in the map itself comes before what is merged, and what is merged first before the rest.
+        // What is written in the map itself comes before what is merged, and what is merged first
+        // before the rest.
         for (key, value) in merged {
             if entries.iter().all(|(present, _)| present.name != key.name) {
                 entries.push((key, value));
@@ -193,11 +222,19 @@ impl<'a, E: Events<'a>> Builder<E> {
     }
 
     /// Hands the items of a Kubernetes list over instead of keeping them.
-    fn stream(&mut self, start: Positioned<'_>, list: &mut List<'_, '_>) -> Result<Yaml, YamlError> {
+    fn stream(
+        &mut self,
+        start: Positioned<'_>,
+        list: &mut List<'_, '_>,
+    ) -> Result<Yaml, YamlError> {
         loop {
             let next = self.events.next()?;
             if matches!(next.event, Event::SeqEnd) {
-                return Ok(Yaml { line: start.line, column: start.column, value: Value::Seq(Vec::new()) });
+                return Ok(Yaml {
+                    line: start.line,
+                    column: start.column,
+                    value: Value::Seq(Vec::new()),
+                });
             }
             self.nodes = 0;
             let item = self.node(next, 2)?;
@@ -207,7 +244,11 @@ impl<'a, E: Events<'a>> Builder<E> {
 
     fn alias(&mut self, anchor: usize, line: u32, column: u32) -> Result<Yaml, YamlError> {
         let Some((node, weight)) = self.anchors.get(&anchor) else {
-            return Err(error_at(line, column, "the alias stands inside the value that it refers to"));
+            return Err(error_at(
+                line,
+                column,
+                "the alias stands inside the value that it refers to",
+            ));
         };
         let (node, weight) = (node.clone(), *weight);
         self.spend(weight, line, column)?;
@@ -217,7 +258,11 @@ impl<'a, E: Events<'a>> Builder<E> {
     fn spend(&mut self, weight: usize, line: u32, column: u32) -> Result<(), YamlError> {
         self.alias_weight += weight;
         if self.alias_weight > ALIAS_NODES {
-            return Err(error_at(line, column, format!("aliases expand to more than {ALIAS_NODES} nodes")));
+            return Err(error_at(
+                line,
+                column,
+                format!("aliases expand to more than {ALIAS_NODES} nodes"),
+            ));
         }
         Ok(())
     }
@@ -232,8 +277,8 @@ struct List<'t, 's> {
 }
 
 impl List<'_, '_> {
-    /// The list, if its items begin with this key. The kind is usually among the entries before it; kubectl puts
-    /// it after the items.
+    /// The list, if its items begin with this key. The kind is usually among the entries before it;
+    /// kubectl puts it after the items.
     fn beginning_at(&mut self, key: &Key, before: &[(Key, Yaml)]) -> Option<&mut Self> {
         if key.name != "items" {
             return None;
@@ -255,15 +300,18 @@ fn weight(node: &Yaml) -> usize {
     1 + match &node.value {
         Value::String(text) => text.len() / 32,
         Value::Seq(items) => items.iter().map(weight).sum(),
-        Value::Map(entries) => entries.iter().map(|(key, value)| key.name.len() / 32 + weight(value)).sum(),
+        Value::Map(entries) => {
+            entries.iter().map(|(key, value)| key.name.len() / 32 + weight(value)).sum()
+        }
         _ => 0,
     }
 }
 
 /// The entries that a merge key brings in; of several maps, the first that has a key wins.
 fn merge_entries(source: Yaml) -> Result<Vec<(Key, Yaml)>, YamlError> {
-    let wrong =
-        |line, column| error_at(line, column, "the merge key << needs a mapping or a list of mappings");
+    let wrong = |line, column| {
+        error_at(line, column, "the merge key << needs a mapping or a list of mappings")
+    };
     match source.value {
         Value::Map(entries) => Ok(entries),
         Value::Seq(items) => {
@@ -282,12 +330,15 @@ fn merge_entries(source: Yaml) -> Result<Vec<(Key, Yaml)>, YamlError> {
 
 fn refuse_duplicates(entries: &[(Key, Yaml)]) -> Result<(), YamlError> {
     let refuse = |first: &Key, second: &Key| {
-        let message = format!("the key {:?} is given twice, first on line {}", second.name, first.line);
+        let message =
+            format!("the key {:?} is given twice, first on line {}", second.name, first.line);
         Err(error_at(second.line, second.column, message))
     };
     if entries.len() <= FEW_KEYS {
         for (index, (second, _)) in entries.iter().enumerate() {
-            if let Some((first, _)) = entries[..index].iter().find(|(first, _)| first.name == second.name) {
+            if let Some((first, _)) =
+                entries[..index].iter().find(|(first, _)| first.name == second.name)
+            {
                 return refuse(first, second);
             }
         }
@@ -374,7 +425,9 @@ mod tests {
 
     #[test]
     fn deep_nesting_is_refused_without_a_crash() {
-        for text in ["[".repeat(20_000), "- ".repeat(20_000), "{\"a\":".repeat(20_000), "? ".repeat(20_000)] {
+        for text in
+            ["[".repeat(20_000), "- ".repeat(20_000), "{\"a\":".repeat(20_000), "? ".repeat(20_000)]
+        {
             assert!(parse(&text).is_err());
         }
         let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
@@ -415,7 +468,8 @@ mod tests {
         ] {
             let mut items = Vec::new();
             let root =
-                read(text, 1, Some(&mut |kind, item| items.push((kind.to_owned(), shape(&item))))).unwrap();
+                read(text, 1, Some(&mut |kind, item| items.push((kind.to_owned(), shape(&item)))))
+                    .unwrap();
             let expected = [serde_json::json!({"a": 1}), serde_json::json!({"b": 2})];
             assert_eq!(items, expected.map(|item| ("PodList".to_owned(), item)), "{text}");
             assert_eq!(root.entry("kind").unwrap().as_str(), Some("PodList"));

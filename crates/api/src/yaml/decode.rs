@@ -1,6 +1,8 @@
-//! Decodes a tree into a type by serde. Every error names the field, the place and what was expected.
+//! Decodes a tree into a type by serde. Every error names the field, the place and what was
+//! expected.
 //!
-//! As strict as Kubernetes: a number is not a string. A map entry whose value is null counts as absent.
+//! As strict as Kubernetes: a number is not a string. A map entry whose value is null counts as
+//! absent.
 
 use std::fmt;
 
@@ -46,7 +48,10 @@ impl de::Error for YamlError {
     fn unknown_variant(found: &str, expected: &'static [&'static str]) -> YamlError {
         // The empty name is how some enums read an unset value.
         let known: Vec<&str> = expected.iter().copied().filter(|name| !name.is_empty()).collect();
-        YamlError::without_place(format!("{found:?} is not known; write one of {}", known.join(", ")))
+        YamlError::without_place(format!(
+            "{found:?} is not known; write one of {}",
+            known.join(", ")
+        ))
     }
 
     fn missing_field(field: &'static str) -> YamlError {
@@ -67,7 +72,8 @@ fn in_words(expected: &dyn Expected) -> String {
 
 impl Yaml {
     fn wrong(&self, expected: &str) -> YamlError {
-        YamlError::without_place(format!("expected {expected}, found {}", self.description())).at(self)
+        YamlError::without_place(format!("expected {expected}, found {}", self.description()))
+            .at(self)
     }
 
     /// The whole number that the value is; 1e3 and 2.0 are whole numbers too.
@@ -84,7 +90,9 @@ impl Yaml {
     fn string(&self) -> Result<&str, YamlError> {
         match &self.value {
             Value::String(text) => Ok(text),
-            Value::Bool(_) | Value::Int(_) | Value::Float(_) => Err(self.wrong("a string (in quotes)")),
+            Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
+                Err(self.wrong("a string (in quotes)"))
+            }
             _ => Err(self.wrong("a string")),
         }
     }
@@ -110,7 +118,9 @@ impl<'de> Deserializer<'de> for &'de Yaml {
             Value::Float(number) => visitor.visit_f64(*number),
             Value::String(text) => visitor.visit_borrowed_str(text),
             Value::Seq(items) => visitor.visit_seq(Items { rest: items.iter().enumerate() }),
-            Value::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), current: None }),
+            Value::Map(entries) => {
+                visitor.visit_map(Entries { rest: entries.iter(), current: None })
+            }
         }
         .map_err(|error: YamlError| error.at(self))
     }
@@ -122,7 +132,9 @@ impl<'de> Deserializer<'de> for &'de Yaml {
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, YamlError> {
         match self.value {
-            Value::Bool(value) => visitor.visit_bool(value).map_err(|error: YamlError| error.at(self)),
+            Value::Bool(value) => {
+                visitor.visit_bool(value).map_err(|error: YamlError| error.at(self))
+            }
             _ => Err(self.wrong("true or false")),
         }
     }
@@ -200,7 +212,10 @@ struct Items<'de> {
 impl<'de> SeqAccess<'de> for Items<'de> {
     type Error = YamlError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, YamlError> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, YamlError> {
         let Some((index, item)) = self.rest.next() else { return Ok(None) };
         let value = seed.deserialize(item).map_err(|error| error.at(item).under_index(index))?;
         Ok(Some(value))
@@ -227,7 +242,10 @@ struct Entries<'de> {
 impl<'de> MapAccess<'de> for Entries<'de> {
     type Error = YamlError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, YamlError> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, YamlError> {
         self.current = self.rest.by_ref().find(|(_, value)| value.value != Value::Null);
         let Some((key, _)) = self.current else { return Ok(None) };
         seed.deserialize(BorrowedStrDeserializer::new(&key.name)).map(Some)
@@ -260,13 +278,21 @@ mod tests {
                 (2, 14),
                 "spec.minMember: expected an integer, found the string \"two\"",
             ),
-            ("spec:\n  minMember: 1.5", (2, 14), "spec.minMember: expected an integer, found the number 1.5"),
+            (
+                "spec:\n  minMember: 1.5",
+                (2, 14),
+                "spec.minMember: expected an integer, found the number 1.5",
+            ),
             (
                 "spec:\n  minMember: 3000000000",
                 (2, 14),
                 "spec.minMember: expected a whole number from -2147483648 to 2147483647, found integer `3000000000`",
             ),
-            ("spec: {queue: 5}", (1, 15), "spec.queue: expected a string (in quotes), found the number 5"),
+            (
+                "spec: {queue: 5}",
+                (1, 15),
+                "spec.queue: expected a string (in quotes), found the number 5",
+            ),
             ("spec: []", (1, 7), "spec: expected a mapping, found a list"),
             (
                 "spec:\n  subGroupPolicy:\n  - name: a\n  - networkTopology: {mode: firm}",
@@ -311,15 +337,20 @@ mod tests {
     #[test]
     fn unknown_fields_are_ignored() {
         let pod: Pod =
-            decode("metadata: {name: a, novel: [1]}\nspec: {hostNetwork: true}\nextra: {}\n").unwrap();
+            decode("metadata: {name: a, novel: [1]}\nspec: {hostNetwork: true}\nextra: {}\n")
+                .unwrap();
         assert_eq!(pod.metadata.name, "a");
     }
 
     #[test]
     fn a_number_or_a_percentage_is_either() {
-        let budget: PodDisruptionBudget = decode("spec: {minAvailable: 2, maxUnavailable: 50%}\n").unwrap();
+        let budget: PodDisruptionBudget =
+            decode("spec: {minAvailable: 2, maxUnavailable: 50%}\n").unwrap();
         assert_eq!(budget.spec.min_available, Some(crate::core::IntOrString::Int(2)));
-        assert_eq!(budget.spec.max_unavailable, Some(crate::core::IntOrString::String("50%".to_owned())));
+        assert_eq!(
+            budget.spec.max_unavailable,
+            Some(crate::core::IntOrString::String("50%".to_owned()))
+        );
         assert!(decode::<PodDisruptionBudget>("spec: {minAvailable: [2]}\n").is_err());
     }
 }

@@ -9,8 +9,8 @@ use saphyr_parser::{BufferedInput, Event as Parsed, Parser, ScalarStyle, ScanErr
 
 use super::YamlError;
 
-/// How many characters may lie between two events. The parser holds a whole `[list]` or `{mapping}` in memory, at
-/// about a hundred times its size, until it knows that it is not a key.
+/// How many characters may lie between two events. The parser holds a whole `[list]` or `{mapping}`
+/// in memory, at about a hundred times its size, until it knows that it is not a key.
 const LOOKAHEAD: usize = 4 << 20;
 
 /// One step of a document. Anchors are numbered from 1; 0 is none.
@@ -109,15 +109,26 @@ impl<'a> Events<'a> for YamlEvents<'a> {
             let (parsed, span) = match parsed {
                 Some(Ok(next)) => next,
                 Some(Err(error)) => return Err(self.broken(&error)),
-                None => return Ok(Positioned { line: self.line, column: self.column, event: Event::End }),
+                None => {
+                    return Ok(Positioned {
+                        line: self.line,
+                        column: self.column,
+                        event: Event::End,
+                    });
+                }
             };
             let event = match parsed {
                 Parsed::Nothing | Parsed::StreamStart | Parsed::DocumentStart(_) => continue,
                 Parsed::DocumentEnd | Parsed::StreamEnd => Event::End,
                 Parsed::Alias(anchor) => Event::Alias(anchor),
                 Parsed::Scalar(text, style, anchor, tag) => {
-                    let string_tag = tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
-                    Event::Scalar { text, plain: style == ScalarStyle::Plain && !string_tag, anchor }
+                    let string_tag =
+                        tag.is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
+                    Event::Scalar {
+                        text,
+                        plain: style == ScalarStyle::Plain && !string_tag,
+                        anchor,
+                    }
                 }
                 Parsed::SequenceStart(anchor, _) => Event::SeqStart(anchor),
                 Parsed::SequenceEnd => Event::SeqEnd,

@@ -1,4 +1,5 @@
-//! JSON as events. YAML's parser reads JSON too, but holds a whole flow mapping in memory before its first event.
+//! JSON as events. YAML's parser reads JSON too, but holds a whole flow mapping in memory before
+//! its first event.
 
 use std::borrow::Cow;
 
@@ -38,7 +39,14 @@ pub(super) struct JsonEvents<'a> {
 
 impl<'a> JsonEvents<'a> {
     pub fn new(text: &'a str, first_line: u32) -> JsonEvents<'a> {
-        JsonEvents { text, at: 0, line: first_line, line_start: 0, open: Vec::new(), next: Next::Value }
+        JsonEvents {
+            text,
+            at: 0,
+            line: first_line,
+            line_start: 0,
+            open: Vec::new(),
+            next: Next::Value,
+        }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -121,7 +129,9 @@ impl<'a> JsonEvents<'a> {
     /// true, false, null or a number.
     fn word(&mut self) -> Result<&'a str, YamlError> {
         let rest = &self.text[self.at..];
-        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(rest.len());
+        let end = rest
+            .find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c))
+            .unwrap_or(rest.len());
         let word = &rest[..end];
         if !matches!(word, "true" | "false" | "null") && !is_number(word) {
             return Err(self.wrong("a value"));
@@ -152,7 +162,8 @@ impl<'a> JsonEvents<'a> {
             }
         }
         let quoted = &self.text[self.at..self.at + end + 2];
-        let text = serde_json::from_str(quoted).map_err(|_| self.wrong("a string with valid escapes"))?;
+        let text =
+            serde_json::from_str(quoted).map_err(|_| self.wrong("a string with valid escapes"))?;
         self.at += quoted.len();
         Ok(Cow::Owned(text))
     }
@@ -187,7 +198,8 @@ fn is_number(word: &str) -> bool {
     digits(integer)
         && (integer == "0" || !integer.starts_with('0'))
         && fraction.is_none_or(digits)
-        && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+        && exponent
+            .is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
 }
 
 impl<'a> Events<'a> for JsonEvents<'a> {
@@ -197,12 +209,14 @@ impl<'a> Events<'a> for JsonEvents<'a> {
             match self.peek() {
                 Some(b',') => {
                     self.at += 1;
-                    self.next = if self.open.last() == Some(&b'}') { Next::Key } else { Next::Value };
+                    self.next =
+                        if self.open.last() == Some(&b'}') { Next::Key } else { Next::Value };
                     self.skip_blanks();
                 }
                 closing if closing == self.open.last().copied() => {}
                 _ => {
-                    let closing = char::from(*self.open.last().expect("a separator stands inside brackets"));
+                    let closing =
+                        char::from(*self.open.last().expect("a separator stands inside brackets"));
                     return Err(self.wrong(&format!("',' or '{closing}'")));
                 }
             }
@@ -272,7 +286,12 @@ mod tests {
 
     #[test]
     fn twenty_thousand_brackets_are_refused() {
-        assert!(check(&"[".repeat(20_000), 1).unwrap_err().message.contains("nested more than 128 deep"));
+        assert!(
+            check(&"[".repeat(20_000), 1)
+                .unwrap_err()
+                .message
+                .contains("nested more than 128 deep")
+        );
     }
 
     proptest! {

@@ -17,7 +17,9 @@ pub(super) fn resolve(text: Cow<'_, str>) -> Value {
 fn number(text: &str) -> Option<Value> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     match unsigned.as_bytes() {
-        [b'0', b'x', digits @ ..] if !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit) => {
+        [b'0', b'x', digits @ ..]
+            if !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit) =>
+        {
             i64::from_str_radix(text.strip_prefix("0x")?, 16).ok().map(Value::Int)
         }
         [b'0', b'o', digits @ ..]
@@ -25,15 +27,21 @@ fn number(text: &str) -> Option<Value> {
         {
             i64::from_str_radix(text.strip_prefix("0o")?, 8).ok().map(Value::Int)
         }
-        [b'0'..=b'9', ..] if unsigned.bytes().all(|byte| byte.is_ascii_digit()) => match text.parse() {
-            Ok(number) => Some(Value::Int(number)),
-            Err(_) => text.parse().ok().map(Value::Float),
-        },
-        [b'0'..=b'9' | b'.', ..] if unsigned.bytes().all(|byte| b"0123456789.eE+-".contains(&byte)) => {
+        [b'0'..=b'9', ..] if unsigned.bytes().all(|byte| byte.is_ascii_digit()) => {
+            match text.parse() {
+                Ok(number) => Some(Value::Int(number)),
+                Err(_) => text.parse().ok().map(Value::Float),
+            }
+        }
+        [b'0'..=b'9' | b'.', ..]
+            if unsigned.bytes().all(|byte| b"0123456789.eE+-".contains(&byte)) =>
+        {
             text.parse().ok().map(Value::Float)
         }
         _ => match text {
-            ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Some(Value::Float(f64::INFINITY)),
+            ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => {
+                Some(Value::Float(f64::INFINITY))
+            }
             "-.inf" | "-.Inf" | "-.INF" => Some(Value::Float(f64::NEG_INFINITY)),
             ".nan" | ".NaN" | ".NAN" => Some(Value::Float(f64::NAN)),
             _ => None,

@@ -1,5 +1,5 @@
-//! Binds gangs that fit: queue by queue, gang by gang, one turn at a time. A turn places the missing minimum, all
-//! of it or nothing, or one pod above it.
+//! Binds gangs that fit: queue by queue, gang by gang, one turn at a time. A turn places the
+//! missing minimum, all of it or nothing, or one pod above it.
 
 use muster_api::DequeueStrategy;
 
@@ -32,7 +32,11 @@ pub static ACTION: Action = Action {
             default: "30m",
             meaning: "a promised place that is not free after this time is given up and planned anew (0s: never)",
         },
-        Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
+        Argument {
+            name: "predicateErrorCacheEnable",
+            default: "true",
+            meaning: "accepted, always on",
+        },
     ],
     configure: |args, settings| {
         let wait = args.duration_ms("traverseHeadWait", Some(settings.traverse_head_wait_ms));
@@ -91,8 +95,10 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
             }
             Err(reasons) => {
                 waits(session, gang, reasons, starting);
-                let blocks = starting && blocks(session.cluster, session.settings, gang, session.now);
-                // A fifo queue is strict, as its owner asked; a traverse queue waits only for what can come.
+                let blocks =
+                    starting && blocks(session.cluster, session.settings, gang, session.now);
+                // A fifo queue is strict, as its owner asked; a traverse queue waits only for what
+                // can come.
                 let strict = session.cluster.queues[queue].strategy == DequeueStrategy::Fifo;
                 if blocks && (strict || could_ever_fit(session, gang)) {
                     let head = session.cluster.gangs[gang].key.clone();
@@ -108,14 +114,17 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
     }
 }
 
-/// Whether the empty cluster could hold the gang. One that it couldn't would keep a traverse queue waiting for ever.
+/// Whether the empty cluster could hold the gang. One that it couldn't would keep a traverse queue
+/// waiting for ever.
 fn could_ever_fit(session: &mut Session, gang: GangId) -> bool {
     let missing = session.cluster.gangs[gang].missing(session.policy.gangs_are_whole()).total;
     let pods = in_order(session, gang, Serving::All);
-    let mut shapes: Vec<ShapeId> = pods.iter().map(|&pod| session.cluster.pods.shape[pod]).collect();
+    let mut shapes: Vec<ShapeId> =
+        pods.iter().map(|&pod| session.cluster.pods.shape[pod]).collect();
     shapes.sort_unstable();
     shapes.dedup();
-    // Labels alone, which may have mattered to pods that are long gone, don't make pods different here.
+    // Labels alone, which may have mattered to pods that are long gone, don't make pods different
+    // here.
     let (first, rest) = match shapes.as_slice() {
         [first, rest @ ..] => (&session.cluster.shapes[*first], rest),
         [] => return true,
@@ -147,19 +156,23 @@ fn wants_room(session: &Session, id: GangId) -> bool {
     gang.counts.pending > gang.counts.pending_best_effort && may_try(session, id)
 }
 
-/// Admitted, and something has changed since it was last refused; or it has waited so long that it keeps its queue.
+/// Admitted, and something has changed since it was last refused; or it has waited so long that it
+/// keeps its queue.
 pub fn may_try(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
     let news = gang.hopeless != Some(session.cluster.freed);
-    gang.admitted() && (news || overdue(session.cluster, session.settings, id, session.now).is_some())
+    gang.admitted()
+        && (news || overdue(session.cluster, session.settings, id, session.now).is_some())
 }
 
 /// Remembers why a gang waits, and that only more room can help if only nodes were in the way.
 fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>, starting: bool) {
     let cluster = &mut *session.cluster;
-    let near = cluster.gangs[id].pods.iter().all(|&pod| !cluster.far_reaching(cluster.pods.shape[pod]));
-    let nodes_only =
-        reasons.iter().all(|reason| matches!(reason, Reason::NoNodes { .. } | Reason::NoDomain { .. }));
+    let near =
+        cluster.gangs[id].pods.iter().all(|&pod| !cluster.far_reaching(cluster.pods.shape[pod]));
+    let nodes_only = reasons
+        .iter()
+        .all(|reason| matches!(reason, Reason::NoNodes { .. } | Reason::NoDomain { .. }));
     let freed = cluster.freed;
     cluster.gangs.explain(id, reasons);
     let heads = blocks(cluster, session.settings, id, session.now);
@@ -171,7 +184,8 @@ fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>, starting: bool
     gang.hopeless = (near && nodes_only && !heads).then_some(freed);
 }
 
-/// Places what one visit to the gang may place, now if possible, else as promises on room that is on its way.
+/// Places what one visit to the gang may place, now if possible, else as promises on room that is
+/// on its way.
 fn turn(session: &mut Session, gang: GangId, serving: Serving) -> Result<(), Vec<Reason>> {
     let whole = session.policy.gangs_are_whole();
     let row = &session.cluster.gangs[gang];

@@ -1,5 +1,5 @@
-//! Fills what the line leaves open: gangs that lack only pods without requests, and smaller gangs that wait behind
-//! the head of a line, where they don't delay it.
+//! Fills what the line leaves open: gangs that lack only pods without requests, and smaller gangs
+//! that wait behind the head of a line, where they don't delay it.
 
 use muster_api::Time;
 
@@ -51,18 +51,21 @@ pub fn explain_absence(session: &mut Session) {
     for id in session.cluster.gangs.waiting().to_vec() {
         let gang = &session.cluster.gangs[id];
         let pods = gang.counts.pending_best_effort;
-        if pods > 0 && pods == gang.counts.pending && gang.counts.nominated == 0 && gang.admitted() {
+        if pods > 0 && pods == gang.counts.pending && gang.counts.nominated == 0 && gang.admitted()
+        {
             let reason = gate(session.cluster, session.policy, id, session.now).err();
             session.cluster.gangs.explain(id, vec![reason.unwrap_or(Reason::NoBackfill { pods })]);
         }
     }
 }
 
-/// Places gangs behind the head on room that the head doesn't need, or that they give back before it does.
+/// Places gangs behind the head on room that the head doesn't need, or that they give back before
+/// it does.
 fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     let is_behind = |gang: &GangId| {
         let gang = &session.cluster.gangs[*gang];
-        gang.queue == queue && gang.reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }))
+        gang.queue == queue
+            && gang.reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }))
     };
     let waiting = session.cluster.gangs.waiting().iter().copied();
     let mut behind: Vec<GangId> = waiting
@@ -82,7 +85,8 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
 
     let mut txn = Txn::begin(session.cluster);
     let start = txn.mark();
-    let reserved = reserve(&mut txn, session.policy, session.rankings, session.now, head, &head_pods);
+    let reserved =
+        reserve(&mut txn, session.policy, session.rankings, session.now, head, &head_pods);
     let mut filled: Vec<(GangId, Vec<Move>)> = Vec::new();
     for (gang, pods) in &pods {
         // Its minimum waits for promised room; what is bound beside it would run alone.
@@ -115,7 +119,8 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     }
 }
 
-/// Makes the moves again now that nobody has left: promises to others and the queue's limit must hold all the same.
+/// Makes the moves again now that nobody has left: promises to others and the queue's limit must
+/// hold all the same.
 fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool {
     let mark = txn.mark();
     for step in moves {
@@ -137,8 +142,9 @@ fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool 
     near
 }
 
-/// Finds the earliest time at which the head fits and leaves its places promised in the transaction.
-/// None: it can't fit at all. Some(None): only when pods end of which nobody knows when.
+/// Finds the earliest time at which the head fits and leaves its places promised in the
+/// transaction. None: it can't fit at all. Some(None): only when pods end of which nobody knows
+/// when.
 fn reserve(
     txn: &mut Txn,
     policy: &Policy,
@@ -167,7 +173,8 @@ fn reserve(
     if !fits(txn, &ends[..known]) {
         return fits(txn, &ends).then_some(None);
     }
-    // The more pods have left the better it fits, so the shortest list that does is found by halving.
+    // The more pods have left the better it fits, so the shortest list that does is found by
+    // halving.
     let (mut too_few, mut enough) = (0, known);
     while too_few < enough {
         txn.rewind(mark);
@@ -184,18 +191,23 @@ fn ends(cluster: &Cluster, now: Time) -> Vec<(Time, PodId)> {
     let mut ends: Vec<(Time, PodId)> = cluster
         .pods
         .live()
-        .filter(|&pod| matches!(cluster.pods.state[pod], PodState::Running(_) | PodState::Allocated(_)))
+        .filter(|&pod| {
+            matches!(cluster.pods.state[pod], PodState::Running(_) | PodState::Allocated(_))
+        })
         .map(|pod| {
             let fact = &cluster.pods.fact[pod];
             let run = fact
                 .estimate()
                 .or_else(|| cluster.pods.gang[pod].and_then(|gang| cluster.gangs[gang].estimate));
-            let end = run
-                .map_or(Time(i64::MAX), |run| fact.started.unwrap_or(now).plus_ms(run).max(now.plus_ms(1)));
+            let end = run.map_or(Time(i64::MAX), |run| {
+                fact.started.unwrap_or(now).plus_ms(run).max(now.plus_ms(1))
+            });
             (end, pod)
         })
         .collect();
-    ends.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| cluster.pods.name(a.1).cmp(cluster.pods.name(b.1))));
+    ends.sort_by(|a, b| {
+        a.0.cmp(&b.0).then_with(|| cluster.pods.name(a.1).cmp(cluster.pods.name(b.1)))
+    });
     ends
 }
 

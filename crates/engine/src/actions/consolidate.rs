@@ -1,5 +1,5 @@
-//! Makes room by moving: for a gang for which there is enough in all, but not where it could use it. Nobody leaves who has no other place
-//! in the same plan.
+//! Makes room by moving: for a gang for which there is enough in all, but not where it could use
+//! it. Nobody leaves who has no other place in the same plan.
 
 use crate::actions::Action;
 use crate::claims;

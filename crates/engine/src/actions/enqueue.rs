@@ -1,5 +1,6 @@
-//! Lets gangs into the line for room, one at a time and in order, as long as what they ask for at least can be
-//! expected to be there. A gang that was let in and can't run makes room for others after a while.
+//! Lets gangs into the line for room, one at a time and in order, as long as what they ask for at
+//! least can be expected to be there. A gang that was let in and can't run makes room for others
+//! after a while.
 
 use muster_api::{DequeueStrategy, PodGroupPhase};
 
@@ -71,10 +72,10 @@ fn vote(session: &mut Session, admission: &mut Admission, gangs: Vec<GangId>) ->
                 if session.cluster.queues[queue].strategy == DequeueStrategy::Fifo {
                     let head = session.cluster.gangs[gang].key.clone();
                     for behind in line.stop(queue) {
-                        session
-                            .cluster
-                            .gangs
-                            .explain(behind, vec![Reason::NotAdmittedBehind { head: head.clone() }]);
+                        session.cluster.gangs.explain(
+                            behind,
+                            vec![Reason::NotAdmittedBehind { head: head.clone() }],
+                        );
                     }
                 }
             }
@@ -110,7 +111,11 @@ fn take_turns(session: &mut Session, admission: &mut Admission, refused: Vec<Gan
     let mut expired = Vec::new();
     for (id, gang) in session.cluster.gangs.iter() {
         let Some(since) = gang.admitted else { continue };
-        if gang.origin == Origin::Group && gang.admitted() && gang.idle() && !gang.awaited().is_empty() {
+        if gang.origin == Origin::Group
+            && gang.admitted()
+            && gang.idle()
+            && !gang.awaited().is_empty()
+        {
             let due = since.plus_ms(timeout);
             if due <= session.now { expired.push(id) } else { session.plan.wake_at(due) }
         }

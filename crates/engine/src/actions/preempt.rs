@@ -1,9 +1,10 @@
-//! Takes room from gangs of the same queue that matter less, and within a gang from pods that matter less.
+//! Takes room from gangs of the same queue that matter less, and within a gang from pods that
+//! matter less.
 
 use crate::actions::{Action, Session};
 use crate::claims::arguments::{
-    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG, MODE,
-    ORDER, ROI_THRESHOLD,
+    ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS,
+    MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
 };
 use crate::claims::{self, Errand, serve_within};
 use crate::config::Mode;
@@ -17,7 +18,11 @@ pub static ACTION: Action = Action {
     summary: "evict what matters less in the same queue, for gangs that lack room",
     arguments: &[
         MODE,
-        Argument { name: "enableTopologyAwarePreemption", default: "true", meaning: "accepted, always on" },
+        Argument {
+            name: "enableTopologyAwarePreemption",
+            default: "true",
+            meaning: "accepted, always on",
+        },
         Argument {
             name: "topologyAwarePreemptWorkerNum",
             default: "16",
@@ -29,7 +34,11 @@ pub static ACTION: Action = Action {
             meaning: "accepted; the 100 most promising nodes are compared",
         },
         Argument { name: "minCandidateNodesAbsolute", default: "1", meaning: "accepted, likewise" },
-        Argument { name: "maxCandidateNodesAbsolute", default: "100", meaning: "accepted, likewise" },
+        Argument {
+            name: "maxCandidateNodesAbsolute",
+            default: "100",
+            meaning: "accepted, likewise",
+        },
         EVICTION_METHOD,
         MAX_DOMAINS,
         ALLOW_WHOLE_BUNDLE,
@@ -40,7 +49,11 @@ pub static ACTION: Action = Action {
         MAX_STEPS,
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "the same" },
-        Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
+        Argument {
+            name: "predicateErrorCacheEnable",
+            default: "true",
+            meaning: "accepted, always on",
+        },
     ],
     configure: |args, settings| settings.preempt = args.taking(),
     run,

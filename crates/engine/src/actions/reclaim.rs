@@ -3,8 +3,8 @@
 use crate::actions::Action;
 use crate::claims;
 use crate::claims::arguments::{
-    ALLOW_CONSOLIDATING_RECLAIM, ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS,
-    MAX_STEPS, MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
+    ALLOW_CONSOLIDATING_RECLAIM, ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD,
+    MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
 };
 use crate::plugins::Argument;
 
@@ -24,7 +24,11 @@ pub static ACTION: Action = Action {
         MAX_STEPS,
         Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
         Argument { name: "reclaim.gangAwareEnable", default: "false", meaning: "the same" },
-        Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" },
+        Argument {
+            name: "predicateErrorCacheEnable",
+            default: "true",
+            meaning: "accepted, always on",
+        },
     ],
     configure: |args, settings| settings.reclaim = args.taking(),
     run: |session| claims::run(session, ACTION.name),

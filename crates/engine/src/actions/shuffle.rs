@@ -22,7 +22,12 @@ fn run(session: &mut Session) {
     for (pod, cause) in pods {
         if let Some(until) = txn.spared.get(&pod).copied().filter(|until| *until > session.now) {
             session.plan.wake_at(until);
-        } else if session.policy.protects(&txn, pod).or_else(|| session.policy.retains(&txn, pod)).is_none() {
+        } else if session
+            .policy
+            .protects(&txn, pod)
+            .or_else(|| session.policy.retains(&txn, pod))
+            .is_none()
+        {
             txn.evict(pod);
             leaving.push((pod, cause));
         }

@@ -1,5 +1,6 @@
-//! Takes back what a broken gang holds: fewer pods than it needs have had places for too long, and nobody can finish it. Since when is
-//! noted on its PodGroup (`status.rs`), so that a restart doesn't give it more time.
+//! Takes back what a broken gang holds: fewer pods than it needs have had places for too long, and
+//! nobody can finish it. Since when is noted on its PodGroup (`status.rs`), so that a restart
+//! doesn't give it more time.
 
 use muster_api::Time;
 
@@ -53,12 +54,14 @@ pub fn grace(gang: &Gang, settings: &Settings) -> Option<i64> {
     Some(own.unwrap_or(settings.stale_after_ms)).filter(|grace| *grace >= 0)
 }
 
-/// Holds places for less than it needs, with nothing to show for it and nothing promised that would complete it; or one of its
-/// subgroups does. One that was stale stays so while its pods are asked to leave: they may be refused.
+/// Holds places for less than it needs, with nothing to show for it and nothing promised that would
+/// complete it; or one of its subgroups does. One that was stale stays so while its pods are asked
+/// to leave: they may be refused.
 pub fn is_stale(gang: &Gang, whole: bool, was_stale: bool) -> bool {
     let Counts { allocated, running, releasing, succeeded, .. } = gang.counts;
     let holds = allocated + running > 0 || was_stale && releasing > 0;
-    let lacks = || !gang.ready(whole) && !will_be_ready(gang, whole) || torn(gang, whole).next().is_some();
+    let lacks =
+        || !gang.ready(whole) && !will_be_ready(gang, whole) || torn(gang, whole).next().is_some();
     holds && succeeded == 0 && lacks()
 }
 
@@ -81,12 +84,16 @@ fn run(session: &mut Session) {
     }
     let is_due = |&(gang, since): &(GangId, Time)| {
         let grace = grace(&session.cluster.gangs[gang], session.settings);
-        grace.is_some_and(|grace| since.plus_ms(grace) <= now) && may_leave(session.cluster, policy, gang)
+        grace.is_some_and(|grace| since.plus_ms(grace) <= now)
+            && may_leave(session.cluster, policy, gang)
     };
     let mut gangs: Vec<(GangId, Time)> = session.cluster.gangs.broken().filter(is_due).collect();
-    gangs.sort_by(|(a, _), (b, _)| session.cluster.gangs[*a].key.cmp(&session.cluster.gangs[*b].key));
+    gangs.sort_by(|(a, _), (b, _)| {
+        session.cluster.gangs[*a].key.cmp(&session.cluster.gangs[*b].key)
+    });
     for (gang, since) in gangs {
-        let spared = |pod: &PodId| session.cluster.spared.get(pod).is_some_and(|until| *until > now);
+        let spared =
+            |pod: &PodId| session.cluster.spared.get(pod).is_some_and(|until| *until > now);
         let mut leave = leaving(session.cluster, gang, whole);
         let cause = cause(&session.cluster.gangs[gang], whole, &leave, now.0 - since.0);
         leave.pods.retain(|pod| !spared(pod));
@@ -103,7 +110,8 @@ fn run(session: &mut Session) {
 
 /// Still stale, and nothing of what would leave must stay.
 fn may_leave(cluster: &Cluster, policy: &Policy, id: GangId) -> bool {
-    is_stale(&cluster.gangs[id], policy.gangs_are_whole(), true) && kept(cluster, policy, id).is_none()
+    is_stale(&cluster.gangs[id], policy.gangs_are_whole(), true)
+        && kept(cluster, policy, id).is_none()
 }
 
 /// What keeps a stale gang where it is.
@@ -137,9 +145,11 @@ pub enum Fate {
 }
 
 impl Engine {
-    /// What a gang lacks that holds places for less than it needs, since when, and what will become of it.
+    /// What a gang lacks that holds places for less than it needs, since when, and what will become
+    /// of it.
     pub fn staleness(&self, id: GangId, now: Time) -> Option<Staleness> {
-        let (cluster, policy, settings) = (&self.cluster, &self.config.policy, &self.config.settings);
+        let (cluster, policy, settings) =
+            (&self.cluster, &self.config.policy, &self.config.settings);
         let since = cluster.gangs.broken_since(id)?;
         let (gang, whole) = (&cluster.gangs[id], policy.gangs_are_whole());
         let cause = cause(gang, whole, &leaving(cluster, id, whole), now.0 - since.0);
@@ -192,7 +202,8 @@ fn leaving(cluster: &Cluster, id: GangId, whole: bool) -> Leaving {
 fn cause(gang: &Gang, whole: bool, leaving: &Leaving, for_ms: i64) -> Cause {
     let of_torn = || {
         let groups = torn(gang, whole).map(|place| &gang.subgroups()[place]);
-        let lacks = groups.map(|group| (gang.size_of(group) - group.counts.ready(), gang.size_of(group)));
+        let lacks =
+            groups.map(|group| (gang.size_of(group) - group.counts.ready(), gang.size_of(group)));
         lacks.max().unwrap_or_default()
     };
     let useful = gang.counts.ready().saturating_sub(leaving.torn);
@@ -229,7 +240,12 @@ pub fn due<'c>(
 }
 
 /// When those leave who leave of a gang that is due then; some may be spared for longer.
-fn due_of(cluster: &Cluster, policy: &Policy, gang: GangId, due: Time) -> impl Iterator<Item = Time> {
+fn due_of(
+    cluster: &Cluster,
+    policy: &Policy,
+    gang: GangId,
+    due: Time,
+) -> impl Iterator<Item = Time> {
     let spared = |pod| cluster.spared.get(&pod).copied();
     let leaving = leaving(cluster, gang, policy.gangs_are_whole());
     leaving.pods.into_iter().map(move |pod| spared(pod).map_or(due, |until: Time| until.max(due)))

@@ -14,8 +14,11 @@ pub const MAX_DOMAINS: Argument = Argument {
     meaning: "whole gangs: how many domains are tried for a gang; in the mode scenario and for consolidate in a cycle, and the next one \
               goes on with the others",
 };
-pub const ALLOW_WHOLE_BUNDLE: Argument =
-    Argument { name: "allowWholeBundle", default: "true", meaning: "whole gangs: gangs may be broken" };
+pub const ALLOW_WHOLE_BUNDLE: Argument = Argument {
+    name: "allowWholeBundle",
+    default: "true",
+    meaning: "whole gangs: gangs may be broken",
+};
 pub const EVICT_BROKEN_GANG: Argument = Argument {
     name: "evictBrokenGang",
     default: "false",
@@ -51,8 +54,11 @@ pub const MAX_STEPS_PER_GANG: Argument = Argument {
     meaning: "scenario: how many moves of pods are tried for a gang in a cycle; what was not attempted is said, and goes on \
               in the next one, with twice as many where they ended within one domain",
 };
-pub const MAX_STEPS: Argument =
-    Argument { name: "maxSteps", default: "4000000", meaning: "scenario: the same for all gangs of a cycle" };
+pub const MAX_STEPS: Argument = Argument {
+    name: "maxSteps",
+    default: "4000000",
+    meaning: "scenario: the same for all gangs of a cycle",
+};
 
 /// Those of actions that take whole gangs and nothing else.
 pub const BY_GANG: &[Argument] =

@@ -1,4 +1,5 @@
-//! What was tried in vain, so that nothing is tried again for those who are no easier to serve until something happens that could help.
+//! What was tried in vain, so that nothing is tried again for those who are no easier to serve
+//! until something happens that could help.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use crate::resources::Amounts;
 use crate::search::{required, shapes};
 use crate::victims::Refusal;
 
-/// All that matters to whether room can be made for a gang that has none yet. A shape says what a pod asks for and which labels, ports,
-/// volumes and claims it has.
+/// All that matters to whether room can be made for a gang that has none yet. A shape says what a
+/// pod asks for and which labels, ports, volumes and claims it has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
     queue: QueueId,
@@ -31,7 +32,8 @@ pub struct Signature {
     /// What any of its pods asks for: of this others must have more than their shares.
     #[serde(default)]
     asked: Vec<ResourceId>,
-    /// With how many pods of each must be placed; and when it was met first, since numbers are used again.
+    /// With how many pods of each must be placed; and when it was met first, since numbers are
+    /// used again.
     shapes: Vec<(ShapeId, u64, u32)>,
 }
 
@@ -50,10 +52,13 @@ impl Signature {
             return None;
         }
         let required = required(cluster, pods, missing);
-        // One pod that gets no place tells as much of any number; a whole gang only of gangs that are no smaller.
+        // One pod that gets no place tells as much of any number; a whole gang only of gangs that
+        // are no smaller.
         let least = |count: u32| if mode == Mode::Task { 0 } else { count };
-        let shape = |(shape, count): (ShapeId, u32)| (shape, cluster.shapes[shape].born, least(count));
-        let asked = row.requested.iter().filter(|&(_, amount)| amount > 0).map(|(resource, _)| resource);
+        let shape =
+            |(shape, count): (ShapeId, u32)| (shape, cluster.shapes[shape].born, least(count));
+        let asked =
+            row.requested.iter().filter(|&(_, amount)| amount > 0).map(|(resource, _)| resource);
         Some(Signature {
             queue: row.queue,
             priority: row.priority,
@@ -68,8 +73,19 @@ impl Signature {
 
     /// Whether a gang like this is served no more easily than another.
     fn is_no_easier_than(&self, other: &Signature) -> bool {
-        let alike = |a: &(ShapeId, u64, u32), b: &(ShapeId, u64, u32)| (a.0, a.1) == (b.0, b.1) && a.2 >= b.2;
-        let Signature { queue, priority, protected, never_preempts, closeness, rules, asked, shapes } = other;
+        let alike = |a: &(ShapeId, u64, u32), b: &(ShapeId, u64, u32)| {
+            (a.0, a.1) == (b.0, b.1) && a.2 >= b.2
+        };
+        let Signature {
+            queue,
+            priority,
+            protected,
+            never_preempts,
+            closeness,
+            rules,
+            asked,
+            shapes,
+        } = other;
         (self.queue, self.protected, self.never_preempts) == (*queue, *protected, *never_preempts)
             && self.priority <= *priority
             && self.closeness == *closeness
@@ -100,7 +116,8 @@ pub struct Fruitless {
     failures: Vec<Failure>,
     #[serde(default)]
     cut: Cut,
-    /// The same of the last cycle, as far as nobody has asked for it. What nobody asks for is over.
+    /// The same of the last cycle, as far as nobody has asked for it. What nobody asks for is
+    /// over.
     #[serde(skip)]
     last: Cut,
 }
@@ -127,8 +144,8 @@ pub struct Lack {
 pub struct Progress {
     /// The domains that have been tried since anything happened that could help.
     pub tried: BTreeSet<DomainId>,
-    /// Those that were tried before that, longest ago first. All others come before them, so that a search gets everywhere which begins
-    /// anew time and again.
+    /// Those that were tried before that, longest ago first. All others come before them, so that
+    /// a search gets everywhere which begins anew time and again.
     before: Vec<DomainId>,
     /// How often its budget was doubled, since it ended before the first domain did.
     pub doubled: u32,
@@ -187,7 +204,12 @@ pub type Memory = BTreeMap<Purpose, Fruitless>;
 
 impl Fruitless {
     /// What is known from earlier cycles and still holds.
-    pub fn recall(cluster: &mut Cluster, policy: &Policy, purpose: Purpose, mode: Mode) -> Fruitless {
+    pub fn recall(
+        cluster: &mut Cluster,
+        policy: &Policy,
+        purpose: Purpose,
+        mode: Mode,
+    ) -> Fruitless {
         if mode != Mode::Scenario {
             return Fruitless::default();
         }
@@ -266,7 +288,8 @@ impl Fruitless {
     }
 }
 
-/// Work that only waits makes no room, but what queues should have follows from what all of them want.
+/// Work that only waits makes no room, but what queues should have follows from what all of them
+/// want.
 fn shares_of(cluster: &Cluster, policy: &Policy, purpose: Purpose) -> Vec<Amounts> {
     if purpose != Purpose::Reclaim {
         return Vec::new();

@@ -51,13 +51,16 @@ pub fn taking_back(session: &mut Session, queue: QueueId, errand: Errand) -> Opt
     Some(TakingBack { action: errand.action, gang, refused, from, kept })
 }
 
-/// The first gang of a queue, or of those below it, that lacks room: one that starves goes before one that grows.
+/// The first gang of a queue, or of those below it, that lacks room: one that starves goes before
+/// one that grows.
 fn in_need(session: &Session, queue: QueueId, errand: Errand) -> Option<GangId> {
     let (cluster, policy) = (&*session.cluster, session.policy);
     let below = |gang: &GangId| cluster.queues[cluster.gangs[*gang].queue].lineage.contains(&queue);
     let first = |wants: fn(&Session, GangId) -> bool| {
         let waiting = cluster.gangs.waiting().iter().copied().filter(below);
-        waiting.filter(|&gang| wants(session, gang)).min_by(|&a, &b| policy.gang_order(cluster, a, b))
+        waiting
+            .filter(|&gang| wants(session, gang))
+            .min_by(|&a, &b| policy.gang_order(cluster, a, b))
     };
     first(starves).or_else(|| first(grows).filter(|_| errand.helps_to_grow()))
 }

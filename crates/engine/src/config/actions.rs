@@ -30,7 +30,12 @@ pub(super) fn read(root: &Yaml, report: &mut Report) -> Named {
             report.error(other.into(), "actions", message, help);
         }
         Ok(words) if words.is_empty() => {
-            report.error(at, "actions", "there are no actions, so nothing would ever be scheduled", help);
+            report.error(
+                at,
+                "actions",
+                "there are no actions, so nothing would ever be scheduled",
+                help,
+            );
         }
         Ok(words) => {
             for word in words {
@@ -56,22 +61,32 @@ pub(super) fn configure<'y>(
 ) -> Settings {
     let mut settings = Settings::default();
     let mut seen: Vec<(&str, u32)> = Vec::new();
-    for item in
-        items(root, "configurations", "write one - name: for each action, with its arguments:", report)
-    {
+    for item in items(
+        root,
+        "configurations",
+        "write one - name: for each action, with its arguments:",
+        report,
+    ) {
         let Value::Map(entries) = &item.value else {
-            let message = format!("expected an action with its arguments, found {}", describe(item));
+            let message =
+                format!("expected an action with its arguments, found {}", describe(item));
             let help = "write - name: and arguments:";
             report.error(item.into(), "configurations", message, help);
             continue;
         };
         let keys = ["name", "arguments"];
         for (key, _) in entries.iter().filter(|(key, _)| !keys.contains(&key.name.as_str())) {
-            report.error(key.into(), &key.name, "a configuration has no such key", suggest(&key.name, keys));
+            report.error(
+                key.into(),
+                &key.name,
+                "a configuration has no such key",
+                suggest(&key.name, keys),
+            );
         }
         let Some((at, name)) = name(item, "action", report) else { continue };
         if let Some((_, first)) = seen.iter().find(|(seen, _)| *seen == name) {
-            let message = format!("{} is there twice: in line {first} and in line {}", quoted(name), at.line);
+            let message =
+                format!("{} is there twice: in line {first} and in line {}", quoted(name), at.line);
             report.error(at, "name", message, "write all of its arguments in one place");
         }
         seen.push((name, at.line));
@@ -84,7 +99,8 @@ pub(super) fn configure<'y>(
         let errors = args.finish(action.arguments);
         report.extend(errors);
         if !named.names.iter().any(|listed| listed == name) {
-            let message = format!("{name} is not among the actions, so its arguments have no effect");
+            let message =
+                format!("{name} is not among the actions, so its arguments have no effect");
             report.warning(at, "name", message, format!("add {name} to actions, or remove this"));
         }
     }

@@ -1,7 +1,8 @@
 //! Typed arguments of a plugin or action.
 //!
-//! They are *taken*: what is left over and not even declared was misspelt. A wrong value is recorded and the default
-//! stands in for it, so that plugins need no error handling and all mistakes are reported at once.
+//! They are *taken*: what is left over and not even declared was misspelt. A wrong value is
+//! recorded and the default stands in for it, so that plugins need no error handling and all
+//! mistakes are reported at once.
 
 use muster_api::parse_duration;
 use muster_api::yaml::{Key, Value, Yaml};
@@ -11,7 +12,8 @@ use super::{Bundling, Mode, Taking, scalar};
 use crate::plan::Method;
 use crate::plugins::Argument;
 
-/// The most a weight can be. Scores are sums of points times weights, and must stay far from overflow.
+/// The most a weight can be. Scores are sums of points times weights, and must stay far from
+/// overflow.
 pub const MAX_WEIGHT: i64 = 10_000;
 
 pub struct Args<'a> {
@@ -37,7 +39,12 @@ impl Args<'static> {
 }
 
 impl<'a> Args<'a> {
-    pub(super) fn new(file: &'a str, owner: &'a str, at: Place, arguments: Option<&'a Yaml>) -> Args<'a> {
+    pub(super) fn new(
+        file: &'a str,
+        owner: &'a str,
+        at: Place,
+        arguments: Option<&'a Yaml>,
+    ) -> Args<'a> {
         let given = match arguments.map(|arguments| &arguments.value) {
             Some(Value::Map(entries)) => {
                 entries.iter().map(|(key, value)| Given { key, value, taken: false }).collect()
@@ -101,7 +108,8 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The weights under all keys that start with the prefix, by what follows it, in the order of the names.
+    /// The weights under all keys that start with the prefix, by what follows it, in the order of
+    /// the names.
     pub fn prefixed(&mut self, prefix: &str) -> Vec<(String, i64)> {
         self.take_prefixed(prefix, &weight_wanted(), weight)
     }
@@ -151,7 +159,8 @@ impl<'a> Args<'a> {
         Taking { mode: Mode::Gang, method, bundling, ..Taking::default() }
     }
 
-    /// Modes that aren't built are accepted, and take nothing. What else says the mode is settled in `modes.rs`.
+    /// Modes that aren't built are accepted, and take nothing. What else says the mode is settled
+    /// in `modes.rs`.
     fn mode(&mut self) -> Mode {
         let read = |value: &Value| match value {
             Value::String(text) => Mode::named(text),
@@ -166,15 +175,24 @@ impl<'a> Args<'a> {
     }
 
     fn bundling(&mut self) -> Bundling {
-        let Bundling { max_domains, allow_whole, evict_broken, roi_threshold, steps_per_gang, steps, .. } =
-            Bundling::default();
+        let Bundling {
+            max_domains,
+            allow_whole,
+            evict_broken,
+            roi_threshold,
+            steps_per_gang,
+            steps,
+            ..
+        } = Bundling::default();
         let words = [("safe-first", false), ("priority-first", true)];
         Bundling {
             max_domains: self.at_least(1, "maxDomains", max_domains as u64) as usize,
             allow_whole: self.bool("allowWholeBundle", allow_whole),
             evict_broken: self.bool("evictBrokenGang", evict_broken),
             roi_threshold: self.millionths("roiThreshold", roi_threshold),
-            priority_first: self.word("order", "safe-first or priority-first", &words).unwrap_or_default(),
+            priority_first: self
+                .word("order", "safe-first or priority-first", &words)
+                .unwrap_or_default(),
             counts_moved: !self.bool("allowConsolidatingReclaim", true),
             steps_per_gang: self.at_least(1, "maxStepsPerGang", steps_per_gang),
             steps: self.at_least(1, "maxSteps", steps),
@@ -190,7 +208,9 @@ impl<'a> Args<'a> {
     /// One of a few words, with what it stands for.
     pub fn word<T: Copy>(&mut self, key: &str, wanted: &str, words: &[(&str, T)]) -> Option<T> {
         let read = |value: &Value| match value {
-            Value::String(text) => words.iter().find(|(word, _)| word == text).map(|(_, meant)| *meant),
+            Value::String(text) => {
+                words.iter().find(|(word, _)| word == text).map(|(_, meant)| *meant)
+            }
             _ => None,
         };
         self.take(key, wanted, read)
@@ -198,8 +218,11 @@ impl<'a> Args<'a> {
 
     /// A plugin's own complaint about an argument.
     pub fn problem(&mut self, key: &str, message: String, help: String) {
-        let at =
-            self.given.iter().find(|given| given.key.name == key).map_or(self.at, |given| given.key.into());
+        let at = self
+            .given
+            .iter()
+            .find(|given| given.key.name == key)
+            .map_or(self.at, |given| given.key.into());
         self.errors.push(diagnostic(self.file, at, key, message, help));
     }
 
@@ -213,7 +236,9 @@ impl<'a> Args<'a> {
         let unknown: Vec<&'a Key> = self
             .given
             .iter()
-            .filter(|given| !given.taken && !declared.iter().any(|argument| names(argument, &given.key.name)))
+            .filter(|given| {
+                !given.taken && !declared.iter().any(|argument| names(argument, &given.key.name))
+            })
             .map(|given| given.key)
             .collect();
         for key in unknown {
@@ -231,7 +256,12 @@ impl<'a> Args<'a> {
         Some(given.value)
     }
 
-    fn take<T>(&mut self, key: &str, wanted: &str, read: impl Fn(&Value) -> Option<T>) -> Option<T> {
+    fn take<T>(
+        &mut self,
+        key: &str,
+        wanted: &str,
+        read: impl Fn(&Value) -> Option<T>,
+    ) -> Option<T> {
         let value = self.find(key)?;
         let taken = read(&value.value);
         if taken.is_none() {
@@ -269,7 +299,8 @@ fn weight_wanted() -> String {
     format!("a whole number from 0 to {MAX_WEIGHT}")
 }
 
-/// Whether a declared argument is the key; `binpack.resources.<name>` stands for all that start like it.
+/// Whether a declared argument is the key; `binpack.resources.<name>` stands for all that start
+/// like it.
 fn names(argument: &Argument, key: &str) -> bool {
     match argument.name.split_once('<') {
         Some((prefix, _)) => key.len() > prefix.len() && key.starts_with(prefix),
@@ -372,9 +403,15 @@ mod tests {
         assert_eq!(with("n: 1h30m", |args| args.duration_ms("n", None)), fine(Some(5_400_000)));
         assert_eq!(with("n: 90", |args| args.duration_ms("n", None)), fine(Some(90_000)));
         assert_eq!(with("n: 0", |args| args.duration_ms("n", Some(1))), fine(Some(0)));
-        for (text, found) in [("soon", "string \"soon\""), ("-5s", "string \"-5s\""), ("1.5", "number 1.5")] {
-            let error = format!("f:1:1: n: expected a duration like 90s, 30m or 1h30m, found the {found}");
-            assert_eq!(with(&format!("n: {text}"), |args| args.duration_ms("n", None)), bad(None, &error));
+        for (text, found) in
+            [("soon", "string \"soon\""), ("-5s", "string \"-5s\""), ("1.5", "number 1.5")]
+        {
+            let error =
+                format!("f:1:1: n: expected a duration like 90s, 30m or 1h30m, found the {found}");
+            assert_eq!(
+                with(&format!("n: {text}"), |args| args.duration_ms("n", None)),
+                bad(None, &error)
+            );
         }
         assert_eq!(with("n: -5s", |args| args.signed_duration_ms("n")), fine(Some(-5000)));
         assert_eq!(with("n: -1", |args| args.signed_duration_ms("n")), fine(Some(-1000)));
@@ -389,14 +426,21 @@ mod tests {
                 "maxStepsPerGang: 0",
                 "maxStepsPerGang: expected a whole number of 1 or more, found the number 0",
             ),
-            ("maxDomains: 0", "maxDomains: expected a whole number of 1 or more, found the number 0"),
+            (
+                "maxDomains: 0",
+                "maxDomains: expected a whole number of 1 or more, found the number 0",
+            ),
             ("maxMoves: -1", "maxMoves: expected a whole number of 0 or more, found the number -1"),
         ] {
             let standard = Args::none().taking_by_moves();
-            assert_eq!(with(text, |args| args.taking_by_moves()), bad(standard, &format!("f:1:1: {error}")));
+            assert_eq!(
+                with(text, |args| args.taking_by_moves()),
+                bad(standard, &format!("f:1:1: {error}"))
+            );
         }
         for text in ["0s", "-1h"] {
-            let error = "f:1:1: n: expected a duration above zero, like 30m or 24h, found the string";
+            let error =
+                "f:1:1: n: expected a duration above zero, like 30m or 24h, found the string";
             let error = format!("{error} \"{text}\"");
             assert_eq!(with(&format!("n: {text}"), |args| args.span_ms("n")), bad(None, &error));
         }
@@ -405,8 +449,14 @@ mod tests {
     #[test]
     fn pods_are_evicted_or_deleted() {
         assert_eq!(with("{}", |args| args.eviction_method()), fine(Method::Evict));
-        assert_eq!(with("evictionMethod: eviction", |args| args.eviction_method()), fine(Method::Evict));
-        assert_eq!(with("evictionMethod: delete", |args| args.eviction_method()), fine(Method::Delete));
+        assert_eq!(
+            with("evictionMethod: eviction", |args| args.eviction_method()),
+            fine(Method::Evict)
+        );
+        assert_eq!(
+            with("evictionMethod: delete", |args| args.eviction_method()),
+            fine(Method::Delete)
+        );
         assert_eq!(
             with("evictionMethod: kill", |args| args.eviction_method()),
             bad(
@@ -424,7 +474,10 @@ mod tests {
         assert_eq!(with(text, read), fine((vec!["x".to_owned()], weights)));
         assert_eq!(
             with("load.of.a: x", |args| args.prefixed("load.of.")),
-            bad(vec![], "f:1:1: load.of.a: expected a whole number from 0 to 10000, found the string \"x\"")
+            bad(
+                vec![],
+                "f:1:1: load.of.a: expected a whole number from 0 to 10000, found the string \"x\""
+            )
         );
     }
 
@@ -433,7 +486,10 @@ mod tests {
         assert_eq!(with("load.unused: 1\nload.of.x: 1", |_| ()), fine(()));
         assert_eq!(
             with("load.wieght: 1", |args| args.weight("load.weight", 7)),
-            bad(7, "f:1:1: load.wieght: load has no such argument\n  help: did you mean load.weight?")
+            bad(
+                7,
+                "f:1:1: load.wieght: load has no such argument\n  help: did you mean load.weight?"
+            )
         );
     }
 

@@ -10,7 +10,8 @@ pub struct Diagnostic {
     /// Counted from 1, as is the column.
     pub line: u32,
     pub column: u32,
-    /// The key as it is written, or the one that is missing; empty if the text as a whole is wrong.
+    /// The key as it is written, or the one that is missing; empty if the text as a whole is
+    /// wrong.
     pub key: String,
     pub message: String,
     /// What to write instead; may be empty.
@@ -65,11 +66,23 @@ impl Report {
         Report { file: file.to_owned(), errors: Vec::new(), warnings: Vec::new() }
     }
 
-    pub fn error(&mut self, at: Place, key: &str, message: impl Into<String>, help: impl Into<String>) {
+    pub fn error(
+        &mut self,
+        at: Place,
+        key: &str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         self.errors.push(diagnostic(&self.file, at, key, message.into(), help.into()));
     }
 
-    pub fn warning(&mut self, at: Place, key: &str, message: impl Into<String>, help: impl Into<String>) {
+    pub fn warning(
+        &mut self,
+        at: Place,
+        key: &str,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         self.warnings.push(diagnostic(&self.file, at, key, message.into(), help.into()));
     }
 
@@ -85,8 +98,21 @@ impl Report {
     }
 }
 
-pub(super) fn diagnostic(file: &str, at: Place, key: &str, message: String, help: String) -> Diagnostic {
-    Diagnostic { file: file.to_owned(), line: at.line, column: at.column, key: key.to_owned(), message, help }
+pub(super) fn diagnostic(
+    file: &str,
+    at: Place,
+    key: &str,
+    message: String,
+    help: String,
+) -> Diagnostic {
+    Diagnostic {
+        file: file.to_owned(),
+        line: at.line,
+        column: at.column,
+        key: key.to_owned(),
+        message,
+        help,
+    }
 }
 
 /// What a value is, to be read after "found".
@@ -112,7 +138,10 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// Names the valid name that is nearest to what was written, or all of them if none is near.
-pub(super) fn suggest<'n>(written: &str, valid: impl IntoIterator<Item = &'n str> + Clone) -> String {
+pub(super) fn suggest<'n>(
+    written: &str,
+    valid: impl IntoIterator<Item = &'n str> + Clone,
+) -> String {
     match nearest(written, valid.clone()) {
         Some(name) => format!("did you mean {name}?"),
         None => match valid.into_iter().collect::<Vec<_>>().as_slice() {
@@ -125,7 +154,8 @@ pub(super) fn suggest<'n>(written: &str, valid: impl IntoIterator<Item = &'n str
 
 /// The first of the nearest names, if it is near enough to be what was meant.
 fn nearest<'n>(written: &str, valid: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
-    // Half of the letters, as a longer distance suggests names that have nothing in common with what was written.
+    // Half of the letters, as a longer distance suggests names that have nothing in common with
+    // what was written.
     const NEAR: f64 = 0.5;
     // No name is longer than this, and the comparison takes the product of both lengths.
     const LONGEST: usize = 100;

@@ -1,4 +1,5 @@
-//! Configurations that can be read but are hardly what was meant, and the one that can't be carried out.
+//! Configurations that can be read but are hardly what was meant, and the one that can't be carried
+//! out.
 
 use super::diagnostic::{Place, Report};
 use super::tiers::Chosen;
@@ -125,8 +126,9 @@ fn queues_have_no_quota(setup: &Setup) -> Option<Finding> {
     Some(Finding {
         at: setup.tiers_at,
         key: "tiers",
-        message: "there is no quota plugin: queues have no limits and are served in order of creation"
-            .to_owned(),
+        message:
+            "there is no quota plugin: queues have no limits and are served in order of creation"
+                .to_owned(),
         help: "add - name: capacity".to_owned(),
     })
 }
@@ -154,7 +156,8 @@ fn nobody_votes_on_admission(setup: &Setup) -> Option<Finding> {
         at: setup.actions_at,
         key: "actions",
         message: "enqueue admits every gang, as no plugin votes on admission".to_owned(),
-        help: "add - name: overcommit (or capacity, proportion, resourcequota), or remove enqueue".to_owned(),
+        help: "add - name: overcommit (or capacity, proportion, resourcequota), or remove enqueue"
+            .to_owned(),
     })
 }
 
@@ -176,7 +179,8 @@ fn closed_zones_are_not_left(setup: &Setup) -> Option<Finding> {
     Some(Finding {
         at: tdm.at,
         key: "name",
-        message: "there is no action shuffle: pods stay in zones whose window has closed".to_owned(),
+        message: "there is no action shuffle: pods stay in zones whose window has closed"
+            .to_owned(),
         help: "add shuffle to the actions".to_owned(),
     })
 }
@@ -195,7 +199,8 @@ fn spreading_pulls_against_packing(setup: &Setup) -> Option<Finding> {
             "leastrequested prefers empty nodes and binpack (line {}) full ones: they pull against each other",
             binpack.at.line
         ),
-        help: "write leastrequested.weight: 0 under nodeorder's arguments, or remove binpack".to_owned(),
+        help: "write leastrequested.weight: 0 under nodeorder's arguments, or remove binpack"
+            .to_owned(),
     })
 }
 
@@ -240,7 +245,8 @@ tiers:
         let config = Config::parse("f", &text).unwrap_or_else(|errors| {
             panic!("{text}{}", errors.iter().map(|e| format!("{e}\n")).collect::<String>())
         });
-        let warnings: String = config.warnings.iter().map(|warning| format!("{warning}\n")).collect();
+        let warnings: String =
+            config.warnings.iter().map(|warning| format!("{warning}\n")).collect();
         assert_eq!(warnings, expected, "\n{text}");
     }
 

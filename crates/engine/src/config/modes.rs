@@ -1,5 +1,6 @@
-//! How `preempt` and `reclaim` take room, in whatever place that is written: `mode` among an action's arguments, or `gangAwareEnable`
-//! there, in the arguments of a plugin or of a tier. Two places that disagree are an error, for nobody can say which was meant.
+//! How `preempt` and `reclaim` take room, in whatever place that is written: `mode` among an
+//! action's arguments, or `gangAwareEnable` there, in the arguments of a plugin or of a tier. Two
+//! places that disagree are an error, for nobody can say which was meant.
 
 use muster_api::yaml::{Value, Yaml};
 
@@ -9,7 +10,11 @@ use crate::plugins::Argument;
 
 /// The arguments that any plugin or tier may have, for the sake of these actions.
 pub(super) const SWITCHES: &[Argument] = &[
-    Argument { name: "gangAwareEnable", default: "false", meaning: "preempt and reclaim in mode gang" },
+    Argument {
+        name: "gangAwareEnable",
+        default: "false",
+        meaning: "preempt and reclaim in mode gang",
+    },
     Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "preempt in mode gang" },
     Argument { name: "reclaim.gangAwareEnable", default: "false", meaning: "reclaim in mode gang" },
 ];
@@ -49,9 +54,12 @@ impl<'y> Said<'y> {
     fn hear(&mut self, about: &[&'static str], arguments: Option<&'y Yaml>, report: &mut Report) {
         let Some(Value::Map(entries)) = arguments.map(|arguments| &arguments.value) else { return };
         for (key, value) in entries {
-            let named = |action: &&&str| key.name.strip_prefix(**action) == Some(".gangAwareEnable");
+            let named =
+                |action: &&&str| key.name.strip_prefix(**action) == Some(".gangAwareEnable");
             let (actions, says) = match key.name.as_str() {
-                "gangAwareEnable" => (about.to_vec(), scalar::boolean(&value.value).map(Says::Aware)),
+                "gangAwareEnable" => {
+                    (about.to_vec(), scalar::boolean(&value.value).map(Says::Aware))
+                }
                 // What is no mode is complained of where the action takes its arguments.
                 "mode" if about.len() == 1 => match value.as_str().and_then(Mode::named) {
                     Some(mode) => (about.to_vec(), Some(Says::Mode(mode))),
@@ -75,9 +83,13 @@ impl<'y> Said<'y> {
     /// Gives the actions their modes.
     pub fn settle(&self, named: &[String], settings: &mut Settings, report: &mut Report) {
         for action in ACTIONS {
-            let words: Vec<&Word> = self.0.iter().filter(|word| word.actions.contains(&action)).collect();
+            let words: Vec<&Word> =
+                self.0.iter().filter(|word| word.actions.contains(&action)).collect();
             let contrary = words.iter().enumerate().find_map(|(at, word)| {
-                words[..at].iter().find(|former| !agree(former.says, word.says)).map(|former| (former, word))
+                words[..at]
+                    .iter()
+                    .find(|former| !agree(former.says, word.says))
+                    .map(|former| (former, word))
             });
             if let Some((former, word)) = contrary {
                 let message = format!(
@@ -89,7 +101,8 @@ impl<'y> Said<'y> {
                 );
                 report.error(word.at, word.key, message, "remove one of the two");
             }
-            let taking = if action == "preempt" { &mut settings.preempt } else { &mut settings.reclaim };
+            let taking =
+                if action == "preempt" { &mut settings.preempt } else { &mut settings.reclaim };
             if words.iter().any(|word| matches!(word.says, Says::Aware(true))) {
                 taking.mode = Mode::Gang;
             }
@@ -97,8 +110,14 @@ impl<'y> Said<'y> {
         for word in &self.0 {
             let runs = |action: &&str| named.iter().any(|name| name == action);
             if matches!(word.says, Says::Aware(_)) && !word.actions.iter().any(runs) {
-                let message = format!("no effect: {} is not among the actions", word.actions.join(" or "));
-                report.warning(word.at, word.key, message, format!("add {} to actions", word.actions[0]));
+                let message =
+                    format!("no effect: {} is not among the actions", word.actions.join(" or "));
+                report.warning(
+                    word.at,
+                    word.key,
+                    message,
+                    format!("add {} to actions", word.actions[0]),
+                );
             }
         }
     }

@@ -38,8 +38,7 @@ metrics: {type: prometheus}
 const SCRAPS: &str =
     "| |\n|\t|:|- |\"|'|{|}|[|]|,|~|#|&a |*a|<<: |? |>\n|-1|1e9|0.1|true|name: |gang|tiers:\n";
 /// Between bars: values that leave the YAML sound.
-const VALUES: &str =
-    "|~|7|-1|0|\"5\"|1.5|99999999999999999999|1e300|.nan|true|\"\"|gang|drf|enqueue|[]|[[]]|{}|{a: 1}";
+const VALUES: &str = "|~|7|-1|0|\"5\"|1.5|99999999999999999999|1e300|.nan|true|\"\"|gang|drf|enqueue|[]|[[]]|{}|{a: 1}";
 
 fn one_of(choices: &'static str) -> impl Strategy<Value = &'static str> {
     prop::sample::select(choices.split('|').collect::<Vec<_>>())
@@ -50,7 +49,12 @@ fn with_scrap(text: &str, at: prop::sample::Index, removed: usize, scrap: &str) 
     let letters: Vec<char> = text.chars().collect();
     let at = at.index(letters.len() + 1);
     let after = (at + removed).min(letters.len());
-    letters[..at].iter().copied().chain(scrap.chars()).chain(letters[after..].iter().copied()).collect()
+    letters[..at]
+        .iter()
+        .copied()
+        .chain(scrap.chars())
+        .chain(letters[after..].iter().copied())
+        .collect()
 }
 
 /// Gives the key in a line another value.

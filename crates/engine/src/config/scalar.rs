@@ -1,5 +1,5 @@
-//! Single values as people write them for Volcano: numbers and booleans with or without quotes, lists as lists or
-//! with commas.
+//! Single values as people write them for Volcano: numbers and booleans with or without quotes,
+//! lists as lists or with commas.
 
 use muster_api::yaml::{Value, Yaml};
 
@@ -25,7 +25,8 @@ pub(super) fn whole(value: &Value) -> Option<i64> {
 pub(super) fn millionths(value: &Value) -> Option<i128> {
     match value {
         Value::Int(number) => Some(i128::from(*number) * MILLION),
-        // A float prints as the shortest decimal that reads as the same float: the one that was written.
+        // A float prints as the shortest decimal that reads as the same float: the one that was
+        // written.
         Value::Float(number) => decimal(&number.to_string()),
         Value::String(text) => decimal(text.trim()),
         _ => None,
@@ -156,7 +157,8 @@ mod tests {
     fn words_are_a_list_or_separated_by_commas() {
         for text in ["a, b", "\" a ,b, \"", "[a, b]", "- a\n- b"] {
             let tree = parse(text).unwrap();
-            let words: Vec<String> = words(&tree).unwrap().into_iter().map(|word| word.text).collect();
+            let words: Vec<String> =
+                words(&tree).unwrap().into_iter().map(|word| word.text).collect();
             assert_eq!(words, ["a", "b"], "{text}");
         }
         assert_eq!(words(&parse("\" , \"").unwrap()), Ok(vec![]));

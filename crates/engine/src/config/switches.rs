@@ -9,8 +9,8 @@ use crate::policy::Switches;
 /// Where a switch is kept. Without a place it is accepted and has no effect.
 type Target = Option<fn(&mut Switches) -> &mut bool>;
 
-/// As Volcano spells them. Each is also read with `enabled` for `enable` and the other way round, as nobody can
-/// remember which is which.
+/// As Volcano spells them. Each is also read with `enabled` for `enable` and the other way round,
+/// as nobody can remember which is which.
 const SWITCHES: &[(&str, Target)] = &[
     ("enableJobOrder", Some(|switches| &mut switches.gang_order)),
     ("enableHierarchy", Some(|switches| &mut switches.hierarchy)),
@@ -65,8 +65,10 @@ impl<'y> Reader<'y> {
     pub fn take(&mut self, key: &'y Key, value: &Yaml, report: &mut Report) -> bool {
         let Some(index) = find(&key.name) else { return false };
         if let Some((_, first)) = self.seen.iter().find(|(seen, _)| *seen == index) {
-            let message =
-                format!("the same switch is set twice: here and as {} in line {}", first.name, first.line);
+            let message = format!(
+                "the same switch is set twice: here and as {} in line {}",
+                first.name, first.line
+            );
             report.error(key.into(), &key.name, message, "remove one of them");
         }
         self.seen.push((index, key));

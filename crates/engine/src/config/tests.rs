@@ -32,7 +32,14 @@ fn with_plugin(lines: &str) -> String {
 }
 
 fn switched(config: &Config, plugin: &str) -> Switches {
-    config.policy.seats.iter().find(|seat| seat.name == plugin).expect("it is configured").switches.clone()
+    config
+        .policy
+        .seats
+        .iter()
+        .find(|seat| seat.name == plugin)
+        .expect("it is configured")
+        .switches
+        .clone()
 }
 
 #[test]
@@ -59,22 +66,33 @@ fn the_builtin_configuration_has_no_warnings() {
         ]
     );
     let gangs = || Taking { mode: Mode::Gang, ..Taking::default() };
-    assert_eq!(config.settings, Settings { preempt: gangs(), reclaim: gangs(), ..Settings::default() });
+    assert_eq!(
+        config.settings,
+        Settings { preempt: gangs(), reclaim: gangs(), ..Settings::default() }
+    );
 }
 
 #[test]
 fn an_empty_configuration_is_refused_with_an_example() {
-    let help = "write, for example, actions: \"enqueue, allocate, backfill\" and tiers: with the plugins";
+    let help =
+        "write, for example, actions: \"enqueue, allocate, backfill\" and tiers: with the plugins";
     for text in ["", "# nothing\n", "~"] {
         let found = refused(text);
         assert_eq!(found.len(), 1, "{text}");
-        assert_eq!((found[0].key.as_str(), found[0].message.as_str()), ("", "the configuration is empty"));
+        assert_eq!(
+            (found[0].key.as_str(), found[0].message.as_str()),
+            ("", "the configuration is empty")
+        );
         assert_eq!(found[0].help, help);
     }
-    for (text, found) in [("allocate", "the string \"allocate\""), ("- a", "a list"), ("7", "the number 7")] {
+    for (text, found) in
+        [("allocate", "the string \"allocate\""), ("- a", "a list"), ("7", "the number 7")]
+    {
         errors(
             text,
-            &format!("f:1:1: expected a mapping with actions and tiers, found {found}\n  help: {help}\n"),
+            &format!(
+                "f:1:1: expected a mapping with actions and tiers, found {found}\n  help: {help}\n"
+            ),
         );
     }
 }
@@ -103,7 +121,10 @@ fn unknown_keys_are_refused_with_the_nearest() {
 fn metrics_are_ignored_with_a_warning() {
     let config = parsed("actions: allocate\nmetrics:\n  type: prometheus\n");
     let warnings = shown(&config.warnings);
-    assert!(warnings.contains("f:2:1: metrics: ignored: no built plugin reads measured load"), "{warnings}");
+    assert!(
+        warnings.contains("f:2:1: metrics: ignored: no built plugin reads measured load"),
+        "{warnings}"
+    );
 }
 
 #[test]
@@ -134,7 +155,9 @@ fn missing_actions_are_refused_with_an_example() {
     }
     errors(
         "actions: {allocate: true}",
-        &format!("f:1:10: actions: expected the names of actions, found a mapping\n  help: {help}\n"),
+        &format!(
+            "f:1:10: actions: expected the names of actions, found a mapping\n  help: {help}\n"
+        ),
     );
 }
 
@@ -185,8 +208,9 @@ fn configurations_are_checked() {
          f:10:3: name: expected the name of the action, found a list\n  \
          help: write - name: and the name of the action\n",
     );
-    let found =
-        refused("actions: allocate\nconfigurations:\n- name: allocate\n  arguments:\n    nonsense: 1\n");
+    let found = refused(
+        "actions: allocate\nconfigurations:\n- name: allocate\n  arguments:\n    nonsense: 1\n",
+    );
     assert_eq!((found[0].line, found[0].column, found[0].key.as_str()), (5, 5, "nonsense"));
     assert_eq!(found[0].message, "allocate has no such argument");
     errors(
@@ -237,7 +261,9 @@ fn tiers_and_plugins_have_their_shape() {
 #[test]
 fn unknown_and_repeated_plugins_are_refused() {
     errors(
-        &with_plugin("  - name: gagn\n  - name: gang\n- plugins:\n  - name: gang\n  - name: telescope"),
+        &with_plugin(
+            "  - name: gagn\n  - name: gang\n- plugins:\n  - name: gang\n  - name: telescope",
+        ),
         &format!(
             "f:4:11: name: there is no plugin \"gagn\"\n  help: did you mean gang?\n\
              f:7:11: name: \"gang\" is there twice: in line 5 and in line 7\n  help: remove one of them\n\
@@ -255,17 +281,25 @@ fn unknown_and_repeated_plugins_are_refused() {
 #[test]
 fn plugins_that_only_volcano_has_are_ignored_with_one_warning_each() {
     for name in VOLCANO_ONLY {
-        let config = parsed(&with_plugin(&format!("  - name: {name}\n    arguments: {{x: {{y: [1]}}}}")));
+        let config =
+            parsed(&with_plugin(&format!("  - name: {name}\n    arguments: {{x: {{y: [1]}}}}")));
         assert!(config.policy.seats.is_empty());
         let expected = format!("f:4:11: name: {name} is ignored: not built yet\n");
-        assert_eq!(shown(&config.warnings).matches(&expected).count(), 1, "{}", shown(&config.warnings));
+        assert_eq!(
+            shown(&config.warnings).matches(&expected).count(),
+            1,
+            "{}",
+            shown(&config.warnings)
+        );
     }
 }
 
 #[test]
 fn arguments_are_checked_with_their_place() {
     errors(
-        &with_plugin("  - name: binpack\n    arguments:\n      binpack.wieght: 5\n      binpack.cpu: many"),
+        &with_plugin(
+            "  - name: binpack\n    arguments:\n      binpack.wieght: 5\n      binpack.cpu: many",
+        ),
         "f:6:7: binpack.wieght: binpack has no such argument\n  help: did you mean binpack.weight?\n\
          f:7:7: binpack.cpu: expected a whole number from 0 to 10000, found the string \"many\"\n",
     );
@@ -298,8 +332,11 @@ fn whole_gangs_are_taken_by_one_setting_and_two_that_disagree_are_an_error() {
             "actions: preempt, reclaim\nconfigurations:\n- name: preempt\n  arguments: {{{arguments}}}\ntiers:\n- plugins:\n  - name: priority\n"
         )
     };
-    for arguments in ["mode: gang", "gangAwareEnable: true", "preempt.gangAwareEnable: true, mode: gang"] {
-        let config = Config::parse("f", &with(arguments)).unwrap_or_else(|errors| panic!("{errors:?}"));
+    for arguments in
+        ["mode: gang", "gangAwareEnable: true", "preempt.gangAwareEnable: true, mode: gang"]
+    {
+        let config =
+            Config::parse("f", &with(arguments)).unwrap_or_else(|errors| panic!("{errors:?}"));
         assert_eq!(config.settings.preempt.mode, Mode::Gang, "{arguments}");
         assert_eq!(config.settings.reclaim.mode, Mode::Task, "{arguments}");
     }
@@ -317,8 +354,9 @@ fn whole_gangs_are_taken_by_one_setting_and_two_that_disagree_are_an_error() {
 
 #[test]
 fn minimum_run_times_are_durations_and_resolved_in_one_of_two_ways() {
-    let with =
-        |arguments: &str| with_plugin(&format!("  - name: minruntime\n    arguments: {{{arguments}}}"));
+    let with = |arguments: &str| {
+        with_plugin(&format!("  - name: minruntime\n    arguments: {{{arguments}}}"))
+    };
     parsed(&with(
         "defaultPreemptMinRuntime: 10m, defaultReclaimMinRuntime: -5s, reclaimResolveMethod: queue",
     ));
@@ -381,7 +419,8 @@ fn whole_gangs_are_taken_wherever_that_is_written_in_tiers() {
     assert_eq!(modes(&plugin("reclaim.gangAwareEnable: true")), (Mode::Task, Mode::Gang));
     assert_eq!(modes(&plugin("gangAwareEnable: true")), (Mode::Gang, Mode::Gang));
     assert_eq!(modes(&plugin("gangAwareEnable: false")), (Mode::Task, Mode::Task));
-    let foreign = "- plugins:\n  - name: usage\n    arguments: {preempt.gangAwareEnable: true, x: 1}\n";
+    let foreign =
+        "- plugins:\n  - name: usage\n    arguments: {preempt.gangAwareEnable: true, x: 1}\n";
     assert_eq!(modes(foreign), (Mode::Gang, Mode::Task), "also with a plugin that is ignored");
 }
 
@@ -485,7 +524,8 @@ fn the_other_switches_of_volcano_have_no_effect() {
         "HyperNodeGradient",
     ] {
         for spelling in ["enable", "enabled"] {
-            let config = parsed(&with_plugin(&format!("  - name: gang\n    {spelling}{subject}: false")));
+            let config =
+                parsed(&with_plugin(&format!("  - name: gang\n    {spelling}{subject}: false")));
             let unchanged = format!("{:?}", Switches::default());
             assert_eq!(format!("{:?}", switched(&config, "gang")), unchanged, "{subject}");
         }
@@ -525,7 +565,8 @@ fn a_drf_hierarchy_and_proportion_exclude_each_other_within_a_tier() {
     let text = with_plugin("  - name: drf\n    enableHierarchy: true\n  - name: proportion");
     errors(&text, &complaint(6));
     parsed(&text.replace("true", "false"));
-    let apart = with_plugin("  - name: drf\n    enableHierarchy: true\n- plugins:\n  - name: proportion");
+    let apart =
+        with_plugin("  - name: drf\n    enableHierarchy: true\n- plugins:\n  - name: proportion");
     assert!(
         shown(&parsed(&apart).warnings).contains(&complaint(7)),
         "a warning only: the tiers are in order"

@@ -52,8 +52,11 @@ pub(super) fn read<'y>(
             let (reader, name) = fields(item, report);
             let Some((at, name)) = name else { continue };
             if let Some((_, first)) = seen.iter().find(|(seen, _)| *seen == name) {
-                let message =
-                    format!("{} is there twice: in line {first} and in line {}", quoted(name), at.line);
+                let message = format!(
+                    "{} is there twice: in line {first} and in line {}",
+                    quoted(name),
+                    at.line
+                );
                 report.error(at, "name", message, "remove one of them");
             }
             seen.push((name, at.line));
@@ -90,7 +93,12 @@ pub(super) fn read<'y>(
 fn plugins_of<'y>(tier: &'y Yaml, report: &mut Report) -> &'y [Yaml] {
     let Value::Map(entries) = &tier.value else {
         let message = format!("expected a tier, found {}", describe(tier));
-        report.error(tier.into(), "tiers", message, "write - plugins: and below it the plugins of the tier");
+        report.error(
+            tier.into(),
+            "tiers",
+            message,
+            "write - plugins: and below it the plugins of the tier",
+        );
         return &[];
     };
     let keys = ["plugins", "arguments"];
@@ -101,11 +109,19 @@ fn plugins_of<'y>(tier: &'y Yaml, report: &mut Report) -> &'y [Yaml] {
 }
 
 /// The switches and the name of a plugin. Every other key is an error, except `arguments`.
-fn fields<'y>(item: &'y Yaml, report: &mut Report) -> (switches::Reader<'y>, Option<(Place, &'y str)>) {
+fn fields<'y>(
+    item: &'y Yaml,
+    report: &mut Report,
+) -> (switches::Reader<'y>, Option<(Place, &'y str)>) {
     let mut reader = switches::Reader::default();
     let Value::Map(entries) = &item.value else {
         let help = format!("write - name: {}", item.as_str().unwrap_or("gang"));
-        report.error(item.into(), "plugins", format!("expected a plugin, found {}", describe(item)), help);
+        report.error(
+            item.into(),
+            "plugins",
+            format!("expected a plugin, found {}", describe(item)),
+            help,
+        );
         return (reader, None);
     };
     for (key, value) in entries {
@@ -142,7 +158,12 @@ fn registered(name: &str, at: Place, report: &mut Report) -> Option<&'static Ent
         report.warning(at, "name", format!("{name} is ignored: not built yet"), "");
     } else {
         let known = PLUGINS.iter().map(|entry| entry.name).chain(VOLCANO_ONLY.iter().copied());
-        report.error(at, "name", format!("there is no plugin {}", quoted(name)), suggest(name, known));
+        report.error(
+            at,
+            "name",
+            format!("there is no plugin {}", quoted(name)),
+            suggest(name, known),
+        );
     }
     None
 }

@@ -1,4 +1,5 @@
-//! Room by moving: pods leave nodes of a domain for other places, as few as possible, and only if each has one.
+//! Room by moving: pods leave nodes of a domain for other places, as few as possible, and only if
+//! each has one.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +64,8 @@ impl GangTaker<'_> {
         need.lacks(txn, nodes).is_empty()
     }
 
-    /// Makes room in a domain by moving pods elsewhere. Leaves its moves in the transaction either way.
+    /// Makes room in a domain by moving pods elsewhere. Leaves its moves in the transaction either
+    /// way.
     pub(super) fn move_others(
         &self,
         txn: &mut Txn,
@@ -89,7 +91,9 @@ impl GangTaker<'_> {
         let Some(moved) = found else {
             findings.refusal.nodes += nodes.len() as u32;
             let why = vec![findings.refusal.clone().reason(Purpose::Consolidate)];
-            findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: Vec::new(), why }));
+            findings.tell(|trace| {
+                trace.conclude_domain(DomainOutcome::Fails { gone: Vec::new(), why })
+            });
             return None;
         };
         let bundle = |&(pod, _): &(PodId, NodeId)| Some(Bundle::single(txn.pods.gang[pod]?, pod));
@@ -100,8 +104,9 @@ impl GangTaker<'_> {
         Some(Way { cost, causes, reprieved: 0 })
     }
 
-    /// Looks for a way with fewer moves than the one that is known, where pods may also move for those that move; and without each of
-    /// the nodes that were to be cleared. Leaves the moves of the best in the transaction.
+    /// Looks for a way with fewer moves than the one that is known, where pods may also move for
+    /// those that move; and without each of the nodes that were to be cleared. Leaves the moves
+    /// of the best in the transaction.
     fn move_otherwise(
         &self,
         txn: &mut Txn,
@@ -116,7 +121,9 @@ impl GangTaker<'_> {
         let all = self.movable(txn, rankings, &all, findings);
         let means = Means { here, chain: Some(&all) };
         let mut cleared: Vec<NodeId> = match &known {
-            Some((moved, _)) => moved.iter().filter_map(|&(pod, _)| txn.pods.state[pod].node()).collect(),
+            Some((moved, _)) => {
+                moved.iter().filter_map(|&(pod, _)| txn.pods.state[pod].node()).collect()
+            }
             None => here.iter().map(|one| one.node).collect(),
         };
         cleared.dedup();
@@ -127,7 +134,8 @@ impl GangTaker<'_> {
                 findings.spent |= best.is_none();
                 break;
             }
-            let left: Vec<NodeId> = nodes.iter().copied().filter(|&node| Some(node) != without).collect();
+            let left: Vec<NodeId> =
+                nodes.iter().copied().filter(|&node| Some(node) != without).collect();
             let found = self.move_some(txn, rankings, need, (domain, &left), means, findings);
             if let Some(moved) = found
                 && best.as_ref().is_none_or(|(best, _)| moved.len() < best.len())
@@ -155,7 +163,8 @@ impl GangTaker<'_> {
         let mut stay: BTreeSet<PodId> = BTreeSet::new();
         let mark = txn.mark();
         loop {
-            let found = self.try_moves(txn, rankings, need, (domain, &left), (means, &stay), findings);
+            let found =
+                self.try_moves(txn, rankings, need, (domain, &left), (means, &stay), findings);
             let Err(stranded) = found else { return found.ok() };
             txn.rewind(mark);
             findings.again = true;
@@ -184,7 +193,9 @@ impl GangTaker<'_> {
             let mut pods = txn.nodes.seats[node].clone();
             pods.sort_unstable_by(|&a, &b| txn.pods.name(a).cmp(txn.pods.name(b)));
             for pod in pods {
-                let Some(gang) = txn.pods.gang[pod].filter(|&gang| concerns(txn, &self.claim, gang)) else {
+                let Some(gang) =
+                    txn.pods.gang[pod].filter(|&gang| concerns(txn, &self.claim, gang))
+                else {
                     continue;
                 };
                 match consider_one(txn, self.policy, &self.claim, pod) {
@@ -196,9 +207,9 @@ impl GangTaker<'_> {
                     Verdict::Free => {}
                 }
                 let shape = txn.pods.shape[pod];
-                let directly = *fits
-                    .entry(shape)
-                    .or_insert_with(|| rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_some());
+                let directly = *fits.entry(shape).or_insert_with(|| {
+                    rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_some()
+                });
                 found.push(Movable { node, bundle: Bundle::single(gang, pod), directly });
             }
         }
@@ -270,7 +281,8 @@ impl GangTaker<'_> {
                 at += 1;
                 continue;
             };
-            let company = gone[at..].iter().filter(|&&other| txn.pods.gang[other] == txn.pods.gang[pod]);
+            let company =
+                gone[at..].iter().filter(|&&other| txn.pods.gang[other] == txn.pods.gang[pod]);
             let left = company.count() as u32;
             if move_one(txn, self.policy, rankings, pod, left) {
                 at += 1;
@@ -299,8 +311,8 @@ impl GangTaker<'_> {
         Ok(gone.iter().filter_map(moved).collect())
     }
 
-    /// Who has to move as well so that a pod finds a place: those of its gang that hold it back, or else the fewest smaller pods, who
-    /// find a place all the more.
+    /// Who has to move as well so that a pod finds a place: those of its gang that hold it back, or
+    /// else the fewest smaller pods, who find a place all the more.
     fn in_the_way(
         &self,
         txn: &Txn,
@@ -309,13 +321,16 @@ impl GangTaker<'_> {
         all: &[Movable],
         stays: impl Fn(PodId) -> bool,
     ) -> Vec<PodId> {
-        let (Some(gang), shape) = (txn.pods.gang[pod], txn.pods.shape[pod]) else { return Vec::new() };
+        let (Some(gang), shape) = (txn.pods.gang[pod], txn.pods.shape[pod]) else {
+            return Vec::new();
+        };
         let runs = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Running(_));
         let restrained = |pod: PodId| self.policy.restrains(txn, &self.claim, pod).is_some();
         let may_go = |pod: PodId| runs(&pod) && !stays(pod) && !restrained(pod);
         if txn.gangs[gang].choosy.is_some() {
             let own = |one: &&Movable| one.bundle.gang == gang && may_go(one.bundle.pods[0]);
-            let company: Vec<PodId> = all.iter().filter(own).map(|one| one.bundle.pods[0]).collect();
+            let company: Vec<PodId> =
+                all.iter().filter(own).map(|one| one.bundle.pods[0]).collect();
             if !company.is_empty()
                 && company.len() == txn.gangs[gang].pods.iter().filter(|pod| runs(pod)).count()
             {
@@ -341,7 +356,10 @@ impl GangTaker<'_> {
 }
 
 /// What it costs to move each of them: one for whom nothing is free makes at least one more move.
-fn priced<'m>(cluster: &Cluster, movable: impl Iterator<Item = &'m Movable>) -> (Vec<Bundle>, Vec<i64>) {
+fn priced<'m>(
+    cluster: &Cluster,
+    movable: impl Iterator<Item = &'m Movable>,
+) -> (Vec<Bundle>, Vec<i64>) {
     let price = |one: &Movable| {
         let size = size_of(cluster, cluster.pods.shape[one.bundle.pods[0]]);
         let moves = if one.directly { MOVE } else { 2 * MOVE };

@@ -1,4 +1,5 @@
-//! Events into the model. Each handler may be called in any order and any number of times with the same object.
+//! Events into the model. Each handler may be called in any order and any number of times with the
+//! same object.
 
 mod gangs;
 mod nodes;
@@ -45,7 +46,9 @@ impl Cluster {
                 }
             }
             Event::Namespace(namespace) => self.namespace(&namespace.metadata),
-            Event::NamespaceGone(name) => self.namespace(&Meta { name: name.clone(), ..Meta::default() }),
+            Event::NamespaceGone(name) => {
+                self.namespace(&Meta { name: name.clone(), ..Meta::default() })
+            }
             Event::ResourceQuota(quota) => self.quota(quota),
             Event::ResourceQuotaGone(key) => {
                 if let Some((space, _)) = key.split_once('/') {
@@ -55,8 +58,11 @@ impl Cluster {
                 }
             }
             Event::PersistentVolume(volume) => {
-                let affinity =
-                    volume.spec.node_affinity.as_ref().and_then(|affinity| affinity.required.clone());
+                let affinity = volume
+                    .spec
+                    .node_affinity
+                    .as_ref()
+                    .and_then(|affinity| affinity.required.clone());
                 let old = self.volumes.insert(volume.metadata.name.clone(), affinity.clone());
                 self.storage_changed(old != Some(affinity));
             }
@@ -102,7 +108,8 @@ pub(super) fn stale(version: u64, known: u64) -> bool {
     version != 0 && version < known
 }
 
-/// How long a pod keeps its place whoever wants it, in milliseconds. What can't be read is no time at all.
+/// How long a pod keeps its place whoever wants it, in milliseconds. What can't be read is no time
+/// at all.
 fn cooldown(meta: &Meta) -> Option<i64> {
     meta.annotation_or_label(COOLDOWN_TIME).and_then(|text| parse_duration(text).ok())
 }

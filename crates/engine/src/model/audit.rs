@@ -33,7 +33,9 @@ struct NodeSums {
 
 impl Cluster {
     pub fn sums(&self) -> Sums {
-        let column = |columns: &super::nodes::Columns, node| columns.rows().iter().map(|c| c[node]).collect();
+        let column = |columns: &super::nodes::Columns, node| {
+            columns.rows().iter().map(|c| c[node]).collect()
+        };
         Sums {
             nodes: self
                 .nodes
@@ -51,8 +53,8 @@ impl Cluster {
                 .gangs
                 .iter()
                 .map(|(_, gang)| {
-                    let amounts =
-                        [&gang.held, &gang.nominated, &gang.leaving, &gang.requested].map(Clone::clone);
+                    let amounts = [&gang.held, &gang.nominated, &gang.leaving, &gang.requested]
+                        .map(Clone::clone);
                     (
                         gang.counts.clone(),
                         gang.roles
@@ -69,8 +71,14 @@ impl Cluster {
                 .queues
                 .iter()
                 .map(|(_, queue)| {
-                    [&queue.held, &queue.nominated, &queue.leaving, &queue.requested, &queue.protected]
-                        .map(Clone::clone)
+                    [
+                        &queue.held,
+                        &queue.nominated,
+                        &queue.leaving,
+                        &queue.requested,
+                        &queue.protected,
+                    ]
+                    .map(Clone::clone)
                 })
                 .collect(),
             spaces: self.spaces.rows().iter().map(|space| space.held.clone()).collect(),
@@ -170,7 +178,10 @@ impl Cluster {
             }
         }
         if total != self.total {
-            return Err(format!("the cluster's total is kept as {:?}, recounted {total:?}", self.total));
+            return Err(format!(
+                "the cluster's total is kept as {:?}, recounted {total:?}",
+                self.total
+            ));
         }
         let reserving = self.gangs.iter().filter(|(_, gang)| !gang.reserved().is_empty());
         if !reserving.map(|(id, _)| id).eq(self.reserving.iter().copied()) {
@@ -190,25 +201,36 @@ impl Cluster {
         self.audit_cards()
     }
 
-    /// Cards of pods are cards of the nodes that they are on, and what is used of each is what its pods take.
+    /// Cards of pods are cards of the nodes that they are on, and what is used of each is what its
+    /// pods take.
     fn audit_cards(&self) -> Result<(), String> {
-        let on_nodes =
-            || self.devices.all_held().into_iter().filter(|(pod, _)| self.pods.state[*pod].node().is_some());
+        let on_nodes = || {
+            self.devices
+                .all_held()
+                .into_iter()
+                .filter(|(pod, _)| self.pods.state[*pod].node().is_some())
+        };
         for (pod, held) in on_nodes() {
             if self.pods.state[pod].node() != Some(held.node) {
-                return Err(format!("{} has cards of a node that it isn't on", self.pods.name(pod)));
+                return Err(format!(
+                    "{} has cards of a node that it isn't on",
+                    self.pods.name(pod)
+                ));
             }
         }
         for node in self.nodes.fact.ids() {
             let cards = self.devices.cards(node).into_iter().flat_map(Cards::iter);
             for (card, place) in cards.zip(0..) {
-                let there =
-                    on_nodes().filter(|(pod, held)| held.node == node && self.pods.state[*pod].occupies());
-                let slots = there.flat_map(|(_, held)| held.slots.iter()).filter(|slot| slot.card == place);
+                let there = on_nodes()
+                    .filter(|(pod, held)| held.node == node && self.pods.state[*pod].occupies());
+                let slots =
+                    there.flat_map(|(_, held)| held.slots.iter()).filter(|slot| slot.card == place);
                 let memory: i64 = slots.map(|slot| slot.takes.memory).sum();
                 if memory != card.used.memory {
                     let (name, kept) = (&self.nodes.name[node], card.used.memory);
-                    return Err(format!("card {place} of {name} has {kept} MiB in use, recounted {memory}"));
+                    return Err(format!(
+                        "card {place} of {name} has {kept} MiB in use, recounted {memory}"
+                    ));
                 }
             }
         }

@@ -47,7 +47,8 @@ impl Budgets {
         concerned.all(|budget| self.left(cluster, budget) > 0)
     }
 
-    /// Whether a pod counts for a budget that says nothing of how many may leave, wherever the pod is.
+    /// Whether a pod counts for a budget that says nothing of how many may leave, wherever the pod
+    /// is.
     pub(super) fn count(&self, cluster: &Cluster, pod: PodId) -> bool {
         self.rows.values().any(|budget| budget.allowed.is_none() && budget.is_about(cluster, pod))
     }
@@ -57,18 +58,22 @@ impl Budgets {
         match budget.allowed {
             Some(allowed) => {
                 // Who leaves as the cluster knows has been counted.
-                let news = |pod: &&PodId| !cluster.pods.fact[**pod].leaves && budget.is_about(cluster, **pod);
+                let news = |pod: &&PodId| {
+                    !cluster.pods.fact[**pod].leaves && budget.is_about(cluster, **pod)
+                };
                 i64::from(allowed) - self.asked.iter().filter(news).count() as i64
             }
             None => budget.allowance(cluster),
         }
     }
 
-    /// The pods that some budget doesn't let go, if they leave in this order. They may have been asked already.
+    /// The pods that some budget doesn't let go, if they leave in this order. They may have been
+    /// asked already.
     pub fn broken_by(&self, cluster: &Cluster, pods: &[PodId]) -> Vec<PodId> {
         let mut broken = Vec::new();
         for budget in self.rows.values() {
-            let mut concerned = pods.iter().filter(|&&pod| budget.is_about(cluster, pod)).peekable();
+            let mut concerned =
+                pods.iter().filter(|&&pod| budget.is_about(cluster, pod)).peekable();
             if concerned.peek().is_none() {
                 continue;
             }
@@ -84,7 +89,8 @@ impl Budgets {
 
 impl Budget {
     fn is_about(&self, cluster: &Cluster, pod: PodId) -> bool {
-        cluster.pods.space[pod] == self.space && self.selector.matches(&cluster.pods.fact[pod].labels)
+        cluster.pods.space[pod] == self.space
+            && self.selector.matches(&cluster.pods.fact[pod].labels)
     }
 
     /// How many more may leave, counted from the pods.

@@ -1,5 +1,6 @@
-//! Cards that pods share. For such pods "fits the node" means "fits a card". Which card is decided once, when a pod comes
-//! to a node; while it is there it keeps the card, and a transaction that is undone gives it back the same one.
+//! Cards that pods share. For such pods "fits the node" means "fits a card". Which card is decided
+//! once, when a pod comes to a node; while it is there it keeps the card, and a transaction that is
+//! undone gives it back the same one.
 
 pub mod cards;
 pub mod demand;
@@ -54,7 +55,8 @@ pub struct Devices {
     sharing: Option<Sharing>,
     /// No longer than it must be: empty where no node has cards.
     cards: Table<NodeId, Option<Box<Cards>>>,
-    /// The cards of pods on nodes; and of those that left one in this cycle, who get them back if they return.
+    /// The cards of pods on nodes; and of those that left one in this cycle, who get them back if
+    /// they return.
     held: FxHashMap<PodId, Held>,
     /// How many of them are on nodes.
     seated: usize,
@@ -119,9 +121,15 @@ impl Devices {
     /// Adds a pod on its node to the sums of its cards, or takes it out.
     pub(super) fn seat(&mut self, pod: PodId, state: PodState, lets_go: bool, sign: i64) {
         let Some(held) = self.held.get(&pod) else { return };
-        debug_assert_eq!(state.node(), Some(held.node), "a pod has cards of the node that it is on");
+        debug_assert_eq!(
+            state.node(),
+            Some(held.node),
+            "a pod has cards of the node that it is on"
+        );
         self.seated = self.seated.wrapping_add_signed(sign as isize);
-        let Some(Some(cards)) = self.cards.rows_mut().get_mut(usize::from(held.node)) else { return };
+        let Some(Some(cards)) = self.cards.rows_mut().get_mut(usize::from(held.node)) else {
+            return;
+        };
         for slot in &held.slots {
             let Some(card) = cards.get_mut(slot.card) else { continue };
             match state {
@@ -172,7 +180,8 @@ impl Cluster {
         self.devices.are_shared() && self.demand(self.pods.shape[pod]).is_some()
     }
 
-    /// Decides which cards a pod has on the node that it comes to. Who is there already keeps what he has.
+    /// Decides which cards a pod has on the node that it comes to. Who is there already keeps what
+    /// he has.
     pub(super) fn choose_cards(&mut self, pod: PodId, from: PodState, to: PodState) {
         let Some(demand) = self.shapes[self.pods.shape[pod]].devices.as_deref() else { return };
         let Some(node) = to.node().filter(|&node| from.node() != Some(node)) else { return };
@@ -192,8 +201,8 @@ impl Cluster {
         cards.is_some_and(|cards| cards.admit_on(demand, &held.slots, Room::Later))
     }
 
-    /// The cards that the pod had before on this node, or was promised by an earlier run, if they do; else those that the
-    /// policy prefers.
+    /// The cards that the pod had before on this node, or was promised by an earlier run, if they
+    /// do; else those that the policy prefers.
     fn pick_cards(&self, pod: PodId, node: NodeId, demand: &Demand, room: Room) -> Vec<Slot> {
         let Some(cards) = self.devices.cards(node) else { return Vec::new() };
         let unpromised = if room == Room::Meanwhile { Room::Now } else { room };
@@ -205,8 +214,8 @@ impl Cluster {
         cards.choose(demand, room, self.devices.prefer()).unwrap_or_default()
     }
 
-    /// What the object of a pod on a node says of its cards. What waits, or is only assumed to be bound, may say what was never
-    /// done.
+    /// What the object of a pod on a node says of its cards. What waits, or is only assumed to be
+    /// bound, may say what was never done.
     fn stated_cards(&self, pod: PodId, state: PodState) -> Vec<Slot> {
         match state {
             PodState::Running(node) | PodState::Releasing(node) => self.noted_cards(pod, node),
@@ -214,7 +223,8 @@ impl Cluster {
         }
     }
 
-    /// The object of a pod has changed, or its shape: what it says of its cards counts. It is in no sum meanwhile.
+    /// The object of a pod has changed, or its shape: what it says of its cards counts. It is in no
+    /// sum meanwhile.
     pub(super) fn reread_cards(&mut self, pod: PodId, from: PodState, to: PodState) {
         let noted = self.stated_cards(pod, to);
         match to.node() {
@@ -224,7 +234,8 @@ impl Cluster {
         }
     }
 
-    /// Gives a node its cards anew after what it says of them changed. Pods keep theirs, where they are still there.
+    /// Gives a node its cards anew after what it says of them changed. Pods keep theirs, where they
+    /// are still there.
     pub(super) fn deal_cards(&mut self, node: NodeId) {
         let facts = self.card_facts(node);
         let same = match self.devices.cards(node) {
@@ -257,13 +268,16 @@ impl Cluster {
         let (Some(held), Some(cards)) = (self.devices.held(pod), self.devices.cards(node)) else {
             return Vec::new();
         };
-        let moved = |slot: &Slot| Some(Slot { card: cards.find(&old.get(slot.card)?.fact.id)?, ..*slot });
+        let moved =
+            |slot: &Slot| Some(Slot { card: cards.find(&old.get(slot.card)?.fact.id)?, ..*slot });
         held.slots.iter().filter_map(moved).collect()
     }
 
     fn card_facts(&self, node: NodeId) -> Vec<Fact> {
         let fact = &self.nodes.fact[node];
-        let Some(Sharing { by, .. }) = self.devices.sharing.filter(|_| fact.live) else { return Vec::new() };
+        let Some(Sharing { by, .. }) = self.devices.sharing.filter(|_| fact.live) else {
+            return Vec::new();
+        };
         if by == By::Virtual {
             return fact.cards.as_ref().map_or(Vec::new(), |cards| cards.offered.clone());
         }
@@ -283,7 +297,8 @@ impl Cluster {
         (0..count as u32).map(card).collect()
     }
 
-    /// Cards are shared in another way from now on, or no longer: all that is known of them is found anew.
+    /// Cards are shared in another way from now on, or no longer: all that is known of them is
+    /// found anew.
     pub(crate) fn share_devices(&mut self, sharing: Option<Sharing>) {
         let before = self.devices.sharing;
         if before.map(|sharing| sharing.by) == sharing.map(|sharing| sharing.by) {

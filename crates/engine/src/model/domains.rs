@@ -1,8 +1,10 @@
-//! The network as a tree of domains, made of what HyperNodes claim. Domains are numbered depth first, so that all that is
-//! below one is a range; nodes are ranked in the same order, so that all nodes of a domain are a range of ranks too.
+//! The network as a tree of domains, made of what HyperNodes claim. Domains are numbered depth
+//! first, so that all that is below one is a range; nodes are ranked in the same order, so that all
+//! nodes of a domain are a range of ranks too.
 //!
-//! A HyperNode that can't have its place leaves the tree with all that is below it, and says why; the rest stays. Nodes
-//! that no domain holds are right below the root, which stands for the whole cluster.
+//! A HyperNode that can't have its place leaves the tree with all that is below it, and says why;
+//! the rest stays. Nodes that no domain holds are right below the root, which stands for the whole
+//! cluster.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -241,7 +243,8 @@ impl Domains {
         part_of(allocatable - idle + added, allocatable)
     }
 
-    /// What would be left of a resource in a domain with so much more in it, in 2^20ths of what the cluster has.
+    /// What would be left of a resource in a domain with so much more in it, in 2^20ths of what the
+    /// cluster has.
     pub fn left_over(&self, domain: DomainId, resource: ResourceId, added: i64) -> i64 {
         part_of(self.room(domain, resource).0 - added, self.room(ROOT, resource).1)
     }
@@ -291,7 +294,8 @@ impl Domains {
         self.rows = Table::default();
         self.by_name.clear();
         let stays = |at: &usize| grove.left[*at].is_none();
-        // Those that have left count too: who may not go above their tier may still not have the whole cluster.
+        // Those that have left count too: who may not go above their tier may still not have the
+        // whole cluster.
         let highest = grove.hypers.iter().map(|hyper| hyper.tier).max();
         self.planted = highest.is_some();
         let root = Domain {
@@ -321,7 +325,13 @@ impl Domains {
         }
     }
 
-    fn branch(&mut self, grove: &Grove, parent: DomainId, mut members: Vec<usize>, place: &mut [DomainId]) {
+    fn branch(
+        &mut self,
+        grove: &Grove,
+        parent: DomainId,
+        mut members: Vec<usize>,
+        place: &mut [DomainId],
+    ) {
         members.sort_by(|&a, &b| grove.hypers[a].name.cmp(&grove.hypers[b].name));
         for at in members {
             let hyper = grove.hypers[at];
@@ -337,7 +347,8 @@ impl Domains {
             place[at] = id;
             self.by_name.insert(hyper.name.clone(), id);
             let below = grove.children[at].iter().copied();
-            let below = below.filter(|&child| grove.left[child].is_none() && grove.parent[child] == Some(at));
+            let below = below
+                .filter(|&child| grove.left[child].is_none() && grove.parent[child] == Some(at));
             self.branch(grove, id, below.collect(), place);
         }
         self.rows[parent].end = DomainId::from(self.rows.len());
@@ -349,7 +360,8 @@ impl Domains {
         let homes = &nodes.by_rank[..live];
         for id in self.rows.ids() {
             let end = self.rows[id].end;
-            let before = |limit: DomainId| homes.partition_point(|&node| self.home(node) < limit) as u32;
+            let before =
+                |limit: DomainId| homes.partition_point(|&node| self.home(node) < limit) as u32;
             let ranks = if id == ROOT { (0, live as u32) } else { (before(id), before(end)) };
             self.rows[id].ranks = ranks;
         }
@@ -379,7 +391,8 @@ impl Domains {
         }
     }
 
-    /// The sums, for comparing them with a recount. Columns without anything in them may not be there yet.
+    /// The sums, for comparing them with a recount. Columns without anything in them may not be
+    /// there yet.
     pub(super) fn sums(&self) -> Vec<Vec<Vec<i64>>> {
         let filled = |columns: &Table<ResourceId, Table<DomainId, i64>>| {
             let mut columns: Vec<Vec<i64>> =
@@ -391,15 +404,16 @@ impl Domains {
     }
 }
 
-/// `part / whole` in 2^20ths, rounded down. Equal parts of unequal wholes are equal, as long as the wholes are below 2^43
-/// or multiples of what they are above it.
+/// `part / whole` in 2^20ths, rounded down. Equal parts of unequal wholes are equal, as long as the
+/// wholes are below 2^43 or multiples of what they are above it.
 fn part_of(part: i64, whole: i64) -> i64 {
     let (part, whole) = (part.max(0) as u64, whole.max(0) as u64);
     let cut = (u64::BITS - whole.max(part).leading_zeros()).saturating_sub(43);
     ((part >> cut) << 20).checked_div(whole >> cut).map_or(0, |found| found as i64)
 }
 
-/// The claims while they are sorted out. HyperNodes are in the order of their age, so that the older keeps what two claim.
+/// The claims while they are sorted out. HyperNodes are in the order of their age, so that the
+/// older keeps what two claim.
 struct Grove<'h> {
     hypers: Vec<&'h HyperNode>,
     children: Vec<Vec<usize>>,
@@ -418,7 +432,9 @@ impl<'h> Grove<'h> {
             hypers.iter().enumerate().map(|(at, hyper)| (hyper.name.as_ref(), at)).collect();
         let children = hypers
             .iter()
-            .map(|hyper| all.children(hyper).into_iter().map(|child| place[child.name.as_ref()]).collect())
+            .map(|hyper| {
+                all.children(hyper).into_iter().map(|child| place[child.name.as_ref()]).collect()
+            })
             .collect();
         let mut grove = Grove {
             children,
@@ -445,7 +461,8 @@ impl<'h> Grove<'h> {
         grove
     }
 
-    /// Whoever has left because of one that has left as well gets another chance, with all that is below it.
+    /// Whoever has left because of one that has left as well gets another chance, with all that is
+    /// below it.
     fn forgive(&mut self) -> bool {
         let gone: Vec<&Arc<str>> = self
             .hypers
@@ -455,7 +472,9 @@ impl<'h> Grove<'h> {
             .map(|(h, _)| &h.name)
             .collect();
         let unjust = |left: &Option<Fault>| match left {
-            Some(Fault::SharedChild { with, .. } | Fault::SharedNode { with, .. }) => gone.contains(&with),
+            Some(Fault::SharedChild { with, .. } | Fault::SharedNode { with, .. }) => {
+                gone.contains(&with)
+            }
             _ => false,
         };
         if !self.left.iter().any(unjust) {
@@ -481,7 +500,9 @@ impl<'h> Grove<'h> {
     fn name_tiers(&mut self) {
         let mut first: BTreeMap<&Arc<str>, &HyperNode> = BTreeMap::new();
         for (at, &hyper) in self.hypers.iter().enumerate() {
-            let Some(name) = hyper.tier_name.as_ref().filter(|_| self.left[at].is_none()) else { continue };
+            let Some(name) = hyper.tier_name.as_ref().filter(|_| self.left[at].is_none()) else {
+                continue;
+            };
             let other = *first.entry(name).or_insert(hyper);
             if other.tier != hyper.tier {
                 self.left[at] = Some(Fault::TierName {
@@ -533,9 +554,11 @@ impl<'h> Grove<'h> {
             if self.left[at].is_some() {
                 continue;
             }
-            let taken = self.children[at].iter().find_map(|&child| Some((child, self.parent[child]?)));
+            let taken =
+                self.children[at].iter().find_map(|&child| Some((child, self.parent[child]?)));
             if let Some((child, older)) = taken {
-                let (child, with) = (self.hypers[child].name.clone(), self.hypers[older].name.clone());
+                let (child, with) =
+                    (self.hypers[child].name.clone(), self.hypers[older].name.clone());
                 self.left[at] = Some(Fault::SharedChild { child, with });
                 continue;
             }
@@ -564,7 +587,8 @@ impl<'h> Grove<'h> {
 
     /// Whoever is below one that has left leaves as well.
     fn lead_out(&mut self) {
-        let mut leading: Vec<usize> = (0..self.hypers.len()).filter(|&at| self.left[at].is_some()).collect();
+        let mut leading: Vec<usize> =
+            (0..self.hypers.len()).filter(|&at| self.left[at].is_some()).collect();
         while let Some(at) = leading.pop() {
             for &child in &self.children[at] {
                 if self.parent[child] == Some(at) && self.left[child].is_none() {
@@ -575,14 +599,16 @@ impl<'h> Grove<'h> {
         }
     }
 
-    /// Gives a HyperNode the nodes that it claims, unless an older one has one of them that is neither above nor below it.
+    /// Gives a HyperNode the nodes that it claims, unless an older one has one of them that is
+    /// neither above nor below it.
     fn settle_nodes(&mut self, at: usize, nodes: &Nodes) {
         if self.left[at].is_some() {
             return;
         }
         let taken = self.hypers[at].nodes().filter_map(|node| {
             let &owner = self.owner.get(&node)?;
-            (!self.is_above(at, owner) && !self.is_above(owner, at)).then_some((&nodes.name[node], owner))
+            (!self.is_above(at, owner) && !self.is_above(owner, at))
+                .then_some((&nodes.name[node], owner))
         });
         // The first by name: ids are in the order of arrival.
         if let Some((node, owner)) = taken.min() {

@@ -19,7 +19,8 @@ pub struct Gangs {
     rows: Table<GangId, Gang>,
     by_key: FxHashMap<Arc<str>, GangId>,
     free: Vec<GangId>,
-    /// Those that wait for something, so that a cycle need not look at those that run. In no order.
+    /// Those that wait for something, so that a cycle need not look at those that run. In no
+    /// order.
     waiting: Vec<GangId>,
     /// Those whose counts, phase or reasons changed since they were last looked at.
     dirty: Vec<GangId>,
@@ -52,7 +53,8 @@ pub struct Gang {
     pub protected: bool,
     /// Its places may be taken back.
     pub revocable: bool,
-    /// What few gangs say of how long they may wait, of when their pods may be taken, and of what is lost then.
+    /// What few gangs say of how long they may wait, of when their pods may be taken, and of what
+    /// is lost then.
     pub allowance: Option<Box<Allowance>>,
     pub phase: PodGroupPhase,
     pub condition: Condition,
@@ -89,7 +91,8 @@ pub struct Gang {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
-    /// How long its pods keep their places whoever wants them, unless they say so themselves, in milliseconds.
+    /// How long its pods keep their places whoever wants them, unless they say so themselves, in
+    /// milliseconds.
     pub cooldown: Option<i64>,
     /// How many of its pods must stay, and may be missing.
     pub min_available: Option<Portion>,
@@ -99,7 +102,8 @@ pub struct Allowance {
     pub last_checkpoint: Option<Time>,
     #[serde(default)]
     pub expected_end: Option<Time>,
-    /// How long it may hold places for less than its minimum, in milliseconds; negative is for ever.
+    /// How long it may hold places for less than its minimum, in milliseconds; negative is for
+    /// ever.
     #[serde(default)]
     pub staleness_grace: Option<i64>,
     /// How long it may wait to be admitted, in milliseconds.
@@ -195,7 +199,8 @@ impl Gang {
         }
     }
 
-    /// Its PodGroup is gone: back to what a gang is before anyone has described it. Pods and sums stay.
+    /// Its PodGroup is gone: back to what a gang is before anyone has described it. Pods and sums
+    /// stay.
     pub(super) fn forget(&mut self) {
         let blank = Gang::new(self.key.clone(), self.space, Origin::Missing, self.queue);
         let old = std::mem::replace(self, blank.clone());
@@ -203,7 +208,8 @@ impl Gang {
 
         let Gang { waiting_at, dirty, .. } = old;
         roles.iter_mut().for_each(|role| role.minimum = 0);
-        let known = Gang { lookup, pods, counts, roles, held, nominated, leaving, requested, ..blank };
+        let known =
+            Gang { lookup, pods, counts, roles, held, nominated, leaving, requested, ..blank };
         *self = Gang { waiting_at, dirty, ..known };
     }
 
@@ -248,11 +254,14 @@ impl Gang {
         let subgroup = self.subgroups().get(subgroup);
         self.counts.ready() > self.minimum
             && role.is_none_or(|role| role.counts.ready() > role.minimum)
-            && subgroup.is_none_or(|group| group.rule.is_none() || group.counts.ready() > self.size_of(group))
+            && subgroup.is_none_or(|group| {
+                group.rule.is_none() || group.counts.ready() > self.size_of(group)
+            })
     }
 
-    /// Whether the gang has its minimum, its roles' and as many subgroups as it needs without a pod of this role and subgroup that
-    /// holds a place; a subgroup that it doesn't need may lose some of its pods.
+    /// Whether the gang has its minimum, its roles' and as many subgroups as it needs without a pod
+    /// of this role and subgroup that holds a place; a subgroup that it doesn't need may lose
+    /// some of its pods.
     pub fn runs_without(&self, (role, subgroup): (usize, usize)) -> bool {
         let role = self.roles.get(role).filter(|_| self.enforces_roles());
         let group = self.subgroups().get(subgroup);
@@ -268,12 +277,14 @@ impl Gang {
     /// How many other subgroups of the same rule have what they need.
     fn others_ready(&self, place: usize) -> usize {
         let rule = self.subgroups()[place].rule;
-        let ready = |group: &Subgroup| group.rule == rule && group.counts.ready() >= self.size_of(group);
+        let ready =
+            |group: &Subgroup| group.rule == rule && group.counts.ready() >= self.size_of(group);
         let others = self.subgroups().iter().enumerate().filter(|(other, _)| *other != place);
         others.filter(|(_, group)| ready(group)).count()
     }
 
-    /// Whether so many pods are all of a subgroup, and the gang has as many others of its kind as it needs.
+    /// Whether so many pods are all of a subgroup, and the gang has as many others of its kind as
+    /// it needs.
     pub fn can_spare_subgroup(&self, place: usize, pods: u32) -> bool {
         let group = &self.subgroups()[place];
         let Some(rule) = group.rule else { return false };
@@ -283,19 +294,23 @@ impl Gang {
             && self.counts.ready() >= self.minimum + pods
     }
 
-    /// Of each rule, as many subgroups as it needs have as many pods as they should, counted like this.
+    /// Of each rule, as many subgroups as it needs have as many pods as they should, counted like
+    /// this.
     pub(crate) fn has_its_subgroups(&self, pods: impl Fn(&Subgroup) -> u32) -> bool {
         self.rules().iter().zip(0..).all(|(rule, at)| {
             let ready = |group: &&Subgroup| group.rule == Some(at) && pods(group) >= rule.size;
-            rule.minimum == 0 || self.subgroups().iter().filter(ready).count() >= rule.minimum as usize
+            rule.minimum == 0
+                || self.subgroups().iter().filter(ready).count() >= rule.minimum as usize
         })
     }
 
-    /// How many pods are missing in the subgroups that it needs, the fullest first, and how many it needs in them.
+    /// How many pods are missing in the subgroups that it needs, the fullest first, and how many it
+    /// needs in them.
     pub fn missing_in_subgroups(&self) -> (u32, u32) {
         let lacks = self.rules().iter().zip(0..).map(|(rule, at)| {
             let groups = self.subgroups().iter().filter(|group| group.rule == Some(at));
-            let mut ready: Vec<u32> = groups.map(|group| group.counts.ready().min(rule.size)).collect();
+            let mut ready: Vec<u32> =
+                groups.map(|group| group.counts.ready().min(rule.size)).collect();
             ready.sort_unstable_by(|a, b| b.cmp(a));
             let has: u32 = ready.iter().take(rule.minimum as usize).sum();
             (rule.minimum * rule.size - has, rule.minimum * rule.size)
@@ -326,7 +341,8 @@ impl Gang {
         subgroup.rule.map_or(1, |rule| self.rules()[rule as usize].size)
     }
 
-    /// The part of `min_resources` that its pods neither hold nor were promised; nothing once the gang has started.
+    /// The part of `min_resources` that its pods neither hold nor were promised; nothing once the
+    /// gang has started.
     pub fn awaited(&self) -> Vec<(crate::ids::ResourceId, i64)> {
         let started = self.counts.ready() > 0 && self.ready(true);
         self.min_resources
@@ -345,7 +361,8 @@ impl Gang {
         self.phase != PodGroupPhase::Pending || self.origin == Origin::Solo
     }
 
-    /// Has something to wait for: its admission, its start, or a place for good for some of its pods.
+    /// Has something to wait for: its admission, its start, or a place for good for some of its
+    /// pods.
     pub fn waits(&self) -> bool {
         let not_started = matches!(self.phase, PodGroupPhase::Pending | PodGroupPhase::Inqueue);
         self.live
@@ -363,22 +380,26 @@ impl Gang {
         self.notes.as_ref().map_or(&[], |notes| notes.reserved())
     }
 
-    /// What its PodGroup says under our keys, or will once all that was told is written; of others nothing.
+    /// What its PodGroup says under our keys, or will once all that was told is written; of others
+    /// nothing.
     pub fn noted(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
         self.notes.iter().flat_map(|notes| notes.told())
     }
 
-    /// All that its PodGroup says of whether and when its pods may be taken, and of what is lost with them.
+    /// All that its PodGroup says of whether and when its pods may be taken, and of what is lost
+    /// with them.
     pub(super) fn taken_as(&self) -> impl PartialEq + use<> {
         let roles: Vec<_> = self.roles.iter().map(|role| (role.name, role.minimum)).collect();
         let choosy = (self.closeness().cloned(), self.rules().to_vec());
-        let terms = (self.origin, self.queue, self.priority, self.created, self.minimum, self.estimate);
+        let terms =
+            (self.origin, self.queue, self.priority, self.created, self.minimum, self.estimate);
         (terms, (self.protected, self.revocable, self.allowance.clone()), roles, choosy)
     }
 
     /// Waits with nothing placed.
     pub fn idle(&self) -> bool {
-        self.counts.allocated + self.counts.running + self.counts.nominated + self.counts.releasing == 0
+        self.counts.allocated + self.counts.running + self.counts.nominated + self.counts.releasing
+            == 0
     }
 }
 
@@ -535,7 +556,8 @@ impl Gangs {
         }
     }
 
-    /// Those that were stale after the last cycle (`stalegangeviction.rs`), and since when; in no order.
+    /// Those that were stale after the last cycle (`stalegangeviction.rs`), and since when; in no
+    /// order.
     pub fn broken(&self) -> impl Iterator<Item = (GangId, Time)> + '_ {
         self.broken.iter().map(|(&id, &since)| (id, since))
     }
@@ -574,7 +596,8 @@ impl Gangs {
     /// Whether the list of those that wait is what it should be.
     pub(super) fn lists_hold(&self) -> bool {
         let listed = |id: GangId| {
-            self.rows[id].waiting_at.map(|place| self.waiting.get(place as usize)) == Some(Some(&id))
+            self.rows[id].waiting_at.map(|place| self.waiting.get(place as usize))
+                == Some(Some(&id))
         };
         self.rows.iter().all(|(id, gang)| gang.waits() == listed(id))
     }
@@ -633,8 +656,14 @@ mod tests {
         assert_eq!(left, missing(0, &[0, 0]));
     }
 
-    /// A gang whose pods run, each of a role and a part; parts have a size, and so many of them are needed.
-    fn running(minimum: u32, roles: [u32; 2], (size, least): (u32, u32), pods: &[(usize, u32)]) -> Gang {
+    /// A gang whose pods run, each of a role and a part; parts have a size, and so many of them are
+    /// needed.
+    fn running(
+        minimum: u32,
+        roles: [u32; 2],
+        (size, least): (u32, u32),
+        pods: &[(usize, u32)],
+    ) -> Gang {
         let mut names = Names::default();
         let policy = SubGroupPolicy {
             sub_group_size: size as i32,
@@ -651,7 +680,8 @@ mod tests {
             .into_iter()
             .collect();
         for &(role, part) in pods {
-            let labels = [("part".to_owned(), part.to_string())].into_iter().filter(|_| part > 0).collect();
+            let labels =
+                [("part".to_owned(), part.to_string())].into_iter().filter(|_| part > 0).collect();
             let tags = tags(&mut names, &labels);
             let place = choosy.assign(&names, &tags) as usize;
             gang.choosy = Some(choosy);

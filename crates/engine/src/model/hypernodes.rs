@@ -1,5 +1,6 @@
-//! HyperNodes as they were last seen, and which nodes each of them claims. What becomes of the claims is decided in
-//! `domains.rs`. Finding out who is meant is the dear part, so only what changed is asked again.
+//! HyperNodes as they were last seen, and which nodes each of them claims. What becomes of the
+//! claims is decided in `domains.rs`. Finding out who is meant is the dear part, so only what
+//! changed is asked again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -62,7 +63,8 @@ impl HyperNode {
     fn compile(&mut self) {
         let compiled = |member: &Member| {
             let pattern = member.selector.regex_match.as_ref().map_or("", |regex| &regex.pattern);
-            let matcher = Matcher::compile(&member.selector).map_err(|why| format!("{pattern:?}: {why}"))?;
+            let matcher =
+                Matcher::compile(&member.selector).map_err(|why| format!("{pattern:?}: {why}"))?;
             Ok((member.kind, matcher))
         };
         self.matchers.get_or_insert_with(|| self.members.iter().map(compiled).collect());
@@ -134,7 +136,10 @@ impl HyperNodes {
 
     /// Finds out who claims what has changed. Whether the tree must be made anew.
     pub(super) fn settle(&mut self, nodes: &Nodes) -> bool {
-        self.by_name.values_mut().filter(|hyper| hyper.matchers.is_none()).for_each(HyperNode::compile);
+        self.by_name
+            .values_mut()
+            .filter(|hyper| hyper.matchers.is_none())
+            .for_each(HyperNode::compile);
         // Asking all about a few nodes, or a few about all nodes.
         if self.dirty_nodes.len() > 64 {
             self.dirty_nodes.clear();
@@ -150,7 +155,8 @@ impl HyperNodes {
             let fact = &nodes.fact[node];
             for hyper in self.by_name.values_mut() {
                 let claims = fact.live && hyper.claims(&nodes.name[node], &fact.labels);
-                self.stirred |= if claims { hyper.nodes.insert(node) } else { hyper.nodes.remove(&node) };
+                self.stirred |=
+                    if claims { hyper.nodes.insert(node) } else { hyper.nodes.remove(&node) };
             }
         }
     }
@@ -170,13 +176,18 @@ impl HyperNodes {
                         claimed.extend(nodes.find(name).filter(|&node| nodes.fact[node].live));
                     }
                     Matcher::Labels(selector) if !selector.match_labels.is_empty() => {
-                        let (key, value) = selector.match_labels.iter().next().expect("it is not empty");
-                        let found = labelled.get(&(key.as_str(), value.as_str())).into_iter().flatten();
-                        claimed.extend(found.filter(|&&node| selector.matches(&nodes.fact[node].labels)));
+                        let (key, value) =
+                            selector.match_labels.iter().next().expect("it is not empty");
+                        let found =
+                            labelled.get(&(key.as_str(), value.as_str())).into_iter().flatten();
+                        claimed.extend(
+                            found.filter(|&&node| selector.matches(&nodes.fact[node].labels)),
+                        );
                     }
                     _ => {
-                        let means =
-                            |node: &NodeId| matcher.matches(&nodes.name[*node], &nodes.fact[*node].labels);
+                        let means = |node: &NodeId| {
+                            matcher.matches(&nodes.name[*node], &nodes.fact[*node].labels)
+                        };
                         claimed.extend(nodes.live().filter(means));
                     }
                 }
@@ -196,7 +207,9 @@ impl HyperNodes {
         let keys: BTreeSet<&str> = asked
             .flat_map(|hyper| hyper.matchers(MemberKind::Node))
             .filter_map(|matcher| match matcher {
-                Matcher::Labels(selector) => selector.match_labels.keys().next().map(String::as_str),
+                Matcher::Labels(selector) => {
+                    selector.match_labels.keys().next().map(String::as_str)
+                }
                 _ => None,
             })
             .collect();
@@ -223,7 +236,9 @@ impl HyperNodes {
                     let means = |other: &&HyperNode| {
                         other.name != hyper.name && matcher.matches(&other.name, &other.labels)
                     };
-                    children.extend(self.iter().filter(means).map(|child| (child.name.as_ref(), child)));
+                    children.extend(
+                        self.iter().filter(means).map(|child| (child.name.as_ref(), child)),
+                    );
                 }
             }
         }

@@ -172,7 +172,8 @@ impl Nodes {
         self.traits.iter().filter(|(_, node)| node.live).map(|(id, _)| id)
     }
 
-    /// Sorts the nodes anew after one joined, left or moved: domain by domain, then by name; those that are gone last.
+    /// Sorts the nodes anew after one joined, left or moved: domain by domain, then by name; those
+    /// that are gone last.
     pub fn rank(&mut self, home: impl Fn(NodeId) -> DomainId) {
         self.by_rank = self.fact.ids().collect();
         let (fact, name) = (&self.fact, &self.name);
@@ -195,10 +196,11 @@ impl Nodes {
     pub(super) fn use_ports(&mut self, node: NodeId, ports: &[Port], leaving: bool, sign: i64) {
         let used = &mut self.ports[node];
         for port in ports {
-            let place = used.binary_search_by(|(other, _)| other.cmp(port)).unwrap_or_else(|place| {
-                used.insert(place, (port.clone(), [0, 0]));
-                place
-            });
+            let place =
+                used.binary_search_by(|(other, _)| other.cmp(port)).unwrap_or_else(|place| {
+                    used.insert(place, (port.clone(), [0, 0]));
+                    place
+                });
             let [all, going] = &mut used[place].1;
             *all = (i64::from(*all) + sign) as u32;
             *going = (i64::from(*going) + if leaving { sign } else { 0 }) as u32;
@@ -208,7 +210,8 @@ impl Nodes {
         }
     }
 
-    /// Whether a host port is taken on the node: same protocol and port, and one of the addresses is any.
+    /// Whether a host port is taken on the node: same protocol and port, and one of the addresses
+    /// is any.
     pub fn port_taken(&self, node: NodeId, want: &Port, room: Room) -> bool {
         let any = |ip: &str| ip.is_empty() || ip == "0.0.0.0" || ip == "::";
         self.ports[node].iter().any(|(used, [all, going])| {
@@ -220,8 +223,8 @@ impl Nodes {
     }
 }
 
-/// `part / whole` in 2^20ths, with the whole's reciprocal as [`Nodes::reciprocal`] keeps it. A division would
-/// cost more than the rest of a score.
+/// `part / whole` in 2^20ths, with the whole's reciprocal as [`Nodes::reciprocal`] keeps it. A
+/// division would cost more than the rest of a score.
 #[inline]
 pub fn fraction(part: i64, reciprocal: i64) -> i64 {
     ((part.max(0) as u128 * reciprocal as u128) >> 42) as i64

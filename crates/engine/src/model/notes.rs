@@ -1,5 +1,6 @@
-//! What we write on a gang's PodGroup, so that it outlives this process. What should be there is compared with what was last read
-//! or told, so that only changes are said, and what someone else has changed is said again.
+//! What we write on a gang's PodGroup, so that it outlives this process. What should be there is
+//! compared with what was last read or told, so that only changes are said, and what someone else
+//! has changed is said again.
 
 use muster_api::Time;
 use muster_api::core::Meta;
@@ -35,7 +36,8 @@ pub struct Notes {
     told: Texts,
     /// Since when an earlier process, or another scheduler, has seen it stale.
     inherited: Option<Time>,
-    /// Room that is kept for pods that will be made again, in the order of the nodes' names, and how many pods there are then.
+    /// Room that is kept for pods that will be made again, in the order of the nodes' names, and
+    /// how many pods there are then.
     pub(super) reserved: Vec<Reservation>,
     pub(crate) size: u32,
 }
@@ -49,7 +51,8 @@ impl Notes {
         Notes { told: said.clone(), said, inherited, ..Notes::default() }.boxed()
     }
 
-    /// The object has come again. Unless it says something new it tells nothing: what was told may still be on its way.
+    /// The object has come again. Unless it says something new it tells nothing: what was told may
+    /// still be on its way.
     pub(super) fn reread(notes: &mut Option<Box<Notes>>, meta: &Meta) {
         let says = Texts::of(meta);
         let mut known = notes.take().map_or_else(Notes::default, |notes| *notes);
@@ -68,8 +71,12 @@ impl Notes {
         inherited
     }
 
-    /// What is to be written for the object to say this, and nothing more; none is taken off. It counts as told.
-    pub(crate) fn tell(notes: &mut Option<Box<Notes>>, wish: Texts) -> Vec<(&'static str, Option<String>)> {
+    /// What is to be written for the object to say this, and nothing more; none is taken off. It
+    /// counts as told.
+    pub(crate) fn tell(
+        notes: &mut Option<Box<Notes>>,
+        wish: Texts,
+    ) -> Vec<(&'static str, Option<String>)> {
         let mut known = notes.take().map_or_else(Notes::default, |notes| *notes);
         let pairs = wish.by_key().into_iter().zip(known.told.by_key());
         let changes = pairs.filter(|((_, wish), (_, told))| wish != told);
@@ -104,7 +111,8 @@ mod tests {
     use super::*;
 
     fn meta(pairs: &[(&str, &str)]) -> Meta {
-        let annotations = pairs.iter().map(|&(key, text)| (key.to_owned(), text.to_owned())).collect();
+        let annotations =
+            pairs.iter().map(|&(key, text)| (key.to_owned(), text.to_owned())).collect();
         Meta { annotations, ..Meta::default() }
     }
 

@@ -205,7 +205,8 @@ pub struct Seldom {
 }
 
 impl Pod {
-    /// All that it says of whether it may be taken, besides what moves it within its gang. When it started says only in which order.
+    /// All that it says of whether it may be taken, besides what moves it within its gang. When it
+    /// started says only in which order.
     pub(super) fn taken_as(&self) -> impl PartialEq + use<> {
         let cooldown = self.seldom.as_ref().and_then(|seldom| seldom.cooldown);
         (self.protected, self.revocable, self.leaves, cooldown)

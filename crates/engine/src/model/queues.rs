@@ -61,7 +61,8 @@ pub struct Queue {
     pub awaited: Amounts,
 }
 
-/// How long gangs of a queue keep their minimum before others may take it, in milliseconds, where it says so (plugin `minruntime`).
+/// How long gangs of a queue keep their minimum before others may take it, in milliseconds, where
+/// it says so (plugin `minruntime`).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MinRuntime {
     /// Others of the same queue.
@@ -106,14 +107,26 @@ impl Default for Queues {
 }
 
 impl Queue {
-    /// Whether the object of a queue says the same as another: what it has and wants is not said there.
+    /// Whether the object of a queue says the same as another: what it has and wants is not said
+    /// there.
     pub(super) fn says_the_same(&self, other: &Queue) -> bool {
         let terms = |queue: &Queue| {
-            let Queue { exists, created, weight, priority, state, reclaimable, strategy, parent, .. } = queue;
+            let Queue {
+                exists,
+                created,
+                weight,
+                priority,
+                state,
+                reclaimable,
+                strategy,
+                parent,
+                ..
+            } = queue;
             (*exists, *created, *weight, *priority, *state, *reclaimable, *strategy, *parent)
         };
-        let amounts =
-            |queue: &Queue| [&queue.capability, &queue.guarantee, &queue.deserved].map(Sparse::clone);
+        let amounts = |queue: &Queue| {
+            [&queue.capability, &queue.guarantee, &queue.deserved].map(Sparse::clone)
+        };
         terms(self) == terms(other)
             && amounts(self) == amounts(other)
             && (&self.node_groups, &self.group_limits) == (&other.node_groups, &other.group_limits)

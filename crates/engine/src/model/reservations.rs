@@ -1,6 +1,7 @@
-//! Room that is kept for pods which don't exist yet: a pod that is asked to leave for a better place comes back as another, and finds
-//! its place taken by nobody. It is taken like a promised place, in every sum in which a promise is, and belongs to a gang. What
-//! becomes of it is decided in `crate::reservations`.
+//! Room that is kept for pods which don't exist yet: a pod that is asked to leave for a better
+//! place comes back as another, and finds its place taken by nobody. It is taken like a promised
+//! place, in every sum in which a promise is, and belongs to a gang. What becomes of it is decided
+//! in `crate::reservations`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use super::{Cluster, add_up};
 use crate::ids::{GangId, NodeId, PodId, ResourceId, Symbol};
 use crate::resources::{CPU, PODS, Sparse};
 
-/// A place for one pod of a gang. What survives of the pod that left is its role, its subgroup and what it asks for.
+/// A place for one pod of a gang. What survives of the pod that left is its role, its subgroup and
+/// what it asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     pub node: NodeId,
@@ -26,8 +28,9 @@ pub struct Reservation {
 }
 
 impl Cluster {
-    /// Keeps room on a node for the pod that will be made again when this one of the gang has left. Only a gang with a PodGroup
-    /// outlives its pods: of another the room is kept until the pod is gone.
+    /// Keeps room on a node for the pod that will be made again when this one of the gang has left.
+    /// Only a gang with a PodGroup outlives its pods: of another the room is kept until the pod
+    /// is gone.
     pub fn reserve(&mut self, gang: GangId, pod: PodId, node: NodeId, until: Time) {
         let reservation = Reservation {
             node,
@@ -48,7 +51,8 @@ impl Cluster {
 
     /// How many pods a gang will have when all are back for whom places are kept.
     pub(crate) fn size_with(&self, gang: GangId, reserved: &[Reservation]) -> u32 {
-        let gone = reserved.iter().filter(|place| !self.is_there(gang, &place.instead_of)).count() as u32;
+        let gone =
+            reserved.iter().filter(|place| !self.is_there(gang, &place.instead_of)).count() as u32;
         let counts = &self.gangs[gang].counts;
         counts.valid() - counts.succeeded + counts.gated + counts.releasing + gone
     }
@@ -86,7 +90,11 @@ impl Cluster {
     }
 
     /// Ends the reservations for the successors of these pods, and returns them.
-    pub(crate) fn end_moves(&mut self, gang: GangId, pods: impl Iterator<Item = PodId>) -> Vec<Reservation> {
+    pub(crate) fn end_moves(
+        &mut self,
+        gang: GangId,
+        pods: impl Iterator<Item = PodId>,
+    ) -> Vec<Reservation> {
         let uids: Vec<Arc<str>> = pods.map(|pod| self.pods.fact[pod].uid.clone()).collect();
         let mut ended = Vec::new();
         for place in (0..self.gangs[gang].reserved().len()).rev() {
@@ -108,7 +116,14 @@ impl Cluster {
     /// Adds a reservation to every sum, or takes it out.
     pub(super) fn tally_reservation(&mut self, gang: GangId, reservation: &Reservation, sign: i64) {
         let Reservation { node, request, .. } = reservation;
-        add_up(&mut self.gangs, &mut self.queues, &mut self.guards, (gang, Sum::Nominated), request, sign);
+        add_up(
+            &mut self.gangs,
+            &mut self.queues,
+            &mut self.guards,
+            (gang, Sum::Nominated),
+            request,
+            sign,
+        );
         for (resource, amount) in request.iter() {
             self.nodes.nominated[resource][*node] += sign * amount;
         }
@@ -193,7 +208,8 @@ impl Cluster {
             until: place.until,
             instead_of: "".into(),
         };
-        let of = |uid: &String| Reservation { instead_of: uid.as_str().into(), ..reservation.clone() };
+        let of =
+            |uid: &String| Reservation { instead_of: uid.as_str().into(), ..reservation.clone() };
         place.pods.iter().map(of).collect()
     }
 }

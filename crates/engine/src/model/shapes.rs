@@ -1,8 +1,11 @@
-//! Pods that no rule can tell apart share a shape, so that truths about nodes are found out once for all of them.
+//! Pods that no rule can tell apart share a shape, so that truths about nodes are found out once
+//! for all of them.
 
 use std::hash::{Hash, Hasher};
 
-use muster_api::core::{Container, NodeAffinity, PodAffinity, PodSpec, PodTerm, Port, SpreadConstraint};
+use muster_api::core::{
+    Container, NodeAffinity, PodAffinity, PodSpec, PodTerm, Port, SpreadConstraint,
+};
 use muster_api::pod_requests;
 use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
@@ -68,7 +71,8 @@ impl Shape {
         Identity { space, tags, standing, spec: &self.spec, likes, images: false }.is(other)
     }
 
-    /// Makes the same of what nodes say of themselves. All that an answer with `Reach::Facts` looks at is compared here.
+    /// Makes the same of what nodes say of themselves. All that an answer with `Reach::Facts` looks
+    /// at is compared here.
     pub fn sees_like(&self, other: &Shape) -> bool {
         let (a, b) = (&self.spec, &other.spec);
         a.node_selector == b.node_selector
@@ -81,7 +85,9 @@ impl Shape {
 
     /// Neither selects nodes nor needs volumes: any node will do that refuses nobody.
     pub fn takes_any_node(&self) -> bool {
-        self.spec.node_selector.is_empty() && node_affinity(&self.spec).is_none() && self.claims.is_empty()
+        self.spec.node_selector.is_empty()
+            && node_affinity(&self.spec).is_none()
+            && self.claims.is_empty()
     }
 }
 
@@ -134,10 +140,12 @@ impl Shapes {
         id
     }
 
-    /// More slots than these, most of them unused, are worth a search for those that can be used again.
+    /// More slots than these, most of them unused, are worth a search for those that can be used
+    /// again.
     const MANY: usize = 1024;
 
-    /// Forgets shapes that no pod has any more, now and then, so that a long life doesn't fill the memory.
+    /// Forgets shapes that no pod has any more, now and then, so that a long life doesn't fill the
+    /// memory.
     pub(super) fn sweep(&mut self, used: impl Iterator<Item = ShapeId>) {
         if self.rows.len() - self.free.len() < Shapes::MANY.max(2 * self.kept) {
             return;
@@ -200,8 +208,9 @@ impl Identity<'_> {
                 && a.restart_policy == b.restart_policy
                 && (!self.images || a.image == b.image)
         };
-        let all_same =
-            |a: &[Container], b: &[Container]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
+        let all_same = |a: &[Container], b: &[Container]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        };
         let (a, b) = (self.spec, &shape.spec);
         self.space == shape.space
             && *self.tags == shape.tags
@@ -232,7 +241,8 @@ impl Cluster {
         likely: Option<ShapeId>,
     ) -> ShapeId {
         let watched = self.watched_tags(tags);
-        let identity = Identity { space, tags: &watched, standing, spec, likes, images: self.images_known };
+        let identity =
+            Identity { space, tags: &watched, standing, spec, likes, images: self.images_known };
         if let Some(id) = likely.filter(|&id| identity.is(&self.shapes.rows[id])) {
             return id;
         }
@@ -260,7 +270,8 @@ impl Cluster {
         let mut bonds = self.bonds_of(space, tags, spec);
         let watched = self.watched_tags(tags);
         bonds.matches = self.terms.matching(space, &self.spaces[space].tags, &watched);
-        let identity = Identity { space, tags: &watched, standing, spec, likes, images: self.images_known };
+        let identity =
+            Identity { space, tags: &watched, standing, spec, likes, images: self.images_known };
         let hash = identity.hash();
         // A pod like this one may have got its shape while labels came to matter just now.
         if let Some(id) = self.shapes.find(hash, &identity) {
@@ -272,8 +283,11 @@ impl Cluster {
         requests.retain(|&(resource, _)| resource != PODS);
         requests.push((PODS, 1));
         self.nodes.widen(self.dimensions.len());
-        let ports =
-            spec.containers.iter().chain(&spec.init_containers).flat_map(|container| &container.ports);
+        let ports = spec
+            .containers
+            .iter()
+            .chain(&spec.init_containers)
+            .flat_map(|container| &container.ports);
         let mut ports: Vec<Port> = ports.filter(|port| port.host_port > 0).cloned().collect();
         for port in &mut ports {
             if port.protocol.is_empty() {
@@ -283,7 +297,8 @@ impl Cluster {
         ports.sort();
         ports.dedup();
         let namespace = self.names.text(self.spaces[space].name).clone();
-        let claims = spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
+        let claims =
+            spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
         let shape = Shape {
             born: 0,
             space,
@@ -336,13 +351,16 @@ impl Cluster {
         bonds: &mut Bonds,
     ) {
         if let Some(together) = together {
-            // Kubernetes counts only pods that match every required term, whatever their topology keys.
+            // Kubernetes counts only pods that match every required term, whatever their topology
+            // keys.
             let clauses: Vec<Clause> =
                 together.required.iter().map(|term| self.clause(space, tags, term)).collect();
             let space_tags = self.spaces[space].tags.clone();
-            bonds.affine_to_itself = clauses.iter().all(|clause| clause.matches(space, &space_tags, tags));
+            bonds.affine_to_itself =
+                clauses.iter().all(|clause| clause.matches(space, &space_tags, tags));
             for term in &together.required {
-                let rule = Rule { clauses: clauses.clone(), topology_key: term.topology_key.clone() };
+                let rule =
+                    Rule { clauses: clauses.clone(), topology_key: term.topology_key.clone() };
                 bonds.affinity.push(self.term(rule));
             }
             for wish in &together.preferred {
@@ -363,8 +381,10 @@ impl Cluster {
     }
 
     fn single(&mut self, space: SpaceId, tags: &Tags, term: &PodTerm) -> TermId {
-        let rule =
-            Rule { clauses: vec![self.clause(space, tags, term)], topology_key: term.topology_key.clone() };
+        let rule = Rule {
+            clauses: vec![self.clause(space, tags, term)],
+            topology_key: term.topology_key.clone(),
+        };
         self.term(rule)
     }
 
@@ -373,7 +393,8 @@ impl Cluster {
         for (keys, equal) in [(&term.match_label_keys, true), (&term.mismatch_label_keys, false)] {
             selector = self.narrow(selector, tags, keys, equal);
         }
-        let mut spaces: Vec<SpaceId> = term.namespaces.iter().map(|name| self.space(name)).collect();
+        let mut spaces: Vec<SpaceId> =
+            term.namespaces.iter().map(|name| self.space(name)).collect();
         if spaces.is_empty() && term.namespace_selector.is_none() {
             spaces.push(space);
         }
@@ -385,7 +406,13 @@ impl Cluster {
         Clause { spaces, space_selector, selector }
     }
 
-    fn narrow(&mut self, mut selector: Selector, tags: &Tags, keys: &[String], equal: bool) -> Selector {
+    fn narrow(
+        &mut self,
+        mut selector: Selector,
+        tags: &Tags,
+        keys: &[String],
+        equal: bool,
+    ) -> Selector {
         for key in keys {
             let key = self.names.intern(key);
             if let Some(value) = tag(tags, key) {
@@ -395,7 +422,12 @@ impl Cluster {
         selector
     }
 
-    fn spread_bond(&mut self, space: SpaceId, tags: &Tags, constraint: &SpreadConstraint) -> Spread {
+    fn spread_bond(
+        &mut self,
+        space: SpaceId,
+        tags: &Tags,
+        constraint: &SpreadConstraint,
+    ) -> Spread {
         let selector = Selector::compile(&mut self.names, constraint.label_selector.as_ref());
         let selector = self.narrow(selector, tags, &constraint.match_label_keys, true);
         let clause = Clause { spaces: vec![space], space_selector: None, selector };
@@ -441,8 +473,10 @@ impl Cluster {
         let mut matched: Table<ShapeId, bool> = Table::default();
         for shape in self.shapes.rows.rows_mut() {
             let space_tags = &self.spaces[shape.space].tags;
-            let matches =
-                rule.clauses.iter().all(|clause| clause.matches(shape.space, space_tags, &shape.tags));
+            let matches = rule
+                .clauses
+                .iter()
+                .all(|clause| clause.matches(shape.space, space_tags, &shape.tags));
             if matches && !shape.bonds.matches.contains(&term) {
                 shape.bonds.matches.push(term);
             }
@@ -474,12 +508,19 @@ impl Cluster {
                 None => Standing { queue, ..self.standing(None, fact.protected, fact.revocable) },
             };
             let tags = fact.labels.clone();
-            self.pods.shape[pod] = self.shape_of(space, &tags, standing, &spec, likes.as_ref(), Some(old));
+            self.pods.shape[pod] =
+                self.shape_of(space, &tags, standing, &spec, likes.as_ref(), Some(old));
         }
     }
 
-    /// What a pod's gang and its own word make of it: any "false" keeps its place for good, else any word gives it up.
-    pub(super) fn standing(&self, gang: Option<GangId>, protected: bool, revocable: bool) -> Standing {
+    /// What a pod's gang and its own word make of it: any "false" keeps its place for good, else
+    /// any word gives it up.
+    pub(super) fn standing(
+        &self,
+        gang: Option<GangId>,
+        protected: bool,
+        revocable: bool,
+    ) -> Standing {
         let queue = gang.and_then(|gang| self.picky_queue(self.gangs[gang].queue));
         // A gang of one says nothing but what its pod says.
         let group = gang.map(|gang| &self.gangs[gang]).filter(|gang| gang.origin != Origin::Solo);
@@ -487,14 +528,16 @@ impl Cluster {
         Standing { queue, revocable: !protected && !kept && (revocable || given) }
     }
 
-    /// Finds out again who matches which term, and counts them, after namespaces changed their labels.
+    /// Finds out again who matches which term, and counts them, after namespaces changed their
+    /// labels.
     pub(super) fn recount_terms(&mut self) {
         for node in self.nodes.fact.ids() {
             self.terms.label(node, &self.nodes.fact[node].labels);
         }
         for id in self.shapes.rows.ids() {
             let shape = &self.shapes.rows[id];
-            let matches = self.terms.matching(shape.space, &self.spaces[shape.space].tags, &shape.tags);
+            let matches =
+                self.terms.matching(shape.space, &self.spaces[shape.space].tags, &shape.tags);
             self.shapes.rows[id].bonds.matches = matches;
         }
         self.terms.clear_counts();

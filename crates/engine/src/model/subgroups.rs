@@ -1,4 +1,5 @@
-//! Gangs inside a gang: which pods are together, how many of them must start at once, and how close they must be.
+//! Gangs inside a gang: which pods are together, how many of them must start at once, and how close
+//! they must be.
 
 use std::sync::Arc;
 
@@ -44,12 +45,16 @@ impl Closeness {
     pub fn of_pod(meta: &Meta) -> Option<Closeness> {
         let mode = meta.annotations.get(TOPOLOGY_MODE)?;
         // What is no tier allows none.
-        let tier = meta.annotations.get(TOPOLOGY_HIGHEST_TIER).map(|tier| tier.trim().parse().unwrap_or(0));
+        let tier = meta
+            .annotations
+            .get(TOPOLOGY_HIGHEST_TIER)
+            .map(|tier| tier.trim().parse().unwrap_or(0));
         let hard = !mode.trim().eq_ignore_ascii_case("soft");
         Some(Closeness { hard, highest: tier.map_or(Highest::Any, Highest::Tier) })
     }
 
-    /// The highest tier of a domain that may hold the pods. The error is the name of a tier that no HyperNode has.
+    /// The highest tier of a domain that may hold the pods. The error is the name of a tier that no
+    /// HyperNode has.
     pub fn limit(&self, domains: &Domains) -> Result<u32, Arc<str>> {
         let root = domains[super::domains::ROOT].tier;
         let tier = match &self.highest {
@@ -97,7 +102,8 @@ impl Rule {
     }
 }
 
-/// Pods of a gang that start together; the first one of a gang with rules is of those that no rule is about.
+/// Pods of a gang that start together; the first one of a gang with rules is of those that no rule
+/// is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subgroup {
     /// Its place in the list of rules.
@@ -112,7 +118,13 @@ pub struct Subgroup {
 
 impl Subgroup {
     fn rest() -> Subgroup {
-        Subgroup { rule: None, values: Vec::new(), name: "".into(), index: 0, counts: Counts::default() }
+        Subgroup {
+            rule: None,
+            values: Vec::new(),
+            name: "".into(),
+            index: 0,
+            counts: Counts::default(),
+        }
     }
 }
 
@@ -145,15 +157,26 @@ fn assign(rules: &[Rule], subgroups: &mut Vec<Subgroup>, names: &Names, tags: &T
     if subgroups.is_empty() {
         subgroups.push(Subgroup::rest());
     }
-    let found = rules.iter().enumerate().find_map(|(at, rule)| Some((at as u32, rule.values(names, tags)?)));
+    let found = rules
+        .iter()
+        .enumerate()
+        .find_map(|(at, rule)| Some((at as u32, rule.values(names, tags)?)));
     let Some((rule, values)) = found else { return 0 };
-    let known = subgroups.iter().position(|group| group.rule == Some(rule) && group.values == values);
+    let known =
+        subgroups.iter().position(|group| group.rule == Some(rule) && group.values == values);
     let place = known.unwrap_or_else(|| {
         let texts = values.iter().map(|&value| names.text(value).as_ref());
-        let name: Vec<&str> = std::iter::once(rules[rule as usize].name.as_ref()).chain(texts).collect();
+        let name: Vec<&str> =
+            std::iter::once(rules[rule as usize].name.as_ref()).chain(texts).collect();
         let index = values.first().and_then(|&value| names.text(value).parse().ok()).unwrap_or(0);
         let name = name.join("-").into();
-        subgroups.push(Subgroup { rule: Some(rule), values, name, index, counts: Counts::default() });
+        subgroups.push(Subgroup {
+            rule: Some(rule),
+            values,
+            name,
+            index,
+            counts: Counts::default(),
+        });
         subgroups.len() - 1
     });
     place as u32

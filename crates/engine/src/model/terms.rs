@@ -1,5 +1,6 @@
-//! Rules between pods (affinity, anti-affinity, spread) as counters per topology value: how many pods that a
-//! rule selects sit there, and how many pods that carry the rule. Asked when a pod is placed, never recounted.
+//! Rules between pods (affinity, anti-affinity, spread) as counters per topology value: how many
+//! pods that a rule selects sit there, and how many pods that carry the rule. Asked when a pod is
+//! placed, never recounted.
 
 use std::sync::Arc;
 
@@ -91,7 +92,8 @@ pub struct Terms {
     by_rule: FxHashMap<Rule, TermId>,
     keys: Table<KeyId, Key>,
     by_name: FxHashMap<Arc<str>, KeyId>,
-    /// Label keys of pods that some rule names; pods that differ in other labels only share a shape.
+    /// Label keys of pods that some rule names; pods that differ in other labels only share a
+    /// shape.
     pub watched: FxHashSet<Symbol>,
 }
 
@@ -155,7 +157,8 @@ impl Terms {
             return id;
         }
         let shared: Arc<str> = name.into();
-        let key = Key { name: shared.clone(), value: Table::default(), values: FxHashMap::default() };
+        let key =
+            Key { name: shared.clone(), value: Table::default(), values: FxHashMap::default() };
         let id = self.keys.push(key);
         self.by_name.insert(shared, id);
         id
@@ -165,7 +168,9 @@ impl Terms {
         for &term in &bonds.anti_affinity {
             self.rows[term].excludes = true;
         }
-        for term in bonds.preferred.iter().map(|&(term, _)| term).chain(bonds.affinity.iter().copied()) {
+        for term in
+            bonds.preferred.iter().map(|&(term, _)| term).chain(bonds.affinity.iter().copied())
+        {
             self.rows[term].attracts = true;
         }
     }
@@ -189,10 +194,14 @@ impl Terms {
     /// Placing a pod with these bonds can change what other nodes answer.
     pub fn far_reaching(&self, bonds: &Bonds) -> bool {
         !bonds.is_empty()
-            || bonds.matches.iter().any(|&term| self.rows[term].excludes || self.rows[term].attracts)
+            || bonds
+                .matches
+                .iter()
+                .any(|&term| self.rows[term].excludes || self.rows[term].attracts)
     }
 
-    /// Reads the node's labels anew for every key. The caller has taken the node's pods out of the counts.
+    /// Reads the node's labels anew for every key. The caller has taken the node's pods out of the
+    /// counts.
     pub(super) fn label(&mut self, node: NodeId, labels: &Labels) {
         for key in self.keys.rows_mut() {
             key.label(node, labels);
@@ -252,7 +261,8 @@ impl Terms {
 
     /// Which terms select a pod with these labels in this namespace.
     pub fn matching(&self, space: SpaceId, space_tags: &Tags, tags: &Tags) -> Vec<TermId> {
-        let selects = |rule: &Rule| rule.clauses.iter().all(|clause| clause.matches(space, space_tags, tags));
+        let selects =
+            |rule: &Rule| rule.clauses.iter().all(|clause| clause.matches(space, space_tags, tags));
         self.rows.iter().filter(|(_, term)| selects(&term.rule)).map(|(id, _)| id).collect()
     }
 

@@ -1,5 +1,6 @@
-//! What queues have held of late, in buckets of time. What is longer ago counts less (`usage/decay.rs`), and what is longer ago
-//! than the window not at all. Shares go by figures that change only when they have changed noticeably.
+//! What queues have held of late, in buckets of time. What is longer ago counts less
+//! (`usage/decay.rs`), and what is longer ago than the window not at all. Shares go by figures that
+//! change only when they have changed noticeably.
 
 mod decay;
 mod record;
@@ -21,9 +22,11 @@ pub use record::Record;
 
 /// How often the figures are looked at.
 pub const LOOK_MS: i64 = 60_000;
-/// Figures stay as they are while none would change by as much as this: half a percent of the cluster.
+/// Figures stay as they are while none would change by as much as this: half a percent of the
+/// cluster.
 const NOTICEABLE_PPM: i64 = 5_000;
-/// The window is cut into so many buckets, so that what is kept, and written to the cluster, stays small.
+/// The window is cut into so many buckets, so that what is kept, and written to the cluster, stays
+/// small.
 const BUCKETS: i64 = 32;
 /// After so many half-lives nothing is left that anyone would notice.
 const HALF_LIVES: i64 = 16;
@@ -45,7 +48,8 @@ pub struct Usage {
     total: Amounts,
     /// The oldest first.
     buckets: VecDeque<Bucket>,
-    /// When the figures were last looked at, and what they are: of all there was in parts per million.
+    /// When the figures were last looked at, and what they are: of all there was in parts per
+    /// million.
     looked: Option<Time>,
     figures: Table<QueueId, Amounts>,
 }
@@ -71,7 +75,8 @@ impl Memory {
         (self.reach_ms() / BUCKETS + 999) / 1000 * 1000
     }
 
-    /// How much a bucket counts, in parts of [`ONE`]: all of it by the age of its middle, and no more than is in the window.
+    /// How much a bucket counts, in parts of [`ONE`]: all of it by the age of its middle, and no
+    /// more than is in the window.
     fn weight(self, bucket: &Bucket, now: Time) -> i64 {
         let (from, to) = (bucket.from.0, bucket.to.0.min(now.0));
         let seen = to - from.max(now.0 - self.reach_ms());
@@ -94,9 +99,11 @@ impl Usage {
         self.counted.is_none() && self.buckets.is_empty()
     }
 
-    /// When the figures are to be looked at again: they change while anything is held, or has not been forgotten.
+    /// When the figures are to be looked at again: they change while anything is held, or has not
+    /// been forgotten.
     pub fn next_look(&self) -> Option<Time> {
-        let changes = !self.held.is_empty() || self.figures.rows().iter().any(|figures| !figures.is_zero());
+        let changes =
+            !self.held.is_empty() || self.figures.rows().iter().any(|figures| !figures.is_zero());
         self.looked.filter(|_| changes).map(|looked| looked.plus_ms(LOOK_MS))
     }
 
@@ -157,7 +164,8 @@ impl Usage {
         figures.grow(queues, Amounts::default());
         for ((queue, resource), sum) in sums {
             let total = totals.get(&resource).copied().unwrap_or(0).max(1);
-            figures[queue].add(resource, (sum * i128::from(PPM) / total).min(i128::from(PPM)) as i64);
+            figures[queue]
+                .add(resource, (sum * i128::from(PPM) / total).min(i128::from(PPM)) as i64);
         }
         figures
     }
@@ -172,9 +180,9 @@ impl Usage {
         let changed = |(queue, found): (QueueId, &Amounts)| {
             let known = self.figures.rows().get(usize::from(queue));
             let resources = found.iter().chain(known.into_iter().flat_map(Amounts::iter));
-            resources
-                .map(|(resource, _)| resource)
-                .any(|resource| (found.get(resource) - self.ppm(queue, resource)).abs() >= NOTICEABLE_PPM)
+            resources.map(|(resource, _)| resource).any(|resource| {
+                (found.get(resource) - self.ppm(queue, resource)).abs() >= NOTICEABLE_PPM
+            })
         };
         let noticed = figures.iter().any(changed);
         if noticed {
@@ -184,7 +192,8 @@ impl Usage {
     }
 }
 
-/// Adds amounts times seconds. Bytes count as mebibytes, so that a bucket of any cluster fits into its numbers.
+/// Adds amounts times seconds. Bytes count as mebibytes, so that a bucket of any cluster fits into
+/// its numbers.
 fn accrue(sum: &mut Amounts, held: &Amounts, seconds: i64, dimensions: &Dimensions) {
     for (resource, amount) in held.iter() {
         let amount = if dimensions.counts_bytes(resource) { amount >> 20 } else { amount };
@@ -194,7 +203,8 @@ fn accrue(sum: &mut Amounts, held: &Amounts, seconds: i64, dimensions: &Dimensio
 }
 
 impl Cluster {
-    /// Time has passed. What shares go by may have changed by it; then whatever was found out about them is to be found anew.
+    /// Time has passed. What shares go by may have changed by it; then whatever was found out about
+    /// them is to be found anew.
     pub(crate) fn recall_usage(&mut self, now: Time, memory: Option<Memory>) {
         let Some(memory) = memory else {
             if !self.usage.is_empty() {
@@ -279,7 +289,8 @@ mod tests {
     #[test]
     fn what_was_used_a_half_life_ago_counts_half() {
         let memory = Memory { half_life_ms: Some(HOUR), window_ms: 168 * HOUR };
-        // An hour long all, then an hour long nothing: a half of the first against the second, which is a third.
+        // An hour long all, then an hour long nothing: a half of the first against the second,
+        // which is a third.
         let found = ppm(&after(memory, &[10, 0]), 2, memory);
         assert!((found - 333_333).abs() < 1_500, "{found}");
         let found = ppm(&after(memory, &[10, 0, 0]), 3, memory);

@@ -13,11 +13,23 @@ pub static ENTRY: Entry = Entry {
     name: "binpack",
     summary: "prefers nodes that are fuller with the pod on them",
     arguments: &[
-        Argument { name: "binpack.weight", default: "1", meaning: "weight of the score, 0 turns it off" },
+        Argument {
+            name: "binpack.weight",
+            default: "1",
+            meaning: "weight of the score, 0 turns it off",
+        },
         Argument { name: "binpack.cpu", default: "1", meaning: "weight of cpu" },
         Argument { name: "binpack.memory", default: "1", meaning: "weight of memory" },
-        Argument { name: "binpack.resources", default: "", meaning: "other resources that count, as a list" },
-        Argument { name: "binpack.resources.<name>", default: "1", meaning: "weight of such a resource" },
+        Argument {
+            name: "binpack.resources",
+            default: "",
+            meaning: "other resources that count, as a list",
+        },
+        Argument {
+            name: "binpack.resources.<name>",
+            default: "1",
+            meaning: "weight of such a resource",
+        },
     ],
     differs: "Where no resources are listed, every extended resource counts with weight 1, so that GPUs are packed by \
               default. A list is taken as it is.",
@@ -65,7 +77,14 @@ impl Binpack {
 }
 
 impl Plugin for Binpack {
-    fn score(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], scores: &mut [i64]) {
+    fn score(
+        &self,
+        reach: Reach,
+        cluster: &Cluster,
+        shape: ShapeId,
+        nodes: &[NodeId],
+        scores: &mut [i64],
+    ) {
         if reach != Reach::Node || self.weight == 0 {
             return;
         }
@@ -82,7 +101,8 @@ impl Plugin for Binpack {
             if factor == 0 {
                 continue;
             }
-            let (allocatable, idle) = (&cluster.nodes.allocatable[resource], &cluster.nodes.idle[resource]);
+            let (allocatable, idle) =
+                (&cluster.nodes.allocatable[resource], &cluster.nodes.idle[resource]);
             let reciprocal = &cluster.nodes.reciprocal[resource];
             for (&node, score) in nodes.iter().zip(scores.iter_mut()) {
                 let used = allocatable[node] - idle[node] + want;

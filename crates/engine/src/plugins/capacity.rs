@@ -1,5 +1,5 @@
-//! Queues with quotas of their own: a guarantee that is kept for them, a deserved amount, and a hard limit; flat or
-//! as a tree.
+//! Queues with quotas of their own: a guarantee that is kept for them, a deserved amount, and a
+//! hard limit; flat or as a tree.
 
 mod fair_shares;
 
@@ -118,7 +118,8 @@ struct Capacity {
     /// How many levels above a queue may speak for it when it reclaims.
     reclaim_levels: usize,
     protected_within_deserved: bool,
-    /// How much more of its share a queue that takes back counts to have than it has, in parts per million.
+    /// How much more of its share a queue that takes back counts to have than it has, in parts per
+    /// million.
     saturation: i128,
     /// Queues are served by their fair shares.
     by_shares: bool,
@@ -137,8 +138,14 @@ struct Bound {
 }
 
 impl Capacity {
-    /// The limits on the way up: its own, and in a tree those of all above it. The root limits nothing unless set.
-    fn with_bounds<R>(&self, cluster: &Cluster, queue: QueueId, read: impl FnOnce(&[Bound]) -> R) -> R {
+    /// The limits on the way up: its own, and in a tree those of all above it. The root limits
+    /// nothing unless set.
+    fn with_bounds<R>(
+        &self,
+        cluster: &Cluster,
+        queue: QueueId,
+        read: impl FnOnce(&[Bound]) -> R,
+    ) -> R {
         self.limits.with(cluster, |cluster| self.bounds(cluster), |table| read(&table[queue]))
     }
 
@@ -161,7 +168,8 @@ impl Capacity {
         table
     }
 
-    /// The most a queue may use: its capability, and what the guarantees of its siblings leave of the parent's.
+    /// The most a queue may use: its capability, and what the guarantees of its siblings leave of
+    /// the parent's.
     fn limit(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
         if !self.tree {
             return real_capability(cluster, queue, resource);
@@ -171,7 +179,9 @@ impl Capacity {
         let siblings: i64 = cluster
             .queues
             .iter()
-            .filter(|(id, other)| *id != queue && other.exists && other.lineage.get(1) == Some(&parent))
+            .filter(|(id, other)| {
+                *id != queue && other.exists && other.lineage.get(1) == Some(&parent)
+            })
             .map(|(_, other)| other.guarantee.get(resource).unwrap_or(0))
             .sum();
         if siblings == 0 {
@@ -182,8 +192,9 @@ impl Capacity {
         own.min((above - siblings).max(assured))
     }
 
-    /// Gangs that can't be evicted may not borrow: they would never give it back. A queue that names nothing deserves nothing; where it
-    /// names something, it has no opinion on the rest. The root limits only what it names.
+    /// Gangs that can't be evicted may not borrow: they would never give it back. A queue that
+    /// names nothing deserves nothing; where it names something, it has no opinion on the rest.
+    /// The root limits only what it names.
     fn keeps_to_deserved(
         &self,
         cluster: &Cluster,
@@ -215,16 +226,21 @@ impl Capacity {
     /// How much of what it deserves a queue has. One that deserves nothing is always full.
     fn share(&self, cluster: &Cluster, queue: QueueId) -> Share {
         let row = &cluster.queues[queue];
-        let deserved = row.deserved.iter().filter(|&(resource, amount)| resource != PODS && amount > 0);
+        let deserved =
+            row.deserved.iter().filter(|&(resource, amount)| resource != PODS && amount > 0);
         let shares = deserved.map(|(resource, amount)| Share::of(row.claimed(resource), amount));
         shares.max().unwrap_or(Share::ONE)
     }
 
     fn deserves_nothing(&self, cluster: &Cluster, queue: QueueId) -> bool {
-        cluster.queues[queue].deserved.iter().all(|(resource, amount)| resource == PODS || amount == 0)
+        cluster.queues[queue]
+            .deserved
+            .iter()
+            .all(|(resource, amount)| resource == PODS || amount == 0)
     }
 
-    /// Where the ways of two queues from the root part; the queues themselves if they aren't a tree.
+    /// Where the ways of two queues from the root part; the queues themselves if they aren't a
+    /// tree.
     fn parting(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> (QueueId, QueueId) {
         if !self.tree {
             return (a, b);
@@ -234,8 +250,9 @@ impl Capacity {
         parting.map_or((a, b), |(&a, &b)| (a, b))
     }
 
-    /// Whether a queue would have more than it deserves after a gang's turn, its share then, and the size of the
-    /// turn. A gang's turn is taken as its missing minimum of pods like its first.
+    /// Whether a queue would have more than it deserves after a gang's turn, its share then, and
+    /// the size of the turn. A gang's turn is taken as its missing minimum of pods like its
+    /// first.
     fn after_turn(&self, cluster: &Cluster, queue: QueueId, gang: GangId) -> (bool, Share, Share) {
         let (row, gang) = (&cluster.queues[queue], &cluster.gangs[gang]);
         let pending = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
@@ -244,7 +261,8 @@ impl Capacity {
         let mut over = false;
         let (mut share, mut size) = (Share::ZERO, Share::ZERO);
         for (resource, deserved) in row.deserved.iter().filter(|&(resource, _)| resource != PODS) {
-            let want = shape.map_or(0, |shape| cluster.request_of(shape, resource)).saturating_mul(pods);
+            let want =
+                shape.map_or(0, |shape| cluster.request_of(shape, resource)).saturating_mul(pods);
             let after = row.claimed(resource).saturating_add(want);
             over |= want > 0 && after > deserved;
             share = share.max(Share::of(after, deserved));
@@ -253,7 +271,8 @@ impl Capacity {
         (over, share, size)
     }
 
-    /// Of what pods ask for, what their queue has no more of than it deserves with so many of them, or one that speaks for it.
+    /// Of what pods ask for, what their queue has no more of than it deserves with so many of them,
+    /// or one that speaks for it.
     fn rights(
         &self,
         cluster: &Cluster,
@@ -261,7 +280,8 @@ impl Capacity {
         (shape, pods): (ShapeId, i64),
     ) -> impl Iterator<Item = ResourceId> {
         let levels = if self.tree { 1 + self.reclaim_levels } else { 1 };
-        let spokesmen = cluster.queues[queue].lineage.iter().take(levels).filter(|queue| **queue != ROOT);
+        let spokesmen =
+            cluster.queues[queue].lineage.iter().take(levels).filter(|queue| **queue != ROOT);
         let within = move |id: ResourceId, want: i64| {
             spokesmen.clone().any(|&queue| {
                 let row = &cluster.queues[queue];
@@ -281,14 +301,21 @@ impl Capacity {
     }
 
     /// Whether a queue has more of a resource than it deserves, as another sees it.
-    fn has_too_much(&self, cluster: &Cluster, from: QueueId, to: QueueId, resource: ResourceId) -> bool {
+    fn has_too_much(
+        &self,
+        cluster: &Cluster,
+        from: QueueId,
+        to: QueueId,
+        resource: ResourceId,
+    ) -> bool {
         self.up_to_parting(cluster, from, to).iter().all(|&queue| {
             let row = &cluster.queues[queue];
             row.taken(resource) > row.deserved.get(resource).unwrap_or(0)
         })
     }
 
-    /// What another queue may take back with pods like this: it has a right to it, and this one has too much of it.
+    /// What another queue may take back with pods like this: it has a right to it, and this one has
+    /// too much of it.
     fn open_to(
         &self,
         cluster: &Cluster,
@@ -296,19 +323,30 @@ impl Capacity {
         to: QueueId,
         pods: (ShapeId, i64),
     ) -> impl Iterator<Item = ResourceId> {
-        self.rights(cluster, to, pods).filter(move |&resource| self.has_too_much(cluster, from, to, resource))
+        self.rights(cluster, to, pods)
+            .filter(move |&resource| self.has_too_much(cluster, from, to, resource))
     }
 
-    /// A claimant that would have more than it deserves of something must still have less of it than the one that gives, or
-    /// the two would take from each other in turns.
-    fn turns_the_tables(&self, cluster: &Cluster, shape: ShapeId, to: QueueId, from: QueueId) -> bool {
+    /// A claimant that would have more than it deserves of something must still have less of it
+    /// than the one that gives, or the two would take from each other in turns.
+    fn turns_the_tables(
+        &self,
+        cluster: &Cluster,
+        shape: ShapeId,
+        to: QueueId,
+        from: QueueId,
+    ) -> bool {
         let (to, from) = self.parting(cluster, to, from);
         let request = &cluster.shapes[shape].request;
         let share = |queue: QueueId, more: bool| {
             let row = &cluster.queues[queue];
             let deserved = row.deserved.iter().filter(|&(resource, _)| resource != PODS);
             let asked = deserved.filter_map(|(id, most)| Some((id, most, request.get(id)?)));
-            asked.map(|(id, most, want)| Share::of(row.taken(id) + if more { want } else { 0 }, most)).max()
+            asked
+                .map(|(id, most, want)| {
+                    Share::of(row.taken(id) + if more { want } else { 0 }, most)
+                })
+                .max()
         };
         let after = share(to, true).filter(|share| *share > Share::ONE);
         after.zip(share(from, false)).is_some_and(|(after, before)| after >= before)
@@ -334,8 +372,8 @@ impl Plugin for Capacity {
         priority(b).cmp(&priority(a)).then_with(|| self.order(cluster, top_a, top_b))
     }
 
-    /// The one that stays within what it deserves goes first, then the one with the smaller share after its turn,
-    /// then the smaller turn.
+    /// The one that stays within what it deserves goes first, then the one with the smaller share
+    /// after its turn, then the smaller turn.
     fn turn_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         if self.by_shares {
             return self.serves_first(cluster, a, b);
@@ -348,7 +386,8 @@ impl Plugin for Capacity {
         let awaited = cluster.gangs[gang].awaited();
         self.with_bounds(cluster, cluster.gangs[gang].queue, |bounds| {
             for &Bound { queue, resource, limit } in bounds {
-                let Some(&(_, want)) = awaited.iter().find(|(awaited, _)| *awaited == resource) else {
+                let Some(&(_, want)) = awaited.iter().find(|(awaited, _)| *awaited == resource)
+                else {
                     continue;
                 };
                 let vote = vote(cluster, admission, queue, "capacity", (resource, want), limit);
@@ -360,7 +399,13 @@ impl Plugin for Capacity {
         })
     }
 
-    fn may_take(&self, cluster: &Cluster, gang: GangId, shape: ShapeId, room: Room) -> Result<(), Reason> {
+    fn may_take(
+        &self,
+        cluster: &Cluster,
+        gang: GangId,
+        shape: ShapeId,
+        room: Room,
+    ) -> Result<(), Reason> {
         let queue = cluster.gangs[gang].queue;
         self.keeps_to_deserved(cluster, gang, cluster.shapes[shape].request.iter())?;
         self.with_bounds(cluster, queue, |bounds| {
@@ -381,7 +426,8 @@ impl Plugin for Capacity {
         self.keeps_to_deserved(cluster, gang, wanted.iter().copied())
     }
 
-    /// A queue takes back what it deserves: with one more pod it has no more than that of something that the pod asks for.
+    /// A queue takes back what it deserves: with one more pod it has no more than that of something
+    /// that the pod asks for.
     fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Option<Result<(), Reason>> {
         if claim.by_fair_share() {
             return Some(self.stays_within_share(cluster, claim));
@@ -392,7 +438,8 @@ impl Plugin for Capacity {
             return Some(Ok(()));
         }
         let row = &cluster.queues[queue];
-        let mut asked = cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS);
+        let mut asked =
+            cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS);
         let (resource, want) = asked.next()?;
         let (used, limit) = (row.taken(resource), row.deserved.get(resource).unwrap_or(0));
         let lack = Lack { resource, want, used, limit };
@@ -400,8 +447,9 @@ impl Plugin for Capacity {
         Some(Err(Reason::OverLimit { plugin: "capacity", limit, lack }))
     }
 
-    /// The queue gives while it has too much of something that the claimant's has a right to. In a tree the queues above must have too
-    /// much as well, up to where the claimant's way parts from theirs.
+    /// The queue gives while it has too much of something that the claimant's has a right to. In a
+    /// tree the queues above must have too much as well, up to where the claimant's way parts
+    /// from theirs.
     fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
         let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
         if claim.purpose != Purpose::Reclaim {
@@ -427,18 +475,29 @@ impl Plugin for Capacity {
         keeps.then_some(SHARE)
     }
 
-    /// Nobody takes what would be taken back: a queue doesn't come to have too much of something, or more of that, while a gang of
-    /// another queue waits that could take it. Those who have just left for it wait too.
-    fn objects(&self, cluster: &Cluster, claim: &Claim, had: &Amounts, gone: &[PodId]) -> Option<Reason> {
+    /// Nobody takes what would be taken back: a queue doesn't come to have too much of something,
+    /// or more of that, while a gang of another queue waits that could take it. Those who have
+    /// just left for it wait too.
+    fn objects(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        had: &Amounts,
+        gone: &[PodId],
+    ) -> Option<Reason> {
         if claim.by_fair_share() {
             let within = self.has_stayed_within_share(cluster, claim, had);
             let outdoes = || self.outdoes_a_sibling(cluster, claim, gone);
-            return within.err().or_else(outdoes).or_else(|| self.gives_back(cluster, claim, had, gone));
+            return within
+                .err()
+                .or_else(outdoes)
+                .or_else(|| self.gives_back(cluster, claim, had, gone));
         }
         let queue = cluster.gangs[claim.gang].queue;
         let row = &cluster.queues[queue];
         let deserved = |resource| row.deserved.get(resource).unwrap_or(0);
-        let resources = (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&id| id != PODS);
+        let resources =
+            (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&id| id != PODS);
         let grown: Vec<ResourceId> =
             resources.filter(|&id| row.taken(id) > deserved(id).max(had.get(id))).collect();
         if grown.is_empty() || !row.reclaimable {
@@ -452,18 +511,24 @@ impl Plugin for Capacity {
             Some((first.filter(|_| gang.admitted() && missing > 0)?, missing))
         };
         let waiting = cluster.gangs.waiting().iter().filter_map(first_waiting);
-        let resource = waiting.chain(gone.iter().map(|&pod| (pod, 1))).find_map(|(pod, pods)| {
-            let (to, shape) = (cluster.gangs[cluster.pods.gang[pod]?].queue, cluster.pods.shape[pod]);
-            let open = || {
-                let mut open = self.open_to(cluster, queue, to, (shape, pods));
-                open.find(|id| grown.contains(id))
-            };
-            let lost = if to == queue { None } else { open() };
-            lost.filter(|_| !self.turns_the_tables(cluster, shape, to, queue))
-        })?;
+        let resource =
+            waiting.chain(gone.iter().map(|&pod| (pod, 1))).find_map(|(pod, pods)| {
+                let (to, shape) =
+                    (cluster.gangs[cluster.pods.gang[pod]?].queue, cluster.pods.shape[pod]);
+                let open = || {
+                    let mut open = self.open_to(cluster, queue, to, (shape, pods));
+                    open.find(|id| grown.contains(id))
+                };
+                let lost = if to == queue { None } else { open() };
+                lost.filter(|_| !self.turns_the_tables(cluster, shape, to, queue))
+            })?;
         let (used, limit) = (had.get(resource), deserved(resource));
         let lack = Lack { resource, want: row.taken(resource) - used, used, limit };
-        Some(Reason::OverLimit { plugin: "capacity", limit: Limit::Deserved(row.name.clone()), lack })
+        Some(Reason::OverLimit {
+            plugin: "capacity",
+            limit: Limit::Deserved(row.name.clone()),
+            lack,
+        })
     }
 
     fn victim_order(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {
@@ -496,8 +561,11 @@ impl Plugin for Capacity {
         }
         let mut deserved = Amounts::default();
         deserved.add_all(&cluster.queues[queue].deserved, 1);
-        let share =
-            if self.deserves_nothing(cluster, queue) { Share::ZERO } else { self.share(cluster, queue) };
+        let share = if self.deserves_nothing(cluster, queue) {
+            Share::ZERO
+        } else {
+            self.share(cluster, queue)
+        };
         Some((deserved, share))
     }
 }

@@ -21,7 +21,8 @@ impl Plugin for Conformance {
         if cluster.space_name(cluster.pods.space[pod]) == "kube-system" {
             return Some("kube-system");
         }
-        let class = cluster.pods.fact[pod].priority_class.map(|class| cluster.names.text(class).as_ref());
+        let class =
+            cluster.pods.fact[pod].priority_class.map(|class| cluster.names.text(class).as_ref());
         match class {
             Some("system-cluster-critical") => Some("system-cluster-critical"),
             Some("system-node-critical") => Some("system-node-critical"),

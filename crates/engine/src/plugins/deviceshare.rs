@@ -69,7 +69,11 @@ pub static ENTRY: Entry = Entry {
             default: "kube-system",
             meaning: "without effect, likewise",
         },
-        Argument { name: "deviceshare.GPUExclusiveRules", default: "", meaning: "without effect: not built" },
+        Argument {
+            name: "deviceshare.GPUExclusiveRules",
+            default: "",
+            meaning: "without effect: not built",
+        },
     ],
     differs: "The card is decided with the node and stays the pod's until it is gone: evicting a pod in a simulation and giving \
               it back never moves it to another card. Broken cards take nobody. The score of several cards is their \
@@ -96,7 +100,8 @@ impl DeviceShare {
             }
         };
         let ways = [(MEMORY, By::Memory), (NUMBER, By::Number), (VIRTUAL, By::Virtual)];
-        let chosen: Vec<(&str, By)> = ways.into_iter().filter(|(key, _)| args.bool(key, false)).collect();
+        let chosen: Vec<(&str, By)> =
+            ways.into_iter().filter(|(key, _)| args.bool(key, false)).collect();
         if let [(first, _), (second, _), ..] = chosen[..] {
             args.problem(
                 second,
@@ -114,7 +119,14 @@ impl Plugin for DeviceShare {
         self.sharing
     }
 
-    fn score(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], scores: &mut [i64]) {
+    fn score(
+        &self,
+        reach: Reach,
+        cluster: &Cluster,
+        shape: ShapeId,
+        nodes: &[NodeId],
+        scores: &mut [i64],
+    ) {
         let (Reach::Node, Some(demand)) = (reach, cluster.demand(shape)) else { return };
         if self.weight == 0 {
             return;
@@ -123,7 +135,8 @@ impl Plugin for DeviceShare {
         for (&node, score) in nodes.iter().zip(scores) {
             let Some(cards) = cluster.devices.cards(node) else { continue };
             let chosen = cards.choose(demand, Room::Meanwhile, prefer);
-            let chosen = chosen.or_else(|| cards.choose(demand, Room::Later, prefer)).unwrap_or_default();
+            let chosen =
+                chosen.or_else(|| cards.choose(demand, Room::Later, prefer)).unwrap_or_default();
             let points: i64 = chosen.iter().filter_map(|slot| points(cards, slot, prefer)).sum();
             *score += self.weight * points.checked_div(chosen.len() as i64).unwrap_or(0);
         }

@@ -1,5 +1,5 @@
-//! Dominant resource fairness: gangs with the smallest dominant share go first; with `enableHierarchy` queues too,
-//! by their path and weights.
+//! Dominant resource fairness: gangs with the smallest dominant share go first; with
+//! `enableHierarchy` queues too, by their path and weights.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -20,7 +20,9 @@ pub static ENTRY: Entry = Entry {
     arguments: &[],
     differs: "Promised places count. Shares are compared exactly, so equal shares are equal.",
     answers: &[Question::GangOrder, Question::QueueOrder, Question::Preempt, Question::Reclaim],
-    build: |_, switches| Box::new(Drf { hierarchical: switches.hierarchy, tree: RefCell::default() }),
+    build: |_, switches| {
+        Box::new(Drf { hierarchical: switches.hierarchy, tree: RefCell::default() })
+    },
 };
 
 struct Drf {
@@ -57,8 +59,8 @@ impl Branch {
         Share { part: share.part, whole: share.whole.saturating_mul(self.weight.max(1)) }
     }
 
-    /// Shares from the leaves up: children count as if each had only the share of the least of them, so that
-    /// one that can't be served doesn't hold its siblings back.
+    /// Shares from the leaves up: children count as if each had only the share of the least of
+    /// them, so that one that can't be served doesn't hold its siblings back.
     fn settle(&mut self, cluster: &Cluster) {
         if self.children.is_empty() {
             self.share = Some(Share::dominant(&self.used, |resource| cluster.total.get(resource)));
@@ -97,7 +99,8 @@ fn scale(amount: i64, least: Share, own: Share) -> i64 {
 /// The tree as it is, or would be if some queues had more or less.
 fn grow(cluster: &Cluster, changes: &[(QueueId, &Sparse, i64)]) -> Branch {
     let mut root = Branch { weight: 1000, ..Branch::default() };
-    for (id, queue) in cluster.queues.iter().filter(|(_, queue)| queue.exists && !queue.hierarchy.is_empty())
+    for (id, queue) in
+        cluster.queues.iter().filter(|(_, queue)| queue.exists && !queue.hierarchy.is_empty())
     {
         let mut at = &mut root;
         for (name, weight) in &queue.hierarchy {
@@ -113,7 +116,8 @@ fn grow(cluster: &Cluster, changes: &[(QueueId, &Sparse, i64)]) -> Branch {
         // Served in full in some resource, or in want of one of which nothing is left.
         let spent = |resource| cluster.queues[ROOT].taken(resource) >= cluster.total.get(resource);
         let served = |resource, asked| queue.taken(resource) > 0 && queue.taken(resource) >= asked;
-        let mut asked = queue.requested.iter().filter(|&(resource, asked)| resource != PODS && asked > 0);
+        let mut asked =
+            queue.requested.iter().filter(|&(resource, asked)| resource != PODS && asked > 0);
         at.saturated = asked.any(|(resource, asked)| served(resource, asked) || spent(resource));
     }
     root.settle(cluster);
@@ -139,8 +143,12 @@ fn share_wanted(cluster: &Cluster, claim: &Claim) -> Share {
 /// Compares two queues where their paths part: who is served first.
 fn compare(cluster: &Cluster, root: &Branch, a: QueueId, b: QueueId) -> Ordering {
     let (mut at_a, mut at_b) = (root, root);
-    for ((name_a, _), (name_b, _)) in cluster.queues[a].hierarchy.iter().zip(&cluster.queues[b].hierarchy) {
-        let (Some(a), Some(b)) = (at_a.children.get(name_a), at_b.children.get(name_b)) else { break };
+    for ((name_a, _), (name_b, _)) in
+        cluster.queues[a].hierarchy.iter().zip(&cluster.queues[b].hierarchy)
+    {
+        let (Some(a), Some(b)) = (at_a.children.get(name_a), at_b.children.get(name_b)) else {
+            break;
+        };
         if name_a != name_b {
             return a.saturated.cmp(&b.saturated).then_with(|| a.weighted().cmp(&b.weighted()));
         }
@@ -177,7 +185,8 @@ impl Plugin for Drf {
         self.hierarchical.then_some(Ok(()))
     }
 
-    /// Reclaim takes from a branch that would still be served after the claimant's, had it given the pod.
+    /// Reclaim takes from a branch that would still be served after the claimant's, had it given
+    /// the pod.
     fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
         let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
         if !self.hierarchical || claim.purpose != Purpose::Reclaim {

@@ -25,8 +25,8 @@ pub static ENTRY: Entry = Entry {
 struct Gang;
 
 impl Plugin for Gang {
-    /// Gangs that don't run yet go before those that only grow, and those that have just their minimum before those
-    /// that have more.
+    /// Gangs that don't run yet go before those that only grow, and those that have just their
+    /// minimum before those that have more.
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         let growth = |gang: GangId| {
             let gang = &cluster.gangs[gang];
@@ -35,8 +35,8 @@ impl Plugin for Gang {
         growth(a).cmp(&growth(b))
     }
 
-    /// A gang gives what it has above its minimum, its roles' and its subgroups'; a gang of one gives itself. Where whole gangs
-    /// are taken, bundles see to that.
+    /// A gang gives what it has above its minimum, its roles' and its subgroups'; a gang of one
+    /// gives itself. Where whole gangs are taken, bundles see to that.
     fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
         if claim.by_gang() {
             return None;
@@ -53,8 +53,9 @@ impl Plugin for Gang {
     fn valid(&self, cluster: &Cluster, gang: GangId) -> Result<(), Reason> {
         let gang = &cluster.gangs[gang];
         if gang.enforces_roles() {
-            let name =
-                |role: &Role| role.name.map_or_else(|| "".into(), |name| cluster.names.text(name).clone());
+            let name = |role: &Role| {
+                role.name.map_or_else(|| "".into(), |name| cluster.names.text(name).clone())
+            };
             // Of several the first by name: roles are in the order in which they were seen.
             let lacking = gang.roles.iter().filter(|role| role.counts.valid() < role.minimum);
             if let Some(role) = lacking.min_by_key(|role| name(role)) {
@@ -63,15 +64,21 @@ impl Plugin for Gang {
             }
         }
         for (rule, at) in gang.rules().iter().zip(0..) {
-            let complete = |group: &&Subgroup| group.rule == Some(at) && group.counts.valid() >= rule.size;
-            let (have, need) = (gang.subgroups().iter().filter(complete).count() as u32, rule.minimum);
+            let complete =
+                |group: &&Subgroup| group.rule == Some(at) && group.counts.valid() >= rule.size;
+            let (have, need) =
+                (gang.subgroups().iter().filter(complete).count() as u32, rule.minimum);
             if have < need {
                 return Err(Reason::NotEnoughSubgroups { rule: rule.name.clone(), have, need });
             }
         }
         let have = gang.counts.valid();
         if have < gang.minimum {
-            return Err(Reason::NotEnoughPods { have, need: gang.minimum, gated: gang.counts.gated });
+            return Err(Reason::NotEnoughPods {
+                have,
+                need: gang.minimum,
+                gated: gang.counts.gated,
+            });
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! A gang that has come to run keeps its minimum for a while, whoever wants it: as long as its queue says, or one above it.
+//! A gang that has come to run keeps its minimum for a while, whoever wants it: as long as its
+//! queue says, or one above it.
 
 use std::cell::RefCell;
 
@@ -95,7 +96,8 @@ impl Protection {
         }
     }
 
-    /// Until when a pod keeps its place for the sake of its gang, if it does. A gang that lacks pods to its minimum has nothing to keep.
+    /// Until when a pod keeps its place for the sake of its gang, if it does. A gang that lacks
+    /// pods to its minimum has nothing to keep.
     fn end(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Time> {
         let id = cluster.pods.gang[victim]?;
         let gang = &cluster.gangs[id];

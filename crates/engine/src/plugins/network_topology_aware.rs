@@ -1,6 +1,7 @@
-//! What makes one domain of the network better than another. Where a gang may go at all is not a matter of opinion: its
-//! closeness holds with or without this plugin (see `search.rs`). Pods that don't care are kept together, in domains that
-//! are in use anyway, so that whole domains stay free for those that do.
+//! What makes one domain of the network better than another. Where a gang may go at all is not a
+//! matter of opinion: its closeness holds with or without this plugin (see `search.rs`). Pods that
+//! don't care are kept together, in domains that are in use anyway, so that whole domains stay free
+//! for those that do.
 
 use super::{Argument, Entry};
 use crate::config::Args;

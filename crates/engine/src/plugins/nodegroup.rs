@@ -52,7 +52,8 @@ impl NodeGroup {
             (Some(_), None) => false,
             (Some(rules), Some(group)) => {
                 let wanted = rules.required.contains(group) || rules.preferred.contains(group);
-                wanted && !rules.anti_required.contains(group) || rules.anti_preferred.contains(group)
+                wanted && !rules.anti_required.contains(group)
+                    || rules.anti_preferred.contains(group)
             }
         }
     }
@@ -79,8 +80,9 @@ fn rules(cluster: &Cluster, shape: ShapeId) -> Option<&NodeGroups> {
 
 /// What the queue's pods use on the nodes of a group.
 fn used(cluster: &Cluster, queue: QueueId, group: &str) -> Amounts {
-    let in_group =
-        |node: NodeId| cluster.nodes.fact[node].labels.get(NODEGROUP_NAME).is_some_and(|name| name == group);
+    let in_group = |node: NodeId| {
+        cluster.nodes.fact[node].labels.get(NODEGROUP_NAME).is_some_and(|name| name == group)
+    };
     let mut used = Amounts::default();
     for (_, gang) in cluster.gangs.iter().filter(|(_, gang)| gang.queue == queue) {
         for &pod in &gang.pods {
@@ -141,7 +143,14 @@ impl Plugin for NodeGroup {
         }
     }
 
-    fn score(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], scores: &mut [i64]) {
+    fn score(
+        &self,
+        reach: Reach,
+        cluster: &Cluster,
+        shape: ShapeId,
+        nodes: &[NodeId],
+        scores: &mut [i64],
+    ) {
         let (Reach::Facts, Some(rules)) = (reach, rules(cluster, shape)) else { return };
         for (&node, score) in nodes.iter().zip(scores) {
             if let Some(group) = cluster.nodes.fact[node].labels.get(NODEGROUP_NAME) {

@@ -17,16 +17,32 @@ pub static ENTRY: Entry = Entry {
             default: "1",
             meaning: "prefer emptier nodes (cpu, memory)",
         },
-        Argument { name: "mostrequested.weight", default: "0", meaning: "prefer fuller nodes (cpu, memory)" },
+        Argument {
+            name: "mostrequested.weight",
+            default: "0",
+            meaning: "prefer fuller nodes (cpu, memory)",
+        },
         Argument { name: "nodeaffinity.weight", default: "2", meaning: "preferred node affinity" },
         Argument {
             name: "podaffinity.weight",
             default: "2",
             meaning: "preferred pod affinity and anti-affinity",
         },
-        Argument { name: "balancedresource.weight", default: "1", meaning: "use cpu and memory evenly" },
-        Argument { name: "tainttoleration.weight", default: "3", meaning: "fewer PreferNoSchedule taints" },
-        Argument { name: "imagelocality.weight", default: "1", meaning: "nodes that have the images" },
+        Argument {
+            name: "balancedresource.weight",
+            default: "1",
+            meaning: "use cpu and memory evenly",
+        },
+        Argument {
+            name: "tainttoleration.weight",
+            default: "3",
+            meaning: "fewer PreferNoSchedule taints",
+        },
+        Argument {
+            name: "imagelocality.weight",
+            default: "1",
+            meaning: "nodes that have the images",
+        },
         Argument {
             name: "podtopologyspread.weight",
             default: "2",
@@ -52,7 +68,8 @@ struct NodeOrder {
 
 /// All points, in thousandths.
 const FULL: i64 = 100_000;
-/// Images below the first size don't matter, above the second nothing is added (Kubernetes' numbers).
+/// Images below the first size don't matter, above the second nothing is added (Kubernetes'
+/// numbers).
 const SMALL_IMAGE: i64 = 23 << 20;
 const LARGE_IMAGE: i64 = 1000 << 20;
 
@@ -75,7 +92,8 @@ impl NodeOrder {
         let affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
         let wishes = affinity.map(|affinity| affinity.preferred.as_slice()).unwrap_or_default();
         let wished: i64 = wishes.iter().map(|wish| i64::from(wish.weight)).sum();
-        let images: Vec<&str> = spec.containers.iter().map(|container| container.image.as_str()).collect();
+        let images: Vec<&str> =
+            spec.containers.iter().map(|container| container.image.as_str()).collect();
         for (&node, score) in nodes.iter().zip(scores) {
             let traits = cluster.nodes.traits[node];
             if wished == 0 && !traits.refuses_some && !traits.lists_images {
@@ -85,16 +103,19 @@ impl NodeOrder {
             let fact = &cluster.nodes.fact[node];
             if self.node_affinity > 0 && wished > 0 {
                 let name = &cluster.nodes.name[node];
-                let granted = wishes.iter().filter(|wish| wish.preference.matches(&fact.labels, name));
+                let granted =
+                    wishes.iter().filter(|wish| wish.preference.matches(&fact.labels, name));
                 let granted: i64 = granted.map(|wish| i64::from(wish.weight)).sum();
                 *score += FULL * self.node_affinity * granted / wished;
             }
             let disliked = fact.taints.iter().filter(|taint| {
-                taint.effect == "PreferNoSchedule" && !spec.tolerations.iter().any(|t| t.tolerates(taint))
+                taint.effect == "PreferNoSchedule"
+                    && !spec.tolerations.iter().any(|t| t.tolerates(taint))
             });
             *score += FULL * self.taints / (1 + disliked.count() as i64);
             if !fact.images.is_empty() {
-                let present = |image: &&&str| fact.images.iter().find(|(name, _)| same_image(name, image));
+                let present =
+                    |image: &&&str| fact.images.iter().find(|(name, _)| same_image(name, image));
                 let bytes: i64 =
                     images.iter().filter_map(|image| present(&image)).map(|(_, size)| *size).sum();
                 let most = LARGE_IMAGE * images.len().max(1) as i64;
@@ -137,8 +158,10 @@ impl NodeOrder {
                 let own = bonds.preferred.iter().map(|&(term, weight)| {
                     weight * i64::from(terms.count(term, terms.value(term, node)).present)
                 });
-                let others =
-                    bonds.matches.iter().map(|&term| terms.count(term, terms.value(term, node)).drawn);
+                let others = bonds
+                    .matches
+                    .iter()
+                    .map(|&term| terms.count(term, terms.value(term, node)).drawn);
                 own.chain(others).sum()
             };
             add_normalised(nodes, scores, self.pod_affinity, drawn);
@@ -171,14 +194,23 @@ fn add_normalised(nodes: &[NodeId], scores: &mut [i64], weight: i64, raw: impl F
 
 /// `nginx` on a pod is `docker.io/library/nginx:latest` on a node.
 fn same_image(on_node: &str, wanted: &str) -> bool {
-    let tagged =
-        |name: &str| name.contains('@') || name.rsplit('/').next().is_some_and(|last| last.contains(':'));
+    let tagged = |name: &str| {
+        name.contains('@') || name.rsplit('/').next().is_some_and(|last| last.contains(':'))
+    };
     let full = if tagged(wanted) { wanted.to_owned() } else { format!("{wanted}:latest") };
-    on_node == full || on_node.strip_suffix(full.as_str()).is_some_and(|registry| registry.ends_with('/'))
+    on_node == full
+        || on_node.strip_suffix(full.as_str()).is_some_and(|registry| registry.ends_with('/'))
 }
 
 impl Plugin for NodeOrder {
-    fn score(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], scores: &mut [i64]) {
+    fn score(
+        &self,
+        reach: Reach,
+        cluster: &Cluster,
+        shape: ShapeId,
+        nodes: &[NodeId],
+        scores: &mut [i64],
+    ) {
         match reach {
             Reach::Facts => self.score_facts(cluster, shape, nodes, scores),
             Reach::Node => self.score_room(cluster, shape, nodes, scores),

@@ -46,8 +46,10 @@ impl Plugin for Overcommit {
     fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
         for (resource, want) in cluster.gangs[gang].awaited() {
             let name = cluster.dimensions.name(resource);
-            let factor = self.named.iter().find(|(named, _)| named == name).map_or(self.factor, |&(_, f)| f);
-            let limit = i128::from(cluster.total.get(resource)) * i128::from(factor) / i128::from(ONE);
+            let factor =
+                self.named.iter().find(|(named, _)| named == name).map_or(self.factor, |&(_, f)| f);
+            let limit =
+                i128::from(cluster.total.get(resource)) * i128::from(factor) / i128::from(ONE);
             let limit = limit.min(i128::from(i64::MAX)) as i64;
             let used = admission.used.get(resource) + admission.cluster.get(resource);
             if want > limit - used {

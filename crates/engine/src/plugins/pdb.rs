@@ -1,4 +1,5 @@
-//! Pods that a PodDisruptionBudget needs are not taken; where they are deleted rather than evicted, they are taken last.
+//! Pods that a PodDisruptionBudget needs are not taken; where they are deleted rather than evicted,
+//! they are taken last.
 
 use super::Entry;
 use crate::ids::PodId;

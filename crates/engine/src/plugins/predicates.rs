@@ -20,7 +20,11 @@ pub static ENTRY: Entry = Entry {
         },
         Argument { name: "predicate.NodePortsEnable", default: "true", meaning: "host ports" },
         Argument { name: "predicate.TaintTolerationEnable", default: "true", meaning: "taints" },
-        Argument { name: "predicate.PodAffinityEnable", default: "true", meaning: "affinity between pods" },
+        Argument {
+            name: "predicate.PodAffinityEnable",
+            default: "true",
+            meaning: "affinity between pods",
+        },
         Argument {
             name: "predicate.PodTopologySpreadEnable",
             default: "true",
@@ -36,7 +40,11 @@ pub static ENTRY: Entry = Entry {
             default: "true",
             meaning: "accepted, no effect",
         },
-        Argument { name: "predicate.VolumeZoneEnable", default: "true", meaning: "accepted, no effect" },
+        Argument {
+            name: "predicate.VolumeZoneEnable",
+            default: "true",
+            meaning: "accepted, no effect",
+        },
         Argument {
             name: "predicate.DynamicResourceAllocationEnable",
             default: "true",
@@ -76,8 +84,9 @@ impl Predicates {
 
     fn facts(&self, cluster: &Cluster, shape: &Shape, node: NodeId) -> Why {
         let fact = &cluster.nodes.fact[node];
-        let tolerated =
-            |taint: &muster_api::core::Taint| shape.spec.tolerations.iter().any(|t| t.tolerates(taint));
+        let tolerated = |taint: &muster_api::core::Taint| {
+            shape.spec.tolerations.iter().any(|t| t.tolerates(taint))
+        };
         if fact.cordoned {
             let taint = muster_api::core::Taint {
                 key: UNSCHEDULABLE.into(),
@@ -89,8 +98,9 @@ impl Predicates {
             }
         }
         if self.taints {
-            let refuses =
-                |taint: &&muster_api::core::Taint| taint.effect != "PreferNoSchedule" && !tolerated(taint);
+            let refuses = |taint: &&muster_api::core::Taint| {
+                taint.effect != "PreferNoSchedule" && !tolerated(taint)
+            };
             match fact.taints.iter().find(refuses) {
                 Some(taint) if taint.key == UNSCHEDULABLE => return Why::Cordoned,
                 Some(_) => return Why::Tainted,
@@ -120,7 +130,13 @@ impl Predicates {
         Why::Fits
     }
 
-    fn rules(&self, cluster: &Cluster, (shape, room): (&Shape, Room), node: NodeId, levels: &[Level]) -> Why {
+    fn rules(
+        &self,
+        cluster: &Cluster,
+        (shape, room): (&Shape, Room),
+        node: NodeId,
+        levels: &[Level],
+    ) -> Why {
         let (terms, bonds) = (&cluster.terms, &shape.bonds);
         let count = |term: TermId| terms.count(term, terms.value(term, node));
         if self.pod_affinity {
@@ -139,7 +155,8 @@ impl Predicates {
             // The first of a set that wants to be together has nobody to join.
             let first = bonds.affine_to_itself
                 && bonds.affinity.iter().all(|&term| terms.get(term).total_in(room) == 0);
-            let lonely = |term: &&TermId| !labelled(term) || !first && count(**term).present_in(room) == 0;
+            let lonely =
+                |term: &&TermId| !labelled(term) || !first && count(**term).present_in(room) == 0;
             if let Some(&term) = bonds.affinity.iter().find(lonely) {
                 return Why::Together(term);
             }
@@ -147,7 +164,8 @@ impl Predicates {
         if self.spread {
             for (spread, level) in bonds.spread.iter().filter(|spread| spread.hard).zip(levels) {
                 let here = count(spread.term);
-                let after = i64::from(here.present - here.leaving) + i64::from(spread.counts_itself);
+                let after =
+                    i64::from(here.present - here.leaving) + i64::from(spread.counts_itself);
                 if terms.value(spread.term, node) == 0 || after - level.lowest > spread.max_skew {
                     return Why::Spread(spread.term);
                 }
@@ -182,7 +200,9 @@ impl Predicates {
             let count = terms.count(spread.term, value);
             lowest = lowest.min(i64::from(count.present - count.leaving));
         }
-        Level { lowest: if domains < spread.min_domains || lowest == i64::MAX { 0 } else { lowest } }
+        Level {
+            lowest: if domains < spread.min_domains || lowest == i64::MAX { 0 } else { lowest },
+        }
     }
 }
 
@@ -193,8 +213,10 @@ struct Level {
 /// Whether node selector and required node affinity want the node.
 fn attracted(cluster: &Cluster, shape: &Shape, node: NodeId) -> bool {
     let labels = &cluster.nodes.fact[node].labels;
-    let selected = shape.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value));
-    let affinity = shape.spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    let selected =
+        shape.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value));
+    let affinity =
+        shape.spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
     let required = affinity.and_then(|affinity| affinity.required.as_ref());
     selected && required.is_none_or(|required| required.matches(labels, &cluster.nodes.name[node]))
 }
@@ -223,7 +245,12 @@ impl Plugin for Predicates {
             *why = match reach {
                 Reach::Facts if any && !cluster.nodes.traits[node].refuses_some => Why::Fits,
                 Reach::Facts => self.facts(cluster, shape, node),
-                Reach::Node if shape.ports.iter().any(|port| cluster.nodes.port_taken(node, port, room)) => {
+                Reach::Node
+                    if shape
+                        .ports
+                        .iter()
+                        .any(|port| cluster.nodes.port_taken(node, port, room)) =>
+                {
                     Why::Port
                 }
                 Reach::Node => Why::Fits,

@@ -40,7 +40,8 @@ impl Proportion {
     }
 }
 
-/// Something that follows from what events say and doesn't change within a cycle: found when first asked for.
+/// Something that follows from what events say and doesn't change within a cycle: found when first
+/// asked for.
 pub struct PerEvent<T>(RefCell<Option<(u64, T)>>);
 
 impl<T> Default for PerEvent<T> {
@@ -77,14 +78,21 @@ fn divide_cluster(cluster: &Cluster) -> Table<QueueId, Amounts> {
     served.dedup();
     let mut deserved: Table<QueueId, Amounts> = Table::default();
     deserved.grow(cluster.queues.len(), Amounts::default());
-    for resource in (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS) {
+    for resource in
+        (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS)
+    {
         let total = cluster.total.get(resource);
         let parties: Vec<Party> = served
             .iter()
             .map(|&queue| {
                 let least = cluster.queues[queue].guarantee.get(resource).unwrap_or(0);
-                let most = asked[queue].get(resource).min(real_capability(cluster, queue, resource));
-                Party { weight: i64::from(cluster.queues[queue].weight), least, most: most.max(least) }
+                let most =
+                    asked[queue].get(resource).min(real_capability(cluster, queue, resource));
+                Party {
+                    weight: i64::from(cluster.queues[queue].weight),
+                    least,
+                    most: most.max(least),
+                }
             })
             .collect();
         for (&queue, share) in served.iter().zip(divide(total, &parties)) {
@@ -104,8 +112,11 @@ pub fn real_capability(cluster: &Cluster, queue: QueueId, resource: ResourceId) 
         .map(|(_, other)| other.guarantee.get(resource).unwrap_or(0))
         .sum();
     let assured = own.guarantee.get(resource).unwrap_or(0);
-    let left =
-        if guaranteed > 0 { (cluster.total.get(resource) - guaranteed).max(assured) } else { i64::MAX };
+    let left = if guaranteed > 0 {
+        (cluster.total.get(resource) - guaranteed).max(assured)
+    } else {
+        i64::MAX
+    };
     own.capability.get(resource).unwrap_or(i64::MAX).min(left)
 }
 
@@ -142,12 +153,23 @@ impl Plugin for Proportion {
             }
         }
         let lack = reached?;
-        Some(Reason::OverLimit { plugin: "proportion", limit: Limit::Deserved(row.name.clone()), lack })
+        Some(Reason::OverLimit {
+            plugin: "proportion",
+            limit: Limit::Deserved(row.name.clone()),
+            lack,
+        })
     }
 
-    fn may_take(&self, cluster: &Cluster, gang: GangId, shape: ShapeId, room: Room) -> Result<(), Reason> {
+    fn may_take(
+        &self,
+        cluster: &Cluster,
+        gang: GangId,
+        shape: ShapeId,
+        room: Room,
+    ) -> Result<(), Reason> {
         let queue = cluster.gangs[gang].queue;
-        for (resource, want) in cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS)
+        for (resource, want) in
+            cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS)
         {
             let limit = self.deserved(cluster, queue, resource);
             let used = counted(cluster, queue, resource, room);
@@ -186,8 +208,8 @@ impl Plugin for Proportion {
     }
 }
 
-/// Why a queue keeps a pod that another queue wants: it has no more than it deserves of what the claimant asks for, or would
-/// have less than is guaranteed.
+/// Why a queue keeps a pod that another queue wants: it has no more than it deserves of what the
+/// claimant asks for, or would have less than is guaranteed.
 pub fn keeps(
     cluster: &Cluster,
     claim: &Claim,
@@ -197,7 +219,8 @@ pub fn keeps(
 ) -> Option<&'static str> {
     let row = &cluster.queues[queue];
     let request = &cluster.shapes[cluster.pods.shape[claim.pod]].request;
-    let mut asked = request.iter().map(|(resource, _)| resource).filter(|&resource| resource != PODS);
+    let mut asked =
+        request.iter().map(|(resource, _)| resource).filter(|&resource| resource != PODS);
     if !asked.any(|resource| row.taken(resource) > deserved(resource)) {
         return Some("its queue's deserved share");
     }
@@ -210,11 +233,15 @@ pub fn guarded(cluster: &Cluster, victim: PodId, queue: QueueId) -> Option<&'sta
     let short = |(resource, amount): (ResourceId, i64)| {
         row.guarantee.get(resource).is_some_and(|least| row.taken(resource) - amount < least)
     };
-    cluster.shapes[cluster.pods.shape[victim]].request.iter().any(short).then_some("its queue's guarantee")
+    cluster.shapes[cluster.pods.shape[victim]]
+        .request
+        .iter()
+        .any(short)
+        .then_some("its queue's guarantee")
 }
 
-/// What counts against a queue's limit when a pod is placed in this room: what it has, and the larger of what is
-/// still leaving and what waits for that to have left.
+/// What counts against a queue's limit when a pod is placed in this room: what it has, and the
+/// larger of what is still leaving and what waits for that to have left.
 pub fn counted(cluster: &Cluster, queue: QueueId, resource: ResourceId, room: Room) -> i64 {
     let row = &cluster.queues[queue];
     let (leaving, promised) = (row.leaving.get(resource), row.nominated.get(resource));
@@ -226,7 +253,8 @@ pub fn counted(cluster: &Cluster, queue: QueueId, resource: ResourceId, room: Ro
         }
 }
 
-/// Admits a gang if a queue (its own or one above) can hold what all admitted gangs have and await of a resource.
+/// Admits a gang if a queue (its own or one above) can hold what all admitted gangs have and await
+/// of a resource.
 pub fn vote(
     cluster: &Cluster,
     admission: &Admission,

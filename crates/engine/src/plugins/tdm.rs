@@ -1,4 +1,5 @@
-//! Time division: nodes that serve others for a part of the day and take work that can be revoked for the rest of it.
+//! Time division: nodes that serve others for a part of the day and take work that can be revoked
+//! for the rest of it.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -41,7 +42,13 @@ pub static ENTRY: Entry = Entry {
     differs: "A window that began yesterday is open until it ends. Hours are in a time zone that is written down, not in the \
               scheduler's own. Pods stay in zones that the configuration doesn't name. It says only who may not be taken; \
               who matters more is `priority`'s or `drf`'s to say.",
-    answers: &[Question::GangOrder, Question::Filter, Question::Score, Question::Preempt, Question::Shuffle],
+    answers: &[
+        Question::GangOrder,
+        Question::Filter,
+        Question::Score,
+        Question::Preempt,
+        Question::Shuffle,
+    ],
     build: |args, _| Box::new(Tdm::new(args)),
 };
 
@@ -53,7 +60,8 @@ struct Tdm {
     offset_ms: i64,
 }
 
-/// From when to when in the day, in milliseconds. An end that is not after the start is on the next day.
+/// From when to when in the day, in milliseconds. An end that is not after the start is on the next
+/// day.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 struct Window {
     start: i64,
@@ -86,7 +94,8 @@ impl Window {
 fn time_of_day(text: &str) -> Option<i64> {
     let (hours, minutes) = text.trim().split_once(':')?;
     let number = |text: &str, below: i64| {
-        let digits = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+        let digits =
+            (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
         text.parse::<i64>().ok().filter(|number| digits && *number < below)
     };
     Some((number(hours, 24)? * 60 + number(minutes, 60)?) * MINUTE)
@@ -118,7 +127,8 @@ impl Tdm {
         let offset_ms = if written.is_empty() { Some(0) } else { offset(&written) };
         if offset_ms.is_none() {
             let message = format!("expected UTC or an offset like +08:00, found {written:?}");
-            let help = "names of time zones are not known here; write the offset from UTC".to_owned();
+            let help =
+                "names of time zones are not known here; write the offset from UTC".to_owned();
             args.problem(OFFSET, message, help);
         }
         let period_ms = args.duration_ms(PERIOD, Some(MINUTE)).unwrap_or(MINUTE);
@@ -149,7 +159,8 @@ fn is_revocable(cluster: &Cluster, pod: PodId) -> bool {
     cluster.shapes[cluster.pods.shape[pod]].revocable
 }
 
-/// Why no more of a gang's pods may leave now, if so. Without a word of its own it loses one pod at a time.
+/// Why no more of a gang's pods may leave now, if so. Without a word of its own it loses one pod at
+/// a time.
 fn holds_on(gang: &Gang) -> Option<&'static str> {
     let counts = &gang.counts;
     let all = i64::from(counts.all() - counts.succeeded - counts.failed);
@@ -190,7 +201,14 @@ impl Plugin for Tdm {
         }
     }
 
-    fn score(&self, reach: Reach, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], scores: &mut [i64]) {
+    fn score(
+        &self,
+        reach: Reach,
+        cluster: &Cluster,
+        shape: ShapeId,
+        nodes: &[NodeId],
+        scores: &mut [i64],
+    ) {
         if reach != Reach::Facts || !cluster.shapes[shape].revocable {
             return;
         }
@@ -217,7 +235,8 @@ impl Plugin for Tdm {
     }
 
     fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
-        holds_on(&cluster.gangs[cluster.pods.gang[victim]?]).filter(|_| claim.purpose == Purpose::Preempt)
+        holds_on(&cluster.gangs[cluster.pods.gang[victim]?])
+            .filter(|_| claim.purpose == Purpose::Preempt)
     }
 
     /// Pods that can be revoked, on nodes whose zone is closed. Others never agreed to go.
@@ -230,8 +249,9 @@ impl Plugin for Tdm {
             matches!(cluster.pods.state[*pod], PodState::Running(_)) && is_revocable(cluster, *pod)
         };
         let nodes = cluster.nodes.by_rank.iter().copied().filter(|&node| closed(node));
-        let mut pods: Vec<PodId> =
-            nodes.flat_map(|node| cluster.nodes.seats[node].iter().copied().filter(leaves)).collect();
+        let mut pods: Vec<PodId> = nodes
+            .flat_map(|node| cluster.nodes.seats[node].iter().copied().filter(leaves))
+            .collect();
         let again = cluster.shuffled.map(|last| last.plus_ms(self.period_ms));
         if let Some(again) = again.filter(|&again| again > cluster.now && !pods.is_empty()) {
             return Unwanted { pods: Vec::new(), next: Some(again) };
@@ -240,7 +260,10 @@ impl Plugin for Tdm {
             let fact = &cluster.pods.fact[pod];
             (fact.priority, Reverse(fact.started), fact.key.clone())
         });
-        Unwanted { pods: pods.into_iter().map(|pod| (pod, Cause::ZoneClosed)).collect(), next: None }
+        Unwanted {
+            pods: pods.into_iter().map(|pod| (pod, Cause::ZoneClosed)).collect(),
+            next: None,
+        }
     }
 
     fn retains(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
@@ -258,7 +281,10 @@ mod tests {
     fn a_window_over_midnight_is_open_on_both_sides_of_it() {
         let night = Window::parse("22:00-06:00").unwrap();
         let open = |hour: i64| night.is_open(hour * HOUR);
-        assert_eq!([0, 5, 6, 12, 21, 22, 23].map(open), [true, true, false, false, false, true, true]);
+        assert_eq!(
+            [0, 5, 6, 12, 21, 22, 23].map(open),
+            [true, true, false, false, false, true, true]
+        );
         let day = Window::parse("8:30 - 17:00").unwrap();
         assert!(!day.is_open(8 * HOUR) && day.is_open(9 * HOUR) && !day.is_open(17 * HOUR));
         let always = Window::parse("03:00-03:00").unwrap();
@@ -277,9 +303,16 @@ mod tests {
 
     #[test]
     fn hours_and_offsets_are_read_and_nothing_else() {
-        for text in
-            ["", "22-06", "24:00-06:00", "22:60-06:00", "22:00", "22:00-", "a:b-c:d", "22:00:00-06:00"]
-        {
+        for text in [
+            "",
+            "22-06",
+            "24:00-06:00",
+            "22:60-06:00",
+            "22:00",
+            "22:00-",
+            "a:b-c:d",
+            "22:00:00-06:00",
+        ] {
             assert_eq!(Window::parse(text), None, "{text}");
         }
         assert_eq!(offset("UTC"), Some(0));

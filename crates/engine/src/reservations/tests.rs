@@ -82,7 +82,8 @@ impl Bench {
     fn moves(&mut self, pod: &str, node: &str) {
         let (name, pod) = (pod, self.pod(pod));
         let cluster = &mut self.engine.cluster;
-        let (gang, node) = (cluster.pods.gang[pod].expect("ours"), cluster.nodes.find(node).expect("a node"));
+        let (gang, node) =
+            (cluster.pods.gang[pod].expect("ours"), cluster.nodes.find(node).expect("a node"));
         let mut txn = Txn::begin(cluster);
         txn.evict(pod);
         let _ = txn.commit();
@@ -115,7 +116,10 @@ impl Bench {
         self.engine.cluster.audit().expect("sums follow from states and reservations");
         let mut told = Vec::new();
         for note in &plan.group_notes {
-            let group = self.groups.get_mut(&*self.engine.cluster.gangs[note.gang].key).expect("a PodGroup");
+            let group = self
+                .groups
+                .get_mut(&*self.engine.cluster.gangs[note.gang].key)
+                .expect("a PodGroup");
             let annotations = group.metadata.annotations.get_or_insert_default();
             for (key, text) in note.annotations.clone() {
                 match text {
@@ -168,7 +172,10 @@ impl Bench {
 }
 
 fn engine() -> Engine {
-    Engine::new(Config::parse("test", CONFIG).expect("a good configuration"), vec!["volcano".into()])
+    Engine::new(
+        Config::parse("test", CONFIG).expect("a good configuration"),
+        vec!["volcano".into()],
+    )
 }
 
 fn key(name: &str) -> String {
@@ -209,8 +216,15 @@ fn a_gang_whose_pods_move_is_neither_broken_nor_stale() {
     bench.pods.remove(&key("ring-1"));
     bench.apply(Event::PodGone { key: key("ring-1"), uid: String::new() });
     bench.now = bench.now.plus_ms(60_000);
-    assert!(plan.group_notes.iter().all(|note| note.annotations.len() == 1), "{:?}", plan.group_notes);
-    assert!(bench.cycle().evictions.is_empty(), "its pod has not come back yet, but its place is there");
+    assert!(
+        plan.group_notes.iter().all(|note| note.annotations.len() == 1),
+        "{:?}",
+        plan.group_notes
+    );
+    assert!(
+        bench.cycle().evictions.is_empty(),
+        "its pod has not come back yet, but its place is there"
+    );
     bench.now = bench.now.plus_ms(LIMIT_MS);
     bench.cycle();
     assert_eq!(bench.reserved(), 0);
@@ -286,7 +300,8 @@ fn places_are_given_by_role_in_the_order_of_pods_and_nodes() {
     bench.cycle();
     let text = bench.says("ring").expect("it is noted");
     let read = Reserved::read(text).expect("it is fine");
-    let roles: Vec<_> = read.iter().map(|place| (place.node.as_str(), place.role.as_deref())).collect();
+    let roles: Vec<_> =
+        read.iter().map(|place| (place.node.as_str(), place.role.as_deref())).collect();
     assert_eq!(roles, [("b", Some("work")), ("c", Some("lead")), ("c", Some("work"))]);
     // The one who came first has the first place, whoever it is named after.
     bench.comes_back("w2", None);
@@ -301,8 +316,9 @@ fn places_are_given_by_role_in_the_order_of_pods_and_nodes() {
 
 #[test]
 fn equal_places_are_written_once() {
-    let mut bench =
-        Bench::new("node a b gpu=4\ngang ring x4 gpu=1 cpu=500m mem=1Gi on=a\nnode a b gpu=4 cpu=8 mem=9Gi");
+    let mut bench = Bench::new(
+        "node a b gpu=4\ngang ring x4 gpu=1 cpu=500m mem=1Gi on=a\nnode a b gpu=4 cpu=8 mem=9Gi",
+    );
     bench.cycle();
     bench.moves("ring-1", "b");
     bench.moves("ring-3", "b");
@@ -356,7 +372,11 @@ fn after_a_restart_only_what_makes_sense_is_kept() {
     };
     assert_eq!(after(&never_sent), (0, false), "the eviction was never sent");
     assert_eq!(after(&|bench| bench.now = START.plus_ms(LIMIT_MS)), (0, false), "its time is over");
-    assert_eq!(after(&|bench| bench.add("gang big x1 gpu=1 on=b")), (0, false), "others took the room");
+    assert_eq!(
+        after(&|bench| bench.add("gang big x1 gpu=1 on=b")),
+        (0, false),
+        "others took the room"
+    );
     assert_eq!(after(&|bench| drop(bench.others.remove(1))), (0, false), "the node is gone");
     let back = |bench: &mut Bench| bench.add("pod ring-1 gang=ring gpu=1 on=a");
     assert_eq!(after(&back), (0, false), "it has come back and has another place");
@@ -373,8 +393,7 @@ fn what_is_written_later_is_no_reservation() {
     let mut bench = Bench::new(PAIR);
     bench.cycle();
     let mut group = bench.groups[&key("ring")].clone();
-    let text =
-        r#"[{"node":"b","requests":{"nvidia.com/gpu":"1"},"until":"2027-01-05T00:05:00Z","pods":["x"]}]"#;
+    let text = r#"[{"node":"b","requests":{"nvidia.com/gpu":"1"},"until":"2027-01-05T00:05:00Z","pods":["x"]}]"#;
     let note = (muster_api::keys::RESERVATIONS.to_owned(), text.to_owned());
     group.metadata.annotations.get_or_insert_default().extend([note]);
     bench.groups.insert(key("ring"), group.clone());
@@ -418,11 +437,13 @@ impl Bench {
                 let (pod, cluster) = (name(pod), &self.engine.cluster);
                 let Some(id) = cluster.pods.find(&key(&pod)) else { return };
                 let PodState::Running(from) = cluster.pods.state[id] else { return };
-                let Some(target) = cluster.nodes.find(node(to)).filter(|&target| target != from) else {
+                let Some(target) = cluster.nodes.find(node(to)).filter(|&target| target != from)
+                else {
                     return;
                 };
                 let request = &cluster.shapes[cluster.pods.shape[id]].request;
-                let room = |(resource, amount)| cluster.nodes.future_idle(resource, target) >= amount;
+                let room =
+                    |(resource, amount)| cluster.nodes.future_idle(resource, target) >= amount;
                 if cluster.nodes.fact[target].lets_go() && request.iter().all(room) {
                     self.moves(&pod, node(to));
                 }
@@ -437,7 +458,8 @@ impl Bench {
                 let key = key(&name(pod));
                 let Some(object) = self.pods.get_mut(&key) else { return };
                 object.metadata.deletion_timestamp = None;
-                let (uid, cause, at) = (object.metadata.uid.clone(), "refused".to_owned(), self.now);
+                let (uid, cause, at) =
+                    (object.metadata.uid.clone(), "refused".to_owned(), self.now);
                 self.apply(Event::EvictionRefused { key, uid, cause, at });
             }
             Step::Pass(span) => self.now = self.now.plus_ms(span),

@@ -1,5 +1,6 @@
-//! Dividing an amount of one resource among sibling queues: first what each deserves, then the rest by priority and
-//! weight, then the units that don't divide. Exact: whole units only, and every unit goes to someone who wants it.
+//! Dividing an amount of one resource among sibling queues: first what each deserves, then the rest
+//! by priority and weight, then the units that don't divide. Exact: whole units only, and every
+//! unit goes to someone who wants it.
 
 use muster_api::Time;
 
@@ -27,9 +28,11 @@ pub struct Party<'n> {
 pub struct Steps {
     /// What each got because it deserves it.
     pub in_quota: Vec<i64>,
-    /// The rest, from the highest priority to the lowest; only those with a queue that wanted more.
+    /// The rest, from the highest priority to the lowest; only those with a queue that wanted
+    /// more.
     pub tiers: Vec<Tier>,
-    /// What nobody wanted, or could be given; below zero by as much as more is deserved than there is.
+    /// What nobody wanted, or could be given; below zero by as much as more is deserved than there
+    /// is.
     pub left: i64,
 }
 
@@ -56,28 +59,41 @@ pub struct Part {
     pub place: usize,
     /// Its weight, raised or lowered by what it has used of late.
     pub pull: i64,
-    /// Its part of the surplus, rounded down, and what that cuts off in parts of the sum of all pulls.
+    /// Its part of the surplus, rounded down, and what that cuts off in parts of the sum of all
+    /// pulls.
     pub share: i64,
     pub fraction: i64,
     pub got: i64,
 }
 
-/// What each gets. The order of the parties makes no difference, save that the result is in the same.
-pub fn divide(total: i64, parties: &[Party], k_ppm: i64, mut steps: Option<&mut Steps>) -> Vec<i64> {
-    let mut shares: Vec<i64> = parties.iter().map(|party| party.deserved.min(party.wanted).max(0)).collect();
+/// What each gets. The order of the parties makes no difference, save that the result is in the
+/// same.
+pub fn divide(
+    total: i64,
+    parties: &[Party],
+    k_ppm: i64,
+    mut steps: Option<&mut Steps>,
+) -> Vec<i64> {
+    let mut shares: Vec<i64> =
+        parties.iter().map(|party| party.deserved.min(party.wanted).max(0)).collect();
     let given: i128 = shares.iter().map(|&share| i128::from(share)).sum();
     let mut surplus = i128::from(total) - given;
     if let Some(steps) = steps.as_deref_mut() {
         steps.in_quota.clone_from(&shares);
     }
-    let mut hungry: Vec<usize> = (0..parties.len()).filter(|&at| shares[at] < parties[at].wanted).collect();
+    let mut hungry: Vec<usize> =
+        (0..parties.len()).filter(|&at| shares[at] < parties[at].wanted).collect();
     hungry.sort_by_key(|&at| -i64::from(parties[at].priority));
     for tier in hungry.chunk_by(|&a, &b| parties[a].priority == parties[b].priority) {
         if surplus <= 0 {
             break;
         }
         let told = steps.as_deref_mut().map(|steps| {
-            steps.tiers.push(Tier { priority: parties[tier[0]].priority, rounds: vec![], units: vec![] });
+            steps.tiers.push(Tier {
+                priority: parties[tier[0]].priority,
+                rounds: vec![],
+                units: vec![],
+            });
             steps.tiers.last_mut().expect("one was just put there")
         });
         surplus = i128::from(share_out(surplus as i64, tier, parties, k_ppm, &mut shares, told));
@@ -115,7 +131,8 @@ fn share_out(
         }
         hungry.retain(|&at| shares[at] < parties[at].wanted);
         let done = !again || hungry.is_empty() || surplus == 0;
-        let units = if done { hand_out(&mut surplus, &round.parts, parties, shares) } else { Vec::new() };
+        let units =
+            if done { hand_out(&mut surplus, &round.parts, parties, shares) } else { Vec::new() };
         if let Some(told) = told.as_deref_mut() {
             told.rounds.push(round);
             told.units = units;
@@ -132,14 +149,16 @@ fn parts(surplus: i64, hungry: &[usize], parties: &[Party], k_ppm: i64) -> (Vec<
     let sum: i64 = pulls.iter().sum();
     let part = |(&place, &pull): (&usize, &i64)| {
         let product = i128::from(surplus) * i128::from(pull);
-        let (share, fraction) = (product / i128::from(sum.max(1)), product % i128::from(sum.max(1)));
+        let (share, fraction) =
+            (product / i128::from(sum.max(1)), product % i128::from(sum.max(1)));
         Part { place, pull, share: share as i64, fraction: fraction as i64, got: 0 }
     };
     (hungry.iter().zip(&pulls).map(part).collect(), sum)
 }
 
-/// What counts for each part. With `w` its weight as a part of all weights: `w + k × (w − usage)`, and never less than
-/// nothing. All are multiplied by the same so that they are whole numbers, and their sum is one too.
+/// What counts for each part. With `w` its weight as a part of all weights: `w + k × (w − usage)`,
+/// and never less than nothing. All are multiplied by the same so that they are whole numbers, and
+/// their sum is one too.
 fn pulls(hungry: &[usize], parties: &[Party], k_ppm: i64) -> Vec<i64> {
     let weight = |at: usize| i128::from(parties[at].weight.max(0));
     let usage = |at: usize| i128::from(parties[at].usage_ppm.clamp(0, PPM));
@@ -152,9 +171,11 @@ fn pulls(hungry: &[usize], parties: &[Party], k_ppm: i64) -> Vec<i64> {
     narrowed(hungry.iter().map(pull).collect())
 }
 
-/// The same proportions in numbers whose sum times any amount is still a number. Only absurd weights lose something.
+/// The same proportions in numbers whose sum times any amount is still a number. Only absurd
+/// weights lose something.
 fn narrowed(mut pulls: Vec<i128>) -> Vec<i64> {
-    let divisor = pulls.iter().fold(0, |divisor, &pull| greatest_common_divisor(divisor, pull)).max(1);
+    let divisor =
+        pulls.iter().fold(0, |divisor, &pull| greatest_common_divisor(divisor, pull)).max(1);
     pulls.iter_mut().for_each(|pull| *pull /= divisor);
     while pulls.iter().sum::<i128>() > 1 << 62 {
         pulls.iter_mut().for_each(|pull| *pull /= 2);
@@ -169,9 +190,14 @@ fn greatest_common_divisor(mut a: i128, mut b: i128) -> i128 {
     a
 }
 
-/// Gives the units that don't divide one by one to those whose parts were cut most, then to the older queue. There are
-/// fewer than parts that were cut, and whoever's was cut wants more.
-fn hand_out(surplus: &mut i64, parts: &[Part], parties: &[Party], shares: &mut [i64]) -> Vec<usize> {
+/// Gives the units that don't divide one by one to those whose parts were cut most, then to the
+/// older queue. There are fewer than parts that were cut, and whoever's was cut wants more.
+fn hand_out(
+    surplus: &mut i64,
+    parts: &[Part],
+    parties: &[Party],
+    shares: &mut [i64],
+) -> Vec<usize> {
     let wants = |part: &&Part| part.fraction > 0 && shares[part.place] < parties[part.place].wanted;
     let mut cut: Vec<&Part> = parts.iter().filter(wants).collect();
     let age = |part: &Part| (parties[part.place].created, parties[part.place].name);
@@ -193,7 +219,16 @@ mod tests {
     /// Older than those named after it, and without anything else.
     fn queue(name: &'static str, deserved: i64, weight: i64, wanted: i64) -> Party<'static> {
         let created = Time::default();
-        Party { queue: QueueId(0), name, created, deserved, wanted, weight, priority: 0, usage_ppm: 0 }
+        Party {
+            queue: QueueId(0),
+            name,
+            created,
+            deserved,
+            wanted,
+            weight,
+            priority: 0,
+            usage_ppm: 0,
+        }
     }
 
     fn used(party: Party<'static>, usage_ppm: i64) -> Party<'static> {
@@ -246,7 +281,10 @@ mod tests {
 
     #[test]
     fn more_may_be_deserved_than_there_is() {
-        assert_eq!(shares(8, 0, &[queue("a", 6, 1, 8), queue("b", 6, 1, 8), queue("c", 0, 1, 8)]), [6, 6, 0]);
+        assert_eq!(
+            shares(8, 0, &[queue("a", 6, 1, 8), queue("b", 6, 1, 8), queue("c", 0, 1, 8)]),
+            [6, 6, 0]
+        );
     }
 
     #[test]
@@ -270,8 +308,11 @@ mod tests {
         assert_eq!(divide(12, &parties, 0, Some(&mut steps)), [3, 6, 3]);
         assert_eq!((&steps.in_quota, steps.left), (&vec![2, 0, 0], 0));
         let [tier] = &steps.tiers[..] else { panic!("{steps:?}") };
-        let got: Vec<Vec<(usize, i64)>> =
-            tier.rounds.iter().map(|round| round.parts.iter().map(|p| (p.place, p.got)).collect()).collect();
+        let got: Vec<Vec<(usize, i64)>> = tier
+            .rounds
+            .iter()
+            .map(|round| round.parts.iter().map(|p| (p.place, p.got)).collect())
+            .collect();
         assert_eq!(got, [vec![(0, 1), (1, 5), (2, 2)], vec![(1, 1), (2, 0)]]);
         assert_eq!((tier.rounds[1].surplus, tier.rounds[1].pull), (2, 3));
         assert_eq!(tier.units, [2], "two thirds of a unit were cut off, of the other one third");
@@ -294,16 +335,19 @@ mod tests {
             .prop_map(move |parties| parties.into_iter().zip(NAMES).map(named).collect())
     }
 
-    /// One unit at a time to the highest priority, and there to whoever has least of the rest for its weight.
+    /// One unit at a time to the highest priority, and there to whoever has least of the rest for
+    /// its weight.
     fn divide_slowly(total: i64, parties: &[Party]) -> Vec<i64> {
-        let quota: Vec<i64> = parties.iter().map(|party| party.deserved.min(party.wanted)).collect();
+        let quota: Vec<i64> =
+            parties.iter().map(|party| party.deserved.min(party.wanted)).collect();
         let mut shares = quota.clone();
         for _ in shares.iter().sum()..total {
             let hungry = |&at: &usize| shares[at] < parties[at].wanted && parties[at].weight > 0;
             let next = (0..parties.len()).filter(hungry).min_by(|&a, &b| {
                 let rest = |at: usize| shares[at] - quota[at] + 1;
                 let priority = parties[b].priority.cmp(&parties[a].priority);
-                priority.then_with(|| (rest(a) * parties[b].weight).cmp(&(rest(b) * parties[a].weight)))
+                priority
+                    .then_with(|| (rest(a) * parties[b].weight).cmp(&(rest(b) * parties[a].weight)))
             });
             let Some(next) = next else { break };
             shares[next] += 1;

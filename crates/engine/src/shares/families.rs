@@ -31,12 +31,17 @@ impl<'c> Families<'c> {
         let key = |queue: QueueId| (depth(queue), name(parent(queue)), name(queue));
         queues.sort_by(|&a, &b| key(a).cmp(&key(b)));
         let siblings = queues.chunk_by(|&a, &b| parent(a) == parent(b));
-        let family = |members: &[QueueId]| Family { parent: parent(members[0]), members: members.to_vec() };
+        let family =
+            |members: &[QueueId]| Family { parent: parent(members[0]), members: members.to_vec() };
         Families { cluster, tree, k_ppm, families: siblings.map(family).collect() }
     }
 
     /// The shares of all queues; whoever wants to see how they came about is told.
-    pub fn divide(&self, resource: ResourceId, mut told: Option<&mut Vec<Division>>) -> Table<QueueId, i64> {
+    pub fn divide(
+        &self,
+        resource: ResourceId,
+        mut told: Option<&mut Vec<Division>>,
+    ) -> Table<QueueId, i64> {
         let wanted = self.wanted(resource);
         let mut fair: Table<QueueId, i64> = Table::default();
         fair.grow(self.cluster.queues.len(), 0);
@@ -79,8 +84,8 @@ impl<'c> Families<'c> {
         }
     }
 
-    /// What each queue wants. In a tree that is what its own gangs want, and of what those below it want as much as each of
-    /// them may have: nobody should hold a share that nobody can use.
+    /// What each queue wants. In a tree that is what its own gangs want, and of what those below it
+    /// want as much as each of them may have: nobody should hold a share that nobody can use.
     fn wanted(&self, resource: ResourceId) -> Table<QueueId, i64> {
         let queues = &self.cluster.queues;
         let requested = |queue: QueueId| queues[queue].requested.get(resource);
@@ -95,7 +100,9 @@ impl<'c> Families<'c> {
             }
         }
         for Family { parent, members } in self.families.iter().rev().filter(|_| self.tree) {
-            let below = members.iter().map(|&queue| wanted[queue].min(capability(&queues[queue], resource)));
+            let below = members
+                .iter()
+                .map(|&queue| wanted[queue].min(capability(&queues[queue], resource)));
             wanted[*parent] = below.fold(wanted[*parent], i64::saturating_add);
         }
         wanted

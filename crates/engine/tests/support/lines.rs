@@ -17,9 +17,10 @@
 //! budget b    label=app:web min=1 allowed=0
 //! ```
 //!
-//! `close` is hard or soft, with or without the highest tier by number or name; `groups` puts so many pods after each
-//! other into one subgroup, with the closeness of each; `groups.ROLE` is about pods of that role, who say their `part`.
-//! `cards` are so many of so much memory, `vcards` are shared by so many pods each.
+//! `close` is hard or soft, with or without the highest tier by number or name; `groups` puts so
+//! many pods after each other into one subgroup, with the closeness of each; `groups.ROLE` is about
+//! pods of that role, who say their `part`. `cards` are so many of so much memory, `vcards` are
+//! shared by so many pods each.
 
 use std::fmt::Write;
 
@@ -47,7 +48,8 @@ const FLAGS: [&str; 10] = [
 impl<'t> Line<'t> {
     pub fn parse(text: &'t str) -> Option<Line<'t>> {
         let mut words = text.split_whitespace();
-        let mut line = Line { kind: words.next()?, names: Vec::new(), values: Vec::new(), flags: Vec::new() };
+        let mut line =
+            Line { kind: words.next()?, names: Vec::new(), values: Vec::new(), flags: Vec::new() };
         for word in words {
             match word.split_once('=') {
                 Some(pair) => line.values.push(pair),
@@ -96,7 +98,8 @@ impl<'t> Line<'t> {
         pairs.collect::<Vec<_>>().join(", ")
     }
 
-    /// The manifests of the line. `born` is when its objects were made, `serial` tells incarnations apart.
+    /// The manifests of the line. `born` is when its objects were made, `serial` tells incarnations
+    /// apart.
     pub fn manifests(&self, born: &str, serial: u64) -> String {
         let mut text = String::new();
         for name in &self.names {
@@ -118,7 +121,8 @@ impl<'t> Line<'t> {
         text
     }
 
-    /// What pods and PodGroups say alike: a gang's own lines put it on the PodGroup, not on its pods.
+    /// What pods and PodGroups say alike: a gang's own lines put it on the PodGroup, not on its
+    /// pods.
     pub fn notes(&self) -> impl Iterator<Item = (&'static str, &'t str)> + '_ {
         let keys = [
             ("cooldown", "volcano.sh/cooldown-time"),
@@ -157,7 +161,11 @@ impl<'t> Line<'t> {
         let ready = if self.is("notready") { "False" } else { "True" };
         let pods = self.get("pods").unwrap_or("110");
         let resources = self.resources("");
-        let room = if self.get("pods").is_some() { resources } else { format!("{resources}, pods: {pods}") };
+        let room = if self.get("pods").is_some() {
+            resources
+        } else {
+            format!("{resources}, pods: {pods}")
+        };
         let (cards, notes) = self.cards(name);
         let room = format!("{}{cards}", room.trim_start_matches(", "));
         writeln!(
@@ -182,13 +190,20 @@ impl<'t> Line<'t> {
         });
         if let Some(text) = self.get("vcards") {
             let [count, memory, pods] = numbers(text)[..] else { panic!("vcards=2x8000x10") };
-            let broken = |card: i64| self.get("broken").is_some_and(|broken| number(broken) == card);
-            let card =
-                |card| format!("{node}-{card},{pods},{memory},NVIDIA-{memory},{},hami-core:", !broken(card));
+            let broken =
+                |card: i64| self.get("broken").is_some_and(|broken| number(broken) == card);
+            let card = |card| {
+                format!(
+                    "{node}-{card},{pods},{memory},NVIDIA-{memory},{},hami-core:",
+                    !broken(card)
+                )
+            };
             let cards: String = (0..count).map(card).collect();
             notes.push(format!("volcano.sh/node-vgpu-register: \"{cards}\""));
         }
-        notes.extend(self.get("broken").map(|card| format!("volcano.sh/gpu-unhealthy-ids: \"{card}\"")));
+        notes.extend(
+            self.get("broken").map(|card| format!("volcano.sh/gpu-unhealthy-ids: \"{card}\"")),
+        );
         (room.unwrap_or_default(), notes.join(", "))
     }
 
@@ -289,7 +304,8 @@ impl<'t> Line<'t> {
     }
 
     fn gang(&self, name: &str, born: &str, serial: u64, out: &mut String) {
-        let count: u64 = self.names.iter().find_map(|word| word.strip_prefix('x')?.parse().ok()).unwrap_or(0);
+        let count: u64 =
+            self.names.iter().find_map(|word| word.strip_prefix('x')?.parse().ok()).unwrap_or(0);
         let minimum = self.get("min").map_or(count.to_string(), str::to_owned);
         let mut spec = format!("minMember: {minimum}");
         if let Some(queue) = self.get("queue") {
@@ -329,7 +345,8 @@ impl<'t> Line<'t> {
             annotations.join(", ")
         )
         .expect("a string");
-        let size: Option<u64> = self.get("groups").and_then(|text| text.split(':').next()?.parse().ok());
+        let size: Option<u64> =
+            self.get("groups").and_then(|text| text.split(':').next()?.parse().ok());
         for index in 0..count {
             self.pod(
                 &format!("{name}-{index}"),
@@ -346,12 +363,16 @@ impl<'t> Line<'t> {
     fn rule(&self, key: &str, groups: &str) -> Option<String> {
         let role = key.strip_prefix("groups")?;
         let (size, close) = groups.split_once(':').unwrap_or((groups, ""));
-        let close =
-            if close.is_empty() { String::new() } else { format!(", networkTopology: {}", closeness(close)) };
+        let close = if close.is_empty() {
+            String::new()
+        } else {
+            format!(", networkTopology: {}", closeness(close))
+        };
         let (name, selector) = match role.strip_prefix('.') {
-            Some(role) => {
-                (role, format!(", labelSelector: {{matchLabels: {{volcano.sh/task-spec: {role}}}}}"))
-            }
+            Some(role) => (
+                role,
+                format!(", labelSelector: {{matchLabels: {{volcano.sh/task-spec: {role}}}}}"),
+            ),
             None => ("part", String::new()),
         };
         let minimum = self.get(&format!("mingroups{role}")).unwrap_or("0");
@@ -365,20 +386,21 @@ impl<'t> Line<'t> {
         let mut members = Vec::new();
         let listed = |key: &str| self.get(key).into_iter().flat_map(|names| names.split(','));
         for (kind, key) in [("Node", "nodes"), ("HyperNode", "domains")] {
-            members.extend(
-                listed(key)
-                    .map(|name| format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}")),
-            );
+            members.extend(listed(key).map(|name| {
+                format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}")
+            }));
         }
-        let pattern =
-            |pattern| format!("{{type: Node, selector: {{regexMatch: {{pattern: \"{pattern}\"}}}}}}");
+        let pattern = |pattern| {
+            format!("{{type: Node, selector: {{regexMatch: {{pattern: \"{pattern}\"}}}}}}")
+        };
         members.extend(self.get("pattern").map(pattern));
         let label = |label: &str| {
             let label = label.replacen(':', ": ", 1);
             format!("{{type: Node, selector: {{labelMatch: {{matchLabels: {{{label}}}}}}}}}")
         };
         members.extend(self.get("label").map(label));
-        let tier_name = self.get("tiername").map_or(String::new(), |name| format!(", tierName: {name}"));
+        let tier_name =
+            self.get("tiername").map_or(String::new(), |name| format!(", tierName: {name}"));
         writeln!(
             out,
             "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {{name: {name}, creationTimestamp: \
@@ -437,8 +459,11 @@ impl<'t> Line<'t> {
             let comma = if labels.is_empty() { "" } else { ", " };
             write!(labels, "{comma}volcano.sh/partition-id: \"{part}\"").expect("a string");
         }
-        let leaving =
-            if self.is("terminating") { format!(", deletionTimestamp: \"{born}\"") } else { String::new() };
+        let leaving = if self.is("terminating") {
+            format!(", deletionTimestamp: \"{born}\"")
+        } else {
+            String::new()
+        };
         let phase = match self.get("on") {
             _ if self.is("succeeded") => "Succeeded",
             Some(_) => "Running",
@@ -460,7 +485,8 @@ impl<'t> Line<'t> {
 
     fn pod_spec(&self, gang: Option<&str>) -> String {
         let mut spec = format!("schedulerName: {}", self.get("scheduler").unwrap_or("volcano"));
-        let optional = |key: &str, field: &str| self.get(key).map(|value| format!(", {field}: {value}"));
+        let optional =
+            |key: &str, field: &str| self.get(key).map(|value| format!(", {field}: {value}"));
         spec.extend(optional("on", "nodeName"));
         spec.extend(optional("prio", "priority"));
         if gang.is_none() || self.kind == "pod" {
@@ -487,11 +513,16 @@ impl<'t> Line<'t> {
         };
         let rule = |key: &str, field: &str| {
             self.get(key).map(|text| {
-                format!("{field}: {{requiredDuringSchedulingIgnoredDuringExecution: [{{{}}}]}}", term(text))
+                format!(
+                    "{field}: {{requiredDuringSchedulingIgnoredDuringExecution: [{{{}}}]}}",
+                    term(text)
+                )
             })
         };
-        let rules: Vec<String> =
-            [rule("with", "podAffinity"), rule("apart", "podAntiAffinity")].into_iter().flatten().collect();
+        let rules: Vec<String> = [rule("with", "podAffinity"), rule("apart", "podAntiAffinity")]
+            .into_iter()
+            .flatten()
+            .collect();
         if !rules.is_empty() {
             write!(spec, ", affinity: {{{}}}", rules.join(", ")).expect("a string");
         }
@@ -504,12 +535,15 @@ impl<'t> Line<'t> {
             .expect("a string");
         }
         if let Some(claim) = self.get("claim") {
-            write!(spec, ", volumes: [{{name: data, persistentVolumeClaim: {{claimName: {claim}}}}}]")
-                .expect("a string");
+            write!(
+                spec,
+                ", volumes: [{{name: data, persistentVolumeClaim: {{claimName: {claim}}}}}]"
+            )
+            .expect("a string");
         }
-        let port = self
-            .get("port")
-            .map_or(String::new(), |port| format!(", ports: [{{containerPort: 80, hostPort: {port}}}]"));
+        let port = self.get("port").map_or(String::new(), |port| {
+            format!(", ports: [{{containerPort: 80, hostPort: {port}}}]")
+        });
         write!(
             spec,
             ", containers: [{{name: main, image: app{port}, resources: {{requests: {{{}}}}}}}]",

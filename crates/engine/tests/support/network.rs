@@ -1,11 +1,13 @@
-//! Small random networks and gangs for them, as manifests, and what is true of places that obey the gang's wishes.
+//! Small random networks and gangs for them, as manifests, and what is true of places that obey the
+//! gang's wishes.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use proptest::prelude::*;
 
-/// Leaves of nodes with so many cpus, of which some are in use, and how many leaves are under each spine.
+/// Leaves of nodes with so many cpus, of which some are in use, and how many leaves are under each
+/// spine.
 #[derive(Clone, Debug)]
 pub struct Network {
     pub leaves: Vec<Vec<(i64, i64)>>,
@@ -93,8 +95,11 @@ pub fn grouped(pods: usize, shapes: usize) -> impl Strategy<Value = Work> {
         ]
     };
     let part = prop_oneof![1 => Just(None), 5 => (0..pods / 2).prop_map(Some)];
-    let groups =
-        (1..4usize, 0..=2usize, close()).prop_map(|(size, minimum, close)| Groups { size, minimum, close });
+    let groups = (1..4usize, 0..=2usize, close()).prop_map(|(size, minimum, close)| Groups {
+        size,
+        minimum,
+        close,
+    });
     (work(pods, shapes), prop::collection::vec(part, pods), close(), groups).prop_map(
         |(mut work, parts, close, groups)| {
             work.pods.iter_mut().zip(parts).for_each(|(pod, part)| pod.part = part);
@@ -119,8 +124,11 @@ impl Network {
 
     pub fn domains(&self) -> Vec<Domain> {
         let all: Vec<usize> = (0..self.leaves.len()).collect();
-        let domain =
-            |name, tier, leaves: &[usize]| Domain { name, tier, leaves: leaves.iter().copied().collect() };
+        let domain = |name, tier, leaves: &[usize]| Domain {
+            name,
+            tier,
+            leaves: leaves.iter().copied().collect(),
+        };
         let mut domains: Vec<Domain> =
             all.iter().map(|&leaf| domain(format!("leaf{leaf}"), 1, &[leaf])).collect();
         let spines = all.chunks(self.per_spine).enumerate();
@@ -132,13 +140,20 @@ impl Network {
     /// The tier of the smallest domain around these leaves.
     pub fn tier_around(&self, leaves: &BTreeSet<usize>) -> u32 {
         let around = |domain: &Domain| domain.leaves.is_superset(leaves);
-        self.domains().into_iter().filter(around).map(|domain| domain.tier).min().expect("the cluster")
+        self.domains()
+            .into_iter()
+            .filter(around)
+            .map(|domain| domain.tier)
+            .min()
+            .expect("the cluster")
     }
 
     /// The nodes of some leaves without their network.
     pub fn bare(&self, leaves: &BTreeSet<usize>) -> String {
         let mut text = String::new();
-        for Node { name, cpus, used, .. } in self.nodes().iter().filter(|node| leaves.contains(&node.leaf)) {
+        for Node { name, cpus, used, .. } in
+            self.nodes().iter().filter(|node| leaves.contains(&node.leaf))
+        {
             writeln!(text, "apiVersion: v1\nkind: Node\nmetadata: {{name: {name}}}\nstatus: {{allocatable: {{cpu: {cpus}, pods: 50}}}}\n---").expect("a string");
             if *used > 0 {
                 writeln!(text, "apiVersion: v1\nkind: Pod\nmetadata: {{name: used-{name}, namespace: default, uid: used-{name}}}\nspec: {{nodeName: {name}, containers: [{{name: m, image: i, resources: {{requests: {{cpu: {used}}}}}}}]}}\nstatus: {{phase: Running}}\n---").expect("a string");
@@ -150,16 +165,20 @@ impl Network {
     /// A domain with its nodes and the HyperNodes below it, as if there were nothing else.
     pub fn alone(&self, domain: &Domain) -> String {
         let mut text = self.bare(&domain.leaves);
-        let member =
-            |kind: &str, name: &str| format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}");
-        let below =
-            |other: &Domain| other.tier <= domain.tier.min(TOP - 1) && other.leaves.is_subset(&domain.leaves);
+        let member = |kind: &str, name: &str| {
+            format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}")
+        };
+        let below = |other: &Domain| {
+            other.tier <= domain.tier.min(TOP - 1) && other.leaves.is_subset(&domain.leaves)
+        };
         for Domain { name, tier, leaves } in self.domains().into_iter().filter(below) {
             let nodes = self.nodes();
             let nodes = nodes.iter().filter(|node| leaves.contains(&node.leaf));
             let members: Vec<String> = match tier {
                 1 => nodes.map(|node| member("Node", &node.name)).collect(),
-                _ => leaves.iter().map(|leaf| member("HyperNode", &format!("leaf{leaf}"))).collect(),
+                _ => {
+                    leaves.iter().map(|leaf| member("HyperNode", &format!("leaf{leaf}"))).collect()
+                }
             };
             writeln!(text, "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {{name: {name}}}\nspec: {{tier: {tier}, members: [{}]}}\n---", members.join(", ")).expect("a string");
         }
@@ -214,8 +233,9 @@ impl Work {
         self.pods.iter().all(|pod| pod.cpu == self.pods[0].cpu)
     }
 
-    /// Whether a gang with these places (nodes, by pod) has started as it may: nothing over its nodes, its minimum, whole
-    /// subgroups and enough of them, and everything as near as it must be.
+    /// Whether a gang with these places (nodes, by pod) has started as it may: nothing over its
+    /// nodes, its minimum, whole subgroups and enough of them, and everything as near as it
+    /// must be.
     pub fn is_obeyed(&self, network: &Network, nodes: &[Node], places: &[Option<usize>]) -> bool {
         let mut free: Vec<i64> = nodes.iter().map(|node| node.cpus - node.used).collect();
         for (pod, &place) in self.pods.iter().zip(places) {
@@ -231,7 +251,8 @@ impl Work {
         };
         let parts: BTreeSet<usize> = self.pods.iter().filter_map(|pod| pod.part).collect();
         let placed = |part: usize| {
-            let of_part = |(pod, place): &(&Pod, &Option<usize>)| pod.part == Some(part) && place.is_some();
+            let of_part =
+                |(pod, place): &(&Pod, &Option<usize>)| pod.part == Some(part) && place.is_some();
             self.pods.iter().zip(places).filter(of_part).count()
         };
         let grouped = self.groups.as_ref().is_none_or(|groups| {

@@ -27,11 +27,13 @@ async fn answer(State(script): State<std::sync::Arc<Mutex<Script>>>, request: Re
 }
 
 fn list(script: Script) -> (Result<Listing, ListError>, Vec<(&'static str, usize)>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let router = Router::new().fallback(answer).with_state(std::sync::Arc::new(Mutex::new(script)));
+        let router =
+            Router::new().fallback(answer).with_state(std::sync::Arc::new(Mutex::new(script)));
         tokio::spawn(async move { axum::serve(listener, router).await });
         let mut config = Config::new(url.parse().expect("a URL"));
         config.default_retry = false;
@@ -43,7 +45,8 @@ fn list(script: Script) -> (Result<Listing, ListError>, Vec<(&'static str, usize
 }
 
 fn page(names: &[&str], next: &str) -> Value {
-    let items: Vec<Value> = names.iter().map(|name| json!({ "metadata": { "name": name } })).collect();
+    let items: Vec<Value> =
+        names.iter().map(|name| json!({ "metadata": { "name": name } })).collect();
     json!({ "metadata": { "resourceVersion": "1", "continue": next }, "items": items })
 }
 
@@ -73,7 +76,12 @@ fn pages_are_put_together_and_told() {
 fn a_list_whose_history_is_gone_begins_again_and_at_last_without_pages() {
     let gone = || ("&continue=more", 410, failure(410, "too old"));
     let start = |names| ("/nodes?&limit=500", 200, page(names, "more"));
-    let script = vec![start(&["a", "old"]), gone(), start(&["a"]), ("&continue=more", 200, page(&["b"], ""))];
+    let script = vec![
+        start(&["a", "old"]),
+        gone(),
+        start(&["a"]),
+        ("&continue=more", 200, page(&["b"], "")),
+    ];
     assert_eq!(keys(&list(script).0.expect("it begins again")), ["Node a", "Node b"]);
     let script = vec![
         start(&["a"]),

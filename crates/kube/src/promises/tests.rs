@@ -30,8 +30,7 @@ impl Bench {
         let mut bench = Bench { engine, promises, desk, writes, now, wake: None };
         let ready = json!([{ "type": "Ready", "status": "True" }]);
         let room = json!({ "cpu": "1", "pods": "10" });
-        let node =
-            json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
+        let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
         bench.hear(Event::Node(serde_json::from_value(node).expect("a node")));
         bench
     }
@@ -73,8 +72,7 @@ impl Bench {
 }
 
 fn promised(node: &str) -> Value {
-    let annotations =
-        json!({ PIPELINED_STATUS: "true", PIPELINED_NODE: node, EVICTION_OCCURRED: "true", "theirs": "x" });
+    let annotations = json!({ PIPELINED_STATUS: "true", PIPELINED_NODE: node, EVICTION_OCCURRED: "true", "theirs": "x" });
     json!({ "metadata": { "annotations": annotations }, "status": { "nominatedNodeName": node } })
 }
 
@@ -137,7 +135,8 @@ fn what_a_crash_left_behind_is_cleaned_up_on_pods_of_ours_only() {
     bench.pod("hint", 1, 3, &hint);
     assert_eq!(bench.cycle(), ["d/ours is promised nothing"]);
     assert!(bench.cycle().is_empty());
-    // A hint by another for a pod that waits is nothing of ours; one from before our time was read as a promise.
+    // A hint by another for a pod that waits is nothing of ours; one from before our time was read
+    // as a promise.
     hint["spec"] = json!({});
     bench.pod("late", 1, 4, &json!({}));
     assert!(bench.cycle().is_empty());
@@ -156,7 +155,12 @@ fn a_refused_promise_is_asked_for_again_when_it_is_made_again() {
     bench.pod("high", 9, 2, &json!({}));
     assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
     let (uid, cause, at) = ("high-uid".to_owned(), "no".to_owned(), bench.now);
-    bench.hear(Event::NominationRefused { key: "d/high".to_owned(), uid, cause: cause.clone(), at });
+    bench.hear(Event::NominationRefused {
+        key: "d/high".to_owned(),
+        uid,
+        cause: cause.clone(),
+        at,
+    });
     let uid = "low-uid".to_owned();
     bench.hear(Event::EvictionRefused { key: "d/low".to_owned(), uid, cause, at });
     assert!(bench.cycle().is_empty(), "nothing was written, so nothing is taken back");

@@ -1,4 +1,5 @@
-//! What HyperNodes are told of themselves: how many nodes they have, and whether they are in the tree.
+//! What HyperNodes are told of themselves: how many nodes they have, and whether they are in the
+//! tree.
 
 use std::collections::HashMap;
 
@@ -33,7 +34,8 @@ impl HyperNodeReporter {
     pub fn hear(&mut self, domain: &HyperNode) {
         let meta = Meta::from(&domain.metadata);
         let status = domain.status.clone();
-        self.known.insert(meta.name, Known { uid: meta.uid, version: meta.resource_version, status });
+        self.known
+            .insert(meta.name, Known { uid: meta.uid, version: meta.resource_version, status });
     }
 
     pub fn forget(&mut self, name: &str) {
@@ -43,7 +45,8 @@ impl HyperNodeReporter {
     /// Writes the statuses that say something new.
     pub fn tell(&mut self, cluster: &Cluster, writes: &UnboundedSender<Write>) {
         for hyper in cluster.hyper_nodes.iter() {
-            let Some(known) = self.known.get_mut(&*hyper.name).filter(|known| *known.uid == *hyper.uid)
+            let Some(known) =
+                self.known.get_mut(&*hyper.name).filter(|known| *known.uid == *hyper.uid)
             else {
                 continue;
             };
@@ -75,16 +78,21 @@ fn node_count(domains: &Domains, hyper: &muster_engine::model::hypernodes::Hyper
 }
 
 /// The conditions with ours brought up to date, at its place.
-fn with_ours(old: &[HyperNodeCondition], fault: Option<&Fault>, now: Time) -> Vec<HyperNodeCondition> {
+fn with_ours(
+    old: &[HyperNodeCondition],
+    fault: Option<&Fault>,
+    now: Time,
+) -> Vec<HyperNodeCondition> {
     let (status, reason, message) = match fault {
         None => ("True", "InTree", "it is part of the network as the scheduler sees it".to_owned()),
         Some(fault) => ("False", explain::fault_word(fault), explain::fault(fault)),
     };
     let mut conditions = old.to_vec();
-    let place = conditions.iter().position(|condition| condition.kind == HEALTHY).unwrap_or_else(|| {
-        conditions.push(HyperNodeCondition::default());
-        conditions.len() - 1
-    });
+    let place =
+        conditions.iter().position(|condition| condition.kind == HEALTHY).unwrap_or_else(|| {
+            conditions.push(HyperNodeCondition::default());
+            conditions.len() - 1
+        });
     let before = &conditions[place];
     let since = before.last_transition_time.filter(|_| before.status == status);
     conditions[place] = HyperNodeCondition {

@@ -45,7 +45,9 @@ async fn answer(State(server): State<Shared>, request: Request) -> Response {
     let said = || serde_json::from_slice::<Value>(&body).expect("JSON");
     match (method, server.map.is_some()) {
         (Method::POST, false) => server.map = Some(said()),
-        (Method::PATCH, true) => server.map.as_mut().expect("it is there")["data"] = said()["data"].clone(),
+        (Method::PATCH, true) => {
+            server.map.as_mut().expect("it is there")["data"] = said()["data"].clone()
+        }
         (Method::GET, true) => {}
         _ => return status(404),
     }
@@ -84,8 +86,7 @@ fn config() -> Config {
 /// An engine on whose only node a pod of the default queue has run for so many minutes.
 fn engine(minutes: i64) -> Engine {
     let mut engine = Engine::new(config(), vec!["muster".into()]);
-    let node =
-        json!({ "metadata": { "name": "n" }, "status": { "allocatable": { "cpu": "4", "pods": "9" } } });
+    let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": { "cpu": "4", "pods": "9" } } });
     let requests = json!({ "requests": { "cpu": "2" } });
     let pod = json!({
         "metadata": { "name": "p", "namespace": "default" },
@@ -101,7 +102,8 @@ fn engine(minutes: i64) -> Engine {
 }
 
 fn with_server(server: Server, test: impl AsyncFn(&Shared, &Client)) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let server = Arc::new(Mutex::new(server));
     runtime.block_on(async {
         let client = connect(&server).await;
@@ -137,7 +139,8 @@ fn what_is_written_down_is_read_by_the_next_leader() {
         next.cycle(Time(46 * 60_000));
         let cluster = next.cluster();
         let (queue, cpu) = (cluster.queues.find("default"), cluster.dimensions.find("cpu"));
-        let used = cluster.usage.ppm(queue.expect("it is always there"), cpu.expect("it is always there"));
+        let used =
+            cluster.usage.ppm(queue.expect("it is always there"), cpu.expect("it is always there"));
         assert_eq!(used, 500_000, "half of all there was");
     });
 }

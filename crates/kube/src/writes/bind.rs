@@ -1,5 +1,6 @@
-//! A pod's bind. If the answer is anything but yes, the pod is looked at before anyone is told: already bound to the node is a
-//! yes as well. What the pod's cards are goes with it: the API server writes a Binding's annotations and its node at once.
+//! A pod's bind. If the answer is anything but yes, the pod is looked at before anyone is told:
+//! already bound to the node is a yes as well. What the pod's cards are goes with it: the API
+//! server writes a Binding's annotations and its node at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ impl Bind {
                 match wire.look(&self.pod, &self.uid).await {
                     Found::There(pod) if node_of(&pod) == Some(&self.node) => break,
                     // Others write to the pod too.
-                    Found::There(pod) if patient && refusal.cause() == "conflict" && is_free(&pod) => {}
+                    Found::There(pod)
+                        if patient && refusal.cause() == "conflict" && is_free(&pod) => {}
                     found => return self.failed(&wire, found, &refusal),
                 }
             }

@@ -1,6 +1,7 @@
-//! Promises and notes first, evictions after. For each object the newest wins; the evictions of a claim go out when every
-//! promise of it was taken by the API server, and not at all if one of them can't be written or is taken back before. Then
-//! the engine hears that nobody was asked to leave, and plans anew.
+//! Promises and notes first, evictions after. For each object the newest wins; the evictions of a
+//! claim go out when every promise of it was taken by the API server, and not at all if one of them
+//! can't be written or is taken back before. Then the engine hears that nobody was asked to leave,
+//! and plans anew.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,8 +14,8 @@ use crate::clock::wall_clock;
 
 const TAKEN_BACK: &str = "the promise was taken back";
 
-/// Pods that leave for the sake of a gang, once all of its pods have their promises, and the PodGroups of those that leave say what is
-/// kept for their successors.
+/// Pods that leave for the sake of a gang, once all of its pods have their promises, and the
+/// PodGroups of those that leave say what is kept for their successors.
 #[derive(Debug)]
 pub struct Claim {
     /// Objects with a promise or a note, written or not.
@@ -102,7 +103,8 @@ impl Claims {
         }
     }
 
-    /// A pod is about to be bound: what it was promised is of no interest any more. That a promise ends still is.
+    /// A pod is about to be bound: what it was promised is of no interest any more. That a promise
+    /// ends still is.
     pub fn bind(&mut self, pod: &str) {
         let bearer = Bearer::Pod(pod.to_owned());
         if let Some(queued) = self.newest.remove(&bearer) {
@@ -147,12 +149,18 @@ impl Claims {
             },
             Outcome::Refused(cause) => {
                 self.give_up(claims, &format!("a promise could not be written: {cause}"));
-                // Of a gang's PodGroup the engine needs no answer: nobody has left for what isn't noted.
+                // Of a gang's PodGroup the engine needs no answer: nobody has left for what isn't
+                // noted.
                 if promise.wish.promises()
                     && !self.newest.contains_key(&bearer)
                     && let Promise { bearer: Bearer::Pod(key), uid, .. } = promise
                 {
-                    self.freed.events.push(Event::NominationRefused { key, uid, cause, at: wall_clock() });
+                    self.freed.events.push(Event::NominationRefused {
+                        key,
+                        uid,
+                        cause,
+                        at: wall_clock(),
+                    });
                 }
             }
             Outcome::Deposed => claims.iter().for_each(|claim| drop(self.waiting.remove(claim))),
@@ -177,11 +185,13 @@ impl Claims {
         for claim in claims {
             let Some(waiting) = self.waiting.remove(&claim) else { continue };
             info!(pods = waiting.evictions.len(), cause, "pods that were to leave stay");
-            self.freed.events.extend(waiting.evictions.into_iter().map(|evict| Event::EvictionRefused {
-                key: evict.pod,
-                uid: evict.uid,
-                cause: cause.to_owned(),
-                at: wall_clock(),
+            self.freed.events.extend(waiting.evictions.into_iter().map(|evict| {
+                Event::EvictionRefused {
+                    key: evict.pod,
+                    uid: evict.uid,
+                    cause: cause.to_owned(),
+                    at: wall_clock(),
+                }
             }));
         }
     }
@@ -204,8 +214,11 @@ mod tests {
     }
 
     fn claim(promised: &[&str], victims: &[&str]) -> Claim {
-        let evict =
-            |&pod: &&str| Evict { pod: pod.to_owned(), uid: format!("{pod}-uid"), method: Method::default() };
+        let evict = |&pod: &&str| Evict {
+            pod: pod.to_owned(),
+            uid: format!("{pod}-uid"),
+            method: Method::default(),
+        };
         Claim {
             promised: promised.iter().map(|&pod| Bearer::Pod(pod.to_owned())).collect(),
             evictions: victims.iter().map(evict).collect(),
@@ -312,7 +325,11 @@ mod tests {
         let last = claims.next().expect("a");
         assert_eq!(node_of(&last), "nowhere");
         claims.done(last, Outcome::Refused("no".to_owned()));
-        assert_eq!(freed(&mut claims), "", "the engine needn't know of an end that can't be written");
+        assert_eq!(
+            freed(&mut claims),
+            "",
+            "the engine needn't know of an end that can't be written"
+        );
         assert!(claims.is_empty());
     }
 
@@ -341,14 +358,19 @@ mod tests {
         let mut claims = Claims::default();
         claims.promise(promise("a", "n1"));
         claims.claim(claim(&["a"], &["x"]));
-        claims.promise(Promise::new("a".to_owned(), "new".to_owned(), Wish::promise("n1", true, &[])));
+        claims.promise(Promise::new(
+            "a".to_owned(),
+            "new".to_owned(),
+            Wish::promise("n1", true, &[]),
+        ));
         assert_eq!(freed(&mut claims), "x stays");
     }
 
     #[test]
     fn notes_on_a_group_are_written_one_after_the_other_and_lose_nothing() {
         let note = |uid: &str, pairs: &[(&'static str, Option<&str>)]| {
-            let pairs: Vec<_> = pairs.iter().map(|&(key, text)| (key, text.map(ToOwned::to_owned))).collect();
+            let pairs: Vec<_> =
+                pairs.iter().map(|&(key, text)| (key, text.map(ToOwned::to_owned))).collect();
             Promise::note("a".to_owned(), uid.to_owned(), &pairs)
         };
         let texts = |promise: &Promise| {

@@ -1,5 +1,6 @@
-//! A pod's eviction, or its deletion where that is configured. The API server may refuse it for the sake of a PodDisruptionBudget; that is an answer, not a reason
-//! to ask again: the engine hears of it and plans anew.
+//! A pod's eviction, or its deletion where that is configured. The API server may refuse it for the
+//! sake of a PodDisruptionBudget; that is an answer, not a reason to ask again: the engine hears of
+//! it and plans anew.
 
 use std::sync::Arc;
 
@@ -49,7 +50,12 @@ impl Evict {
                     Refusal::Budget(_) => info!(pod = self.pod, %cause, "may not be evicted now"),
                     _ => warn!(pod = self.pod, %cause, "the eviction failed"),
                 }
-                Some(Event::EvictionRefused { key: self.pod, uid: self.uid, cause, at: wall_clock() })
+                Some(Event::EvictionRefused {
+                    key: self.pod,
+                    uid: self.uid,
+                    cause,
+                    at: wall_clock(),
+                })
             }
         }
     }

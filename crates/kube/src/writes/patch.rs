@@ -1,5 +1,6 @@
-//! Patches of statuses and conditions. Each names the uid that it is meant for, so that an object which was replaced in
-//! the meantime is left alone; repeated until it is taken, unless a newer one for the same object comes.
+//! Patches of statuses and conditions. Each names the uid that it is meant for, so that an object
+//! which was replaced in the meantime is left alone; repeated until it is taken, unless a newer one
+//! for the same object comes.
 
 use std::sync::Arc;
 
@@ -27,7 +28,8 @@ pub struct Patch {
     pub uid: String,
     /// What goes under `status`.
     pub status: Value,
-    /// The version of the object that it was made from. A patch of any other version would undo someone's work.
+    /// The version of the object that it was made from. A patch of any other version would undo
+    /// someone's work.
     pub version: Option<String>,
     pub attempt: u32,
 }
@@ -44,7 +46,10 @@ impl Target {
 
     fn key(&self) -> &str {
         match self {
-            Target::Pod(key) | Target::PodGroup(key) | Target::Queue(key) | Target::HyperNode(key) => key,
+            Target::Pod(key)
+            | Target::PodGroup(key)
+            | Target::Queue(key)
+            | Target::HyperNode(key) => key,
         }
     }
 
@@ -54,10 +59,14 @@ impl Target {
             Target::Pod(_) => format!("/api/v1/namespaces/{namespace}/pods/{name}/status"),
             Target::PodGroup(_) => {
                 let tail = if wire.podgroup_status.has() { "/status" } else { "" };
-                format!("/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}{tail}")
+                format!(
+                    "/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}{tail}"
+                )
             }
             Target::Queue(_) => format!("/apis/scheduling.volcano.sh/v1beta1/queues/{name}/status"),
-            Target::HyperNode(_) => format!("/apis/topology.volcano.sh/v1alpha1/hypernodes/{name}/status"),
+            Target::HyperNode(_) => {
+                format!("/apis/topology.volcano.sh/v1alpha1/hypernodes/{name}/status")
+            }
         }
     }
 
@@ -107,13 +116,15 @@ impl Patch {
             Refusal::Deposed | Refusal::Budget(_) => false,
             Refusal::Unknown(_) => true,
             Refusal::Answer { .. } if refusal.busy() => true,
-            // Gone, or another object by now: its watch will tell. Or the CRD was replaced by one of the other sort.
+            // Gone, or another object by now: its watch will tell. Or the CRD was replaced by one
+            // of the other sort.
             Refusal::Answer { code: 404, .. } if matches!(self.target, Target::PodGroup(_)) => {
                 wire.podgroup_status.look(&wire.client).await.unwrap_or(true)
             }
             Refusal::Answer { code: 404, .. } => false,
-            // Others write to the object too; or it is another object by now, which no patience helps. Nor if it was meant
-            // for one version: the watch will tell of the next.
+            // Others write to the object too; or it is another object by now, which no patience
+            // helps. Nor if it was meant for one version: the watch will tell of the
+            // next.
             Refusal::Answer { code: 409, .. } => self.version.is_none() && self.attempt < CONFLICTS,
             Refusal::Answer { .. } => {
                 warn!(object = self.target.key(), kind, cause = %refusal, "a status was refused");

@@ -1,6 +1,7 @@
-//! A pod's promise, or the end of one, and what is noted on PodGroups. For a pod it is one PATCH of its status, which takes annotations
-//! as well: all is written or nothing, and no more rights are needed than for conditions. A PodGroup's status takes none, so that
-//! the object itself is patched. Each names the object's uid and touches no keys but ours.
+//! A pod's promise, or the end of one, and what is noted on PodGroups. For a pod it is one PATCH of
+//! its status, which takes annotations as well: all is written or nothing, and no more rights are
+//! needed than for conditions. A PodGroup's status takes none, so that the object itself is
+//! patched. Each names the object's uid and touches no keys but ours.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use tracing::{debug, warn};
 use super::{Found, Refusal, Wire, pod_path};
 use crate::promises::Wish;
 
-/// How often a conflict about a PodGroup is tried again: it may be another object by now, which no patience helps.
+/// How often a conflict about a PodGroup is tried again: it may be another object by now, which no
+/// patience helps.
 const CONFLICTS: u32 = 8;
 
 /// Whose object says it, by `namespace/name`.
@@ -41,7 +43,9 @@ impl Bearer {
             Bearer::Pod(pod) => format!("{}/status", pod_path(pod)),
             Bearer::Group(key) => {
                 let (namespace, name) = key.split_once('/').unwrap_or(("default", key));
-                format!("/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}")
+                format!(
+                    "/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}"
+                )
             }
         }
     }
@@ -73,12 +77,17 @@ impl Promise {
     }
 
     /// Annotations of a PodGroup.
-    pub fn note(group: String, uid: String, annotations: &[(&'static str, Option<String>)]) -> Promise {
+    pub fn note(
+        group: String,
+        uid: String,
+        annotations: &[(&'static str, Option<String>)],
+    ) -> Promise {
         let wish = Wish { annotations: annotations.iter().cloned().collect(), nominated: None };
         Promise { bearer: Bearer::Group(group), uid, wish, attempt: 0 }
     }
 
-    /// Takes the place of an older one for the same object. A note says only what changed, so that it takes over the rest.
+    /// Takes the place of an older one for the same object. A note says only what changed, so that
+    /// it takes over the rest.
     pub fn replace(&mut self, older: Promise) {
         if matches!(self.bearer, Bearer::Group(_)) && self.uid == older.uid {
             for (key, text) in older.wish.annotations {

@@ -1,4 +1,5 @@
-//! Kubernetes Events: what happened to an object, for `kubectl describe`. Written when there is time, never repeated.
+//! Kubernetes Events: what happened to an object, for `kubectl describe`. Written when there is
+//! time, never repeated.
 
 use std::sync::Arc;
 
@@ -29,7 +30,8 @@ impl Record {
     pub async fn send(self, wire: Arc<Wire>) {
         let (namespace, name) = self.key.split_once('/').unwrap_or(("", &self.key));
         let now = wall_clock();
-        let mut regarding = json!({ "apiVersion": self.api_version, "kind": self.kind, "name": name });
+        let mut regarding =
+            json!({ "apiVersion": self.api_version, "kind": self.kind, "name": name });
         if !self.uid.is_empty() {
             regarding["uid"] = json!(self.uid);
         }

@@ -1,4 +1,5 @@
-//! What queues have used, written down. One that doesn't arrive is not tried again: the next one says more.
+//! What queues have used, written down. One that doesn't arrive is not tried again: the next one
+//! says more.
 
 use std::sync::Arc;
 

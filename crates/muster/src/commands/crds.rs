@@ -24,7 +24,8 @@ pub fn run(args: CrdsArgs) -> Result<(), Failure> {
     for crd in muster_api::crds() {
         match args.output {
             Format::Yaml => {
-                let text = serde_saphyr::to_string(&crd).map_err(|error| Failure::Work(error.to_string()))?;
+                let text = serde_saphyr::to_string(&crd)
+                    .map_err(|error| Failure::Work(error.to_string()))?;
                 write!(out, "---\n{text}")?;
             }
             Format::Json => {

@@ -1,4 +1,5 @@
-//! `muster explain`: why a pod, gang or queue is as it is, after some cycles on the embedded cluster.
+//! `muster explain`: why a pod, gang or queue is as it is, after some cycles on the embedded
+//! cluster.
 
 mod claims;
 mod domains;
@@ -35,7 +36,8 @@ pub use target::find;
 Of a live cluster it says what a scheduler that starts now would decide. What the running one last decided:
 kubectl describe podgroup, or its /debug/gangs/NAMESPACE/NAME.")]
 pub struct ExplainArgs {
-    /// What to explain: name or namespace/name, with pod/, gang/ or queue/ before it where that is not clear
+    /// What to explain: name or namespace/name, with pod/, gang/ or queue/ before it where that is
+    /// not clear
     #[arg(value_name = "POD|GANG|QUEUE")]
     name: String,
     #[command(flatten)]
@@ -46,14 +48,16 @@ pub struct ExplainArgs {
     /// How many cycles to run before, one second apart
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     cycles: u64,
-    /// Show every node or domain in which others could be asked to leave, not only the most promising
+    /// Show every node or domain in which others could be asked to leave, not only the most
+    /// promising
     #[arg(long)]
     all: bool,
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     output: Format,
 }
 
-/// So many nodes are shown for each pod that others could make room for, and so many domains for each gang.
+/// So many nodes are shown for each pod that others could make room for, and so many domains for
+/// each gang.
 pub const NODES: usize = 10;
 
 #[derive(Copy, Clone, ValueEnum)]
@@ -78,8 +82,8 @@ pub fn run(args: ExplainArgs) -> Result<(), Failure> {
     let engine = Engine::new(config, scheduler_names());
     let mut simulation = Simulation::new(world, engine, options);
     simulation.run(|_| {}).map_err(Failure::Work)?;
-    let target =
-        find(simulation.engine.cluster(), &args.name).map_err(|problem| Failure::Input(vec![problem]))?;
+    let target = find(simulation.engine.cluster(), &args.name)
+        .map_err(|problem| Failure::Input(vec![problem]))?;
     let nodes = if args.all { usize::MAX } else { NODES };
     let world = &simulation.world;
     let look = Look { now: world.now, nodes, objects: Some(world) };

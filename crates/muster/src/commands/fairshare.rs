@@ -16,7 +16,9 @@ use crate::failure::Failure;
 use crate::input::{InputArgs, wall_clock};
 use crate::render;
 
-pub use facts::{DivisionSteps, FairShares, QueueShare, ResourceShares, Standing, SurplusPart, SurplusRound};
+pub use facts::{
+    DivisionSteps, FairShares, QueueShare, ResourceShares, Standing, SurplusPart, SurplusRound,
+};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -79,7 +81,9 @@ pub fn run(args: FairshareArgs) -> Result<(), Failure> {
     let shares = facts::fair_shares(engine, &resources);
     match args.output {
         Format::Json => print_json(&shares),
-        Format::Table => print(&render::fairshare::lines(&shares, &engine.cluster().dimensions).join("\n")),
+        Format::Table => {
+            print(&render::fairshare::lines(&shares, &engine.cluster().dimensions).join("\n"))
+        }
         Format::Svg => print(&render::fairshare::svg(&shares, &engine.cluster().dimensions)),
     }
 }
@@ -96,7 +100,10 @@ fn resources(cluster: &Cluster, named: &[String]) -> Result<Vec<ResourceId>, Vec
     divided.sort_by(|&a, &b| cluster.dimensions.by_scarcity(a, b));
     if named.is_empty() {
         let matters = |resource: &ResourceId| {
-            cluster.queues.iter().any(|(_, queue)| queue.exists && queue.requested.get(*resource) > 0)
+            cluster
+                .queues
+                .iter()
+                .any(|(_, queue)| queue.exists && queue.requested.get(*resource) > 0)
         };
         divided.retain(matters);
         return Ok(divided);
@@ -113,11 +120,15 @@ fn resources(cluster: &Cluster, named: &[String]) -> Result<Vec<ResourceId>, Vec
 }
 
 fn unknown(cluster: &Cluster, divided: &[ResourceId], name: &str) -> String {
-    let names: Vec<&str> = divided.iter().map(|&resource| cluster.dimensions.name(resource)).collect();
+    let names: Vec<&str> =
+        divided.iter().map(|&resource| cluster.dimensions.name(resource)).collect();
     match name {
         "pods" => format!("pods are not divided among queues: name one of {}", names.join(", ")),
         _ => {
-            format!("no node, queue or pod here names the resource {name}: name one of {}", names.join(", "))
+            format!(
+                "no node, queue or pod here names the resource {name}: name one of {}",
+                names.join(", ")
+            )
         }
     }
 }

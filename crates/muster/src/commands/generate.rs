@@ -173,7 +173,9 @@ fn cluster_spec(args: &ClusterArgs) -> Result<ClusterSpec, String> {
 fn workload_spec(args: &WorkloadArgs) -> Result<WorkloadSpec, String> {
     let amount = match (args.load, args.cluster_gpus) {
         (Some(_), _) if args.profile == Profile::Cpu => {
-            return Err("--load counts GPUs and the profile cpu has none; write --gangs instead".to_owned());
+            return Err(
+                "--load counts GPUs and the profile cpu has none; write --gangs instead".to_owned()
+            );
         }
         (Some(percent), Some(gpus)) => Amount::Load { percent, gpus },
         _ => Amount::Gangs(args.gangs),
@@ -193,8 +195,12 @@ fn workload_spec(args: &WorkloadArgs) -> Result<WorkloadSpec, String> {
     })
 }
 
-/// Writes to the file or the standard output. Whoever closes our pipe has seen enough: that is no error.
-fn write(output: Option<&Path>, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), String> {
+/// Writes to the file or the standard output. Whoever closes our pipe has seen enough: that is no
+/// error.
+fn write(
+    output: Option<&Path>,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), String> {
     let filled = |out: &mut dyn Write| {
         let mut out = BufWriter::with_capacity(1 << 16, out);
         fill(&mut out)?;
@@ -206,7 +212,9 @@ fn write(output: Option<&Path>, fill: impl FnOnce(&mut dyn Write) -> io::Result<
             .map_err(|error| format!("cannot write {}: {error}", path.display())),
         None => match filled(&mut io::stdout().lock()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            result => result.map_err(|error| format!("cannot write to the standard output: {error}")),
+            result => {
+                result.map_err(|error| format!("cannot write to the standard output: {error}"))
+            }
         },
     }
 }
@@ -231,7 +239,9 @@ fn profiles() -> impl TypedValueParser<Value = Profile> {
 fn parse_load(text: &str) -> Result<u32, String> {
     match text.parse::<f64>() {
         Ok(factor) if (0.01..=10.0).contains(&factor) => Ok((factor * 100.0).round() as u32),
-        _ => Err("write a number from 0.01 to 10, for example 0.95 for 95 % of the GPUs".to_owned()),
+        _ => {
+            Err("write a number from 0.01 to 10, for example 0.95 for 95 % of the GPUs".to_owned())
+        }
     }
 }
 
@@ -327,8 +337,8 @@ mod tests {
 
     #[test]
     fn a_closed_pipe_is_no_error_but_a_missing_folder_is() {
-        let error =
-            write(Some(Path::new("/no/such/folder/file.yaml")), |_| Ok(())).expect_err("there is no folder");
+        let error = write(Some(Path::new("/no/such/folder/file.yaml")), |_| Ok(()))
+            .expect_err("there is no folder");
         assert!(error.contains("/no/such/folder/file.yaml"), "{error}");
         assert_eq!(write(None, |_| Err(io::ErrorKind::BrokenPipe.into())), Ok(()));
     }

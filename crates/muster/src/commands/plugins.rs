@@ -45,7 +45,8 @@ pub fn page() -> String {
 
 fn arguments(owner: &str, arguments: &[Argument]) -> String {
     let line = |a: &Argument| {
-        let default = if a.default.is_empty() { "–".to_owned() } else { format!("`{}`", a.default) };
+        let default =
+            if a.default.is_empty() { "–".to_owned() } else { format!("`{}`", a.default) };
         format!("| `{owner}` | `{}` | {default} | {} |\n", a.name, a.meaning)
     };
     arguments.iter().map(line).collect()
@@ -61,6 +62,9 @@ mod tests {
     fn the_page_in_docs_is_what_the_registry_says() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plugins.md");
         let written = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(written == super::page(), "write it anew with: cargo run -- plugins > docs/plugins.md");
+        assert!(
+            written == super::page(),
+            "write it anew with: cargo run -- plugins > docs/plugins.md"
+        );
     }
 }

@@ -59,7 +59,9 @@ pub fn run(args: ReplayArgs) -> Result<(), Failure> {
     bar.done();
     match (&result, args.output) {
         (Ok(summary), Format::Json) => print_json(summary)?,
-        (Err(ReplayError::Difference(found)), Format::Json) => print_json(&json!({ "difference": found }))?,
+        (Err(ReplayError::Difference(found)), Format::Json) => {
+            print_json(&json!({ "difference": found }))?
+        }
         (_, Format::Json) => {}
         (_, Format::Table) => print_segments(&played)?,
     }
@@ -106,8 +108,12 @@ fn advice(folder: &Path, error: ReplayError) -> String {
     let expected = "write the folder that was given to muster scheduler --journal";
     match error {
         ReplayError::Folder { source, .. } => match source.kind() {
-            std::io::ErrorKind::NotFound => format!("{}: no such folder: {expected}", folder.display()),
-            std::io::ErrorKind::NotADirectory => format!("{} is a file: {expected}", folder.display()),
+            std::io::ErrorKind::NotFound => {
+                format!("{}: no such folder: {expected}", folder.display())
+            }
+            std::io::ErrorKind::NotADirectory => {
+                format!("{} is a file: {expected}", folder.display())
+            }
             _ => format!("{}: {source}", folder.display()),
         },
         ReplayError::Empty { .. } => format!("{error}; {expected}"),
@@ -133,7 +139,8 @@ fn show(folder: &Path, from: u64) -> Result<(), Failure> {
         while let Some(record) = records.next() {
             let record = record.map_err(|error| refuse(error.into()))?;
             let (kind, value) = readable(&record);
-            let line = json!({ "segment": segment.number, "record": records.number(), kind: value });
+            let line =
+                json!({ "segment": segment.number, "record": records.number(), kind: value });
             writeln!(out, "{line}")?;
         }
     }
@@ -148,7 +155,10 @@ fn readable(record: &Record) -> (&'static str, Value) {
             let cluster = checkpoint.cluster();
             let (nodes, pods) = (cluster.nodes.live().count(), cluster.pods.live().count());
             let (gangs, queues) = (cluster.gangs.iter().count(), cluster.queues.len());
-            ("checkpoint", json!({ "nodes": nodes, "pods": pods, "gangs": gangs, "queues": queues }))
+            (
+                "checkpoint",
+                json!({ "nodes": nodes, "pods": pods, "gangs": gangs, "queues": queues }),
+            )
         }
         Record::Event(event) => ("event", json!(event)),
         Record::Cycle(cycle) => ("cycle", json!(cycle)),

@@ -29,7 +29,8 @@ pub struct SchedulerArgs {
     /// The context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// The scheduler's configuration, in Volcano's format; read again when it changes [default: built in]
+    /// The scheduler's configuration, in Volcano's format; read again when it changes [default:
+    /// built in]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Pods with this schedulerName are ours; may be given several times
@@ -95,7 +96,8 @@ fn level(text: &str) -> Result<String, String> {
 
 pub fn run(args: SchedulerArgs) -> Result<(), Failure> {
     let lease = lease(&args)?;
-    let level = logging::parse_level(&args.log_level).map_err(|problem| Failure::Input(vec![problem]))?;
+    let level =
+        logging::parse_level(&args.log_level).map_err(|problem| Failure::Input(vec![problem]))?;
     let format = match args.log_format {
         Format::Text => LogFormat::Text,
         Format::Json => LogFormat::Json,

@@ -29,7 +29,8 @@ use crate::render;
 pub struct SimulateArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Show what would be otherwise if these manifests came now, a file, a folder or -; may be given several times
+    /// Show what would be otherwise if these manifests came now, a file, a folder or -; may be
+    /// given several times
     #[arg(long, value_name = "FILE|DIR|-", conflicts_with_all = ["chaos", "events"])]
     what_if: Vec<String>,
     /// How many cycles to run, one second apart [default: 1, with --what-if 10]
@@ -41,7 +42,8 @@ pub struct SimulateArgs {
     /// The time of the first cycle, for example 2026-11-15T00:00:00Z [default: the wall clock]
     #[arg(long, value_name = "TIME", value_parser = Time::parse)]
     now: Option<Time>,
-    /// Objects with a creationTimestamp after --now arrive then, instead of being there from the start
+    /// Objects with a creationTimestamp after --now arrive then, instead of being there from the
+    /// start
     #[arg(long)]
     arrivals: bool,
     /// Also draw what queues use, should have and have used of late over time, into this SVG file
@@ -55,8 +57,9 @@ pub struct SimulateArgs {
     events: bool,
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
-    /// Run a seeded history of arrivals, deletions, node losses, faulty events and writes, and restarts on these
-    /// manifests (or on a small cluster of its own), and check every invariant after every step
+    /// Run a seeded history of arrivals, deletions, node losses, faulty events and writes, and
+    /// restarts on these manifests (or on a small cluster of its own), and check every
+    /// invariant after every step
     #[arg(long, conflicts_with_all = ["until_stable", "arrivals", "no_recreate", "events"])]
     chaos: bool,
     /// The seed of the history
@@ -100,7 +103,8 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
         let resource = render::scarce(simulation.engine.cluster());
         simulation.curves = Some(Curves::new(resource, simulation.world.now));
     }
-    let bar = render::progress::Bar::new(args.output != Format::Json && args.output != Format::Yaml);
+    let bar =
+        render::progress::Bar::new(args.output != Format::Json && args.output != Format::Yaml);
     let result = simulation.run(|progress| bar.show(&progress));
     bar.done();
     result.map_err(Failure::Work)?;

@@ -1,4 +1,5 @@
-//! `muster snapshot`: what scheduling needs of a cluster, in one file, so that a problem can be looked at elsewhere.
+//! `muster snapshot`: what scheduling needs of a cluster, in one file, so that a problem can be
+//! looked at elsewhere.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -68,7 +69,10 @@ fn header(collection: &Collection, live: bool) -> String {
     let mut header = format!("# Written by muster {version}: {}\n", counts(collection));
     if live {
         let now = wall_clock();
-        let _ = writeln!(header, "# Read at {now}; as it was then: muster simulate --now {now} -f THIS-FILE");
+        let _ = writeln!(
+            header,
+            "# Read at {now}; as it was then: muster simulate --now {now} -f THIS-FILE"
+        );
     }
     header
 }
@@ -90,5 +94,6 @@ fn table(pseudonyms: &Pseudonyms) -> String {
 }
 
 fn put(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| Failure::Work(format!("writing {}: {error}", path.display())))
+    fs::write(path, text)
+        .map_err(|error| Failure::Work(format!("writing {}: {error}", path.display())))
 }

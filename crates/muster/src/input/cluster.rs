@@ -11,8 +11,9 @@ use crate::render::progress::Bar;
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct ClusterArgs {
-    /// Read the cluster of this kubeconfig [default without -f: $KUBECONFIG, ~/.kube/config, or the pod's service
-    /// account]; together with -f, the manifests come on top of what is there
+    /// Read the cluster of this kubeconfig [default without -f: $KUBECONFIG, ~/.kube/config, or
+    /// the pod's service account]; together with -f, the manifests come on top of what is
+    /// there
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig
@@ -29,13 +30,16 @@ impl ClusterArgs {
     pub fn read(&self) -> Result<Listing, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Failure::Work(format!("starting: {error}")))?;
-        let address = Address { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };
+        let address =
+            Address { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };
         let bar = Bar::new(true);
         let listing = runtime.block_on(async {
             let client = address.connect().await.map_err(unconnected)?;
-            list_all(&client, |kind, count| bar.say(format!("reading the cluster: {}", plural(kind, count))))
-                .await
-                .map_err(|error| Failure::Work(error.to_string()))
+            list_all(&client, |kind, count| {
+                bar.say(format!("reading the cluster: {}", plural(kind, count)))
+            })
+            .await
+            .map_err(|error| Failure::Work(error.to_string()))
         });
         bar.done();
         listing
@@ -55,6 +59,8 @@ fn unconnected(error: ConnectError) -> Failure {
             Failure::Input(vec![format!("{ways}; there is no default cluster: {cause}")])
         }
         ConnectError::Client(_) => Failure::Work(error.to_string()),
-        ConnectError::File { .. } | ConnectError::Context { .. } => Failure::Input(vec![error.to_string()]),
+        ConnectError::File { .. } | ConnectError::Context { .. } => {
+            Failure::Input(vec![error.to_string()])
+        }
     }
 }

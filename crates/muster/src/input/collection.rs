@@ -41,8 +41,9 @@ impl Collection {
         Ok(())
     }
 
-    /// Takes in a cluster. What a file has already been read of stays as the file has it. What is wrong with an object
-    /// is only noted: the API server has it, and the scheduler must live with it.
+    /// Takes in a cluster. What a file has already been read of stays as the file has it. What is
+    /// wrong with an object is only noted: the API server has it, and the scheduler must live
+    /// with it.
     pub fn add_live(&mut self, listing: Listing, now: Time) {
         self.live.extend(listing.notes);
         let mut replaced = 0;
@@ -65,7 +66,8 @@ impl Collection {
         self.add_queues(now);
     }
 
-    /// A scheduler that starts makes the queues that must be there. Their age can decide who is served first.
+    /// A scheduler that starts makes the queues that must be there. Their age can decide who is
+    /// served first.
     fn add_queues(&mut self, now: Time) {
         for (name, reclaimable) in [(DEFAULT_QUEUE, true), (ROOT_QUEUE, false)] {
             if self.objects.iter().any(|object| object.kind() == "Queue" && object.key() == name) {
@@ -76,8 +78,9 @@ impl Collection {
                 "spec": { "weight": 1, "reclaimable": reclaimable },
             });
             let queue: Queue = serde_json::from_value(queue).expect("a good queue");
-            self.live
-                .push(format!("queue {name} is missing and taken as a scheduler makes it when it starts"));
+            self.live.push(format!(
+                "queue {name} is missing and taken as a scheduler makes it when it starts"
+            ));
             self.keep(Object::Queue(queue));
         }
     }
@@ -91,13 +94,20 @@ impl Collection {
         *self.skipped.entry(kind).or_default() += 1;
     }
 
-    pub fn remark(&mut self, file: &str, object: &Object, problem: &PlacedProblem, separator: &str) {
+    pub fn remark(
+        &mut self,
+        file: &str,
+        object: &Object,
+        problem: &PlacedProblem,
+        separator: &str,
+    ) {
         let what = format!("{} {}", object.kind(), object.key());
         let PlacedProblem { line, path, message } = problem;
         self.remarks.push(format!("{file}:{line}: {what}: {path}{separator}{message}"));
     }
 
-    /// "file:line: Kind name", for whoever has to say something of an object; of a live one only what it is.
+    /// "file:line: Kind name", for whoever has to say something of an object; of a live one only
+    /// what it is.
     pub fn title(&self, kind: &'static str, key: &str) -> String {
         match self.seen.get(&(kind, key.to_owned())) {
             Some(place) => format!("{place}: {kind} {key}"),

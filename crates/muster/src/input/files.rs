@@ -67,9 +67,9 @@ impl Reader<'_> {
             Found::Error(error) => self.problems.push(error.to_string()),
             Found::Skipped { kind, line } => {
                 match KINDS.iter().find(|known| known.eq_ignore_ascii_case(&kind)) {
-                    Some(known) => self
-                        .problems
-                        .push(format!("{name}:{line}: there is no kind {kind}: did you mean {known}?")),
+                    Some(known) => self.problems.push(format!(
+                        "{name}:{line}: there is no kind {kind}: did you mean {known}?"
+                    )),
                     None => self.collection.skip(kind),
                 }
             }
@@ -82,7 +82,9 @@ impl Reader<'_> {
 
     fn take(&mut self, name: &str, line: u32, object: Object, problems: &[PlacedProblem]) {
         if object.annotation(AS_FOUND) == Some("true") {
-            problems.iter().for_each(|problem| self.collection.remark(name, &object, problem, ": "));
+            problems
+                .iter()
+                .for_each(|problem| self.collection.remark(name, &object, problem, ": "));
         } else if !problems.is_empty() {
             let what = format!("{} {}", object.kind(), object.key());
             let tell = |problem: &PlacedProblem| {
@@ -95,8 +97,8 @@ impl Reader<'_> {
     }
 }
 
-/// The manifests of a folder and those below it, in order of their names. Hidden entries and links to folders are
-/// left out: a mounted ConfigMap has its files twice.
+/// The manifests of a folder and those below it, in order of their names. Hidden entries and links
+/// to folders are left out: a mounted ConfigMap has its files twice.
 fn manifests_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut entries: Vec<fs::DirEntry> = fs::read_dir(folder)?.collect::<std::io::Result<_>>()?;
     entries.retain(|entry| !entry.file_name().to_string_lossy().starts_with('.'));

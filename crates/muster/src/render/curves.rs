@@ -11,7 +11,8 @@ use muster_sim::curves::{Curves, QueueSample, Sample};
 use super::svg::{self, INK, LINE, MUTED, text_width};
 use super::text::cut_middle;
 
-/// Colours of Okabe and Ito, which differ for all eyes, and ways to draw a line for those who see none.
+/// Colours of Okabe and Ito, which differ for all eyes, and ways to draw a line for those who see
+/// none.
 const STYLES: [(&str, &str); 6] = [
     ("#0072B2", "none"),
     ("#D55E00", "9 4"),
@@ -40,7 +41,8 @@ pub fn svg(curves: &Curves, cluster: &Cluster) -> String {
     out
 }
 
-/// Queues that ever had or should have had something, the largest first; no more than can be told apart.
+/// Queues that ever had or should have had something, the largest first; no more than can be told
+/// apart.
 fn shown(curves: &Curves, cluster: &Cluster) -> Vec<QueueId> {
     let most = |queue: QueueId| {
         let of = |sample: &Sample| {
@@ -78,7 +80,8 @@ impl Picture<'_> {
         self.legend(out)?;
         let show = |amount: i64| self.cluster.dimensions.show(self.curves.resource, amount);
         let total = self.curves.samples.iter().map(|sample| sample.total).max().unwrap_or(0).max(1);
-        let used = self.curves.samples.iter().flat_map(|sample| &sample.queues).map(|line| line.used);
+        let used =
+            self.curves.samples.iter().flat_map(|sample| &sample.queues).map(|line| line.used);
         let total = used.fold(total, i64::max);
         self.panel(out, 0, ("uses", total, &show), |line| line.used)?;
         self.panel(out, 1, ("should have", total, &show), |line| line.fair)?;
@@ -116,7 +119,10 @@ impl Picture<'_> {
         for quarter in 0..=4 {
             let y = top + HEIGHT - HEIGHT * quarter / 4;
             let stroke = if quarter == 0 { LINE } else { GRID };
-            writeln!(out, "<line x1=\"{LEFT}\" y1=\"{y}\" x2=\"{RIGHT}\" y2=\"{y}\" stroke=\"{stroke}\"/>")?;
+            writeln!(
+                out,
+                "<line x1=\"{LEFT}\" y1=\"{y}\" x2=\"{RIGHT}\" y2=\"{y}\" stroke=\"{stroke}\"/>"
+            )?;
             let amount = (i128::from(most) * i128::from(quarter) / 4) as i64;
             svg::text(out, (LEFT - 8, y + 4), 12, MUTED, END, &show(amount))?;
         }
@@ -126,7 +132,14 @@ impl Picture<'_> {
             let x = LEFT + (RIGHT - LEFT) * part / 6;
             // Whole seconds read better.
             let label = duration(passed - passed % 1000);
-            svg::text(out, (x, top + HEIGHT + 18), 12, MUTED, if part == 6 { END } else { MIDDLE }, &label)?;
+            svg::text(
+                out,
+                (x, top + HEIGHT + 18),
+                12,
+                MUTED,
+                if part == 6 { END } else { MIDDLE },
+                &label,
+            )?;
         }
         self.queues.iter().enumerate().try_for_each(|(place, &queue)| {
             self.line(out, STYLES[place], |sample| {
@@ -138,7 +151,12 @@ impl Picture<'_> {
     }
 
     /// What was stays until it changes, so a line has steps.
-    fn line(&self, out: &mut String, (colour, dashes): (&str, &str), y: impl Fn(&Sample) -> i32) -> Result {
+    fn line(
+        &self,
+        out: &mut String,
+        (colour, dashes): (&str, &str),
+        y: impl Fn(&Sample) -> i32,
+    ) -> Result {
         write!(
             out,
             "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2.5\" stroke-linejoin=\"round\" stroke-dasharray=\"{dashes}\" points=\""

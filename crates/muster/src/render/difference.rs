@@ -27,7 +27,8 @@ pub fn print(difference: &Difference, with: &Simulation, wide: bool) -> Result<(
     let most = if wide { terminal_columns() } else { COLUMNS };
     let gangs = difference.gangs.iter().map(|gang| gang.name.as_str());
     let names = Names::new(gangs.chain(with.report.gangs.iter().map(|gang| gang.name.as_str())));
-    let known = |queue: &QueueChange| queue.name != "root" || with.world.queues.contains_key(&queue.name);
+    let known =
+        |queue: &QueueChange| queue.name != "root" || with.world.queues.contains_key(&queue.name);
     let queues: Vec<&QueueChange> =
         difference.queues.iter().filter(|queue| known(queue) && has_other_work(queue)).collect();
     let teller = Teller { names, most };
@@ -52,7 +53,9 @@ fn verdict(difference: &Difference) -> Vec<String> {
     match difference {
         _ if others > 0 => Vec::new(),
         difference if difference.is_empty() => vec!["nothing would be otherwise".to_owned()],
-        difference if difference.new_gangs.is_empty() => vec!["no gang would fare otherwise".to_owned()],
+        difference if difference.new_gangs.is_empty() => {
+            vec!["no gang would fare otherwise".to_owned()]
+        }
         _ => vec!["no other gang would fare otherwise".to_owned()],
     }
 }
@@ -66,9 +69,11 @@ impl Teller {
     /// "at 2026-11-15T00:00:00Z: what if 1 PodGroup and 4 Pods came".
     fn header(&self, difference: &Difference) -> Vec<String> {
         let counts = difference.objects.iter();
-        let counts: Vec<String> = counts.map(|(kind, count)| counted(*count as u64, kind)).collect();
+        let counts: Vec<String> =
+            counts.map(|(kind, count)| counted(*count as u64, kind)).collect();
         let counts = if counts.is_empty() { "nothing".to_owned() } else { counts.join(", ") };
-        let mut lines = vec![format!("at {}: what if {counts} came", styled(BOLD, &difference.now))];
+        let mut lines =
+            vec![format!("at {}: what if {counts} came", styled(BOLD, &difference.now))];
         if !difference.replaced.is_empty() {
             let text = format!("in place of {}", difference.replaced.join(", "));
             lines.push(styled(DIM, cut_end(&text, self.most)));
@@ -77,7 +82,8 @@ impl Teller {
     }
 
     fn new_gangs(&self, gangs: &[Fate]) -> Vec<String> {
-        let mut table = Table::new(&["NAME", "QUEUE", "PRIORITY", "MIN", "STARTS", "WHERE"]).soft_end();
+        let mut table =
+            Table::new(&["NAME", "QUEUE", "PRIORITY", "MIN", "STARTS", "WHERE"]).soft_end();
         for fate in gangs.iter().take(ROWS) {
             let (starts, style) = match (&fate.starts, fate.promised.is_empty()) {
                 (Some(moment), _) => (when(moment), GOOD),
@@ -129,7 +135,9 @@ impl Teller {
                 .cell(&gang.without.line.queue)
                 .cell(without)
                 .styled(with, style);
-            table.push(row.below(gang.with.as_ref().map_or_else(Vec::new, |fate| self.reasons(fate))));
+            table.push(
+                row.below(gang.with.as_ref().map_or_else(Vec::new, |fate| self.reasons(fate))),
+            );
         }
         self.titled("OTHER GANGS", &table, gangs.len())
     }
@@ -142,8 +150,12 @@ impl Teller {
         resources.sort_by_key(|name| scarcity(name));
         resources.dedup();
         let table = |count: usize| {
-            let mut table = Table::new(&["NAME", "SHARE", "ALLOCATED WITHOUT", "WITH", "GANGS RUNNING"]);
-            queues.iter().take(ROWS).for_each(|queue| table.push(queue_row(queue, &resources[..count])));
+            let mut table =
+                Table::new(&["NAME", "SHARE", "ALLOCATED WITHOUT", "WITH", "GANGS RUNNING"]);
+            queues
+                .iter()
+                .take(ROWS)
+                .for_each(|queue| table.push(queue_row(queue, &resources[..count])));
             table
         };
         let fits = |count: &usize| table(*count).width() <= self.most;
@@ -158,7 +170,11 @@ impl Teller {
     fn below(&self, text: &str) -> Vec<String> {
         let lines = wrap(text, self.most - 4);
         let mark = |at: usize| if at == 0 { "└" } else { " " };
-        lines.iter().enumerate().map(|(at, line)| styled(DIM, format!("  {} {line}", mark(at)))).collect()
+        lines
+            .iter()
+            .enumerate()
+            .map(|(at, line)| styled(DIM, format!("  {} {line}", mark(at))))
+            .collect()
     }
 
     fn titled(&self, title: &str, table: &Table, rows: usize) -> Vec<String> {
@@ -198,7 +214,9 @@ fn sides(gang: &GangChange) -> (String, String) {
             Some(moment) => format!("starts {}", when(moment)),
             None => "waits".to_owned(),
         },
-        Change::Shrinks | Change::Grows => counted(u64::from(fate.line.running + fate.line.succeeded), "pod"),
+        Change::Shrinks | Change::Grows => {
+            counted(u64::from(fate.line.running + fate.line.succeeded), "pod")
+        }
         Change::Moves => places(fate),
         Change::Reason => match fate.line.reasons.first() {
             Some(reason) => format!("waits: {}", words(reason.reason)),

@@ -94,7 +94,8 @@ impl Page {
         let name = styled(BOLD, format!("gang {}", line.name));
         self.line(&format!("{name} is {}", styled(phase_style(&line.phase), &line.phase)));
         self.entry("queue", &format!("{}, priority {}", line.queue, line.priority));
-        let mut counts = vec![format!("{} running", line.running), format!("{} pending", line.pending)];
+        let mut counts =
+            vec![format!("{} running", line.running), format!("{} pending", line.pending)];
         let rest = [
             (gang.gated, "gated"),
             (line.nominated, "promised a place"),
@@ -102,7 +103,9 @@ impl Page {
             (line.failed, "failed"),
         ];
         counts.extend(
-            rest.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
+            rest.iter()
+                .filter(|(count, _)| *count > 0)
+                .map(|(count, what)| format!("{count} {what}")),
         );
         self.entry("pods", &format!("{}; starts with {}", counts.join(", "), line.min_member));
         for role in gang
@@ -118,11 +121,18 @@ impl Page {
             self.entry("role", &text);
         }
         if !gang.places.is_empty() {
-            let places: Vec<String> =
-                gang.places.iter().take(8).map(|(node, count)| format!("{node} ×{count}")).collect();
+            let places: Vec<String> = gang
+                .places
+                .iter()
+                .take(8)
+                .map(|(node, count)| format!("{node} ×{count}"))
+                .collect();
             let more = gang.places.len().saturating_sub(8);
-            let more =
-                if more > 0 { format!(", {} more", counted(more as u64, "node")) } else { String::new() };
+            let more = if more > 0 {
+                format!(", {} more", counted(more as u64, "node"))
+            } else {
+                String::new()
+            };
             self.entry("on", &(places.join(", ") + &more));
         }
         if let (Some(since), Some(waited)) = (&gang.waiting_since, gang.waiting_ms) {
@@ -159,7 +169,8 @@ impl Page {
         if !gang.closest.is_empty() {
             self.line("");
             self.line(&styled(BOLD, "where it came closest"));
-            let longest = gang.closest.iter().map(|node| width(&node.node)).max().unwrap_or(0).min(30);
+            let longest =
+                gang.closest.iter().map(|node| width(&node.node)).max().unwrap_or(0).min(30);
             for node in &gang.closest {
                 let name = format!("{:<longest$}", cut_middle(&node.node, 30));
                 let lacks = if node.lacks.is_empty() {
@@ -213,7 +224,11 @@ impl Page {
             let drawn = styled(BAD, bar(u64::from(line.nodes), u64::from(nodes.total), BAR));
             let room = COLUMNS - MARGIN - BAR - digits - 2;
             let text = cut_end(&line.why, room);
-            self.line(&format!("{}{drawn} {:>digits$} {text}", " ".repeat(MARGIN), count(line.nodes)));
+            self.line(&format!(
+                "{}{drawn} {:>digits$} {text}",
+                " ".repeat(MARGIN),
+                count(line.nodes)
+            ));
         }
     }
 
@@ -221,9 +236,15 @@ impl Page {
     fn takes_back(&mut self, taking: &TakesBack) {
         let for_whom = format!("for {} by {}", taking.gang, taking.action);
         match (&taking.refused, &taking.from[..]) {
-            (Some(refused), _) => self.entry("takes back", &format!("nothing {for_whom}: {refused}")),
-            (None, []) => self.entry("takes back", &format!("nothing {for_whom}: nobody has to give")),
-            (None, from) => self.entry("takes back", &format!("{for_whom} from {}", from.join(", "))),
+            (Some(refused), _) => {
+                self.entry("takes back", &format!("nothing {for_whom}: {refused}"))
+            }
+            (None, []) => {
+                self.entry("takes back", &format!("nothing {for_whom}: nobody has to give"))
+            }
+            (None, from) => {
+                self.entry("takes back", &format!("{for_whom} from {}", from.join(", ")))
+            }
         }
         for (queue, rule) in &taking.kept {
             self.entry("", &format!("not from {queue}: kept by {rule}"));
@@ -277,7 +298,8 @@ impl Page {
         if !queue.waiting.is_empty() {
             self.line("");
             self.line(&styled(WAITS, "who waits, first in line first"));
-            let longest = queue.waiting.iter().map(|wait| width(&wait.gang)).max().unwrap_or(0).min(30);
+            let longest =
+                queue.waiting.iter().map(|wait| width(&wait.gang)).max().unwrap_or(0).min(30);
             for wait in &queue.waiting {
                 let name = format!("{:<longest$}", cut_middle(&wait.gang, 30));
                 let text = cut_end(&wait.message, COLUMNS - 4 - width(&name));
@@ -285,16 +307,21 @@ impl Page {
             }
             let more = queue.waiting_in_all - queue.waiting.len();
             if more > 0 {
-                self.line(&styled(DIM, format!("  … {} more, use -o json", counted(more as u64, "gang"))));
+                self.line(&styled(
+                    DIM,
+                    format!("  … {} more, use -o json", counted(more as u64, "gang")),
+                ));
             }
         }
     }
 }
 
 fn amounts(amounts: &BTreeMap<String, String>) -> String {
-    let mut named: Vec<(&String, &String)> = amounts.iter().filter(|(name, _)| *name != "pods").collect();
+    let mut named: Vec<(&String, &String)> =
+        amounts.iter().filter(|(name, _)| *name != "pods").collect();
     named.sort_by_key(|(name, _)| scarcity(name));
-    let parts: Vec<String> = named.iter().map(|(name, amount)| format!("{amount} {name}")).collect();
+    let parts: Vec<String> =
+        named.iter().map(|(name, amount)| format!("{amount} {name}")).collect();
     parts.join(", ")
 }
 

@@ -64,7 +64,8 @@ impl Shown<'_> {
     fn queues(&self, shares: &ResourceShares) -> Vec<String> {
         let mut title = format!("{} to divide", self.amount(shares.total));
         if shares.used_by_others > 0 {
-            let (all, others) = (self.amount(shares.allocatable), self.amount(shares.used_by_others));
+            let (all, others) =
+                (self.amount(shares.allocatable), self.amount(shares.used_by_others));
             title += &format!(": nodes have {all}, other schedulers use {others}");
         }
         let mut lines = vec![format!("{}  {title}", styled(BOLD, self.name()))];
@@ -92,7 +93,8 @@ impl Shown<'_> {
         headers.push("SHARE");
         let mut table = Table::new(&headers);
         for queue in shown {
-            let mut row = Row::default().cell(format!("{}{}", "  ".repeat(queue.depth), queue.name));
+            let mut row =
+                Row::default().cell(format!("{}{}", "  ".repeat(queue.depth), queue.name));
             if prior {
                 row = row.cell(queue.priority);
             }
@@ -120,8 +122,9 @@ impl Shown<'_> {
     }
 
     fn divisions(&self, shares: &ResourceShares) -> Vec<String> {
-        let happens =
-            |division: &&DivisionSteps| !division.in_quota.is_empty() || !division.surplus.is_empty();
+        let happens = |division: &&DivisionSteps| {
+            !division.in_quota.is_empty() || !division.surplus.is_empty()
+        };
         let used = |division: &DivisionSteps| {
             let siblings = division.surplus.iter().flat_map(|round| &round.parts);
             let queue = |name: &str| shares.queues.iter().find(|queue| queue.name == name);
@@ -136,11 +139,14 @@ impl Shown<'_> {
             "root" => "the cluster".to_owned(),
             parent => parent.to_owned(),
         };
-        let mut lines =
-            vec![String::new(), format!("how the {} of {whose} are divided", self.amount(division.total))];
+        let mut lines = vec![
+            String::new(),
+            format!("how the {} of {whose} are divided", self.amount(division.total)),
+        ];
         let mut left = division.total;
         if division.enough {
-            let text = format!("everyone gets what it wants, {} are left", self.amount(division.left));
+            let text =
+                format!("everyone gets what it wants, {} are left", self.amount(division.left));
             entry(&mut lines, "enough", &text);
             return lines;
         }
@@ -157,12 +163,16 @@ impl Shown<'_> {
             };
             entry(&mut lines, "deserved", &format!("{}; {rest}", given.join(", ")));
         }
-        let priorities = division.surplus.windows(2).any(|pair| pair[0].priority != pair[1].priority);
+        let priorities =
+            division.surplus.windows(2).any(|pair| pair[0].priority != pair[1].priority);
         let weighed = if used { ", less for what was used" } else { "" };
         for round in &division.surplus {
             left = round.surplus - round.parts.iter().map(|part| part.got).sum::<i64>();
-            let among =
-                if priorities { format!(" among priority {}", round.priority) } else { String::new() };
+            let among = if priorities {
+                format!(" among priority {}", round.priority)
+            } else {
+                String::new()
+            };
             let text = self.round(round, left, &(among + weighed));
             entry(&mut lines, if round.round == 1 { "by weight" } else { "again" }, &text);
             if !round.units.is_empty() {

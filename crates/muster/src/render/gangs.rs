@@ -17,7 +17,13 @@ const ROWS: usize = 60;
 const REASON_LINES: usize = 4;
 const SCREEN: usize = 24;
 
-pub fn lines(cluster: &Cluster, gangs: &[GangLine], names: &Names, wide: bool, most: usize) -> Vec<String> {
+pub fn lines(
+    cluster: &Cluster,
+    gangs: &[GangLine],
+    names: &Names,
+    wide: bool,
+    most: usize,
+) -> Vec<String> {
     if gangs.is_empty() {
         return Vec::new();
     }
@@ -52,7 +58,11 @@ pub fn lines(cluster: &Cluster, gangs: &[GangLine], names: &Names, wide: bool, m
             let nodes = nodes.get(gang.name.as_str()).map_or(0, BTreeSet::len);
             row = row.cell(gang.nominated).cell(gang.succeeded).cell(gang.failed).cell(nodes);
         }
-        table.push(row.below(reason_lines(gang, if gangs.len() > SCREEN { 1 } else { REASON_LINES }, most)));
+        table.push(row.below(reason_lines(
+            gang,
+            if gangs.len() > SCREEN { 1 } else { REASON_LINES },
+            most,
+        )));
     }
     let mut lines = vec![styled(BOLD, "GANGS")];
     lines.extend(table.lines(most));
@@ -109,7 +119,9 @@ fn nodes_used(cluster: &Cluster) -> BTreeMap<&str, BTreeSet<u32>> {
     let mut nodes: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
     for pod in cluster.pods.live() {
         let state = cluster.pods.state[pod];
-        if let (Some(gang), Some(node), true) = (cluster.pods.gang[pod], state.node(), state.occupies()) {
+        if let (Some(gang), Some(node), true) =
+            (cluster.pods.gang[pod], state.node(), state.occupies())
+        {
             nodes.entry(&cluster.gangs[gang].key).or_default().insert(node.0);
         }
     }

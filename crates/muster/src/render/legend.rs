@@ -12,7 +12,8 @@ pub const SHARED: char = '*';
 /// All letters but the x that marks what is closed.
 const LETTERS: usize = 51;
 
-/// Backgrounds that black letters are easy to read on, neighbours easy to tell apart (numbers of the 256 palette).
+/// Backgrounds that black letters are easy to read on, neighbours easy to tell apart (numbers of
+/// the 256 palette).
 const COLOURS: [u8; 12] = [114, 111, 221, 210, 141, 80, 216, 149, 176, 75, 222, 109];
 
 pub struct Legend {
@@ -31,7 +32,8 @@ impl Legend {
         let sharing = held.len().saturating_sub(LETTERS);
         held.truncate(LETTERS);
         held.sort_by(|a, b| key(a.0).cmp(key(b.0)));
-        let mut free: Vec<char> = ('a'..='z').chain('A'..='Z').filter(|letter| *letter != 'x').collect();
+        let mut free: Vec<char> =
+            ('a'..='z').chain('A'..='Z').filter(|letter| *letter != 'x').collect();
         let mut gangs = Vec::new();
         for (gang, _) in held {
             let letter = pick(key(gang), &free);
@@ -40,10 +42,15 @@ impl Legend {
         }
         let style = |place: usize| {
             let ground = Ansi256Color(COLOURS[place % COLOURS.len()]);
-            Style::new().fg_color(Some(Color::Ansi(AnsiColor::Black))).bg_color(Some(Color::Ansi256(ground)))
+            Style::new()
+                .fg_color(Some(Color::Ansi(AnsiColor::Black)))
+                .bg_color(Some(Color::Ansi256(ground)))
         };
-        let by_gang =
-            gangs.iter().enumerate().map(|(at, &(gang, letter))| (gang, (letter, style(at)))).collect();
+        let by_gang = gangs
+            .iter()
+            .enumerate()
+            .map(|(at, &(gang, letter))| (gang, (letter, style(at))))
+            .collect();
         Legend { gangs, by_gang, sharing }
     }
 
@@ -86,7 +93,8 @@ mod tests {
 
     #[test]
     fn a_letter_reminds_of_the_name() {
-        let free: Vec<char> = ('a'..='z').chain('A'..='Z').filter(|letter| *letter != 'r').collect();
+        let free: Vec<char> =
+            ('a'..='z').chain('A'..='Z').filter(|letter| *letter != 'r').collect();
         assert_eq!(pick("default/wave", &free), 'w');
         assert_eq!(pick("default/ring", &free), 'R');
         assert_eq!(pick("default/42", &free), 'a');

@@ -1,5 +1,5 @@
-//! The cluster as a picture: who sits where. A node is drawn unit by unit while there are few, as one character
-//! when there are many, and as a part of a block when there are too many to draw.
+//! The cluster as a picture: who sits where. A node is drawn unit by unit while there are few, as
+//! one character when there are many, and as a part of a block when there are too many to draw.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,8 @@ pub enum Holder {
     Foreign,
     /// On its way out, and promised to nobody.
     Leaving,
-    /// Kept for a pod that waits for it, or for one that will come in the stead of one that was moved.
+    /// Kept for a pod that waits for it, or for one that will come in the stead of one that was
+    /// moved.
     Promised,
     Free,
     Closed,
@@ -66,8 +67,13 @@ pub fn lines(cluster: &Cluster, names: &Names, most: usize) -> Vec<String> {
 
 impl Map<'_> {
     pub fn new(cluster: &Cluster) -> Map<'_> {
-        let nodes: Vec<NodeId> =
-            cluster.nodes.by_rank.iter().copied().filter(|&node| cluster.nodes.fact[node].live).collect();
+        let nodes: Vec<NodeId> = cluster
+            .nodes
+            .by_rank
+            .iter()
+            .copied()
+            .filter(|&node| cluster.nodes.fact[node].live)
+            .collect();
         let counted = counted(cluster, &nodes);
         let mut map = Map { cluster, legend: Legend::new(cluster, Vec::new()), counted, nodes };
         let mut held: BTreeMap<GangId, i64> = BTreeMap::new();
@@ -82,13 +88,16 @@ impl Map<'_> {
         map
     }
 
-    /// The resource that a node is drawn by: the one that is counted in units, else the fuller of cpu and memory.
+    /// The resource that a node is drawn by: the one that is counted in units, else the fuller of
+    /// cpu and memory.
     fn drawn_resource(&self, node: NodeId) -> ResourceId {
         let nodes = &self.cluster.nodes;
-        let counted = self.counted.iter().copied().find(|&resource| nodes.allocatable[resource][node] > 0);
+        let counted =
+            self.counted.iter().copied().find(|&resource| nodes.allocatable[resource][node] > 0);
         let fuller = || {
-            let [cpu, memory] = ["cpu", "memory"]
-                .map(|name| self.cluster.dimensions.find(name).expect("every cluster has cpu and memory"));
+            let [cpu, memory] = ["cpu", "memory"].map(|name| {
+                self.cluster.dimensions.find(name).expect("every cluster has cpu and memory")
+            });
             let used = |resource| i128::from(nodes.used(resource, node));
             let size = |resource: ResourceId| i128::from(nodes.allocatable[resource][node]);
             if used(memory) * size(cpu) > used(cpu) * size(memory) { memory } else { cpu }
@@ -96,7 +105,8 @@ impl Map<'_> {
         counted.unwrap_or_else(fuller)
     }
 
-    /// How much of the resource each holder has, as drawn from left to right; they sum up to the node's size.
+    /// How much of the resource each holder has, as drawn from left to right; they sum up to the
+    /// node's size.
     fn holders(&self, node: NodeId, resource: ResourceId) -> BTreeMap<Holder, i64> {
         let cluster = self.cluster;
         let mut holders: BTreeMap<Holder, i64> = BTreeMap::new();
@@ -121,7 +131,9 @@ impl Map<'_> {
         if promised > 0 {
             holders.insert(Holder::Promised, promised);
         }
-        if let Some(leaving) = holders.remove(&Holder::Leaving).filter(|leaving| *leaving > promised) {
+        if let Some(leaving) =
+            holders.remove(&Holder::Leaving).filter(|leaving| *leaving > promised)
+        {
             holders.insert(Holder::Leaving, leaving - promised);
         }
         let left = cluster.nodes.allocatable[resource][node] - holders.values().sum::<i64>();
@@ -142,8 +154,10 @@ impl Map<'_> {
         let mut sum: i128 = 0;
         for (holder, amount) in self.holders(node, resource) {
             sum += i128::from(amount);
-            let upto = (2 * sum * i128::from(length) + i128::from(size)) / (2 * i128::from(size.max(1)));
-            // A holder is seen even if it has next to nothing, as long as there is space to draw it.
+            let upto =
+                (2 * sum * i128::from(length) + i128::from(size)) / (2 * i128::from(size.max(1)));
+            // A holder is seen even if it has next to nothing, as long as there is space to draw
+            // it.
             let seen = if matches!(holder, Holder::Free | Holder::Closed) { 0 } else { 1 };
             let upto = (upto as usize).max(cells.len() + seen).min(length as usize);
             cells.resize(upto, holder);
@@ -188,7 +202,11 @@ impl Map<'_> {
             format!("{} of {} {}", show(used), show(all), dimensions.name(resource))
         };
         let note = if self.nodes.len() > DRAWN_NODES {
-            format!("; {} nodes, {} a character", grouped(self.nodes.len() as u64), self.block(most))
+            format!(
+                "; {} nodes, {} a character",
+                grouped(self.nodes.len() as u64),
+                self.block(most)
+            )
         } else {
             String::new()
         };
@@ -215,7 +233,9 @@ impl Map<'_> {
         let drawn: Vec<(String, usize)> = labels
             .iter()
             .zip(&cells)
-            .map(|(name, cells)| (format!("{name:<label$} {}", self.paint(cells)), cell - cells.len()))
+            .map(|(name, cells)| {
+                (format!("{name:<label$} {}", self.paint(cells)), cell - cells.len())
+            })
             .collect();
         let line = |row: &[(String, usize)]| {
             let mut line = String::new();
@@ -230,7 +250,8 @@ impl Map<'_> {
         drawn.chunks(columns).map(line).collect()
     }
 
-    /// One character a node: who holds most of it if it is more than half full, ':' if less, '.' if nothing.
+    /// One character a node: who holds most of it if it is more than half full, ':' if less, '.' if
+    /// nothing.
     fn drawn(&self, most: usize) -> Vec<String> {
         let per_line = per_line(most);
         let lines = self.nodes.chunks(per_line).map(|nodes| {
@@ -253,10 +274,13 @@ impl Map<'_> {
         let resource = self.drawn_resource(node);
         let size = self.cluster.nodes.allocatable[resource][node];
         let holders = self.holders(node, resource);
-        let rest = [Holder::Free, Holder::Closed].into_iter().find(|rest| holders.contains_key(rest));
+        let rest =
+            [Holder::Free, Holder::Closed].into_iter().find(|rest| holders.contains_key(rest));
         let left = rest.map_or(0, |rest| holders[&rest]);
-        let most =
-            holders.iter().filter(|(holder, _)| Some(**holder) != rest).max_by_key(|(_, amount)| **amount);
+        let most = holders
+            .iter()
+            .filter(|(holder, _)| Some(**holder) != rest)
+            .max_by_key(|(_, amount)| **amount);
         match most {
             None => self.mark(rest.unwrap_or(Holder::Closed)),
             Some(_) if rest == Some(Holder::Closed) => self.mark(Holder::Closed),
@@ -353,7 +377,8 @@ fn per_line(most: usize) -> usize {
     ((most.saturating_sub(LABEL + 1)) / 10 * 10).max(10)
 }
 
-/// What a cluster is measured by: the resource that is drawn first, cpu where nothing is counted in units.
+/// What a cluster is measured by: the resource that is drawn first, cpu where nothing is counted in
+/// units.
 pub fn scarce(cluster: &Cluster) -> ResourceId {
     let nodes: Vec<NodeId> = cluster.nodes.live().collect();
     let first = counted(cluster, &nodes).first().copied();
@@ -362,10 +387,12 @@ pub fn scarce(cluster: &Cluster) -> ResourceId {
 
 /// Extended resources, best to draw first: few on a node, then much used.
 fn counted(cluster: &Cluster, nodes: &[NodeId]) -> Vec<ResourceId> {
-    let sizes =
-        |resource: ResourceId| nodes.iter().map(move |&node| cluster.nodes.allocatable[resource][node]);
-    let used =
-        |resource: ResourceId| nodes.iter().map(|&node| cluster.nodes.used(resource, node)).sum::<i64>();
+    let sizes = |resource: ResourceId| {
+        nodes.iter().map(move |&node| cluster.nodes.allocatable[resource][node])
+    };
+    let used = |resource: ResourceId| {
+        nodes.iter().map(|&node| cluster.nodes.used(resource, node)).sum::<i64>()
+    };
     let many = |resource: ResourceId| sizes(resource).any(|size| size > UNITS);
     let mut found: Vec<ResourceId> = (0..cluster.dimensions.len())
         .map(ResourceId::from)

@@ -1,4 +1,5 @@
-//! How a day went in each mode, as a picture: utilisation over time, waiting times, and what evictions cost.
+//! How a day went in each mode, as a picture: utilisation over time, waiting times, and what
+//! evictions cost.
 
 use std::fmt::{Result, Write};
 
@@ -8,7 +9,8 @@ use muster_sim::quality::{Load, Played, WAITS_SECONDS};
 use super::quality::{duration, summary};
 use super::svg::{self, INK, LINE, MUTED, text_width};
 
-/// Of each mode a colour and a way to draw a line. These colours of Okabe and Ito differ for all eyes.
+/// Of each mode a colour and a way to draw a line. These colours of Okabe and Ito differ for all
+/// eyes.
 const STYLES: [(&str, &str); 3] = [("#0072B2", "none"), ("#E69F00", "8 4"), ("#009E73", "2 4")];
 const GRID: &str = "#e2e8f0";
 
@@ -88,7 +90,14 @@ fn utilisation(load: &Load, area: Area, out: &mut String) -> Result {
         svg::text(out, (x, area.bottom() + 18), 12, MUTED, MIDDLE, &hour.to_string())?;
     }
     let middle = area.left + area.width / 2;
-    svg::text(out, (middle, area.bottom() + 38), 12, MUTED, MIDDLE, "hours since the first gang could come")?;
+    svg::text(
+        out,
+        (middle, area.bottom() + 38),
+        12,
+        MUTED,
+        MIDDLE,
+        "hours since the first gang could come",
+    )?;
     for (at, mode) in load.modes.iter().enumerate() {
         let parts = mode.utilisation_over_time.len().max(1) as f64;
         let points = mode.utilisation_over_time.iter().enumerate();
@@ -108,7 +117,14 @@ fn waits(load: &Load, area: Area, out: &mut String) -> Result {
         svg::text(out, (x, area.bottom() + 18), 12, MUTED, MIDDLE, &name)?;
     }
     let middle = area.left + area.width / 2;
-    svg::text(out, (middle, area.bottom() + 38), 12, MUTED, MIDDLE, "from its arrival to its first start")?;
+    svg::text(
+        out,
+        (middle, area.bottom() + 38),
+        12,
+        MUTED,
+        MIDDLE,
+        "from its arrival to its first start",
+    )?;
     for (at, mode) in load.modes.iter().enumerate() {
         let points = mode.waited_at_most.iter().enumerate();
         line(area, at, points.map(|(place, &share)| (place as f64 / last as f64, share)), out)?;
@@ -116,7 +132,8 @@ fn waits(load: &Load, area: Area, out: &mut String) -> Result {
     Ok(())
 }
 
-/// Bars in groups. Each group has a scale of its own, since the figures have little to do with each other.
+/// Bars in groups. Each group has a scale of its own, since the figures have little to do with each
+/// other.
 fn costs(load: &Load, area: Area, out: &mut String) -> Result {
     title(area, "What evictions cost", out)?;
     type Figure = fn(&Played) -> f64;
@@ -151,7 +168,9 @@ fn costs(load: &Load, area: Area, out: &mut String) -> Result {
 
 /// The size in which a number fits above its bar, so that it doesn't reach into the next.
 fn size_within(number: &str, width: i32) -> i32 {
-    (8..12).rev().fold(12, |size, smaller| if text_width(number, size) > width { smaller } else { size })
+    (8..12)
+        .rev()
+        .fold(12, |size, smaller| if text_width(number, size) > width { smaller } else { size })
 }
 
 fn title(area: Area, text: &str, out: &mut String) -> Result {
@@ -168,14 +187,23 @@ fn percents(area: Area, out: &mut String) -> Result {
     for percent in [25, 50, 75, 100] {
         let y = area.bottom() - area.height * percent / 100;
         let right = area.left + area.width;
-        writeln!(out, "<line x1=\"{}\" y1=\"{y}\" x2=\"{right}\" y2=\"{y}\" stroke=\"{GRID}\"/>", area.left)?;
+        writeln!(
+            out,
+            "<line x1=\"{}\" y1=\"{y}\" x2=\"{right}\" y2=\"{y}\" stroke=\"{GRID}\"/>",
+            area.left
+        )?;
         svg::text(out, (area.left - 8, y + 4), 12, MUTED, END, &percent.to_string())?;
     }
     svg::text(out, (area.left - 8, area.bottom() + 4), 12, MUTED, END, "0")?;
     baseline(area, out)
 }
 
-fn line(area: Area, mode: usize, points: impl Iterator<Item = (f64, f64)>, out: &mut String) -> Result {
+fn line(
+    area: Area,
+    mode: usize,
+    points: impl Iterator<Item = (f64, f64)>,
+    out: &mut String,
+) -> Result {
     let (colour, dashes) = style(mode);
     write!(
         out,
@@ -215,7 +243,11 @@ mod tests {
             let line = format!("stroke=\"{colour}\" stroke-width=\"2.5\"");
             assert_eq!(picture.matches(&line).count(), 2, "one for utilisation, one for waits");
             assert!(picture.contains(&format!("stroke-dasharray=\"{dashes}\"")));
-            assert_eq!(picture.matches(&format!("fill=\"{colour}\"")).count(), 3, "one in each group");
+            assert_eq!(
+                picture.matches(&format!("fill=\"{colour}\"")).count(),
+                3,
+                "one in each group"
+            );
         }
         for name in [">task<", ">gang<", ">scenario<", ">1,200<", ">600<", ">300<"] {
             assert!(picture.contains(name), "no {name} in\n{picture}");

@@ -12,7 +12,8 @@ impl Bar {
     /// `wanted` is false where the output is for programs.
     pub fn new(wanted: bool) -> Bar {
         Bar((wanted && std::io::stderr().is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("a fixed template");
+            let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}")
+                .expect("a fixed template");
             let bar = ProgressBar::new_spinner().with_style(style);
             bar.enable_steady_tick(Duration::from_millis(200));
             bar

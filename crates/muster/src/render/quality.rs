@@ -24,8 +24,10 @@ pub fn print(gaps: &Gaps, load: &Load) -> Result<(), Failure> {
 
 fn lines(gaps: &Gaps, load: &Load) -> Vec<String> {
     let clusters = grouped(gaps.clusters);
-    let mut lines =
-        vec![styled(BOLD, format!("Mode gang against the best there is, on {clusters} small clusters"))];
+    let mut lines = vec![styled(
+        BOLD,
+        format!("Mode gang against the best there is, on {clusters} small clusters"),
+    )];
     lines.extend(outcomes(gaps).lines(COLUMNS));
     lines.push(String::new());
     lines.extend(distribution(&gaps.gap));
@@ -47,7 +49,9 @@ fn outcomes(gaps: &Gaps) -> Table {
     let mut table = Table::new(&["OUTCOME", "CLUSTERS", "SEEDS"]);
     let mut never = |what: &str, seeds: &[u64]| {
         let style = if seeds.is_empty() { GOOD } else { BAD };
-        table.push(Row::default().cell(what).styled(grouped(seeds.len() as u64), style).cell(named(seeds)));
+        table.push(
+            Row::default().cell(what).styled(grouped(seeds.len() as u64), style).cell(named(seeds)),
+        );
     };
     let wrong: Vec<u64> = gaps.wrong.iter().map(|&(seed, _)| seed).collect();
     never("a rule is not kept", &wrong);
@@ -90,7 +94,11 @@ fn distribution(gap: &Distribution) -> Vec<String> {
             None => format!("over {:.0} %", least * 100.0),
         };
         least = up_to.unwrap_or(least);
-        lines.push(format!("{name:>12} {} {}", bar(*clusters, gap.clusters, BAR_CELLS), grouped(*clusters)));
+        lines.push(format!(
+            "{name:>12} {} {}",
+            bar(*clusters, gap.clusters, BAR_CELLS),
+            grouped(*clusters)
+        ));
     }
     if !gap.worst.is_empty() {
         let worst = gap.worst.iter().map(|&(seed, gap)| format!("{seed} ({})", percent(gap)));
@@ -104,7 +112,9 @@ fn days(load: &Load) -> Table {
         [""].into_iter().chain(load.modes.iter().map(|mode| mode.mode)).collect();
     let mut table = Table::new(&headers);
     let mut row = |name: String, figure: &dyn Fn(&Played) -> String| {
-        table.push(load.modes.iter().fold(Row::default().cell(name), |row, mode| row.cell(figure(mode))));
+        table.push(
+            load.modes.iter().fold(Row::default().cell(name), |row, mode| row.cell(figure(mode))),
+        );
     };
     row("GPU utilisation".into(), &|mode| percent(mode.utilisation));
     let classes = load.modes.first().map_or(0, |mode| mode.waits.len());
@@ -152,7 +162,10 @@ mod tests {
     #[test]
     fn durations_are_short() {
         let seconds = [0.0, 1.0, 59.0, 90.0, 3_600.0, 5_400.0, 86_400.0, 131_707.0];
-        assert_eq!(seconds.map(duration), ["0s", "1s", "59s", "1.5min", "1h", "1.5h", "1d", "1.5d"]);
+        assert_eq!(
+            seconds.map(duration),
+            ["0s", "1s", "59s", "1.5min", "1h", "1.5h", "1d", "1.5d"]
+        );
     }
 
     #[test]

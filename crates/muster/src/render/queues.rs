@@ -18,7 +18,9 @@ pub fn lines(queues: &[QueueLine], known: impl Fn(&QueueLine) -> bool, most: usi
     let resources = resources(&shown);
     let table = |count: usize| {
         let mut heads = vec!["NAME", "SHARE", "ALLOCATED", "DESERVED"];
-        heads.extend(shown.iter().any(|(_, queue)| queue.fair_share.is_some()).then_some("FAIR SHARE"));
+        heads.extend(
+            shown.iter().any(|(_, queue)| queue.fair_share.is_some()).then_some("FAIR SHARE"),
+        );
         heads.push("CAPABILITY");
         let mut table = Table::new(&heads);
         shown.iter().for_each(|(depth, queue)| table.push(row(*depth, queue, &resources[..count])));
@@ -94,13 +96,19 @@ pub fn scarcity(name: &str) -> (u8, &str) {
 
 /// Parents before their children, with the depth of each.
 fn tree(queues: &[QueueLine]) -> Vec<(usize, &QueueLine)> {
-    let under_root = |parent: &Option<String>| parent.as_deref().is_none_or(|parent| parent == "root");
+    let under_root =
+        |parent: &Option<String>| parent.as_deref().is_none_or(|parent| parent == "root");
     let mut ordered = Vec::new();
-    let mut stack: Vec<(usize, &QueueLine)> =
-        queues.iter().rev().filter(|queue| under_root(&queue.parent)).map(|queue| (0, queue)).collect();
+    let mut stack: Vec<(usize, &QueueLine)> = queues
+        .iter()
+        .rev()
+        .filter(|queue| under_root(&queue.parent))
+        .map(|queue| (0, queue))
+        .collect();
     while let Some((depth, queue)) = stack.pop() {
         ordered.push((depth, queue));
-        let children = queues.iter().rev().filter(|child| child.parent.as_ref() == Some(&queue.name));
+        let children =
+            queues.iter().rev().filter(|child| child.parent.as_ref() == Some(&queue.name));
         stack.extend(children.filter(|_| queue.name != "root").map(|child| (depth + 1, child)));
     }
     ordered

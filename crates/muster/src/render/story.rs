@@ -48,7 +48,8 @@ fn story(simulation: &Simulation, wide: bool, columns: usize) -> Vec<String> {
     parts.join(&String::new())
 }
 
-/// "at 2026-11-15T00:00:00Z: 2 nodes, 12 pods, 3 gangs, 1 queue". With `--now` and this time the run can be repeated.
+/// "at 2026-11-15T00:00:00Z: 2 nodes, 12 pods, 3 gangs, 1 queue". With `--now` and this time the
+/// run can be repeated.
 fn header(simulation: &Simulation, queues: usize) -> String {
     let cluster = simulation.engine.cluster();
     let counts = [

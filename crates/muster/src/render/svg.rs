@@ -18,7 +18,14 @@ pub fn open(out: &mut String, width: i32, height: i32) -> Result {
     writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>")
 }
 
-pub fn text(out: &mut String, (x, y): (i32, i32), size: i32, fill: &str, more: &str, text: &str) -> Result {
+pub fn text(
+    out: &mut String,
+    (x, y): (i32, i32),
+    size: i32,
+    fill: &str,
+    more: &str,
+    text: &str,
+) -> Result {
     let space = if more.is_empty() { "" } else { " " };
     writeln!(
         out,
@@ -27,7 +34,12 @@ pub fn text(out: &mut String, (x, y): (i32, i32), size: i32, fill: &str, more: &
     )
 }
 
-pub fn rect(out: &mut String, (x, y): (i32, i32), (width, height): (i32, i32), more: &str) -> Result {
+pub fn rect(
+    out: &mut String,
+    (x, y): (i32, i32),
+    (width, height): (i32, i32),
+    more: &str,
+) -> Result {
     writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {more}/>")
 }
 

@@ -57,7 +57,8 @@ impl Table {
     /// The table in at most `most` columns; what is too long loses its middle.
     pub fn lines(&self, most: usize) -> Vec<String> {
         let widths = self.widths(most);
-        let header = self.headers.iter().map(|header| ((*header).to_owned(), DIM)).collect::<Vec<_>>();
+        let header =
+            self.headers.iter().map(|header| ((*header).to_owned(), DIM)).collect::<Vec<_>>();
         let mut lines = vec![line(&header, &widths)];
         for row in &self.rows {
             lines.push(line(&row.cells, &widths));
@@ -72,13 +73,20 @@ impl Table {
     }
 
     fn widths(&self, most: usize) -> Vec<usize> {
-        let widest =
-            |column: usize| self.rows.iter().map(|row| width(&row.cells[column].0)).max().unwrap_or(0);
-        let mut widths: Vec<usize> =
-            self.headers.iter().enumerate().map(|(at, header)| width(header).max(widest(at))).collect();
+        let widest = |column: usize| {
+            self.rows.iter().map(|row| width(&row.cells[column].0)).max().unwrap_or(0)
+        };
+        let mut widths: Vec<usize> = self
+            .headers
+            .iter()
+            .enumerate()
+            .map(|(at, header)| width(header).max(widest(at)))
+            .collect();
         while total(&widths) > most {
             let soft = self.soft.filter(|&column| widths[column] > NARROWEST);
-            let widest = (0..widths.len()).max_by_key(|&column| widths[column]).expect("a table has columns");
+            let widest = (0..widths.len())
+                .max_by_key(|&column| widths[column])
+                .expect("a table has columns");
             let column = soft.unwrap_or(widest);
             if widths[column] <= NARROWEST {
                 break;
@@ -114,17 +122,31 @@ mod tests {
     fn a_soft_end_gives_way_first() {
         let mut table = Table::new(&["NAME", "GANGS"]).soft_end();
         table.push(Row::default().cell("a-longer-name").cell("ring-and-wave"));
-        let plain: Vec<String> =
-            table.lines(26).iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect();
-        assert_eq!(plain, ["NAME            GANGS", "a-longer-name   ring-…wave"].map(str::to_owned));
+        let plain: Vec<String> = table
+            .lines(26)
+            .iter()
+            .map(|line| anstream::adapter::strip_str(line).to_string())
+            .collect();
+        assert_eq!(
+            plain,
+            ["NAME            GANGS", "a-longer-name   ring-…wave"].map(str::to_owned)
+        );
     }
 
     #[test]
     fn the_widest_column_gives_way() {
         let mut table = Table::new(&["NAME", "MIN"]);
-        table.push(Row::default().cell("a-gang-with-a-long-name").cell(4).below(vec!["  waits".into()]));
-        let plain: Vec<String> =
-            table.lines(20).iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect();
-        assert_eq!(plain, ["NAME             MIN", "a-gang-…g-name   4", "  waits"].map(str::to_owned));
+        table.push(
+            Row::default().cell("a-gang-with-a-long-name").cell(4).below(vec!["  waits".into()]),
+        );
+        let plain: Vec<String> = table
+            .lines(20)
+            .iter()
+            .map(|line| anstream::adapter::strip_str(line).to_string())
+            .collect();
+        assert_eq!(
+            plain,
+            ["NAME             MIN", "a-gang-…g-name   4", "  waits"].map(str::to_owned)
+        );
     }
 }

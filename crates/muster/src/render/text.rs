@@ -1,5 +1,5 @@
-//! Text that has to fit: cut, wrapped, coloured. Every character here is one column wide, names of Kubernetes
-//! objects included.
+//! Text that has to fit: cut, wrapped, coloured. Every character here is one column wide, names of
+//! Kubernetes objects included.
 
 use std::fmt::Display;
 
@@ -57,9 +57,11 @@ pub fn wrap(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// A bar of `cells` characters, `part` of `whole` of them full. Something is never drawn as nothing.
+/// A bar of `cells` characters, `part` of `whole` of them full. Something is never drawn as
+/// nothing.
 pub fn bar(part: u64, whole: u64, cells: usize) -> String {
-    let full = (part.saturating_mul(cells as u64) + whole / 2).checked_div(whole).unwrap_or(0) as usize;
+    let full =
+        (part.saturating_mul(cells as u64) + whole / 2).checked_div(whole).unwrap_or(0) as usize;
     let full = full.max(usize::from(part > 0)).min(cells);
     format!("{}{}", "█".repeat(full), "░".repeat(cells - full))
 }
@@ -71,7 +73,8 @@ pub struct Names {
 
 impl Names {
     pub fn new<'k>(keys: impl IntoIterator<Item = &'k str>) -> Names {
-        let mut spaces = keys.into_iter().filter_map(|key| key.split_once('/')).map(|(space, _)| space);
+        let mut spaces =
+            keys.into_iter().filter_map(|key| key.split_once('/')).map(|(space, _)| space);
         let first = spaces.next();
         let shared = first.filter(|first| spaces.all(|space| space == *first));
         Names { shared: shared.map(|space| format!("{space}/")) }
@@ -95,7 +98,8 @@ mod tests {
 
     #[test]
     fn no_wrapped_line_is_too_long() {
-        let text = "only 2 of 4 pods fit; for team-with-a-name-that-is-very-long/pod-0 0/2 nodes fit";
+        let text =
+            "only 2 of 4 pods fit; for team-with-a-name-that-is-very-long/pod-0 0/2 nodes fit";
         let lines = wrap(text, 20);
         assert!(lines.iter().all(|line| width(line) <= 20), "{lines:?}");
         assert_eq!(wrap("", 20), Vec::<String>::new());
@@ -103,7 +107,8 @@ mod tests {
 
     #[test]
     fn a_bar_shows_that_there_is_something() {
-        let shown = [(0, 8), (1, 1000), (4, 8), (9, 8), (0, 0)].map(|(part, whole)| bar(part, whole, 4));
+        let shown =
+            [(0, 8), (1, 1000), (4, 8), (9, 8), (0, 0)].map(|(part, whole)| bar(part, whole, 4));
         assert_eq!(shown, ["░░░░", "█░░░", "██░░", "████", "░░░░"]);
     }
 

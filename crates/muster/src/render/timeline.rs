@@ -1,5 +1,5 @@
-//! What happened, cycle by cycle. Cycles in which nothing did are folded, and a long run shows how it began and how
-//! it ended.
+//! What happened, cycle by cycle. Cycles in which nothing did are folded, and a long run shows how
+//! it began and how it ended.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,9 @@ use muster_engine::model::Cluster;
 use muster_sim::Simulation;
 use muster_sim::report::Placement;
 
-use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_end, cut_middle, styled, width, wrap};
+use super::text::{
+    BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_end, cut_middle, styled, width, wrap,
+};
 
 /// A long run shows so many eventful cycles from its start and from its end.
 const FIRST: usize = 16;
@@ -26,7 +28,8 @@ const NAME: usize = 30;
 pub fn lines(simulation: &Simulation, names: &Names, most: usize) -> Vec<String> {
     let clock = Clock::new(simulation);
     let room = most - clock.margin();
-    let teller = Teller { simulation, cluster: simulation.engine.cluster(), names, clock: &clock, room };
+    let teller =
+        Teller { simulation, cluster: simulation.engine.cluster(), names, clock: &clock, room };
     let parts = [
         ("ended", teller.ends()),
         ("evicted", teller.evictions()),
@@ -110,8 +113,11 @@ impl Clock {
 
     fn lay_out(&self, told: BTreeMap<u64, Vec<String>>) -> Vec<String> {
         let eventful: Vec<u64> = told.keys().copied().collect();
-        let hidden =
-            if eventful.len() > FIRST + LAST { &eventful[FIRST..eventful.len() - LAST] } else { &[] };
+        let hidden = if eventful.len() > FIRST + LAST {
+            &eventful[FIRST..eventful.len() - LAST]
+        } else {
+            &[]
+        };
         let mut lines = Vec::new();
         let mut next = self.cycles.first().map_or(1, |(cycle, _)| *cycle);
         let quiet = |lines: &mut Vec<String>, from: u64, to: u64| {
@@ -168,7 +174,8 @@ impl Teller<'_> {
             let sum = bound.entry(gang).and_modify(|sum| *sum += count).or_insert(count);
             let all = self.size_of(gang).unwrap_or(*sum).max(*sum);
             let more = if *sum > count { format!("+{count}, ") } else { String::new() };
-            let what = if all == 1 { "bound".to_owned() } else { format!("{more}{sum}/{all} bound") };
+            let what =
+                if all == 1 { "bound".to_owned() } else { format!("{more}{sum}/{all} bound") };
             lines.push((cycle, self.placed(gang, styled(GOOD, &what), width(&what), &places)));
         }
         lines
@@ -191,7 +198,8 @@ impl Teller<'_> {
         format!("{} {what}: {places}", styled(BOLD, name))
     }
 
-    /// Placements cycle by cycle, gang by gang in order of their first, with the nodes and how often each.
+    /// Placements cycle by cycle, gang by gang in order of their first, with the nodes and how
+    /// often each.
     fn by_gang<'p>(&'p self, placements: &'p [Placement]) -> Vec<Moved<'p>> {
         let mut grouped: Vec<Moved> = Vec::new();
         for same in placements.chunk_by(|a, b| a.cycle == b.cycle) {
@@ -220,7 +228,8 @@ impl Teller<'_> {
         Some(self.cluster.gangs[id].counts.all())
     }
 
-    /// Pods that ended while we watched: the kubelet of the embedded cluster ends them by their duration or deadline.
+    /// Pods that ended while we watched: the kubelet of the embedded cluster ends them by their
+    /// duration or deadline.
     fn ends(&self) -> Vec<(u64, String)> {
         let mut ended: BTreeMap<(u64, &str), (u64, u64)> = BTreeMap::new();
         for (key, pod) in &self.simulation.world.pods {
@@ -229,10 +238,16 @@ impl Teller<'_> {
                 continue;
             }
             let Some(start) = pod.status.start_time else { continue };
-            let run =
-                pod.metadata.annotations.get(SIMULATED_DURATION).and_then(|text| parse_duration(text).ok());
-            let deadline = pod.spec.active_deadline_seconds.map(|seconds| seconds.saturating_mul(1000));
-            let Some(end) = [run, deadline].into_iter().flatten().min().map(|run| start.plus_ms(run)) else {
+            let run = pod
+                .metadata
+                .annotations
+                .get(SIMULATED_DURATION)
+                .and_then(|text| parse_duration(text).ok());
+            let deadline =
+                pod.spec.active_deadline_seconds.map(|seconds| seconds.saturating_mul(1000));
+            let Some(end) =
+                [run, deadline].into_iter().flatten().min().map(|run| start.plus_ms(run))
+            else {
                 continue;
             };
             if let Some(cycle) = self.clock.cycle_at(end).filter(|_| end > self.clock.start) {
@@ -258,7 +273,8 @@ impl Teller<'_> {
         let line = |eviction: &muster_sim::report::Eviction| {
             let pod = cut_middle(self.names.short(&eviction.pod), NAME);
             let claimant = eviction.claimant.as_ref();
-            let claimant = claimant.map_or(String::new(), |gang| format!(" for {}", self.names.short(gang)));
+            let claimant =
+                claimant.map_or(String::new(), |gang| format!(" for {}", self.names.short(gang)));
             let text = format!("{claimant}: {}", eviction.reason);
             let text = cut_end(&text, self.room.saturating_sub(width(&pod) + 8));
             (eviction.cycle, format!("{} {}{text}", styled(BOLD, pod), styled(BAD, "evicted")))
@@ -269,7 +285,8 @@ impl Teller<'_> {
     /// When gangs began to wait, and for what; `--events` adds the sentences.
     fn waits(&self) -> Vec<(u64, String)> {
         // A promise is told as one.
-        let waits = self.simulation.report.waits.iter().filter(|wait| wait.event != "WaitingForRoom");
+        let waits =
+            self.simulation.report.waits.iter().filter(|wait| wait.event != "WaitingForRoom");
         waits
             .map(|wait| {
                 let name = styled(BOLD, cut_middle(self.names.short(&wait.object), NAME));
@@ -284,7 +301,9 @@ impl Teller<'_> {
             let name = cut_middle(self.names.short(&event.object), NAME);
             let lines = told.entry(event.cycle).or_default();
             lines.extend(
-                in_two(&format!("· {name} {}", event.event), self.room).iter().map(|line| styled(DIM, line)),
+                in_two(&format!("· {name} {}", event.event), self.room)
+                    .iter()
+                    .map(|line| styled(DIM, line)),
             );
         }
         told
@@ -355,6 +374,9 @@ mod tests {
             in_two(text, 66),
             ["· claim consolidate tried 2 scenarios, none does: 0 filtered, 6", "  simulated"]
         );
-        assert_eq!(in_two(text, 30), ["· claim consolidate tried 2", "  scenarios, none does: 0 fil…"]);
+        assert_eq!(
+            in_two(text, 30),
+            ["· claim consolidate tried 2", "  scenarios, none does: 0 fil…"]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! The network as people look at it: domains with their room, and the gangs that sit there. A gang is shown at the
-//! smallest domain that holds its placed pods.
+//! The network as people look at it: domains with their room, and the gangs that sit there. A gang
+//! is shown at the smallest domain that holds its placed pods.
 
 mod dot;
 mod json;
@@ -43,7 +43,8 @@ impl Room {
         (self.size - self.used).max(0)
     }
 
-    /// One of so many steps from empty to full; only what is empty is on the first, only what is full on the last.
+    /// One of so many steps from empty to full; only what is empty is on the first, only what is
+    /// full on the last.
     fn step(self, steps: usize) -> usize {
         let used = self.used.clamp(0, self.size.max(0));
         match used {

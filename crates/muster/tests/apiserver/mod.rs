@@ -1,4 +1,5 @@
-//! As much of an API server as a list needs: it answers each path with the objects it was given, and 404 to the rest.
+//! As much of an API server as a list needs: it answers each path with the objects it was given,
+//! and 404 to the rest.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -32,7 +33,8 @@ impl ApiServer {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let stops = Arc::new(AtomicBool::new(false));
-        let mut answers: HashMap<&str, Value> = CORE.iter().map(|path| (*path, json!([]))).collect();
+        let mut answers: HashMap<&str, Value> =
+            CORE.iter().map(|path| (*path, json!([]))).collect();
         answers.extend(lists);
         let stop = stops.clone();
         let serve = move || {
@@ -75,5 +77,8 @@ fn answer(mut stream: TcpStream, answers: &HashMap<&str, Value>) -> std::io::Res
         None => ("404 Not Found", "404 page not found".to_owned()),
     };
     let length = body.len();
-    write!(stream, "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
 }

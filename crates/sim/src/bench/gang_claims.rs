@@ -10,7 +10,8 @@ use super::{Add, Group, NOW, cycle_nanos, node, taking, timed};
 enum Fill {
     /// One a node, with all of its GPUs.
     Whole,
-    /// On three nodes of five a half beside another that matters most; whole ones matter more than the first.
+    /// On three nodes of five a half beside another that matters most; whole ones matter more than
+    /// the first.
     MostlyInVain,
     /// Gangs with whole nodes and gangs with halves in turn.
     TwoShapes,
@@ -139,16 +140,19 @@ impl Case {
 
     /// Four nodes' worth of those who have the cluster.
     fn fill(&self, engine: &mut Engine, gang: usize) {
-        let run =
-            |engine: &mut Engine, name: &str, gpus: i64, priority: i32, node_of: &dyn Fn(usize) -> usize| {
-                let mut group = Group::new(name, [gpus; 4]);
-                for (index, pod) in group.pods.iter_mut().enumerate() {
-                    pod.spec.priority = Some(priority);
-                    pod.spec.node_name = Some(format!("n{:05}", node_of(index)));
-                    pod.status.phase = "Running".into();
-                }
-                group.create(engine);
-            };
+        let run = |engine: &mut Engine,
+                   name: &str,
+                   gpus: i64,
+                   priority: i32,
+                   node_of: &dyn Fn(usize) -> usize| {
+            let mut group = Group::new(name, [gpus; 4]);
+            for (index, pod) in group.pods.iter_mut().enumerate() {
+                pod.spec.priority = Some(priority);
+                pod.spec.node_name = Some(format!("n{:05}", node_of(index)));
+                pod.status.phase = "Running".into();
+            }
+            group.create(engine);
+        };
         let name = format!("low{gang:05}");
         let beside = |index: usize| gang * 4 + index;
         match self.fill {

@@ -56,7 +56,8 @@ fn name(node: usize) -> String {
     format!("n{node:05}")
 }
 
-/// Two queues that deserve nothing have all nodes with gangs of four, and a gang of one that deserves them wants them all.
+/// Two queues that deserve nothing have all nodes with gangs of four, and a gang of one that
+/// deserves them wants them all.
 fn reclaiming(nodes: usize, full: bool) -> Engine {
     let mut engine = engine("reclaim", "mode: scenario", nodes);
     for (queue, deserved) in [("left", 0), ("right", 0), ("owner", 8 * nodes as i64)] {
@@ -80,7 +81,8 @@ fn reclaiming(nodes: usize, full: bool) -> Engine {
     engine
 }
 
-/// Of ten nodes three hold half a node's worth of small pods, the rest are full; a gang wants whole nodes.
+/// Of ten nodes three hold half a node's worth of small pods, the rest are full; a gang wants whole
+/// nodes.
 fn fragmented(nodes: usize, wants: usize, pieces: bool) -> Engine {
     let mut engine = engine("consolidate", "maxMoves: 100000", nodes);
     for at in 0..nodes {

@@ -54,8 +54,10 @@ fn hard(tier: i32) -> NetworkTopologySpec {
 }
 
 pub fn run(rounds: u32, add: &mut Add) {
-    let free = |pods: usize| move |engine: &mut Engine| gang_of(engine, "free", pods, Asks::default());
-    let asking = |pods: usize, asks: Asks| move |engine: &mut Engine| gang_of(engine, "near", pods, asks);
+    let free =
+        |pods: usize| move |engine: &mut Engine| gang_of(engine, "free", pods, Asks::default());
+    let asking =
+        |pods: usize, asks: Asks| move |engine: &mut Engine| gang_of(engine, "near", pods, asks);
     let tier = |tier| Asks { tier: Some(tier), groups: None };
     let split = |size, low, high| Asks { tier: Some(high), groups: Some((size, low)) };
     let fabric = |nodes| networked(nodes, 32, 16);
@@ -66,7 +68,8 @@ pub fn run(rounds: u32, add: &mut Add) {
         ("100 subgroups of 8, hard tier 1 in tier 3, against 800 pods", 800, split(8, 1, 3), 3.0),
     ];
     for (name, pods, asks, bar) in cases {
-        let [near, far] = alternately(rounds, &|| fabric(5_000), pods, [&asking(pods, asks), &free(pods)]);
+        let [near, far] =
+            alternately(rounds, &|| fabric(5_000), pods, [&asking(pods, asks), &free(pods)]);
         add(name, near / far, "times", Some(bar), Some(near));
     }
     let asks = tier(2);
@@ -152,7 +155,8 @@ pub fn network(engine: &mut Engine, nodes: usize, per_leaf: usize, per_spine: us
         engine.apply(Event::Node(Box::new(node(&format!("n{index:05}")))));
     }
     let exactly = |kind, name: String| {
-        let selector = MemberSelector { exact_match: Some(ExactMatch { name }), ..MemberSelector::default() };
+        let selector =
+            MemberSelector { exact_match: Some(ExactMatch { name }), ..MemberSelector::default() };
         Member { kind, selector }
     };
     let mut below: Vec<String> = (0..nodes).map(|index| format!("n{index:05}")).collect();
@@ -182,7 +186,11 @@ fn labelled(nodes: usize, per_leaf: usize) -> Vec<Event> {
         let match_labels = BTreeMap::from([("rack".to_owned(), format!("r{leaf}"))]);
         let label_match = Some(LabelSelector { match_labels, ..LabelSelector::default() });
         let selector = MemberSelector { label_match, ..MemberSelector::default() };
-        events.push(domain(&format!("leaf{leaf:04}"), 1, vec![Member { kind: MemberKind::Node, selector }]));
+        events.push(domain(
+            &format!("leaf{leaf:04}"),
+            1,
+            vec![Member { kind: MemberKind::Node, selector }],
+        ));
     }
     events
 }

@@ -43,8 +43,13 @@ impl<'c> Day<'c> {
     }
 
     fn any_pod(&mut self, wanted: impl Fn(&muster_api::core::Pod) -> bool) -> Option<String> {
-        let keys: Vec<String> =
-            self.world.pods.iter().filter(|(_, pod)| wanted(pod)).map(|(key, _)| key.clone()).collect();
+        let keys: Vec<String> = self
+            .world
+            .pods
+            .iter()
+            .filter(|(_, pod)| wanted(pod))
+            .map(|(key, _)| key.clone())
+            .collect();
         self.dice.one_of(&keys).cloned()
     }
 
@@ -61,11 +66,12 @@ impl<'c> Day<'c> {
     fn gang_arrives(&mut self) {
         let index = self.dice.below(NAMES);
         let arrival = work::gang(index, self.world.now, self.crowded, &mut self.dice);
-        let free = arrival.pods.iter().all(|pod| !self.world.pods.contains_key(&pod.metadata.key()))
-            && arrival.group.as_ref().is_none_or(|group| {
-                let key = muster_api::core::Meta::from(&group.metadata).key();
-                !self.world.groups.contains_key(&key)
-            });
+        let free =
+            arrival.pods.iter().all(|pod| !self.world.pods.contains_key(&pod.metadata.key()))
+                && arrival.group.as_ref().is_none_or(|group| {
+                    let key = muster_api::core::Meta::from(&group.metadata).key();
+                    !self.world.groups.contains_key(&key)
+                });
         if !free {
             return;
         }
@@ -208,8 +214,9 @@ impl<'c> Day<'c> {
             (1, ("part", "0")),
             (1, ("part", "1")),
         ]);
-        if let Some(event) =
-            self.world.change_pod(&key, |pod| drop(pod.metadata.labels.insert(label.into(), value.into())))
+        if let Some(event) = self
+            .world
+            .change_pod(&key, |pod| drop(pod.metadata.labels.insert(label.into(), value.into())))
         {
             self.tell(event);
         }
@@ -265,8 +272,11 @@ impl<'c> Day<'c> {
             1 => node.spec.taints.clear(),
             2 => {
                 let status = if self.dice.chance(50) { "True" } else { "False" };
-                node.status.conditions =
-                    vec![Condition { kind: "Ready".into(), status: status.into(), ..Condition::default() }];
+                node.status.conditions = vec![Condition {
+                    kind: "Ready".into(),
+                    status: status.into(),
+                    ..Condition::default()
+                }];
             }
             _ => {
                 let cpu = muster_api::Quantity::from_units(2 + self.dice.below(8) as i64);

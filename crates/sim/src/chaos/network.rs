@@ -1,4 +1,5 @@
-//! HyperNodes as people write them, right and wrong, and how close gangs want to be. They change while gangs run.
+//! HyperNodes as people write them, right and wrong, and how close gangs want to be. They change
+//! while gangs run.
 
 use std::fmt::Write;
 
@@ -16,7 +17,8 @@ const DOMAINS: [&str; 7] = ["rack0", "rack1", "rack2", "rack3", "line0", "line1"
 impl Day<'_> {
     pub(super) fn domain_comes_or_changes(&mut self) {
         let name = *self.dice.one_of(&DOMAINS).expect("seven");
-        let created = self.world.domains.get(name).map(|domain| domain.metadata.creation_timestamp.clone());
+        let created =
+            self.world.domains.get(name).map(|domain| domain.metadata.creation_timestamp.clone());
         let mut domain = if self.dice.chance(60) {
             right(name, self.world.now, &mut self.dice)
         } else {
@@ -82,7 +84,10 @@ fn right(name: &str, now: Time, dice: &mut Dice) -> HyperNode {
         _ => ("HyperNode", &["line0", "line1"]),
     };
     let members = match dice.chance(70) {
-        true => names.iter().map(|name| member(kind, &format!("exactMatch: {{name: {name}}}"))).collect(),
+        true => names
+            .iter()
+            .map(|name| member(kind, &format!("exactMatch: {{name: {name}}}")))
+            .collect(),
         false => vec![member(kind, &pattern(&format!("^({})$", names.join("|"))))],
     };
     let (tier, tier_name) = match &name[..4] {
@@ -94,19 +99,24 @@ fn right(name: &str, now: Time, dice: &mut Dice) -> HyperNode {
     made(name, tier, tier_name, &members, now)
 }
 
-/// A HyperNode that may claim anything: nodes of others, itself, what is above it, in any tier and under any name of one.
+/// A HyperNode that may claim anything: nodes of others, itself, what is above it, in any tier and
+/// under any name of one.
 fn any(name: &str, now: Time, dice: &mut Dice) -> HyperNode {
     let mut members = Vec::new();
     for _ in 0..1 + dice.below(3) {
         let node = dice.chance(if name.starts_with("rack") { 80 } else { 25 });
         let selector = match (node, dice.below(3)) {
             (true, 0) => format!("exactMatch: {{name: n{}}}", dice.below(10)),
-            (true, 1) => format!("regexMatch: {{pattern: '^n[{}{}]$'}}", dice.below(9), dice.below(9)),
+            (true, 1) => {
+                format!("regexMatch: {{pattern: '^n[{}{}]$'}}", dice.below(9), dice.below(9))
+            }
             (true, _) => format!(
                 "labelMatch: {{matchLabels: {{zone: {}}}}}",
                 dice.pick(&[(1, "a"), (1, "b"), (1, "c"), (1, "nowhere")])
             ),
-            (false, 0) => format!("exactMatch: {{name: {}}}", dice.one_of(&DOMAINS).expect("seven")),
+            (false, 0) => {
+                format!("exactMatch: {{name: {}}}", dice.one_of(&DOMAINS).expect("seven"))
+            }
             (false, 1) => format!(
                 "regexMatch: {{pattern: '{}'}}",
                 dice.pick(&[(2, "rack[01]"), (2, "[13]$"), (1, "line"), (1, ".")])
@@ -125,7 +135,8 @@ fn any(name: &str, now: Time, dice: &mut Dice) -> HyperNode {
 }
 
 fn made(name: &str, tier: u64, tier_name: &str, members: &[String], now: Time) -> HyperNode {
-    let tier_name = if tier_name.is_empty() { String::new() } else { format!(", tierName: {tier_name}") };
+    let tier_name =
+        if tier_name.is_empty() { String::new() } else { format!(", tierName: {tier_name}") };
     let text = format!(
         "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {{name: {name}, creationTimestamp: \
          \"{now}\", labels: {{tier: '{tier}'}}}}\nspec: {{tier: {tier}{tier_name}, members: [{}]}}\n",
@@ -137,7 +148,8 @@ fn made(name: &str, tier: u64, tier_name: &str, members: &[String], now: Time) -
     }
 }
 
-/// How close a gang and its parts want to be, as fields of a PodGroup's spec. The parts are pods with the same label `part`.
+/// How close a gang and its parts want to be, as fields of a PodGroup's spec. The parts are pods
+/// with the same label `part`.
 pub fn closeness(dice: &mut Dice) -> String {
     let mut spec = String::new();
     if dice.chance(45) {
@@ -146,10 +158,16 @@ pub fn closeness(dice: &mut Dice) -> String {
     }
     if dice.chance(30) {
         let (size, least) = (1 + dice.below(3), dice.below(3));
-        let topology =
-            if dice.chance(70) { format!(", networkTopology: {}", wish(dice)) } else { String::new() };
-        let selector =
-            if dice.chance(25) { ", labelSelector: {matchLabels: {volcano.sh/task-spec: work}}" } else { "" };
+        let topology = if dice.chance(70) {
+            format!(", networkTopology: {}", wish(dice))
+        } else {
+            String::new()
+        };
+        let selector = if dice.chance(25) {
+            ", labelSelector: {matchLabels: {volcano.sh/task-spec: work}}"
+        } else {
+            ""
+        };
         let keys = if dice.chance(85) { ", matchLabelKeys: [part]" } else { "" };
         write!(
             spec,

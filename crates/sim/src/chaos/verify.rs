@@ -1,5 +1,6 @@
-//! Moments without anything under way. Then the scheduler must come to rest, nothing may be forgotten, and a fresh
-//! scheduler that sees the same objects in another order must decide the same.
+//! Moments without anything under way. Then the scheduler must come to rest, nothing may be
+//! forgotten, and a fresh scheduler that sees the same objects in another order must decide the
+//! same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +40,8 @@ impl Day<'_> {
         self.notes_are_written()
     }
 
-    /// Everything that was decided arrives, and what follows from that, until there is nothing left to decide or to write.
+    /// Everything that was decided arrives, and what follows from that, until there is nothing left
+    /// to decide or to write.
     fn come_to_an_end(&mut self) -> Result<(), String> {
         for _ in 0..REST_AFTER {
             self.settle();
@@ -50,14 +52,16 @@ impl Day<'_> {
         Err(format!("still planning after {REST_AFTER} cycles in which everything arrived"))
     }
 
-    /// Lets every write arrive and every event be told, and waits until no backoff is left, and nobody is spared because he was asked in vain.
+    /// Lets every write arrive and every event be told, and waits until no backoff is left, and
+    /// nobody is spared because he was asked in vain.
     fn settle(&mut self) {
         while !self.writes.is_empty() {
             self.step = self.writes.last_due().map_or(self.step, |due| due.max(self.step));
             self.write_due();
         }
         self.hear(u64::MAX);
-        let backoffs = self.engine.cluster().gangs.iter().filter_map(|(_, gang)| gang.backoff_until);
+        let backoffs =
+            self.engine.cluster().gangs.iter().filter_map(|(_, gang)| gang.backoff_until);
         let spared = self.engine.cluster().spared.values().copied();
         if let Some(last) = backoffs.chain(spared).max() {
             self.world.now = self.world.now.max(last);
@@ -86,7 +90,9 @@ impl Day<'_> {
 
     /// What was decided about PodGroups stands in their status.
     fn the_server_knows(&self) -> Result<(), String> {
-        for (_, gang) in self.engine.cluster().gangs.iter().filter(|(_, gang)| gang.origin == Origin::Group) {
+        for (_, gang) in
+            self.engine.cluster().gangs.iter().filter(|(_, gang)| gang.origin == Origin::Group)
+        {
             let Some(group) = self.world.groups.get(gang.key.as_ref()) else {
                 return Err(format!("{} is known, but no such PodGroup exists", gang.key));
             };
@@ -97,7 +103,10 @@ impl Day<'_> {
                     gang.key, gang.phase, status.phase
                 ));
             }
-            let said = status.conditions.iter().any(|condition| condition.message == gang.condition.message);
+            let said = status
+                .conditions
+                .iter()
+                .any(|condition| condition.message == gang.condition.message);
             if !gang.condition.message.is_empty() && !said {
                 return Err(format!(
                     "{} waits ({}), but its PodGroup doesn't say so",
@@ -105,11 +114,18 @@ impl Day<'_> {
                 ));
             }
         }
-        let groups =
-            self.engine.cluster().gangs.iter().filter(|(_, gang)| gang.origin == Origin::Group).count();
+        let groups = self
+            .engine
+            .cluster()
+            .gangs
+            .iter()
+            .filter(|(_, gang)| gang.origin == Origin::Group)
+            .count();
         match self.world.groups.len() == groups {
             true => Ok(()),
-            false => Err(format!("{} PodGroups exist, but {groups} are known", self.world.groups.len())),
+            false => {
+                Err(format!("{} PodGroups exist, but {groups} are known", self.world.groups.len()))
+            }
         }
     }
 }
@@ -120,16 +136,21 @@ impl Day<'_> {
         for (_, gang) in self.engine.cluster().gangs.iter() {
             for (key, told) in gang.noted() {
                 let annotations = self.world.groups[&*gang.key].metadata.annotations.as_ref();
-                let written = annotations.and_then(|annotations| annotations.get(key)).map(String::as_str);
+                let written =
+                    annotations.and_then(|annotations| annotations.get(key)).map(String::as_str);
                 if written != told {
-                    return Err(format!("{} has {key} {told:?}, but its object says {written:?}", gang.key));
+                    return Err(format!(
+                        "{} has {key} {told:?}, but its object says {written:?}",
+                        gang.key
+                    ));
                 }
             }
         }
         Ok(())
     }
 
-    /// The places that are kept for pods stand on their PodGroups, and no others: what someone has changed is put right by the next cycle.
+    /// The places that are kept for pods stand on their PodGroups, and no others: what someone has
+    /// changed is put right by the next cycle.
     fn reservations_are_written(&self) -> Result<(), String> {
         let cluster = self.engine.cluster();
         for (_, gang) in cluster.gangs.iter() {
@@ -137,14 +158,20 @@ impl Day<'_> {
             let annotations = group.and_then(|group| group.metadata.annotations.as_ref());
             let text = annotations.and_then(|annotations| annotations.get(RESERVATIONS));
             let written = text.and_then(|text| Reserved::read(text).ok()).unwrap_or_default();
-            let pods = |place: Reserved| place.pods.into_iter().map(move |pod| (place.node.clone(), pod));
+            let pods =
+                |place: Reserved| place.pods.into_iter().map(move |pod| (place.node.clone(), pod));
             let written: BTreeSet<(String, String)> = written.into_iter().flat_map(pods).collect();
             let known = gang.reserved().iter();
             let known: BTreeSet<(String, String)> = known
-                .map(|place| (cluster.nodes.name[place.node].to_string(), place.instead_of.to_string()))
+                .map(|place| {
+                    (cluster.nodes.name[place.node].to_string(), place.instead_of.to_string())
+                })
                 .collect();
             if known != written {
-                return Err(format!("{} keeps {known:?}, but its object says {written:?}", gang.key));
+                return Err(format!(
+                    "{} keeps {known:?}, but its object says {written:?}",
+                    gang.key
+                ));
             }
         }
         Ok(())
@@ -163,30 +190,36 @@ impl Day<'_> {
             let object = &self.world.pods[&**name];
             let written = object.metadata.annotations.get(PIPELINED_NODE).map(String::as_str);
             if written != promised {
-                return Err(format!("{name} is promised {promised:?}, but its object says {written:?}"));
+                return Err(format!(
+                    "{name} is promised {promised:?}, but its object says {written:?}"
+                ));
             }
         }
         Ok(())
     }
 }
 
-/// How long something waits and what it gave back is remembered by a process, not by the objects. Where that makes a
-/// difference now, the two can't be compared.
+/// How long something waits and what it gave back is remembered by a process, not by the objects.
+/// Where that makes a difference now, the two can't be compared.
 fn may_be_compared(ours: &Engine, fresh: &Engine, now: Time) -> bool {
     let settings = &ours.config().settings;
-    let past =
-        |since: Option<Time>, limit: i64| limit > 0 && since.is_some_and(|since| since.plus_ms(limit) <= now);
+    let past = |since: Option<Time>, limit: i64| {
+        limit > 0 && since.is_some_and(|since| since.plus_ms(limit) <= now)
+    };
     let overdue = |engine: &Engine| -> BTreeSet<String> {
         let gangs = engine.cluster().gangs.iter();
         let waits = |since| past(since, settings.traverse_head_wait_ms);
-        let overdue = gangs.filter(|(_, gang)| gang.counts.pending > 0 && waits(gang.waiting_since));
+        let overdue =
+            gangs.filter(|(_, gang)| gang.counts.pending > 0 && waits(gang.waiting_since));
         overdue.map(|(_, gang)| gang.key.to_string()).collect()
     };
-    let remembers = ours.cluster().gangs.iter().any(|(_, gang)| gang.gave_back.is_some() && !gang.admitted());
+    let remembers =
+        ours.cluster().gangs.iter().any(|(_, gang)| gang.gave_back.is_some() && !gang.admitted());
     !remembers && overdue(ours) == overdue(fresh)
 }
 
-/// Whether an admission has run out just now: only the process that gave it knows since when it ran.
+/// Whether an admission has run out just now: only the process that gave it knows since when it
+/// ran.
 fn gave_back(engine: &Engine, now: Time) -> bool {
     engine.cluster().gangs.iter().any(|(_, gang)| gang.gave_back == Some(now))
 }
@@ -219,12 +252,21 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
     let gangs = cluster.gangs.iter().map(|(_, gang)| {
         let (queue, priority) = (&cluster.queues[gang.queue].name, gang.priority);
         // What has no PodGroup has no phase that anyone could see.
-        let phase =
-            if gang.origin == Origin::Group { format!("{:?}", gang.phase) } else { "a gang".to_owned() };
+        let phase = if gang.origin == Origin::Group {
+            format!("{:?}", gang.phase)
+        } else {
+            "a gang".to_owned()
+        };
         let kept: Vec<&str> = gang.reserved().iter().map(|place| &**name(place.node)).collect();
-        let kept =
-            if kept.is_empty() { String::new() } else { format!(", keeps places on {}", kept.join(", ")) };
-        (format!("gang {}", gang.key), format!("is {phase} in queue {queue}, priority {priority}{kept}"))
+        let kept = if kept.is_empty() {
+            String::new()
+        } else {
+            format!(", keeps places on {}", kept.join(", "))
+        };
+        (
+            format!("gang {}", gang.key),
+            format!("is {phase} in queue {queue}, priority {priority}{kept}"),
+        )
     });
     let queues = cluster.queues.iter().filter(|(_, queue)| queue.exists).map(|(_, queue)| {
         let list = |amounts: &Amounts| -> BTreeMap<&str, i64> {
@@ -241,13 +283,16 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
         let fault = cluster.domains.faults().get(&hyper.name);
         let text = match cluster.domains.find(&hyper.name) {
             Some(domain) => {
-                let above = cluster.domains[domain].parent.map(|parent| &cluster.domains[parent].name);
+                let above =
+                    cluster.domains[domain].parent.map(|parent| &cluster.domains[parent].name);
                 format!(
                     "is below {above:?} with {} nodes, fault {fault:?}",
                     cluster.domains.node_count(domain)
                 )
             }
-            None => format!("is not in the tree with {} nodes, fault {fault:?}", hyper.nodes().count()),
+            None => {
+                format!("is not in the tree with {} nodes, fault {fault:?}", hyper.nodes().count())
+            }
         };
         (format!("domain {}", hyper.name), text)
     });
@@ -260,8 +305,14 @@ fn agree(ours: &Engine, fresh: &Engine) -> Result<(), String> {
     let differ = names.into_iter().filter(|name| left.get(*name) != right.get(*name));
     let lines: Vec<String> = differ
         .map(|name| {
-            let text = |found: Option<&String>| found.map_or("is unknown", |text| text.as_str()).to_owned();
-            format!("{name} {}; to a fresh scheduler it {}", text(left.get(name)), text(right.get(name)))
+            let text = |found: Option<&String>| {
+                found.map_or("is unknown", |text| text.as_str()).to_owned()
+            };
+            format!(
+                "{name} {}; to a fresh scheduler it {}",
+                text(left.get(name)),
+                text(right.get(name))
+            )
         })
         .collect();
     if lines.is_empty() {
@@ -269,7 +320,9 @@ fn agree(ours: &Engine, fresh: &Engine) -> Result<(), String> {
     }
     let waiting = |engine: &Engine| -> Vec<String> {
         let gangs = engine.cluster().gangs.iter().filter(|(_, gang)| !gang.reasons.is_empty());
-        gangs.map(|(id, gang)| format!("  {}: {}", gang.key, engine.reasons(id).join("; "))).collect()
+        gangs
+            .map(|(id, gang)| format!("  {}: {}", gang.key, engine.reasons(id).join("; ")))
+            .collect()
     };
     Err(format!(
         "a fresh scheduler decides otherwise:\n  {}\nwho waits here\n{}\nand there\n{}",
@@ -284,7 +337,10 @@ fn nothing_is_forgotten(engine: &Engine) -> Result<(), String> {
     let whole = engine.policy().gangs_are_whole();
     for (_, gang) in engine.cluster().gangs.iter() {
         if gang.counts.pending > 0 && !gang.ready(whole) && gang.reasons.is_empty() {
-            return Err(format!("{} has {} pods pending and no reason to", gang.key, gang.counts.pending));
+            return Err(format!(
+                "{} has {} pods pending and no reason to",
+                gang.key, gang.counts.pending
+            ));
         }
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! What a watch has not told yet. Each object has a lane of its own in which nothing overtakes; between lanes
-//! everything does. Some things are told twice, and some old versions are told again.
+//! What a watch has not told yet. Each object has a lane of its own in which nothing overtakes;
+//! between lanes everything does. Some things are told twice, and some old versions are told again.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -41,8 +41,12 @@ impl Wire {
         let mut events = Vec::new();
         loop {
             let due = |lane: &Lane| lane.coming.front().is_some_and(|(due, _)| *due <= until);
-            let ready: Vec<String> =
-                self.lanes.iter().filter(|(_, lane)| due(lane)).map(|(key, _)| key.clone()).collect();
+            let ready: Vec<String> = self
+                .lanes
+                .iter()
+                .filter(|(_, lane)| due(lane))
+                .map(|(key, _)| key.clone())
+                .collect();
             let Some(key) = dice.one_of(&ready) else { return events };
             let lane = self.lanes.get_mut(key).expect("just listed");
             let (_, event) = lane.coming.pop_front().expect("due");

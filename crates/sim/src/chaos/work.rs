@@ -62,7 +62,8 @@ pub fn node(index: u64, dice: &mut Dice) -> Node {
     let (cards, memory) = (dice.pick(&[(3, 0), (2, 1), (2, 3)]), dice.pick(&[(2, 8), (1, 12)]));
     let card = |card| format!("n{index}-{card},3,{memory},NVIDIA-T4,{},hami-core:", card < 2);
     let register: String = (0..cards).map(card).collect();
-    let taint = if dice.chance(15) { "\nspec: {taints: [{key: infra, effect: NoSchedule}]}" } else { "" };
+    let taint =
+        if dice.chance(15) { "\nspec: {taints: [{key: infra, effect: NoSchedule}]}" } else { "" };
     let text = format!(
         "apiVersion: v1\nkind: Node\nmetadata: {{name: n{index}, labels: {{zone: {zone}, \
          kubernetes.io/hostname: n{index}}}, annotations: {{volcano.sh/node-vgpu-register: '{register}'}}}}{taint}\nstatus: \
@@ -103,8 +104,8 @@ pub struct Arrival {
     pub pods: Vec<Pod>,
 }
 
-/// A gang of one of many kinds: whole or elastic, with roles, parts, a wish to be close, gates, estimates or rules
-/// between its pods, or one pod alone, ours or another scheduler's.
+/// A gang of one of many kinds: whole or elastic, with roles, parts, a wish to be close, gates,
+/// estimates or rules between its pods, or one pod alone, ours or another scheduler's.
 pub fn gang(index: u64, now: Time, crowded: bool, dice: &mut Dice) -> Arrival {
     let namespace = *dice.one_of(&NAMESPACES).expect("two");
     let name = format!("g{index}");

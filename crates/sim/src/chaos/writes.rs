@@ -1,6 +1,7 @@
-//! Plans on their way to the server: binds, promises and evictions that arrive late, are refused, get lost, or succeed without
-//! anyone hearing of it. Nobody is asked to leave before the server has all promises of the gang that he leaves for. What is noted on
-//! PodGroups is written again until it is known to be there.
+//! Plans on their way to the server: binds, promises and evictions that arrive late, are refused,
+//! get lost, or succeed without anyone hearing of it. Nobody is asked to leave before the server
+//! has all promises of the gang that he leaves for. What is noted on PodGroups is written again
+//! until it is known to be there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +25,8 @@ pub struct Writes {
     notes: Vec<Note>,
 }
 
-/// Annotations on their way to a PodGroup. There is one that is awaited for each: the newest takes over what older ones say.
+/// Annotations on their way to a PodGroup. There is one that is awaited for each: the newest takes
+/// over what older ones say.
 struct Note {
     due: u64,
     group: Name,
@@ -33,7 +35,8 @@ struct Note {
     awaited: bool,
 }
 
-/// Evictions that wait until the server has these promises, and PodGroups say what is kept for those who leave.
+/// Evictions that wait until the server has these promises, and PodGroups say what is kept for
+/// those who leave.
 struct Held {
     promises: BTreeSet<Name>,
     groups: BTreeSet<Name>,
@@ -129,7 +132,8 @@ impl Day<'_> {
         let mut held: BTreeMap<Option<GangId>, Held> = BTreeMap::new();
         for eviction in &plan.evictions {
             let of_claimant = |pod: &PodId| cluster.pods.gang[*pod] == eviction.claimant;
-            let promises = || plan.nominations.iter().map(|place| place.pod).filter(of_claimant).map(name);
+            let promises =
+                || plan.nominations.iter().map(|place| place.pod).filter(of_claimant).map(name);
             let group = held.entry(eviction.claimant).or_insert_with(|| Held {
                 promises: promises().collect(),
                 groups: BTreeSet::new(),
@@ -145,10 +149,15 @@ impl Day<'_> {
             let status = status::of(cluster, gang)?;
             Some((cluster.gangs[gang].key.to_string(), cluster.gangs[gang].uid.to_string(), status))
         };
-        let groups: Vec<(String, String, PodGroupStatus)> = plan.updates.iter().filter_map(said).collect();
-        let group_notes: Vec<_> =
-            plan.group_notes.iter().map(|note| (group_name(note.gang), note.annotations.clone())).collect();
-        let promised = |note: &&CardNote| matches!(cluster.pods.state[note.pod], PodState::Nominated(_));
+        let groups: Vec<(String, String, PodGroupStatus)> =
+            plan.updates.iter().filter_map(said).collect();
+        let group_notes: Vec<_> = plan
+            .group_notes
+            .iter()
+            .map(|note| (group_name(note.gang), note.annotations.clone()))
+            .collect();
+        let promised =
+            |note: &&CardNote| matches!(cluster.pods.state[note.pod], PodState::Nominated(_));
         let notes: Vec<(Name, &CardNote)> =
             plan.card_notes.iter().filter(promised).map(|note| (name(note.pod), note)).collect();
 
@@ -157,7 +166,8 @@ impl Day<'_> {
             self.send(pod, wish);
         }
         for ((key, uid), note) in notes {
-            let event = self.world.change_known(&key, &uid, |pod| world::note(pod, &note.annotations));
+            let event =
+                self.world.change_known(&key, &uid, |pod| world::note(pod, &note.annotations));
             event.into_iter().for_each(|event| self.tell(event));
         }
         for (group, annotations) in group_notes {
@@ -166,8 +176,11 @@ impl Day<'_> {
         self.writes.held.extend(held.into_values());
         self.release_evictions();
         for (key, uid, status) in groups {
-            let current =
-                self.world.groups.get(&key).is_some_and(|group| group.metadata.uid.as_deref() == Some(&uid));
+            let current = self
+                .world
+                .groups
+                .get(&key)
+                .is_some_and(|group| group.metadata.uid.as_deref() == Some(&uid));
             if let Some(event) = current.then(|| self.world.report(&key, status)).flatten() {
                 self.tell(event);
             }
@@ -175,8 +188,12 @@ impl Day<'_> {
     }
 
     fn send(&mut self, pod: Name, wish: Wish) {
-        let fate =
-            self.dice.pick(&[(82, Fate::Arrives), (7, Fate::HalfKnown), (6, Fate::Refused), (5, Fate::Lost)]);
+        let fate = self.dice.pick(&[
+            (82, Fate::Arrives),
+            (7, Fate::HalfKnown),
+            (6, Fate::Refused),
+            (5, Fate::Lost),
+        ]);
         let fate = match (&wish, fate) {
             (Wish::TakeBack, Fate::Refused) => Fate::Lost,
             _ => fate,
@@ -205,7 +222,8 @@ impl Day<'_> {
     }
 
     fn note_due(&mut self) {
-        let due: Vec<Note> = self.writes.notes.extract_if(.., |note| note.due <= self.step).collect();
+        let due: Vec<Note> =
+            self.writes.notes.extract_if(.., |note| note.due <= self.step).collect();
         for Note { group, annotations, fate, awaited, .. } in due {
             let there = self.world.groups.get(&group.0);
             let gone = there.is_none_or(|there| there.metadata.uid.as_ref() != Some(&group.1));
@@ -228,9 +246,12 @@ impl Day<'_> {
         }
     }
 
-    /// What is still to be written on a pod is of the past. Who was to leave for a promise that is none any more stays.
+    /// What is still to be written on a pod is of the past. Who was to leave for a promise that is
+    /// none any more stays.
     fn replace_notes(&mut self, pod: &Name, wish: &Wish) {
-        self.writes.under_way.retain(|write| !(write.pod == *pod && write.wish.is_note() && write.awaited));
+        self.writes
+            .under_way
+            .retain(|write| !(write.pod == *pod && write.wish.is_note() && write.awaited));
         if !matches!(wish, Wish::Promise { .. }) {
             self.stay(pod, "the promise was taken back");
         }
@@ -270,8 +291,9 @@ impl Day<'_> {
 
     /// Writes that are due reach the server, or don't.
     pub(super) fn write_due(&mut self) {
-        let (due, later) =
-            std::mem::take(&mut self.writes.under_way).into_iter().partition(|w| w.due <= self.step);
+        let (due, later) = std::mem::take(&mut self.writes.under_way)
+            .into_iter()
+            .partition(|w| w.due <= self.step);
         self.writes.under_way = later;
         let due: Vec<Write> = due;
         for write in due {
@@ -300,8 +322,15 @@ impl Day<'_> {
                 Some("no answer".to_owned())
             }
             Fate::Look => {
-                match self.world.pods.get(&write.pod.0).filter(|pod| pod.metadata.uid == write.pod.1) {
-                    Some(pod) if !write.wish.has_come_true(pod) => Some("it never arrived".to_owned()),
+                match self
+                    .world
+                    .pods
+                    .get(&write.pod.0)
+                    .filter(|pod| pod.metadata.uid == write.pod.1)
+                {
+                    Some(pod) if !write.wish.has_come_true(pod) => {
+                        Some("it never arrived".to_owned())
+                    }
                     Some(pod) => {
                         self.tell(Event::Pod(Box::new(pod.clone())));
                         self.confirm(&write);
@@ -343,7 +372,8 @@ impl Day<'_> {
     }
 
     fn refuse(&mut self, write: Write, cause: String) {
-        let gone = self.world.pods.get(&write.pod.0).is_none_or(|pod| pod.metadata.uid != write.pod.1);
+        let gone =
+            self.world.pods.get(&write.pod.0).is_none_or(|pod| pod.metadata.uid != write.pod.1);
         let ((key, uid), at) = (write.pod.clone(), self.world.now);
         let event = match write.wish {
             Wish::Bind { .. } => Event::BindFailed { key, uid, cause, at },
@@ -369,7 +399,9 @@ impl Day<'_> {
         let gone = || "the pod is gone".to_owned();
         match &write.wish {
             Wish::Bind { node, notes } => self.world.bind(key, uid, node, notes),
-            Wish::Promise { node, evicted } => self.world.promise(key, uid, node, *evicted).ok_or_else(gone),
+            Wish::Promise { node, evicted } => {
+                self.world.promise(key, uid, node, *evicted).ok_or_else(gone)
+            }
             Wish::TakeBack => self.world.take_back(key, uid).ok_or_else(gone),
             Wish::Evict => self.world.evict(key, uid),
         }

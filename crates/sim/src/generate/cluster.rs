@@ -45,10 +45,12 @@ impl ClusterSpec {
 
 pub fn cluster(spec: &ClusterSpec, out: &mut dyn Write) -> io::Result<()> {
     let mut draw = Draw::new(spec.seed, Stream::Nodes);
-    let network = Network::new(spec.template, spec.nodes, spec.nodes_per_leaf, spec.leaves_per_spine);
+    let network =
+        Network::new(spec.template, spec.nodes, spec.nodes_per_leaf, spec.leaves_per_spine);
     let nodes = place_shapes(spec, &mut draw);
-    let total =
-        nodes.iter().fold(Amounts::default(), |sum, shape| sum.plus(with_gpus(spec, shape.allocatable())));
+    let total = nodes
+        .iter()
+        .fold(Amounts::default(), |sum, shape| sum.plus(with_gpus(spec, shape.allocatable())));
 
     tenants::write_priorities(spec.start, out)?;
     tenants::write_queues(spec.queues as usize, total, spec.start, out)?;
@@ -67,8 +69,8 @@ pub fn cluster(spec: &ClusterSpec, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Which shape each node has. Equal nodes stand together as they do in racks, and the leaves are then shuffled,
-/// so that no spine holds one kind only.
+/// Which shape each node has. Equal nodes stand together as they do in racks, and the leaves are
+/// then shuffled, so that no spine holds one kind only.
 fn place_shapes(spec: &ClusterSpec, draw: &mut Draw) -> Vec<&'static Shape> {
     let shapes = spec.template.shapes();
     let weights: Vec<u64> = shapes.iter().map(|shape| shape.count).collect();
@@ -104,7 +106,8 @@ fn write_node(
     let name = format!("node-{index:05}");
     let uid = uid(&["Node", &name]);
     let stamp = stamp(created);
-    let (capacity, allocatable) = (with_gpus(spec, shape.capacity()), with_gpus(spec, shape.allocatable()));
+    let (capacity, allocatable) =
+        (with_gpus(spec, shape.capacity()), with_gpus(spec, shape.allocatable()));
     write!(
         out,
         "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: {name}\n  uid: {uid}\n  creationTimestamp: \"{stamp}\"\n  \
@@ -198,8 +201,11 @@ mod tests {
 
     #[test]
     fn a_given_number_of_gpus_replaces_that_of_the_shape() {
-        let spec =
-            ClusterSpec { gpus_per_node: Some(4), queues: 1, ..ClusterSpec::new(Template::Classic, 3) };
+        let spec = ClusterSpec {
+            gpus_per_node: Some(4),
+            queues: 1,
+            ..ClusterSpec::new(Template::Classic, 3)
+        };
         let text = text(&spec);
         assert_eq!(count(&text, "nvidia.com/gpu: \"4\""), 6);
         assert_eq!(count(&text, "nvidia.com/gpu: \"12\""), 1);

@@ -1,13 +1,14 @@
 //! Random draws that come out alike on every machine.
 //!
-//! Integers are drawn wherever they will do. The platform's `powf`, `ln` and `exp` may differ in the last bit from
-//! one machine to the next; a square root may not, so the one power that is needed is made of square roots.
+//! Integers are drawn wherever they will do. The platform's `powf`, `ln` and `exp` may differ in
+//! the last bit from one machine to the next; a square root may not, so the one power that is
+//! needed is made of square roots.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a sequence of draws is for. Each has its own stream of the seed, so that one draw more here moves
-/// nothing there: a longer window spreads the same gangs over more hours.
+/// What a sequence of draws is for. Each has its own stream of the seed, so that one draw more here
+/// moves nothing there: a longer window spreads the same gangs over more hours.
 #[derive(Clone, Copy)]
 pub enum Stream {
     Nodes = 1,
@@ -55,7 +56,8 @@ impl Draw {
         unreachable!("the place lies below the sum of the weights");
     }
 
-    /// How many throws of a die with `mean` sides it takes to see a one: at least 1, on average `mean`.
+    /// How many throws of a die with `mean` sides it takes to see a one: at least 1, on average
+    /// `mean`.
     pub fn geometric(&mut self, mean: u64) -> u64 {
         let mut throws = 1;
         while self.below(mean) != 0 {
@@ -71,7 +73,8 @@ impl Draw {
     }
 }
 
-/// `base` to an exponent from 0 up to 1: the product of those repeated square roots whose bit is set.
+/// `base` to an exponent from 0 up to 1: the product of those repeated square roots whose bit is
+/// set.
 pub fn power(base: f64, mut exponent: f64) -> f64 {
     let (mut root, mut product) = (base, 1.0);
     while exponent > 0.0 {
@@ -85,8 +88,8 @@ pub fn power(base: f64, mut exponent: f64) -> f64 {
     product
 }
 
-/// Divides a whole number in proportion to weights, without rest: what rounding down leaves over goes to the
-/// largest remainders, the earlier first among equals.
+/// Divides a whole number in proportion to weights, without rest: what rounding down leaves over
+/// goes to the largest remainders, the earlier first among equals.
 pub fn apportion(total: u64, weights: &[u64]) -> Vec<u64> {
     let sum: u128 = weights.iter().map(|&weight| u128::from(weight)).sum();
     if sum == 0 {
@@ -111,7 +114,10 @@ mod tests {
     fn power_agrees_with_the_platform() {
         for (base, exponent) in [(2.0, 0.5), (1e6, 0.1), (0.25, 0.75), (7.0, 0.0), (1.0, 0.999)] {
             let (ours, theirs) = (power(base, exponent), f64::powf(base, exponent));
-            assert!((ours - theirs).abs() <= theirs * 1e-12, "{base}^{exponent}: {ours} and {theirs}");
+            assert!(
+                (ours - theirs).abs() <= theirs * 1e-12,
+                "{base}^{exponent}: {ours} and {theirs}"
+            );
         }
     }
 

@@ -1,7 +1,7 @@
 //! How long things run, as quantiles counted in public traces.
 //!
-//! Between two quantiles the logarithm of the duration is taken to be linear. A log-normal fitted to the same
-//! data is simpler and misses the tail, and the tail is where the GPU hours are.
+//! Between two quantiles the logarithm of the duration is taken to be linear. A log-normal fitted
+//! to the same data is simpler and misses the tail, and the tail is where the GPU hours are.
 
 use super::draw::{Draw, power};
 
@@ -11,8 +11,8 @@ const LEVELS: [u32; 11] = [10, 50, 100, 250, 500, 750, 900, 950, 975, 990, 999];
 /// Seconds at each of the levels, ascending.
 pub struct Quantiles([u32; LEVELS.len()]);
 
-/// Longer runs end here: two weeks is the longest pretraining run of Acme, and openb's tail of months comes
-/// from services that nobody stopped.
+/// Longer runs end here: two weeks is the longest pretraining run of Acme, and openb's tail of
+/// months comes from services that nobody stopped.
 const LONGEST_SECONDS: u32 = 14 * 24 * 3600;
 
 /// Philly, 83 152 runs.
@@ -23,17 +23,22 @@ pub const PHILLY: Quantiles =
 pub const WHOLE_GPU: Quantiles =
     Quantiles([29, 57, 92, 200, 633, 2_248, 5_691, 13_220, 37_123, 236_344, 9_900_000]);
 
-/// openb, pods with eight GPUs; with 44 of them the last level is unknown and repeats the one before.
+/// openb, pods with eight GPUs; with 44 of them the last level is unknown and repeats the one
+/// before.
 pub const EIGHT_GPUS: Quantiles =
     Quantiles([58, 117, 137, 259, 553, 17_759, 101_998, 209_987, 980_000, 1_300_000, 1_300_000]);
 
-/// openb's pods with a part of a GPU, shortened by 3/11 to the two minutes that are the median in Acme. The last
-/// value is one day: evaluation is 0.8 % of Acme's GPU time and leaves no room for a longer tail.
-pub const EVALUATION: Quantiles = Quantiles([2, 7, 15, 39, 120, 387, 1_972, 4_533, 8_836, 20_360, 86_400]);
+/// openb's pods with a part of a GPU, shortened by 3/11 to the two minutes that are the median in
+/// Acme. The last value is one day: evaluation is 0.8 % of Acme's GPU time and leaves no room for a
+/// longer tail.
+pub const EVALUATION: Quantiles =
+    Quantiles([2, 7, 15, 39, 120, 387, 1_972, 4_533, 8_836, 20_360, 86_400]);
 
-/// Not counted but chosen: Acme reports hours to two weeks, and that two in five fail, most of them early.
-pub const PRETRAINING: Quantiles =
-    Quantiles([600, 900, 1_200, 3_600, 14_400, 86_400, 345_600, 604_800, 864_000, 1_100_000, 1_209_600]);
+/// Not counted but chosen: Acme reports hours to two weeks, and that two in five fail, most of them
+/// early.
+pub const PRETRAINING: Quantiles = Quantiles([
+    600, 900, 1_200, 3_600, 14_400, 86_400, 345_600, 604_800, 864_000, 1_100_000, 1_209_600,
+]);
 
 /// DLRM, the instances with a GPU; the value at 975 lies on the line between its neighbours.
 pub const SERVING: Quantiles =
@@ -59,8 +64,9 @@ impl Quantiles {
     }
 }
 
-/// What the owner of a gang would have said beforehand: something between the truth and twice as much, rounded up
-/// as people do, to ten minutes within the hour, half hours within the day, and half days beyond.
+/// What the owner of a gang would have said beforehand: something between the truth and twice as
+/// much, rounded up as people do, to ten minutes within the hour, half hours within the day, and
+/// half days beyond.
 pub fn estimate(run_seconds: u32, draw: &mut Draw) -> u32 {
     let guess = run_seconds + draw.below(u64::from(run_seconds) + 1) as u32;
     let step = match guess {
@@ -92,9 +98,13 @@ mod tests {
             let mut draw = Draw::new(7, Stream::Gangs);
             let mut seconds: Vec<u32> = (0..100_000).map(|_| table.draw(&mut draw)).collect();
             seconds.sort_unstable();
-            // Where the table is steep, a small error in rank is a large one in seconds: compare ranks.
-            for (level, wanted) in LEVELS.into_iter().zip(table.0).filter(|&(_, wanted)| wanted > 50) {
-                let rank = seconds.partition_point(|&second| second < wanted.min(LONGEST_SECONDS)) / 100;
+            // Where the table is steep, a small error in rank is a large one in seconds: compare
+            // ranks.
+            for (level, wanted) in
+                LEVELS.into_iter().zip(table.0).filter(|&(_, wanted)| wanted > 50)
+            {
+                let rank =
+                    seconds.partition_point(|&second| second < wanted.min(LONGEST_SECONDS)) / 100;
                 let beyond = wanted >= LONGEST_SECONDS && rank <= level as usize;
                 assert!(
                     beyond || rank.abs_diff(level as usize) <= 10,
@@ -111,7 +121,10 @@ mod tests {
         for run in [1, 599, 600, 3_600, 4_830, 86_400, LONGEST_SECONDS] {
             for _ in 0..100 {
                 let estimate = estimate(run, &mut draw);
-                assert!(estimate >= run && estimate <= 2 * run + 43_200, "{run} was taken for {estimate}");
+                assert!(
+                    estimate >= run && estimate <= 2 * run + 43_200,
+                    "{run} was taken for {estimate}"
+                );
             }
         }
     }

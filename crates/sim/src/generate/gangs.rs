@@ -42,7 +42,9 @@ impl Gang {
     }
 
     pub fn min_resources(&self) -> Amounts {
-        self.roles.iter().fold(Amounts::default(), |sum, role| sum.plus(role.request.times(role.min)))
+        self.roles
+            .iter()
+            .fold(Amounts::default(), |sum, role| sum.plus(role.request.times(role.min)))
     }
 
     pub fn gpus(&self) -> u64 {
@@ -111,10 +113,13 @@ impl Mix {
         vec![Role { name: "ps", pods: servers, min: servers, request: request(0, draw) }, workers]
     }
 
-    /// Replicas go whole: an elastic gang starts with half of them. What is too large loses replicas first,
-    /// then pods, then GPUs.
+    /// Replicas go whole: an elastic gang starts with half of them. What is too large loses
+    /// replicas first, then pods, then GPUs.
     fn replicas(&self, replicas: u64, draw: &mut Draw) -> (Vec<Role>, Option<Subgroups>) {
-        let gpus = draw.pick(&[(20, 1), (20, 2), (30, 4), (30, 8)]).min(self.gpus_per_pod).min(self.largest);
+        let gpus = draw
+            .pick(&[(20, 1), (20, 2), (30, 4), (30, 8)])
+            .min(self.gpus_per_pod)
+            .min(self.largest);
         let size = draw.pick(&[(40, 2), (30, 4), (20, 8), (10, 16)]).min(self.largest / gpus);
         let replicas = replicas.min(self.largest / (size * gpus));
         let counted = role("worker", replicas, request(gpus, draw), draw);
@@ -141,8 +146,13 @@ mod tests {
     use crate::generate::draw::Stream;
 
     fn gangs(profile: Profile, count: usize) -> Vec<Gang> {
-        let mix =
-            Mix { profile, gpus_per_pod: 8, largest: u64::MAX, typed: None, queues: vec![(60, 0), (40, 1)] };
+        let mix = Mix {
+            profile,
+            gpus_per_pod: 8,
+            largest: u64::MAX,
+            typed: None,
+            queues: vec![(60, 0), (40, 1)],
+        };
         let mut draw = Draw::new(3, Stream::Gangs);
         (0..count).map(|_| mix.draw(&mut draw)).collect()
     }
@@ -173,7 +183,10 @@ mod tests {
         seconds.sort_unstable();
         for (percent, wanted) in [(25, 200.0), (50, 633.0), (75, 2248.0), (90, 5691.0)] {
             let found = f64::from(seconds[seconds.len() * percent / 100]);
-            assert!((wanted * 0.85..wanted * 1.15).contains(&found), "{percent} %: {found}, not {wanted}");
+            assert!(
+                (wanted * 0.85..wanted * 1.15).contains(&found),
+                "{percent} %: {found}, not {wanted}"
+            );
         }
     }
 
@@ -208,13 +221,20 @@ mod tests {
     fn no_gang_is_larger_than_allowed() {
         for profile in Profile::ALL {
             for (gpus_per_pod, largest) in [(8, 1), (4, 6), (8, 100), (1, 3)] {
-                let mix =
-                    Mix { profile, gpus_per_pod, largest, typed: Some(Template::Openb), queues: Vec::new() };
+                let mix = Mix {
+                    profile,
+                    gpus_per_pod,
+                    largest,
+                    typed: Some(Template::Openb),
+                    queues: Vec::new(),
+                };
                 let mut draw = Draw::new(1, Stream::Gangs);
                 for gang in (0..500).map(|_| mix.draw(&mut draw)) {
                     assert!(gang.gpus() <= largest, "{profile:?} {}", gang.gpus());
                     assert!(
-                        gang.roles.iter().all(|role| role.pods >= 1 && role.request.gpus <= gpus_per_pod)
+                        gang.roles
+                            .iter()
+                            .all(|role| role.pods >= 1 && role.request.gpus <= gpus_per_pod)
                     );
                 }
             }
@@ -224,7 +244,8 @@ mod tests {
     #[test]
     fn six_tenths_of_the_gpus_are_not_spot() {
         let gangs = gangs(Profile::Research, 100_000);
-        let firm: u64 = gangs.iter().filter(|gang| gang.priority.name != "spot").map(Gang::gpus).sum();
+        let firm: u64 =
+            gangs.iter().filter(|gang| gang.priority.name != "spot").map(Gang::gpus).sum();
         let share = firm as f64 / gangs.iter().map(Gang::gpus).sum::<u64>() as f64;
         assert!((0.55..0.65).contains(&share), "{share}");
     }

@@ -30,7 +30,9 @@ impl Amounts {
     }
 
     pub fn fits_in(self, room: Amounts) -> bool {
-        self.gpus <= room.gpus && self.cpu_milli <= room.cpu_milli && self.memory_mib <= room.memory_mib
+        self.gpus <= room.gpus
+            && self.cpu_milli <= room.cpu_milli
+            && self.memory_mib <= room.memory_mib
     }
 }
 
@@ -52,8 +54,8 @@ impl fmt::Display for Amounts {
     }
 }
 
-/// A uid that follows from what it names: FNV-1a of 128 bits in the dress of a version 8 UUID, the one that is
-/// free for such use.
+/// A uid that follows from what it names: FNV-1a of 128 bits in the dress of a version 8 UUID, the
+/// one that is free for such use.
 pub fn uid(name: &[&str]) -> String {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
@@ -65,7 +67,14 @@ pub fn uid(name: &[&str]) -> String {
     }
     let hash = hash & !(0xf << 76) & !(0x3 << 62) | 0x8 << 76 | 0x2 << 62;
     let digits = format!("{hash:032x}");
-    format!("{}-{}-{}-{}-{}", &digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..])
+    format!(
+        "{}-{}-{}-{}-{}",
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..]
+    )
 }
 
 /// Epoch seconds as Kubernetes writes them: `2026-01-05T00:00:00Z`.

@@ -1,7 +1,7 @@
 //! The network as a tree of three tiers: leaf switches (or NVLink racks), spines, the whole.
 //!
-//! Leaves find their nodes by label, so a leaf of 32 nodes is one member; higher tiers name their members, as
-//! the HyperNode type asks of them.
+//! Leaves find their nodes by label, so a leaf of 32 nodes is one member; higher tiers name their
+//! members, as the HyperNode type asks of them.
 
 use std::io::{self, Write};
 
@@ -42,7 +42,8 @@ impl Network {
     pub fn write_labels(&self, node: usize, out: &mut dyn Write) -> io::Result<()> {
         let leaf = self.leaf_of(node);
         let spine = leaf / self.leaves_per_spine;
-        // Spines take turns in three zones: what spreads over zones then has something to choose from.
+        // Spines take turns in three zones: what spreads over zones then has something to choose
+        // from.
         let zone = ["a", "b", "c"][spine % 3];
         writeln!(out, "    topology.kubernetes.io/zone: zone-{zone}")?;
         writeln!(out, "    {}: {}", self.leaf_label, self.leaf_name(leaf))?;
@@ -84,7 +85,13 @@ fn spine_name(spine: usize) -> String {
     format!("spine-{spine:03}")
 }
 
-fn write_header(name: &str, tier: u8, tier_name: &str, start: i64, out: &mut dyn Write) -> io::Result<()> {
+fn write_header(
+    name: &str,
+    tier: u8,
+    tier_name: &str,
+    start: i64,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let uid = uid(&["HyperNode", name]);
     let stamp = stamp(start);
     write!(

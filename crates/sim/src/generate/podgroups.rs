@@ -1,4 +1,5 @@
-//! A gang as manifests: one PodGroup and its pods, as Volcano's job controller or a user would write them.
+//! A gang as manifests: one PodGroup and its pods, as Volcano's job controller or a user would
+//! write them.
 
 use std::io::{self, Write};
 
@@ -61,7 +62,8 @@ impl Submitted<'_> {
         }
     }
 
-    /// A replica talks all the time and must stay in one leaf; that all replicas are near is only better.
+    /// A replica talks all the time and must stay in one leaf; that all replicas are near is only
+    /// better.
     fn write_subgroups(&self, subgroups: &Subgroups, out: &mut dyn Write) -> io::Result<()> {
         let Subgroups { size, min } = subgroups;
         write!(
@@ -94,7 +96,8 @@ impl Submitted<'_> {
                 index % size,
             )?;
         }
-        // The priority is written out as admission would, so that the file can be scheduled without a server.
+        // The priority is written out as admission would, so that the file can be scheduled without
+        // a server.
         write!(
             out,
             "  annotations:\n    {}: {group}\n    {}: \"{estimate_seconds}s\"\n    {}: \"{run_seconds}s\"\nspec:\n  \

@@ -1,4 +1,5 @@
-//! The tables behind the profiles: what classes of gangs there are, how large, and what their pods ask for.
+//! The tables behind the profiles: what classes of gangs there are, how large, and what their pods
+//! ask for.
 
 use super::draw::Draw;
 use super::durations::{self, Quantiles};
@@ -67,16 +68,22 @@ const fn class(
     Class { name, share, sizes, durations }
 }
 
-/// GPUs. By count this is Acme's Kalos: 929 evaluations, 39 others, 32 pretraining runs in a thousand. Sizes
-/// within a class are our choice and give 24 GPUs on average, where Kalos has 26.8.
+/// GPUs. By count this is Acme's Kalos: 929 evaluations, 39 others, 32 pretraining runs in a
+/// thousand. Sizes within a class are our choice and give 24 GPUs on average, where Kalos has 26.8.
 const LLM: &[Class] = &[
     class("eval", 929, &[(60, 1), (10, 2), (10, 4), (20, 8)], &durations::EVALUATION),
     class("debug", 39, &[(30, 1), (20, 2), (20, 4), (20, 8), (10, 16)], &durations::PHILLY),
-    class("pretrain", 32, &[(5, 64), (10, 128), (15, 256), (20, 512), (50, 1024)], &durations::PRETRAINING),
+    class(
+        "pretrain",
+        32,
+        &[(5, 64), (10, 128), (15, 256), (20, 512), (50, 1024)],
+        &durations::PRETRAINING,
+    ),
 ];
 
-/// GPUs. Chosen to meet the mean of Seren, 5.7, with the median of 1 that all traces share; 128 and 256 stand for
-/// everything from 128 up, 140 on average. The two classes differ in how long they run.
+/// GPUs. Chosen to meet the mean of Seren, 5.7, with the median of 1 that all traces share; 128 and
+/// 256 stand for everything from 128 up, 140 on average. The two classes differ in how long they
+/// run.
 const RESEARCH: &[Class] = &[
     class("train", 750, &[(550, 1), (100, 2), (100, 4)], &durations::WHOLE_GPU),
     class(
@@ -87,19 +94,34 @@ const RESEARCH: &[Class] = &[
     ),
 ];
 
-/// Workers of one GPU. 85 to 90 % of the pods are in gangs and about 20 % in gangs of more than 100, as reported.
-/// Parts of a GPU, which are frequent there, are rounded up to one: no resource for them is common to all
-/// clusters.
+/// Workers of one GPU. 85 to 90 % of the pods are in gangs and about 20 % in gangs of more than
+/// 100, as reported. Parts of a GPU, which are frequent there, are rounded up to one: no resource
+/// for them is common to all clusters.
 const PAI: &[Class] = &[class(
     "task",
     1,
-    &[(624, 1), (120, 2), (100, 4), (70, 8), (40, 16), (25, 32), (15, 64), (4, 128), (1, 256), (1, 480)],
+    &[
+        (624, 1),
+        (120, 2),
+        (100, 4),
+        (70, 8),
+        (40, 16),
+        (25, 32),
+        (15, 64),
+        (4, 128),
+        (1, 256),
+        (1, 480),
+    ],
     &durations::PHILLY,
 )];
 
 /// Replicas.
-const SERVING: &[Class] =
-    &[class("serve", 1, &[(30, 1), (25, 2), (20, 4), (15, 8), (7, 16), (3, 32)], &durations::SERVING)];
+const SERVING: &[Class] = &[class(
+    "serve",
+    1,
+    &[(30, 1), (25, 2), (20, 4), (15, 8), (7, 16), (3, 32)],
+    &durations::SERVING,
+)];
 
 /// Pods. Our choice; the traces tell of pods without GPUs, but not what belongs together.
 const CPU: &[Class] = &[class(

@@ -72,16 +72,25 @@ impl Template {
         }
     }
 
-    /// The GPU models that a pod of this size can ask for, weighted by how many GPUs there are of each.
+    /// The GPU models that a pod of this size can ask for, weighted by how many GPUs there are of
+    /// each.
     pub fn models_for(self, pod: Amounts) -> Vec<(u64, &'static str)> {
         let holding = |shape: &&Shape| shape.gpus > 0 && pod.fits_in(shape.allocatable());
-        self.shapes().iter().filter(holding).map(|shape| (shape.count * shape.gpus, shape.model)).collect()
+        self.shapes()
+            .iter()
+            .filter(holding)
+            .map(|shape| (shape.count * shape.gpus, shape.model))
+            .collect()
     }
 }
 
 impl Shape {
     pub fn capacity(&self) -> Amounts {
-        Amounts { gpus: self.gpus, cpu_milli: self.cores * 1000, memory_mib: self.memory_gib * 1024 }
+        Amounts {
+            gpus: self.gpus,
+            cpu_milli: self.cores * 1000,
+            memory_mib: self.memory_gib * 1024,
+        }
     }
 
     /// What the kubelet and the system leave: all but one core and one part in 32 of the memory.
@@ -101,9 +110,9 @@ const CLASSIC: &[Shape] =
 
 const NVL72: &[Shape] = &[shape(1, 4, "NVIDIA-GB200", 144, 960)];
 
-/// The node list of gpu-v2023. GPU nodes are as counted, but for eight odd ones that are taken to have one P100;
-/// of the 122 CPU nodes beyond the two largest kinds, the proportions are those of a part of the list. G2 and G3
-/// are how the trace hides newer models.
+/// The node list of gpu-v2023. GPU nodes are as counted, but for eight odd ones that are taken to
+/// have one P100; of the 122 CPU nodes beyond the two largest kinds, the proportions are those of a
+/// part of the list. G2 and G3 are how the trace hides newer models.
 const OPENB: &[Shape] = &[
     shape(549, 8, "G2", 96, 384),
     shape(387, 2, "Tesla-T4", 104, 512),
@@ -124,7 +133,8 @@ const OPENB: &[Shape] = &[
     shape(22, 0, "", 104, 768),
 ];
 
-/// The node list of v2026-spot-gpu. It does not tell memory; 4 GiB a core for one GPU and 8 for eight are usual.
+/// The node list of v2026-spot-gpu. It does not tell memory; 4 GiB a core for one GPU and 8 for
+/// eight are usual.
 const SPOT2026: &[Shape] = &[
     shape(2492, 1, "NVIDIA-A10", 128, 512),
     shape(901, 1, "S1", 192, 768),
@@ -145,9 +155,11 @@ mod tests {
 
     #[test]
     fn mixes_have_the_size_of_their_traces() {
-        let nodes = |template: Template| template.shapes().iter().map(|shape| shape.count).sum::<u64>();
-        let gpus =
-            |template: Template| template.shapes().iter().map(|shape| shape.count * shape.gpus).sum::<u64>();
+        let nodes =
+            |template: Template| template.shapes().iter().map(|shape| shape.count).sum::<u64>();
+        let gpus = |template: Template| {
+            template.shapes().iter().map(|shape| shape.count * shape.gpus).sum::<u64>()
+        };
         // The traces have 1523 nodes with 6212 GPUs, and 4278 with 10 412.
         assert_eq!((nodes(Template::Openb), gpus(Template::Openb)), (1523, 6203));
         assert_eq!((nodes(Template::Spot2026), gpus(Template::Spot2026)), (4275, 10_409));

@@ -8,15 +8,31 @@ use super::manifest::{Amounts, stamp, uid};
 pub struct PriorityClass {
     pub name: &'static str,
     pub value: u32,
-    /// Share of gangs in percent. The first two are the 60 % of the spot-gpu trace that is not spot.
+    /// Share of gangs in percent. The first two are the 60 % of the spot-gpu trace that is not
+    /// spot.
     pub share: u64,
     description: &'static str,
 }
 
 pub const PRIORITIES: [PriorityClass; 3] = [
-    PriorityClass { name: "high", value: 10_000, share: 15, description: "Work that others wait for." },
-    PriorityClass { name: "normal", value: 5_000, share: 45, description: "Work with a claim to its share." },
-    PriorityClass { name: "spot", value: 1_000, share: 40, description: "Work that takes what is left." },
+    PriorityClass {
+        name: "high",
+        value: 10_000,
+        share: 15,
+        description: "Work that others wait for.",
+    },
+    PriorityClass {
+        name: "normal",
+        value: 5_000,
+        share: 45,
+        description: "Work with a claim to its share.",
+    },
+    PriorityClass {
+        name: "spot",
+        value: 1_000,
+        share: 40,
+        description: "Work that takes what is left.",
+    },
 ];
 
 const TEAMS: [&str; 40] = [
@@ -78,7 +94,12 @@ pub fn queue_weights(queues: usize) -> Vec<u64> {
 }
 
 /// Queues that deserve together exactly what the cluster has.
-pub fn write_queues(queues: usize, total: Amounts, start: i64, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_queues(
+    queues: usize,
+    total: Amounts,
+    start: i64,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let weights = queue_weights(queues);
     // Whole cores and GiB read better and lose next to nothing.
     let gpus = apportion(total.gpus, &weights);

@@ -18,16 +18,18 @@ pub struct WorkloadSpec {
     pub amount: Amount,
     /// The window in which everything arrives.
     pub hours: u32,
-    /// How many queues to use, the same as those of a cluster with as many; with none, the queue `default`.
+    /// How many queues to use, the same as those of a cluster with as many; with none, the queue
+    /// `default`.
     pub queues: u32,
     /// A gang with more GPUs than this has several pods.
     pub gpus_per_pod: u32,
-    /// No gang asks for more GPUs. Without it a count has no limit, and a load that of half the cluster: a gang
-    /// as large as the cluster would drain it, and be most of the load.
+    /// No gang asks for more GPUs. Without it a count has no limit, and a load that of half the
+    /// cluster: a gang as large as the cluster would drain it, and be most of the load.
     pub largest: Option<u32>,
     /// A third of the gangs with GPUs ask for one of the models of this template.
     pub typed: Option<Template>,
-    /// Gangs of several pods must stay in one network domain of this tier. Serving has constraints of its own.
+    /// Gangs of several pods must stay in one network domain of this tier. Serving has constraints
+    /// of its own.
     pub highest_tier: Option<u32>,
     pub namespace: String,
     pub seed: u64,
@@ -38,8 +40,8 @@ pub struct WorkloadSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     Gangs(u64),
-    /// So much GPU time as this share of so many GPUs gives within the window. Of a run that is longer than the
-    /// window, only the length of the window counts.
+    /// So much GPU time as this share of so many GPUs gives within the window. Of a run that is
+    /// longer than the window, only the length of the window counts.
     Load {
         percent: u32,
         gpus: u32,
@@ -64,8 +66,8 @@ impl WorkloadSpec {
     }
 }
 
-/// One submission in a hundred is a sweep: the same gang several times in the same second. Only gangs of one pod
-/// are swept; nobody pretrains eight models at once.
+/// One submission in a hundred is a sweep: the same gang several times in the same second. Only
+/// gangs of one pod are swept; nobody pretrains eight models at once.
 const SWEEP_PERCENT: u64 = 1;
 const SWEEP_MEAN: u64 = 8;
 
@@ -81,14 +83,18 @@ pub fn workload(spec: &WorkloadSpec, out: &mut dyn Write) -> io::Result<()> {
     let namespace = spec.namespace.as_str();
     if namespace != "default" {
         let uid = uid(&["Namespace", namespace]);
-        write!(out, "---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}\n  uid: {uid}\n")?;
+        write!(
+            out,
+            "---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: {namespace}\n  uid: {uid}\n"
+        )?;
     }
     let mut number = 0;
     for (Submission { gang, copies }, moment) in submissions.iter().zip(moments) {
         let stamp = &stamp(moment);
         for _ in 0..*copies {
             let name = format!("{}-{number:06}", gang.class);
-            Submitted { gang, name, namespace, stamp, highest_tier: spec.highest_tier }.write(out)?;
+            Submitted { gang, name, namespace, stamp, highest_tier: spec.highest_tier }
+                .write(out)?;
             number += 1;
         }
     }
@@ -101,7 +107,8 @@ struct Submission {
     copies: u64,
 }
 
-/// Draws until there is enough. A count is met exactly, a load with the first submission that reaches it.
+/// Draws until there is enough. A count is met exactly, a load with the first submission that
+/// reaches it.
 fn submissions(spec: &WorkloadSpec) -> Vec<Submission> {
     let mut draw = Draw::new(spec.seed, Stream::Gangs);
     let mix = mix(spec);
@@ -168,7 +175,8 @@ mod tests {
 
     /// The value of the first line with this key.
     fn value<'a>(document: &'a str, key: &str) -> &'a str {
-        let line = document.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": "));
+        let line =
+            document.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": "));
         line.unwrap_or_else(|| panic!("no {key} in\n{document}")).trim_matches('"')
     }
 
@@ -181,7 +189,8 @@ mod tests {
         }
     }
 
-    /// If this fails, every file that anyone has generated will come out differently: say so in the changelog.
+    /// If this fails, every file that anyone has generated will come out differently: say so in the
+    /// changelog.
     #[test]
     fn the_first_gang_is_the_same_on_every_machine() {
         let text = text(&gangs(Profile::Research, 1));
@@ -235,9 +244,12 @@ mod tests {
     fn an_estimate_is_at_least_the_true_run_time() {
         let text = text(&gangs(Profile::Llm, 100));
         for pod in documents(&text, "Pod") {
-            let seconds =
-                |key| value(pod, key).strip_suffix('s').expect("seconds").parse::<u32>().expect("whole");
-            assert!(seconds("volcano.sh/running-estimate") >= seconds("muster.sh/simulated-duration"));
+            let seconds = |key| {
+                value(pod, key).strip_suffix('s').expect("seconds").parse::<u32>().expect("whole")
+            };
+            assert!(
+                seconds("volcano.sh/running-estimate") >= seconds("muster.sh/simulated-duration")
+            );
         }
     }
 
@@ -246,7 +258,8 @@ mod tests {
         for profile in Profile::ALL {
             for count in [0, 1, 2, 777] {
                 let spec = WorkloadSpec { hours: 1, queues: 0, ..gangs(profile, count) };
-                let copies: u64 = submissions(&spec).iter().map(|submission| submission.copies).sum();
+                let copies: u64 =
+                    submissions(&spec).iter().map(|submission| submission.copies).sum();
                 assert_eq!(copies, count);
             }
             assert_eq!(text(&gangs(profile, 0)), "");
@@ -299,7 +312,8 @@ mod tests {
     fn replicas_are_subgroups_by_label() {
         let text = text(&gangs(Profile::Serving, 50));
         let replica = |pod: &str| -> (String, u64) {
-            let index = value(pod, "leaderworkerset.sh/group-index").parse().expect("a whole number");
+            let index =
+                value(pod, "leaderworkerset.sh/group-index").parse().expect("a whole number");
             (value(pod, "scheduling.k8s.io/group-name").to_owned(), index)
         };
         let mut sizes: BTreeMap<(String, u64), u64> = BTreeMap::new();

@@ -1,5 +1,6 @@
-//! What holds where whole gangs are taken: what breaks nobody breaks nobody, a gang that breaks leaves the claimant's domain whole (in
-//! mode scenario the cluster), no subgroup is left by halves, and nobody leaves who could have stayed. Who is moved is as good as there.
+//! What holds where whole gangs are taken: what breaks nobody breaks nobody, a gang that breaks
+//! leaves the claimant's domain whole (in mode scenario the cluster), no subgroup is left by
+//! halves, and nobody leaves who could have stayed. Who is moved is as good as there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,8 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let in_bundle = |eviction: &&Eviction| matches!(eviction.cause, Cause::Bundle { .. });
     for eviction in plan.evictions.iter().filter(in_bundle) {
         let name = cluster.pods.name(eviction.pod);
-        let (Some(victim), Some(claimant)) = (cluster.pods.gang[eviction.pod], eviction.claimant) else {
+        let (Some(victim), Some(claimant)) = (cluster.pods.gang[eviction.pod], eviction.claimant)
+        else {
             return Err(format!("{name} leaves in a bundle, of no gang or for none"));
         };
         only_who_may_be_asked(cluster, eviction, victim, claimant)?;
@@ -31,8 +33,11 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     for &victim in &victims {
         nobody_is_broken_in_part(engine, plan, victim, &bundles)?;
     }
-    let broken: BTreeSet<GangId> =
-        bundles.iter().filter(|(_, gone)| gone.iter().any(breaks)).map(|(&(victim, _), _)| victim).collect();
+    let broken: BTreeSet<GangId> = bundles
+        .iter()
+        .filter(|(_, gone)| gone.iter().any(breaks))
+        .map(|(&(victim, _), _)| victim)
+        .collect();
     for (&(victim, claimant), gone) in &bundles {
         // What a broken gang could have spared is of no use to it.
         if !broken.contains(&victim) || gone.iter().any(breaks) {
@@ -46,7 +51,8 @@ fn breaks(eviction: &&Eviction) -> bool {
     matches!(eviction.cause, Cause::Bundle { whole: true, .. })
 }
 
-/// Preempt takes from gangs of the same queue with strictly lower priority, reclaim from other queues.
+/// Preempt takes from gangs of the same queue with strictly lower priority, reclaim from other
+/// queues.
 pub(super) fn only_who_may_be_asked(
     cluster: &Cluster,
     eviction: &Eviction,
@@ -85,7 +91,8 @@ pub(super) fn is_whole(cluster: &Cluster, gang: &Gang, back: &[PodId]) -> bool {
         && gang.rules().iter().map(|rule| rule.minimum).zip(0..).all(enough)
 }
 
-/// A gang that was whole is whole still, with no subgroup by halves; or somebody broke it, and has it leave his domain.
+/// A gang that was whole is whole still, with no subgroup by halves; or somebody broke it, and has
+/// it leave his domain.
 fn nobody_is_broken_in_part(
     engine: &Engine,
     plan: &Plan,
@@ -101,7 +108,8 @@ fn nobody_is_broken_in_part(
     }
     let moved = moved(plan, &gone);
     let torn = torn(cluster, gang, &gone, &moved);
-    let mut takers = bundles.iter().filter(|((of, _), gone)| *of == victim && gone.iter().any(breaks));
+    let mut takers =
+        bundles.iter().filter(|((of, _), gone)| *of == victim && gone.iter().any(breaks));
     if takers.clone().next().is_some() {
         if is_whole(cluster, gang, &moved) && torn.is_none() {
             return Err(format!("{} is said to be broken, and is not", gang.key));
@@ -120,8 +128,9 @@ fn nobody_is_broken_in_part(
 fn torn(cluster: &Cluster, gang: &Gang, gone: &[PodId], moved: &[PodId]) -> Option<String> {
     let groups = gang.subgroups().iter().zip(0..).filter(|(group, _)| group.rule.is_some());
     for (group, at) in groups {
-        let count =
-            |pods: &[PodId]| pods.iter().filter(|&&pod| cluster.pods.subgroup[pod] == at).count() as u32;
+        let count = |pods: &[PodId]| {
+            pods.iter().filter(|&&pod| cluster.pods.subgroup[pod] == at).count() as u32
+        };
         let (left, moved) = (count(gone), count(moved));
         let (size, has) = (gang.size_of(group), group.counts.ready() + moved);
         if has > 0 && has < size && has + left - moved >= size {
@@ -133,7 +142,8 @@ fn torn(cluster: &Cluster, gang: &Gang, gone: &[PodId], moved: &[PodId]) -> Opti
 
 /// Of these pods, those that have another place.
 pub(super) fn moved(plan: &Plan, pods: &[PodId]) -> Vec<PodId> {
-    let moves = plan.evictions.iter().filter(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
+    let moves =
+        plan.evictions.iter().filter(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
     moves.map(|eviction| eviction.pod).filter(|pod| pods.contains(pod)).collect()
 }
 
@@ -142,7 +152,8 @@ pub(super) fn by_scenario(engine: &Engine, action: &str) -> bool {
     taking.is_some_and(|(_, taking)| taking.mode == Mode::Scenario)
 }
 
-/// Nobody of a gang stays on the nodes of the claimant's domain that would take the claimant; in mode scenario, anywhere.
+/// Nobody of a gang stays on the nodes of the claimant's domain that would take the claimant; in
+/// mode scenario, anywhere.
 fn leaves_the_domain(
     engine: &Engine,
     plan: &Plan,
@@ -163,7 +174,13 @@ fn leaves_the_domain(
         ready
             && shapes.iter().any(|&shape| {
                 let mut why = [Why::Fits];
-                engine.policy().filter(Reach::Facts, cluster, (shape, Room::Later), &[node], &mut why);
+                engine.policy().filter(
+                    Reach::Facts,
+                    cluster,
+                    (shape, Room::Later),
+                    &[node],
+                    &mut why,
+                );
                 why[0] == Why::Fits
             })
     };
@@ -177,8 +194,9 @@ fn leaves_the_domain(
     Ok(())
 }
 
-/// Not all of a gang that breaks could have stayed, nor one pod (or subgroup) of what a gang can spare. Where more than room decides (rules
-/// between pods, ports, cards, a limit of the queue) this can't be told from the sums.
+/// Not all of a gang that breaks could have stayed, nor one pod (or subgroup) of what a gang can
+/// spare. Where more than room decides (rules between pods, ports, cards, a limit of the queue)
+/// this can't be told from the sums.
 fn nobody_could_have_stayed(
     engine: &Engine,
     victim: GangId,
@@ -233,14 +251,18 @@ fn has_room_again(engine: &Engine, gone: &[&Eviction]) -> bool {
     for eviction in gone {
         let shape = cluster.pods.shape[eviction.pod];
         let of = cluster.pods.gang[eviction.pod];
-        if of.is_some_and(|gang| engine.policy().may_take(cluster, gang, shape, Room::Later).is_err()) {
+        if of.is_some_and(|gang| {
+            engine.policy().may_take(cluster, gang, shape, Room::Later).is_err()
+        }) {
             return false;
         }
         for (resource, amount) in cluster.shapes[shape].request.iter() {
             *wanted.entry((resource, eviction.node)).or_default() += amount;
         }
     }
-    wanted.iter().all(|(&(resource, node), &amount)| cluster.nodes.future_idle(resource, node) >= amount)
+    wanted
+        .iter()
+        .all(|(&(resource, node), &amount)| cluster.nodes.future_idle(resource, node) >= amount)
 }
 
 fn is_limited(engine: &Engine, eviction: &Eviction) -> bool {
@@ -252,7 +274,8 @@ fn is_limited(engine: &Engine, eviction: &Eviction) -> bool {
     // What is guaranteed to one queue is a limit to the others.
     let guaranteed =
         |resource| cluster.queues.iter().any(|(_, queue)| queue.guarantee.get(resource).is_some());
-    let capped =
-        |resource| lineage.iter().any(|&queue| cluster.queues[queue].capability.get(resource).is_some());
+    let capped = |resource| {
+        lineage.iter().any(|&queue| cluster.queues[queue].capability.get(resource).is_some())
+    };
     by_weight || request.any(|(resource, _)| capped(resource) || guaranteed(resource))
 }

@@ -1,5 +1,6 @@
-//! What holds where queues take back by their fair shares, told from what they have in the end. Only plans in which room is taken once,
-//! by reclaim, and nobody else is promised anything, are looked at: what was there in between can be told from them.
+//! What holds where queues take back by their fair shares, told from what they have in the end.
+//! Only plans in which room is taken once, by reclaim, and nobody else is promised anything, are
+//! looked at: what was there in between can be told from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +16,11 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
     let claimants: BTreeSet<Option<GangId>> =
         plan.evictions.iter().map(|eviction| eviction.claimant).collect();
-    let reclaims = |eviction: &Eviction| eviction.action == "reclaim" && by_scenario(engine, eviction.action);
+    let reclaims =
+        |eviction: &Eviction| eviction.action == "reclaim" && by_scenario(engine, eviction.action);
     let [Some(claimant)] = claimants.into_iter().collect::<Vec<_>>()[..] else { return Ok(()) };
-    let lost = plan.evictions.iter().filter(|eviction| !matches!(eviction.cause, Cause::Moved { .. }));
+    let lost =
+        plan.evictions.iter().filter(|eviction| !matches!(eviction.cause, Cause::Moved { .. }));
     let lost: Vec<&Eviction> = lost.collect();
     let own = plan.nominations.iter().all(|bind| cluster.pods.gang[bind.pod] == Some(claimant));
     let once = plan.searches.iter().filter(|search| search.found).count() == 1;
@@ -31,9 +34,10 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let mut units: BTreeMap<(QueueId, QueueId), Vec<Amounts>> = BTreeMap::new();
     for gang in super::gangs_of(cluster, lost.iter().map(|eviction| eviction.pod)) {
         let gone = lost.iter().filter(|eviction| cluster.pods.gang[eviction.pod] == Some(gang));
-        let together = |eviction: &&&Eviction| matches!(eviction.cause, Cause::Bundle { whole: true, .. });
-        let at_once =
-            gone.clone().any(|eviction| together(&eviction)) || !cluster.gangs[gang].rules().is_empty();
+        let together =
+            |eviction: &&&Eviction| matches!(eviction.cause, Cause::Bundle { whole: true, .. });
+        let at_once = gone.clone().any(|eviction| together(&eviction))
+            || !cluster.gangs[gang].rules().is_empty();
         let mut amounts: Vec<Amounts> = Vec::new();
         for eviction in gone {
             if !at_once || amounts.is_empty() {
@@ -89,17 +93,30 @@ impl Scales<'_> {
         }
     }
 
-    /// Before the last of them left it had more than its share, or more than it deserves for one that has no more than that.
-    fn the_giver_had_too_much(&self, to: QueueId, from: QueueId, units: &[Amounts]) -> Result<(), String> {
+    /// Before the last of them left it had more than its share, or more than it deserves for one
+    /// that has no more than that.
+    fn the_giver_had_too_much(
+        &self,
+        to: QueueId,
+        from: QueueId,
+        units: &[Amounts],
+    ) -> Result<(), String> {
         let (taker, giver) = (&self.cluster.queues[to], &self.cluster.queues[from]);
-        let had = |id: ResourceId| giver.taken(id) + units.iter().map(|unit| unit.get(id)).max().unwrap_or(0);
-        let above_share = self.asked().any(|id| had(id) > self.shares.allocatable(self.cluster, from, id));
+        let had = |id: ResourceId| {
+            giver.taken(id) + units.iter().map(|unit| unit.get(id)).max().unwrap_or(0)
+        };
+        let above_share =
+            self.asked().any(|id| had(id) > self.shares.allocatable(self.cluster, from, id));
         let above_deserved = self.asked().any(|id| had(id) > deserved(giver, id));
         let mut about = self.asked().filter(|&id| names(taker, id)).peekable();
-        let entitled = about.peek().is_some() && about.all(|id| taker.taken(id) <= deserved(taker, id));
+        let entitled =
+            about.peek().is_some() && about.all(|id| taker.taken(id) <= deserved(taker, id));
         match above_share || above_deserved && entitled {
             true => Ok(()),
-            false => Err(format!("{} gives to {}, and had no more than its share", giver.name, taker.name)),
+            false => Err(format!(
+                "{} gives to {}, and had no more than its share",
+                giver.name, taker.name
+            )),
         }
     }
 
@@ -113,7 +130,10 @@ impl Scales<'_> {
             after > fair && other > 0 && after * other >= left * fair
         };
         match self.asked().find(|&id| better_off(id)) {
-            Some(_) => Err(format!("{} is better off than {} now, which gave to it", taker.name, giver.name)),
+            Some(_) => Err(format!(
+                "{} is better off than {} now, which gave to it",
+                taker.name, giver.name
+            )),
             None => Ok(()),
         }
     }
@@ -131,5 +151,6 @@ fn deserved(queue: &Queue, resource: ResourceId) -> i64 {
 /// Whether its quotas say anything of a resource, if they say anything at all.
 fn names(queue: &Queue, resource: ResourceId) -> bool {
     let lists = [&queue.deserved, &queue.guarantee];
-    lists.iter().all(|list| list.is_empty()) || lists.iter().any(|list| list.get(resource).is_some())
+    lists.iter().all(|list| list.is_empty())
+        || lists.iter().any(|list| list.get(resource).is_some())
 }

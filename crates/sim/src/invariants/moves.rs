@@ -1,5 +1,6 @@
-//! What holds of those who leave for another place: their gangs run on with them, there is room for them, they leave for those who may
-//! ask them, and nobody moves who could have stayed. Who makes room by moving loses nobody.
+//! What holds of those who leave for another place: their gangs run on with them, there is room for
+//! them, they leave for those who may ask them, and nobody moves who could have stayed. Who makes
+//! room by moving loses nobody.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +21,8 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
             }
             continue;
         };
-        let (Some(gang), Some(claimant)) = (cluster.pods.gang[eviction.pod], eviction.claimant) else {
+        let (Some(gang), Some(claimant)) = (cluster.pods.gang[eviction.pod], eviction.claimant)
+        else {
             return Err(format!("{name} is moved, of no gang or for none"));
         };
         if eviction.action != "consolidate" {
@@ -38,13 +40,18 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
         let gone: Vec<PodId> = gone.filter(|&pod| cluster.pods.gang[pod] == Some(gang)).collect();
         let row = &cluster.gangs[gang];
         if is_whole(cluster, row, &gone) && !is_whole(cluster, row, moved) {
-            return Err(format!("{} of {} are moved, and it is broken all the same", moved.len(), row.key));
+            return Err(format!(
+                "{} of {} are moved, and it is broken all the same",
+                moved.len(),
+                row.key
+            ));
         }
     }
     Ok(())
 }
 
-/// The node to which a pod moves is another one (or it moves to other cards), takes it, and will have room for it.
+/// The node to which a pod moves is another one (or it moves to other cards), takes it, and will
+/// have room for it.
 fn has_a_place(engine: &Engine, eviction: &Eviction) -> Result<(), String> {
     let cluster = engine.cluster();
     let Cause::Moved { to } = eviction.cause else { return Ok(()) };
@@ -59,7 +66,9 @@ fn has_a_place(engine: &Engine, eviction: &Eviction) -> Result<(), String> {
             Err(format!("{name} is moved to where it is"))
         }
         Why::Fits if cluster.nodes.fact[to].lets_go() => match dimensions(cluster).find(over) {
-            Some(_) => Err(format!("{name} is moved to {}, which has no room", cluster.nodes.name[to])),
+            Some(_) => {
+                Err(format!("{name} is moved to {}, which has no room", cluster.nodes.name[to]))
+            }
             None => Ok(()),
         },
         _ => Err(format!("{name} is moved to {}, which refuses it", cluster.nodes.name[to])),

@@ -92,7 +92,8 @@ fn run(small: &mut Small, draw: &mut Draw, gpus: bool, one_priority: bool) {
             continue;
         }
         // The first that has room, as a scheduler that packs would, or any.
-        let node = if draw.chance(50) { open[0] } else { open[draw.below(open.len() as u64) as usize] };
+        let node =
+            if draw.chance(50) { open[0] } else { open[draw.below(open.len() as u64) as usize] };
         small.pods.push(Pod { gang, role, node, request: requests[role] });
         of_role[role] += 1;
     }
@@ -120,7 +121,8 @@ fn run(small: &mut Small, draw: &mut Draw, gpus: bool, one_priority: bool) {
     });
 }
 
-/// Two that have more than they deserve, more or less, and one that mostly deserves what the claimant asks for.
+/// Two that have more than they deserve, more or less, and one that mostly deserves what the
+/// claimant asks for.
 fn queues(small: &Small, draw: &mut Draw) -> Vec<Queue> {
     let used = |queue: usize| {
         let mut used = [0; 2];
@@ -152,9 +154,12 @@ mod tests {
     #[test]
     fn clusters_are_small_and_of_all_kinds() {
         let clusters: Vec<Small> = (0..300).map(small).collect();
-        let share = |what: &dyn Fn(&Small) -> bool| clusters.iter().filter(|small| what(small)).count();
+        let share =
+            |what: &dyn Fn(&Small) -> bool| clusters.iter().filter(|small| what(small)).count();
         assert!(clusters.iter().all(|small| (2..=8).contains(&small.nodes.len())));
-        assert!(clusters.iter().all(|small| small.pods.len() <= MOST_PODS && small.gangs.len() <= 6));
+        assert!(
+            clusters.iter().all(|small| small.pods.len() <= MOST_PODS && small.gangs.len() <= 6)
+        );
         let kinds: [&dyn Fn(&Small) -> bool; 5] = [
             &|small| small.purpose == Purpose::Preempt,
             &|small| small.purpose == Purpose::Reclaim,

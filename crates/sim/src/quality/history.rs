@@ -30,7 +30,16 @@ pub struct History {
 
 impl Gang {
     pub fn new(arrived: Time, minimum: u32, class: String) -> Gang {
-        Gang { arrived, minimum, class, running: 0, pods: 0, done: 0, started: None, finished: None }
+        Gang {
+            arrived,
+            minimum,
+            class,
+            running: 0,
+            pods: 0,
+            done: 0,
+            started: None,
+            finished: None,
+        }
     }
 }
 
@@ -48,7 +57,8 @@ impl History {
         let parse = |text: &String| Time::parse(text).expect("written by us");
         let times: Vec<Time> = report.cycles.iter().map(|line| parse(&line.now)).collect();
         let mut running: BTreeMap<&str, Time> = BTreeMap::new();
-        let mut lines = report.events.iter().filter(|line| members.contains_key(&line.object)).peekable();
+        let mut lines =
+            report.events.iter().filter(|line| members.contains_key(&line.object)).peekable();
         while let Some(first) = lines.peek() {
             // What happens between two cycles happens when the next one begins.
             let (cycle, now) = (first.cycle, times[first.cycle as usize]);
@@ -76,7 +86,8 @@ impl History {
                 }
             }
             hit.sort_unstable();
-            hit.chunk_by(|a, b| a == b).for_each(|evicted| history.hit(evicted[0], evicted.len() as u32));
+            hit.chunk_by(|a, b| a == b)
+                .for_each(|evicted| history.hit(evicted[0], evicted.len() as u32));
             history.start(now);
         }
         history
@@ -114,8 +125,10 @@ impl History {
 
     /// How long gangs waited for their first start, in order; of one priority class or of all.
     pub fn waits(&self, class: Option<&str>) -> Vec<i64> {
-        let gangs = self.gangs.values().filter(|gang| class.is_none_or(|class| gang.class == class));
-        let mut waits: Vec<i64> = gangs.filter_map(|gang| Some(gang.started?.0 - gang.arrived.0)).collect();
+        let gangs =
+            self.gangs.values().filter(|gang| class.is_none_or(|class| gang.class == class));
+        let mut waits: Vec<i64> =
+            gangs.filter_map(|gang| Some(gang.started?.0 - gang.arrived.0)).collect();
         waits.sort_unstable();
         waits
     }
@@ -174,14 +187,16 @@ mod tests {
     }
 
     fn history(minimum: u32, events: &[(u64, &str, &str)]) -> History {
-        let gangs = BTreeMap::from([("ring".to_owned(), Gang::new(Time(0), minimum, "high".into()))]);
+        let gangs =
+            BTreeMap::from([("ring".to_owned(), Gang::new(Time(0), minimum, "high".into()))]);
         let member = |pod: &str| (pod.to_owned(), ("ring".to_owned(), 4));
         History::read(&report(10, events), gangs, BTreeMap::from(["a", "b"].map(member)))
     }
 
     #[test]
     fn who_is_evicted_has_run_for_nothing() {
-        let events = [(1, "a", "Running"), (1, "b", "Running"), (3, "b", "Gone"), (3, "b", "Pending")];
+        let events =
+            [(1, "a", "Running"), (1, "b", "Running"), (3, "b", "Gone"), (3, "b", "Pending")];
         let broken = history(2, &events);
         assert_eq!((broken.broken, broken.wasted_gpu_ms), (1, 4 * 20_000));
         assert_eq!(history(1, &events).broken, 0, "it can do without");
@@ -189,7 +204,8 @@ mod tests {
 
     #[test]
     fn waiting_ends_with_the_first_start() {
-        let events = [(1, "a", "Running"), (2, "b", "Running"), (3, "b", "Gone"), (5, "b", "Running")];
+        let events =
+            [(1, "a", "Running"), (2, "b", "Running"), (3, "b", "Gone"), (5, "b", "Running")];
         assert_eq!(history(2, &events).waits(Some("high")), [20_000]);
         assert!(history(2, &events).waits(Some("spot")).is_empty());
         assert!(history(2, &events[..1]).waits(None).is_empty(), "it never started");
@@ -197,7 +213,12 @@ mod tests {
 
     #[test]
     fn a_gang_is_done_when_all_of_it_is() {
-        let events = [(1, "a", "Running"), (1, "b", "Running"), (2, "a", "Succeeded"), (4, "b", "Succeeded")];
+        let events = [
+            (1, "a", "Running"),
+            (1, "b", "Running"),
+            (2, "a", "Succeeded"),
+            (4, "b", "Succeeded"),
+        ];
         let done = history(2, &events);
         assert_eq!([30_000, 40_000].map(|end| done.finished_by(Time(end))), [0, 1]);
         // Of 80 seconds the one runs 10 and the other 30, each on 4 of 8 GPUs.

@@ -1,5 +1,6 @@
-//! A working day on one cluster, once for each way to take room: the same gangs arrive at the same times, and there are more of them than
-//! the cluster holds. Whoever is evicted comes again and begins anew.
+//! A working day on one cluster, once for each way to take room: the same gangs arrive at the same
+//! times, and there are more of them than the cluster holds. Whoever is evicted comes again and
+//! begins anew.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +20,8 @@ use crate::{Options, Progress, Simulation, Until, World};
 
 /// From a second to a week, each about twice the one before.
 pub const WAITS_SECONDS: [u32; 19] = [
-    1, 2, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 18_000, 36_000, 86_400, 172_800, 345_600,
-    604_800,
+    1, 2, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 18_000, 36_000, 86_400,
+    172_800, 345_600, 604_800,
 ];
 
 /// The modes of `preempt` and `reclaim` that are compared.
@@ -68,7 +69,8 @@ pub struct Played {
     pub utilisation: f64,
     /// The same for each part of that time, all equally long.
     pub utilisation_over_time: Vec<f64>,
-    /// From the arrival of a gang to its first start: of all, and of each priority, the highest first.
+    /// From the arrival of a gang to its first start: of all, and of each priority, the highest
+    /// first.
     pub waits: Vec<Waits>,
     /// The share of gangs that waited no longer than each of [`WAITS_SECONDS`].
     pub waited_at_most: Vec<f64>,
@@ -165,10 +167,16 @@ fn play(
     told: &mut dyn FnMut(Progress),
 ) -> Played {
     let gangs = gangs(&world);
-    let members = world.pods.iter().map(|(key, pod)| (key.clone(), (gang_of(pod), gpus_of(pod)))).collect();
+    let members =
+        world.pods.iter().map(|(key, pod)| (key.clone(), (gang_of(pod), gpus_of(pod)))).collect();
     let names = SCHEDULER_NAMES.iter().map(ToString::to_string).collect();
-    let options =
-        Options { until: Until::Stable, recreate: true, events: true, arrivals: true, check: false };
+    let options = Options {
+        until: Until::Stable,
+        recreate: true,
+        events: true,
+        arrivals: true,
+        check: false,
+    };
     let mut simulation = Simulation::new(world, Engine::new(config(mode), names), options);
     simulation.run(told).expect("nothing is checked here");
     let end = START.plus_ms(i64::from(spec.hours) * 3_600_000);
@@ -183,7 +191,12 @@ fn play(
         waited_at_most: waited_at_most(&history.waits(None)),
         finished: history.finished_by(end),
         evicted_pods: simulation.report.evictions.len(),
-        moved_pods: simulation.report.evictions.iter().filter(|eviction| eviction.moves_to.is_some()).count(),
+        moved_pods: simulation
+            .report
+            .evictions
+            .iter()
+            .filter(|eviction| eviction.moves_to.is_some())
+            .count(),
         broken_gangs: history.broken,
         wasted_gpu_hours: history.wasted_gpu_ms as f64 / 3.6e6,
     }
@@ -193,7 +206,11 @@ fn gangs(world: &World) -> BTreeMap<String, Gang> {
     let gang = |key: &String| {
         let group = &world.groups[key];
         let arrived = Meta::from(&group.metadata).creation_timestamp.unwrap_or(START);
-        Gang::new(arrived, group.spec.min_member.max(1) as u32, group.spec.priority_class_name.clone())
+        Gang::new(
+            arrived,
+            group.spec.min_member.max(1) as u32,
+            group.spec.priority_class_name.clone(),
+        )
     };
     world.groups.keys().map(|key| (key.clone(), gang(key))).collect()
 }
@@ -223,7 +240,8 @@ fn waits(history: &History) -> Vec<Waits> {
 }
 
 fn waited_at_most(sorted_ms: &[i64]) -> Vec<f64> {
-    let within = |seconds: u32| sorted_ms.partition_point(|&wait| wait <= i64::from(seconds) * 1000);
+    let within =
+        |seconds: u32| sorted_ms.partition_point(|&wait| wait <= i64::from(seconds) * 1000);
     WAITS_SECONDS.map(|seconds| within(seconds) as f64 / sorted_ms.len().max(1) as f64).to_vec()
 }
 

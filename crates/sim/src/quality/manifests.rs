@@ -1,4 +1,5 @@
-//! A small cluster as manifests, for the engine and for whoever wants to look at it with other commands.
+//! A small cluster as manifests, for the engine and for whoever wants to look at it with other
+//! commands.
 
 use std::fmt::Write;
 
@@ -111,7 +112,8 @@ fn write_network(small: &Small, out: &mut String) -> std::fmt::Result {
     let Some(leaves) = &small.leaves else { return Ok(()) };
     let count = leaves.iter().max().map_or(0, |last| last + 1);
     let mut domain = |name: &str, tier: u8, kind: &str, members: Vec<String>| {
-        let member = |name: &String| format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}");
+        let member =
+            |name: &String| format!("{{type: {kind}, selector: {{exactMatch: {{name: {name}}}}}}}");
         let members: Vec<String> = members.iter().map(member).collect();
         writeln!(
             out,

@@ -1,4 +1,5 @@
-//! The cheapest way to make room, found by trying all that the rules allow. Written without the engine.
+//! The cheapest way to make room, found by trying all that the rules allow. Written without the
+//! engine.
 
 use super::small::{Domain, Pods, Purpose, Small, members};
 
@@ -7,7 +8,8 @@ use super::small::{Domain, Pods, Purpose, Small, members};
 pub struct Cost {
     pub breaks: bool,
     pub tier: u8,
-    /// The highest priority of a gang that loses something; between queues, how late its queue gives.
+    /// The highest priority of a gang that loses something; between queues, how late its queue
+    /// gives.
     pub priority: i32,
     /// In parts per million of what is needed.
     pub lost: i64,
@@ -76,7 +78,8 @@ impl<'s> Search<'s> {
         self.best
     }
 
-    /// Tries all choices of the gangs from one on, with these gone already. Whoever leaves in addition costs more and only adds room.
+    /// Tries all choices of the gangs from one on, with these gone already. Whoever leaves in
+    /// addition costs more and only adds room.
     fn go(&mut self, gang: usize, gone: Pods) {
         let cost = cost(self.small, self.domain, gone);
         let cheaper = self.best.as_ref().is_none_or(|best| cost < best.cost);
@@ -97,8 +100,8 @@ impl<'s> Search<'s> {
     }
 }
 
-/// What may leave of a gang in a domain: any pods that it can do without, or all that it has there. Of pods that are alike only the
-/// first ones are taken.
+/// What may leave of a gang in a domain: any pods that it can do without, or all that it has there.
+/// Of pods that are alike only the first ones are taken.
 fn choices(small: &Small, domain: &Domain, gang: usize, breaks: bool) -> Vec<Pods> {
     let here = small.pods_of(gang) & small.pods_in(domain);
     let mut found = vec![0];
@@ -132,10 +135,12 @@ mod tests {
             let here = small.pods_in(domain);
             gone & !here == 0
                 && small.quotas_allow(gone)
-                && (0..small.gangs.len()).filter(|&gang| gone & small.pods_of(gang) != 0).all(|gang| {
-                    let all = small.pods_of(gang) & here;
-                    small.concerns(gang) && (!small.breaks(gang, gone) || gone & all == all)
-                })
+                && (0..small.gangs.len()).filter(|&gang| gone & small.pods_of(gang) != 0).all(
+                    |gang| {
+                        let all = small.pods_of(gang) & here;
+                        small.concerns(gang) && (!small.breaks(gang, gone) || gone & all == all)
+                    },
+                )
         };
         let mut best = None;
         for domain in small.domains().iter().filter(|_| small.may_take()) {

@@ -10,8 +10,8 @@ pub fn fits(pods: &[Amounts], free: &[Amounts]) -> bool {
     place(&pods, &mut free.to_vec(), 0)
 }
 
-/// Tries every node from `first` on for the first pod. Of equal pods the next goes no further forward than the one before: the
-/// other ways are the same with names changed.
+/// Tries every node from `first` on for the first pod. Of equal pods the next goes no further
+/// forward than the one before: the other ways are the same with names changed.
 fn place(pods: &[Amounts], free: &mut [Amounts], first: usize) -> bool {
     let Some((&pod, rest)) = pods.split_first() else { return true };
     for node in first..free.len() {

@@ -1,5 +1,6 @@
-//! A cluster so small that everything can be tried, with one gang that starves. It knows nothing of the engine: what it says of gangs,
-//! quotas and room is written a second time, from the design, so that one can check the other.
+//! A cluster so small that everything can be tried, with one gang that starves. It knows nothing of
+//! the engine: what it says of gangs, quotas and room is written a second time, from the design, so
+//! that one can check the other.
 
 use super::packing;
 
@@ -20,7 +21,8 @@ pub struct Small {
     pub purpose: Purpose,
     /// What each node has.
     pub nodes: Vec<Amounts>,
-    /// The leaf of each node, where there is a network: leaves are tier 1, all of them together are tier 2.
+    /// The leaf of each node, where there is a network: leaves are tier 1, all of them together
+    /// are tier 2.
     pub leaves: Option<Vec<usize>>,
     pub queues: Vec<Queue>,
     pub gangs: Vec<Gang>,
@@ -90,7 +92,8 @@ impl Small {
             return vec![Domain { name: "the cluster".into(), tier: 0, nodes: all() }];
         };
         let count = leaves.iter().max().map_or(0, |last| last + 1);
-        let of_leaf = |leaf: usize| (0..self.nodes.len()).filter(|&node| leaves[node] == leaf).collect();
+        let of_leaf =
+            |leaf: usize| (0..self.nodes.len()).filter(|&node| leaves[node] == leaf).collect();
         let leaf = |at: usize| Domain { name: format!("leaf{at}"), tier: 1, nodes: of_leaf(at) };
         let mut domains: Vec<Domain> = (0..count).map(leaf).collect();
         if highest > 1 {
@@ -113,7 +116,11 @@ impl Small {
     }
 
     fn set(&self, belongs: impl Fn(&Pod) -> bool) -> Pods {
-        self.pods.iter().enumerate().filter(|(_, pod)| belongs(pod)).fold(0, |set, (at, _)| set | 1 << at)
+        self.pods
+            .iter()
+            .enumerate()
+            .filter(|(_, pod)| belongs(pod))
+            .fold(0, |set, (at, _)| set | 1 << at)
     }
 
     /// What is free on each node once these have left.
@@ -142,10 +149,12 @@ impl Small {
 
     /// Whether a gang has its minimum and its roles' with these pods.
     fn stands(&self, gang: usize, pods: Pods) -> bool {
-        let of_role = |role| members(pods).filter(|&pod| self.pods[pod].role == role).count() as u32;
+        let of_role =
+            |role| members(pods).filter(|&pod| self.pods[pod].role == role).count() as u32;
         let Gang { minimum, roles, .. } = &self.gangs[gang];
         pods.count_ones() >= *minimum
-            && roles.is_none_or(|roles| (0..).zip(roles).all(|(role, least)| of_role(role) >= least))
+            && roles
+                .is_none_or(|roles| (0..).zip(roles).all(|(role, least)| of_role(role) >= least))
     }
 
     /// Whether these break the gang. One that lacks pods anyway can't be broken.
@@ -158,20 +167,24 @@ impl Small {
     pub fn concerns(&self, gang: usize) -> bool {
         let gang = &self.gangs[gang];
         let in_scope = match self.purpose {
-            Purpose::Preempt => gang.queue == self.claimant.queue && gang.priority < self.claimant.priority,
+            Purpose::Preempt => {
+                gang.queue == self.claimant.queue && gang.priority < self.claimant.priority
+            }
             Purpose::Reclaim => gang.queue != self.claimant.queue,
         };
         in_scope && !gang.protected
     }
 
-    /// Whether quotas allow that these leave, in some order: each while its queue has more than it deserves of something that the
-    /// claimant asks for and its queue deserves, none so that the queue has less than its guarantee. If these may not leave, neither may these and more.
+    /// Whether quotas allow that these leave, in some order: each while its queue has more than it
+    /// deserves of something that the claimant asks for and its queue deserves, none so that
+    /// the queue has less than its guarantee. If these may not leave, neither may these and more.
     pub fn quotas_allow(&self, gone: Pods) -> bool {
         if self.purpose == Purpose::Preempt {
             return true;
         }
         let own = self.requests(self.set(|pod| self.gangs[pod.gang].queue == self.claimant.queue));
-        let (request, deserved) = (self.claimant.pods[0].1, self.queues[self.claimant.queue].deserved);
+        let (request, deserved) =
+            (self.claimant.pods[0].1, self.queues[self.claimant.queue].deserved);
         let asked = [0, 1].map(|id| request[id] > 0 && own[id] + request[id] <= deserved[id]);
         (0..self.queues.len()).all(|queue| {
             let theirs = self.set(|pod| self.gangs[pod.gang].queue == queue);
@@ -188,9 +201,11 @@ impl Small {
         })
     }
 
-    /// Whether the claimant's queue may have all that it asks for: it deserves it, and nothing of it is guaranteed to others.
+    /// Whether the claimant's queue may have all that it asks for: it deserves it, and nothing of
+    /// it is guaranteed to others.
     pub fn may_take(&self) -> bool {
-        let mut wanted = self.requests(self.set(|pod| self.gangs[pod.gang].queue == self.claimant.queue));
+        let mut wanted =
+            self.requests(self.set(|pod| self.gangs[pod.gang].queue == self.claimant.queue));
         self.required().into_iter().for_each(|request| add(&mut wanted, request, 1));
         let asked = |id: &usize| self.claimant.pods[0].1[*id] > 0;
         let total = |id: usize| -> i64 { self.nodes.iter().map(|node| node[id]).sum() };
@@ -204,7 +219,8 @@ impl Small {
                 && (0..2).filter(asked).any(|id| wanted[id] <= deserved[id])
     }
 
-    /// What the claimant lacks in a domain, by resource; if it lacks nothing in all, but room in one piece, what it asks for.
+    /// What the claimant lacks in a domain, by resource; if it lacks nothing in all, but room in
+    /// one piece, what it asks for.
     pub fn needed(&self, domain: &Domain) -> Amounts {
         let wanted = self.wanted();
         let free = self.free_without(0);
@@ -214,8 +230,8 @@ impl Small {
         if lack == [0; 2] { wanted } else { lack }
     }
 
-    /// What is lost if these leave the domain, of what is lacking there, in parts per million of what the claimant wants: of a gang
-    /// that breaks, all that it has.
+    /// What is lost if these leave the domain, of what is lacking there, in parts per million of
+    /// what the claimant wants: of a gang that breaks, all that it has.
     pub fn lost(&self, domain: &Domain, gone: Pods) -> i64 {
         let broken = (0..self.gangs.len()).filter(|&gang| self.breaks(gang, gone));
         let lost = broken.fold(gone, |lost, gang| lost | self.pods_of(gang));
@@ -233,13 +249,14 @@ impl Small {
         wanted
     }
 
-    /// How many queues give before this one: those that have more of what they deserve. One that deserves nothing counts as one that
-    /// has just that.
+    /// How many queues give before this one: those that have more of what they deserve. One that
+    /// deserves nothing counts as one that has just that.
     pub fn queues_before(&self, queue: usize) -> i32 {
         let share = |queue: usize| {
             let used = self.requests(self.set(|pod| self.gangs[pod.gang].queue == queue));
             let deserved = self.queues[queue].deserved;
-            let shares = (0..2).filter(|&id| deserved[id] > 0).map(|id| used[id] * 1_000_000 / deserved[id]);
+            let shares =
+                (0..2).filter(|&id| deserved[id] > 0).map(|id| used[id] * 1_000_000 / deserved[id]);
             (shares.max().unwrap_or(1_000_000), deserved == [0; 2])
         };
         (0..self.queues.len()).filter(|&other| share(other) > share(queue)).count() as i32

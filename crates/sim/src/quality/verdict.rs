@@ -60,7 +60,8 @@ fn decide(small: &Small) -> Option<Decision> {
         Found::Error(error) => panic!("a manifest of ours is wrong: {error}"),
         Found::Skipped { kind, .. } => panic!("nobody knows our own {kind}"),
     });
-    let config = Config::parse("small cluster", &config(small.purpose)).expect("a right configuration");
+    let config =
+        Config::parse("small cluster", &config(small.purpose)).expect("a right configuration");
     let names = SCHEDULER_NAMES.iter().map(ToString::to_string).collect();
     let mut engine = Engine::new(config, names);
     world.list().into_iter().for_each(|event| engine.apply(event));
@@ -94,11 +95,17 @@ fn compare(small: &Small, decision: Option<Decision>) -> Verdict {
     let domain = match domain_of(small, &decision) {
         Ok(domain) => domain,
         Err(what) => {
-            return Verdict { outcome: Outcome::Wrong(what), needless: Vec::new(), chosen: None, best };
+            return Verdict {
+                outcome: Outcome::Wrong(what),
+                needless: Vec::new(),
+                chosen: None,
+                best,
+            };
         }
     };
     let needless = needless(small, &domain, &decision);
-    let chosen = Solution { cost: cost(small, &domain, decision.gone), gone: decision.gone, domain };
+    let chosen =
+        Solution { cost: cost(small, &domain, decision.gone), gone: decision.gone, domain };
     let outcome = match (&best, broken_rule(small, &decision)) {
         (_, Some(rule)) => Outcome::Wrong(rule),
         (None, None) => Outcome::Wrong("nothing should do"),
@@ -130,7 +137,8 @@ fn domain_of(small: &Small, decision: &Decision) -> Result<Domain, &'static str>
     if decision.places.iter().any(|&(_, node)| free[node].iter().any(|&left| left < 0)) {
         return Err("a node gets more than it has");
     }
-    let within = |domain: &Domain| decision.places.iter().all(|(_, node)| domain.nodes.contains(node));
+    let within =
+        |domain: &Domain| decision.places.iter().all(|(_, node)| domain.nodes.contains(node));
     small.domains().into_iter().find(within).ok_or("the claimant is spread too far")
 }
 
@@ -148,7 +156,8 @@ fn broken_rule(small: &Small, decision: &Decision) -> Option<&'static str> {
 /// Who could have stayed: a single pod of a gang that goes on, or a bundle that breaks a gang.
 fn needless(small: &Small, domain: &Domain, decision: &Decision) -> Vec<Pods> {
     let broken = |gang: usize| decision.whole & small.pods_of(gang) != 0;
-    let single = members(decision.gone).filter(|&pod| !broken(small.pods[pod].gang)).map(|pod| 1 << pod);
+    let single =
+        members(decision.gone).filter(|&pod| !broken(small.pods[pod].gang)).map(|pod| 1 << pod);
     let bundles = (0..small.gangs.len()).filter(|&gang| broken(gang));
     let bundles = bundles.map(|gang| decision.whole & small.pods_of(gang));
     let spare = |stay: &Pods| small.holds(domain, decision.gone & !stay);

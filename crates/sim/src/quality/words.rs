@@ -17,7 +17,10 @@ fn write(seed: u64, small: &Small, verdict: &Verdict, out: &mut String) -> std::
     writeln!(out, "small cluster {seed}: {}", action(small.purpose))?;
     let free = small.free_without(0);
     for (node, &has) in small.nodes.iter().enumerate() {
-        let leaf = small.leaves.as_ref().map_or(String::new(), |leaves| format!(" in leaf{}", leaves[node]));
+        let leaf = small
+            .leaves
+            .as_ref()
+            .map_or(String::new(), |leaves| format!(" in leaf{}", leaves[node]));
         writeln!(out, "  n{node}{leaf} has {}, free {}", amounts(has), amounts(free[node]))?;
     }
     if small.purpose == Purpose::Reclaim {
@@ -26,7 +29,11 @@ fn write(seed: u64, small: &Small, verdict: &Verdict, out: &mut String) -> std::
             let has = gangs.fold(0, |pods, gang| pods | small.pods_of(gang));
             let (has, deserved) = (amounts(small.requests(has)), amounts(queue.deserved));
             let guaranteed = amounts(queue.guarantee);
-            writeln!(out, "  queue {} has {has}, deserves {deserved}, guaranteed {guaranteed}", queue.name)?;
+            writeln!(
+                out,
+                "  queue {} has {has}, deserves {deserved}, guaranteed {guaranteed}",
+                queue.name
+            )?;
         }
     }
     for gang in 0..small.gangs.len() {
@@ -67,7 +74,8 @@ fn way(small: &Small, solution: Option<&Solution>) -> String {
     let Some(Solution { domain, gone, cost }) = solution else { return "finds nothing".into() };
     let broken: Vec<String> =
         (0..small.gangs.len()).filter(|&gang| small.breaks(gang, *gone)).map(gang_name).collect();
-    let broken = if broken.is_empty() { String::new() } else { format!(", breaks {}", broken.join(", ")) };
+    let broken =
+        if broken.is_empty() { String::new() } else { format!(", breaks {}", broken.join(", ")) };
     let priority = if small.purpose == Purpose::Preempt {
         format!(", up to priority {}", cost.priority)
     } else {

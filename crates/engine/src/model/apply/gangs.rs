@@ -18,8 +18,8 @@ use crate::model::queues::DEFAULT;
 use crate::model::subgroups::{Choosy, Closeness, Rule};
 
 impl Cluster {
-    /// The gang that a pod names, made if it isn't there; none for pods of other schedulers. `known` is the gang that
-    /// the pod has been in.
+    /// The gang that a pod names, made if it isn't there; none for pods of other schedulers.
+    /// `known` is the gang that the pod has been in.
     pub(in crate::model) fn gang_of(
         &mut self,
         object: &core::Pod,
@@ -31,8 +31,10 @@ impl Cluster {
             return None;
         }
         let meta = &object.metadata;
-        let named =
-            GROUP_NAME.iter().find_map(|key| meta.annotation_or_label(key)).filter(|name| !name.is_empty());
+        let named = GROUP_NAME
+            .iter()
+            .find_map(|key| meta.annotation_or_label(key))
+            .filter(|name| !name.is_empty());
         let origin = if named.is_some() { Origin::Missing } else { Origin::Solo };
         let queue = meta.annotations.get(QUEUE_NAME).filter(|_| origin == Origin::Solo);
         let names_queue = queue.is_some();
@@ -40,7 +42,8 @@ impl Cluster {
             Some(name) => self.queues.slot(name),
             None => self.queue_of_space(space),
         };
-        if let Some(gang) = known.filter(|&gang| origin == Origin::Solo && self.gangs[gang].origin == origin)
+        if let Some(gang) =
+            known.filter(|&gang| origin == Origin::Solo && self.gangs[gang].origin == origin)
         {
             self.gangs[gang].names_queue = names_queue;
             self.gangs[gang].choosy = Choosy::new(Closeness::of_pod(meta), Vec::new());
@@ -115,12 +118,14 @@ impl Cluster {
         self.raise(id, pod);
     }
 
-    /// Takes a pod out of its gang's list and returns the gang; the caller has taken it out of the sums.
+    /// Takes a pod out of its gang's list and returns the gang; the caller has taken it out of the
+    /// sums.
     pub(in crate::model) fn leave(&mut self, pod: PodId) -> Option<GangId> {
         let id = self.pods.gang[pod]?;
         self.want(pod, -1);
         let gang = &mut self.gangs[id];
-        let place = gang.pods.iter().rposition(|&other| other == pod).expect("a pod is in its gang's list");
+        let place =
+            gang.pods.iter().rposition(|&other| other == pod).expect("a pod is in its gang's list");
         gang.pods.remove(place);
         self.pods.gang[pod] = None;
         self.prioritize(id);
@@ -130,8 +135,9 @@ impl Cluster {
 
     /// Forgets a gang that nothing stands for any more: no PodGroup, and no pod that names one.
     pub(in crate::model) fn disband(&mut self, gang: Option<GangId>) {
-        let empty =
-            |gang: &GangId| self.gangs[*gang].pods.is_empty() && self.gangs[*gang].origin != Origin::Group;
+        let empty = |gang: &GangId| {
+            self.gangs[*gang].pods.is_empty() && self.gangs[*gang].origin != Origin::Group
+        };
         if let Some(gang) = gang.filter(empty) {
             self.end_reservations(gang);
             self.gangs.remove(gang);
@@ -152,7 +158,9 @@ impl Cluster {
         let space = self.space(&meta.namespace);
         let id = match self.gangs.find(&key) {
             Some(id) => id,
-            None => self.gangs.insert(&key, Gang::new(key.as_str().into(), space, Origin::Missing, DEFAULT)),
+            None => self
+                .gangs
+                .insert(&key, Gang::new(key.as_str().into(), space, Origin::Missing, DEFAULT)),
         };
         let gang = &self.gangs[id];
         let known = gang.origin == Origin::Group;
@@ -165,7 +173,8 @@ impl Cluster {
         }
         let before = self.gangs[id].taken_as();
         let spec = &object.spec;
-        let named = Some(spec.queue.as_str()).filter(|name| !name.is_empty() && *name != DEFAULT_QUEUE);
+        let named =
+            Some(spec.queue.as_str()).filter(|name| !name.is_empty() && *name != DEFAULT_QUEUE);
         let queue = match named {
             Some(name) => self.queues.slot(name),
             None => self.queue_of_space(space),
@@ -177,16 +186,20 @@ impl Cluster {
             .iter()
             .map(|(role, &n)| {
                 // The empty name is the role of pods that name none.
-                let name = Some(role).filter(|role| !role.is_empty()).map(|role| self.names.intern(role));
+                let name =
+                    Some(role).filter(|role| !role.is_empty()).map(|role| self.names.intern(role));
                 (name, n.max(0) as u32)
             })
             .collect();
         let rules: Vec<Rule> =
             spec.sub_group_policy.iter().map(|policy| Rule::of(&mut self.names, policy)).collect();
-        let min_resources = spec.min_resources.as_ref().map(|list| self.dimensions.sparse(list, false));
+        let min_resources =
+            spec.min_resources.as_ref().map(|list| self.dimensions.sparse(list, false));
         self.nodes.widen(self.dimensions.len());
-        let duration = |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
-        let portion = |key: &str| meta.annotations.get(key).and_then(|text| Portion::parse(text).ok());
+        let duration =
+            |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
+        let portion =
+            |key: &str| meta.annotations.get(key).and_then(|text| Portion::parse(text).ok());
         let status = object.status.clone().unwrap_or_default();
 
         let gang = &mut self.gangs[id];
@@ -229,7 +242,8 @@ impl Cluster {
         } else {
             Notes::reread(&mut gang.notes, &meta);
         }
-        // Our own view of phase and condition is newer than an echo of what we wrote, unless the object is new.
+        // Our own view of phase and condition is newer than an echo of what we wrote, unless the
+        // object is new.
         if another {
             gang.phase = status.phase;
             gang.reported = None;
@@ -238,7 +252,9 @@ impl Cluster {
             gang.admitted = None;
             gang.gave_back = None;
             gang.waiting_since = None;
-            let waits = |c: &&muster_api::PodGroupCondition| c.kind == "Unschedulable" && c.status == "True";
+            let waits = |c: &&muster_api::PodGroupCondition| {
+                c.kind == "Unschedulable" && c.status == "True"
+            };
             if let Some(condition) = status.conditions.iter().find(waits) {
                 gang.waiting_since = condition.last_transition_time;
             }
@@ -307,7 +323,8 @@ impl Cluster {
         }
     }
 
-    /// Whether its places may be taken back has been said (again), one way or the other: to a node that makes a difference.
+    /// Whether its places may be taken back has been said (again), one way or the other: to a node
+    /// that makes a difference.
     fn revoke(&mut self, id: GangId, protected: bool, revocable: bool) {
         let before = (self.gangs[id].protected, self.gangs[id].revocable);
         self.protect(id, protected);
@@ -350,16 +367,24 @@ impl Cluster {
         }
     }
 
-    /// The value of the cluster's default class; of several (an error in the cluster) the lowest, as in Kubernetes.
+    /// The value of the cluster's default class; of several (an error in the cluster) the lowest,
+    /// as in Kubernetes.
     pub(in crate::model) fn default_class(&self) -> Option<i32> {
-        self.priority_classes.values().filter(|class| class.global_default).map(|class| class.value).min()
+        self.priority_classes
+            .values()
+            .filter(|class| class.global_default)
+            .map(|class| class.value)
+            .min()
     }
 
     pub(in crate::model) fn prioritize(&mut self, id: GangId) {
         let gang = &self.gangs[id];
-        let highest = || gang.pods.iter().map(|&pod| self.pods.fact[pod].priority).max().unwrap_or(0);
+        let highest =
+            || gang.pods.iter().map(|&pod| self.pods.fact[pod].priority).max().unwrap_or(0);
         let priority = match (gang.origin, gang.priority_class) {
-            (Origin::Group, Some(name)) => self.priority_classes.get(&name).map_or(0, |class| class.value),
+            (Origin::Group, Some(name)) => {
+                self.priority_classes.get(&name).map_or(0, |class| class.value)
+            }
             (Origin::Group, None) => self.default_class().unwrap_or_else(highest),
             _ => highest(),
         };
@@ -382,8 +407,11 @@ impl Cluster {
         let pods: Vec<PodId> = self.pods.live().collect();
         for pod in pods {
             let fact = &self.pods.fact[pod];
-            let priority =
-                if fact.says_priority { fact.priority } else { self.class_value(fact.priority_class) };
+            let priority = if fact.says_priority {
+                fact.priority
+            } else {
+                self.class_value(fact.priority_class)
+            };
             self.pods.order[pod] = fact.explicit_order.unwrap_or(priority);
             self.pods.fact[pod].priority = priority;
         }

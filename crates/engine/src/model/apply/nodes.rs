@@ -22,7 +22,8 @@ impl Cluster {
             return;
         }
         self.nodes.version[id] = version;
-        let condition = |kind: &str| object.status.conditions.iter().find(|condition| condition.kind == kind);
+        let condition =
+            |kind: &str| object.status.conditions.iter().find(|condition| condition.kind == kind);
         let images = &object.status.images;
         let note = |key: &str| object.metadata.annotations.get(key);
         let cards = CardFacts {
@@ -31,7 +32,8 @@ impl Cluster {
         };
         let fact = Node {
             live: true,
-            // A node that says nothing of its readiness (a hand-written manifest) is taken at its word.
+            // A node that says nothing of its readiness (a hand-written manifest) is taken at its
+            // word.
             ready: condition("Ready").is_none_or(|ready| ready.status == "True"),
             cordoned: object.spec.unschedulable,
             labels: object.metadata.labels.clone(),
@@ -82,7 +84,8 @@ impl Cluster {
             if old.live != fact.live || old.labels != fact.labels {
                 self.hyper_nodes.note_node(id);
             }
-            // Pods on it count by its labels and leave only if it lets them, so they are counted anew.
+            // Pods on it count by its labels and leave only if it lets them, so they are counted
+            // anew.
             let seated: Vec<PodId> = self.nodes.seats[id].clone();
             for &pod in &seated {
                 self.tally(pod, self.pods.state[pod], -1);
@@ -130,8 +133,8 @@ impl Cluster {
         }
     }
 
-    /// A node has left: what was promised or assumed there is pending again. Pods that run there are the
-    /// cluster's to delete.
+    /// A node has left: what was promised or assumed there is pending again. Pods that run there
+    /// are the cluster's to delete.
     pub(in crate::model) fn forsake(&mut self, seated: &[PodId]) {
         for &pod in seated {
             if matches!(self.pods.state[pod], PodState::Nominated(_)) {

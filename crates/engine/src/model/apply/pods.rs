@@ -15,7 +15,8 @@ use crate::model::devices::{Likes, Noted};
 use crate::model::pods::{Pod, PodState, Promised, Seldom};
 use crate::model::selectors::{Tags, tags};
 
-/// The first wait after a failed bind; it doubles with each failure in a row up to [`BACKOFF_LIMIT_MS`].
+/// The first wait after a failed bind; it doubles with each failure in a row up to
+/// [`BACKOFF_LIMIT_MS`].
 const BACKOFF_MS: i64 = 1_000;
 const BACKOFF_LIMIT_MS: i64 = 60_000;
 
@@ -30,7 +31,8 @@ impl Cluster {
         let mut known = self.pods.find(&key);
         if let Some(id) = known {
             let fact = &self.pods.fact[id];
-            // Versions count through all objects of a kind, so an older one under another uid is of the past too.
+            // Versions count through all objects of a kind, so an older one under another uid is of
+            // the past too.
             if stale(version, fact.version) {
                 return;
             }
@@ -153,17 +155,25 @@ impl Cluster {
         self.pods.remove(id);
     }
 
-    /// Whether it matters to anyone else that a pod is there: it has a place, or one of its gang has, or others may leave because of it.
+    /// Whether it matters to anyone else that a pod is there: it has a place, or one of its gang
+    /// has, or others may leave because of it.
     fn matters(&self, id: PodId) -> bool {
         self.pods.state[id].node().is_some()
             || self.pods.gang[id].is_some_and(|gang| !self.gangs[gang].idle())
             || self.budgets.count(self, id)
     }
 
-    pub(in crate::model) fn pod_fact(&mut self, object: &core::Pod, labels: Tags, version: u64) -> Pod {
+    pub(in crate::model) fn pod_fact(
+        &mut self,
+        object: &core::Pod,
+        labels: Tags,
+        version: u64,
+    ) -> Pod {
         let (meta, spec) = (&object.metadata, &object.spec);
-        let number = |key: &str| meta.annotation_or_label(key).and_then(|text| text.parse::<i32>().ok());
-        let duration = |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
+        let number =
+            |key: &str| meta.annotation_or_label(key).and_then(|text| text.parse::<i32>().ok());
+        let duration =
+            |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
         let class = Some(&spec.priority_class_name).filter(|name| !name.is_empty());
         let class = class.map(|name| self.names.intern(name));
         let priority = spec.priority.unwrap_or_else(|| self.class_value(class));
@@ -172,7 +182,8 @@ impl Cluster {
         let scheduled = object.status.conditions.iter().find(placed);
         let says = |key: &str| meta.annotations.get(key).map(String::as_str) == Some("true");
         let nominated = object.status.nominated_node_name.as_ref().filter(|name| !name.is_empty());
-        let annotated = says(PIPELINED_STATUS).then(|| meta.annotations.get(PIPELINED_NODE)).flatten();
+        let annotated =
+            says(PIPELINED_STATUS).then(|| meta.annotations.get(PIPELINED_NODE)).flatten();
         let annotated = annotated.filter(|name| !name.is_empty());
         let promised = annotated.or(nominated).map(|name| Promised {
             node: name.as_str().into(),
@@ -222,8 +233,8 @@ impl Cluster {
                 if leaving { PodState::Releasing(node) } else { PodState::Running(node) }
             }
             _ if leaving || !object.spec.scheduling_gates.is_empty() => PodState::Gated,
-            // An assumption ends only when the cluster confirms or refuses it, not by an older view of the pod; and what
-            // is bound is never unbound.
+            // An assumption ends only when the cluster confirms or refuses it, not by an older view
+            // of the pod; and what is bound is never unbound.
             _ => match before {
                 PodState::Gated | PodState::Pending | PodState::Succeeded | PodState::Failed => {
                     PodState::Pending
@@ -233,8 +244,9 @@ impl Cluster {
         }
     }
 
-    /// Counts what a pod asks for, wherever it is. Only events change that: one that is asked to leave still asks, or what its queue
-    /// should have would fall with every pod that is taken from it, until the next one comes in its place.
+    /// Counts what a pod asks for, wherever it is. Only events change that: one that is asked to
+    /// leave still asks, or what its queue should have would fall with every pod that is taken
+    /// from it, until the next one comes in its place.
     pub(in crate::model) fn want(&mut self, pod: PodId, sign: i64) {
         let (Some(gang), true) = (self.pods.gang[pod], self.pods.state[pod].asks()) else { return };
         let request = &self.shapes[self.pods.shape[pod]].request;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use muster_api::core::{self, Meta};
 use muster_api::keys::{
-    HIERARCHY, HIERARCHY_WEIGHTS, NODEGROUP_LIMITS, PREEMPT_MIN_RUNTIME, QUEUE_NAME, RECLAIM_MIN_RUNTIME,
+    HIERARCHY, HIERARCHY_WEIGHTS, NODEGROUP_LIMITS, PREEMPT_MIN_RUNTIME, QUEUE_NAME,
+    RECLAIM_MIN_RUNTIME,
 };
 use muster_api::{NodeGroupAffinity, Quantity, Queue, ResourceList, parse_duration};
 use serde::Deserialize;
@@ -36,7 +37,9 @@ impl Cluster {
         let parent = parent.map(|name| self.queues.slot(name));
         let groups = spec.affinity.as_ref().map(|affinity| {
             let lists = |side: &Option<NodeGroupAffinity>| {
-                side.as_ref().map(|side| (side.required.clone(), side.preferred.clone())).unwrap_or_default()
+                side.as_ref()
+                    .map(|side| (side.required.clone(), side.preferred.clone()))
+                    .unwrap_or_default()
             };
             let (required, preferred) = lists(&affinity.node_group_affinity);
             let (anti_required, anti_preferred) = lists(&affinity.node_group_anti_affinity);
@@ -73,8 +76,10 @@ impl Cluster {
         let parsed = muster_api::yaml::parse(text)
             .and_then(|tree| BTreeMap::<String, ResourceList>::deserialize(&tree));
         let Ok(limits) = parsed else { return GroupLimits::Unreadable };
-        let limits =
-            limits.into_iter().map(|(group, list)| (group, self.dimensions.sparse(&list, true))).collect();
+        let limits = limits
+            .into_iter()
+            .map(|(group, list)| (group, self.dimensions.sparse(&list, true)))
+            .collect();
         self.nodes.widen(self.dimensions.len());
         GroupLimits::PerGroup(limits)
     }
@@ -152,10 +157,12 @@ impl Cluster {
         if !object.spec.scopes.is_empty() {
             return;
         }
-        // Compute resources may be written with or without the prefix; limits and object counts are not ours.
+        // Compute resources may be written with or without the prefix; limits and object counts are
+        // not ours.
         let requests = object.spec.hard.iter().filter_map(|(name, &quantity)| {
             let plain = name.strip_prefix("requests.").unwrap_or(name);
-            let counted = plain != name || ["cpu", "memory", "ephemeral-storage", "pods"].contains(&plain);
+            let counted =
+                plain != name || ["cpu", "memory", "ephemeral-storage", "pods"].contains(&plain);
             (counted && plain != "storage").then(|| (plain.to_owned(), quantity))
         });
         let hard = self.dimensions.sparse(&requests.collect(), true);

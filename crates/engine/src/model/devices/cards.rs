@@ -1,4 +1,5 @@
-//! The cards of one node and what is taken of each: the same three sums that the node has for its resources.
+//! The cards of one node and what is taken of each: the same three sums that the node has for its
+//! resources.
 
 use muster_api::cards::Card as Fact;
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,8 @@ impl Card {
         later.add(self.releasing, -1);
         later.add(self.nominated, 1);
         match room {
-            // Each limit is on one amount alone, so what fits beside the larger of two fits beside both.
+            // Each limit is on one amount alone, so what fits beside the larger of two fits beside
+            // both.
             Room::Now => self.used.max(later),
             Room::Later => later,
             Room::Meanwhile => self.used,
@@ -134,7 +136,8 @@ impl Cards {
         self.0.iter().filter(|card| card.takes(demand, ask, card.taken(room)).is_some()).count()
     }
 
-    /// The cards for a pod. What is promised is touched only where nothing else does, and only by those who may.
+    /// The cards for a pod. What is promised is touched only where nothing else does, and only by
+    /// those who may.
     pub fn choose(&self, demand: &Demand, room: Room, prefer: Prefer) -> Option<Vec<Slot>> {
         let unpromised = match room {
             Room::Meanwhile => self.choose_in(demand, Room::Now, prefer),
@@ -143,7 +146,8 @@ impl Cards {
         unpromised.or_else(|| self.choose_in(demand, room, prefer))
     }
 
-    /// Container by container; of the cards that do, the fullest or the emptiest, of equal ones the first.
+    /// Container by container; of the cards that do, the fullest or the emptiest, of equal ones the
+    /// first.
     fn choose_in(&self, demand: &Demand, room: Room, prefer: Prefer) -> Option<Vec<Slot>> {
         let mut taken: Vec<Taken> = self.0.iter().map(|card| card.taken(room)).collect();
         let mut slots = Vec::new();

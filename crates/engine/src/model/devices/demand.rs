@@ -3,8 +3,8 @@
 use muster_api::cards::Card;
 use muster_api::core::{Labels, PodSpec};
 use muster_api::keys::{
-    GPU_MEMORY, GPU_NUMBER, NOUSE_GPU_ID, NOUSE_GPU_TYPE, USE_GPU_ID, USE_GPU_TYPE, VGPU_CORES, VGPU_MEMORY,
-    VGPU_MEMORY_PERCENTAGE, VGPU_NUMBER,
+    GPU_MEMORY, GPU_NUMBER, NOUSE_GPU_ID, NOUSE_GPU_TYPE, USE_GPU_ID, USE_GPU_TYPE, VGPU_CORES,
+    VGPU_MEMORY, VGPU_MEMORY_PERCENTAGE, VGPU_NUMBER,
 };
 use muster_api::{ResourceList, container_requests, pod_requests};
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,11 @@ impl Likes {
     pub fn of(annotations: &Labels) -> Option<Likes> {
         let list = |key: &str| {
             let words = annotations.get(key).map(String::as_str).unwrap_or_default().split(',');
-            words.map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect::<Box<[String]>>()
+            words
+                .map(str::trim)
+                .filter(|word| !word.is_empty())
+                .map(str::to_owned)
+                .collect::<Box<[String]>>()
         };
         let capitals = |key: &str| list(key).iter().map(|word| word.to_uppercase()).collect();
         let likes = Likes {
@@ -132,6 +136,10 @@ impl Likes {
         let of_kind = |kinds: &[String]| kinds.iter().any(|part| kind.contains(part));
         let allowed = |wanted: bool, refused: bool, any: bool| if any { !refused } else { wanted };
         allowed(of_kind(&self.kinds), of_kind(&self.other_kinds), self.kinds.is_empty())
-            && allowed(self.ids.contains(&card.id), self.other_ids.contains(&card.id), self.ids.is_empty())
+            && allowed(
+                self.ids.contains(&card.id),
+                self.other_ids.contains(&card.id),
+                self.ids.is_empty(),
+            )
     }
 }

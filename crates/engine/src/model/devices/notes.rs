@@ -4,7 +4,8 @@ use muster_api::Time;
 use muster_api::cards::{Share, numbers, shares, write_shares};
 use muster_api::core::Labels;
 use muster_api::keys::{
-    BIND_PHASE, BIND_TIME, GPU_INDEX, PREDICATE_TIME, VGPU_IDS, VGPU_NODE, VGPU_TIME, VGPU_TO_ALLOCATE,
+    BIND_PHASE, BIND_TIME, GPU_INDEX, PREDICATE_TIME, VGPU_IDS, VGPU_NODE, VGPU_TIME,
+    VGPU_TO_ALLOCATE,
 };
 use serde::{Deserialize, Serialize};
 
@@ -30,19 +31,21 @@ impl Noted {
 }
 
 impl Cluster {
-    /// The cards that a pod says it has, as far as they are on the node. A pod that was bound without a word about its cards is
-    /// on none that anyone knows.
+    /// The cards that a pod says it has, as far as they are on the node. A pod that was bound
+    /// without a word about its cards is on none that anyone knows.
     pub(super) fn noted_cards(&self, pod: PodId, node: NodeId) -> Vec<Slot> {
         let demand = self.demand(self.pods.shape[pod]);
-        let (Some(noted), Some(demand)) = (&self.pods.fact[pod].noted, demand) else { return Vec::new() };
+        let (Some(noted), Some(demand)) = (&self.pods.fact[pod].noted, demand) else {
+            return Vec::new();
+        };
         let (Some(sharing), Some(cards)) = (self.devices.sharing, self.devices.cards(node)) else {
             return Vec::new();
         };
         if sharing.by == By::Virtual {
             let containers = noted.shares.as_deref().map(shares).unwrap_or_default();
             let containers = (0..).zip(containers);
-            let all =
-                containers.flat_map(|(place, shares)| shares.into_iter().map(move |share| (place, share)));
+            let all = containers
+                .flat_map(|(place, shares)| shares.into_iter().map(move |share| (place, share)));
             let slot = |(container, share): (u32, Share)| {
                 let takes = Taken { memory: share.memory, cores: share.cores, pods: 1 };
                 Some(Slot { card: cards.find(&share.id)?, container, takes })
@@ -52,7 +55,8 @@ impl Cluster {
         let listed = noted.index.as_deref().and_then(numbers).unwrap_or_default();
         let slot = |card: u32| {
             let (ask, card_fact) = (demand.asks.first()?, &cards.get(card)?.fact);
-            let takes = Taken { memory: ask.memory.of(card_fact.memory), cores: ask.cores, pods: 1 };
+            let takes =
+                Taken { memory: ask.memory.of(card_fact.memory), cores: ask.cores, pods: 1 };
             Some(Slot { card, container: 0, takes })
         };
         listed.into_iter().filter_map(slot).collect()
@@ -62,8 +66,8 @@ impl Cluster {
 /// What is to be written on a pod, by key.
 type Note = Vec<(&'static str, String)>;
 
-/// What is to be written on a pod that is bound to its cards, before the bind: the device plugin on the node reads it. Nothing
-/// for a pod without cards.
+/// What is to be written on a pod that is bound to its cards, before the bind: the device plugin on
+/// the node reads it. Nothing for a pod without cards.
 pub fn note_of_bound(cluster: &Cluster, pod: PodId, now: Time) -> Note {
     let Some((held, key, text)) = place(cluster, pod) else { return Vec::new() };
     if key == GPU_INDEX {
@@ -81,13 +85,15 @@ pub fn note_of_bound(cluster: &Cluster, pod: PodId, now: Time) -> Note {
     ]
 }
 
-/// What is to be written on a pod with a promise, so that another scheduler keeps the same card for it. Nothing if that is
-/// what it says already.
+/// What is to be written on a pod with a promise, so that another scheduler keeps the same card for
+/// it. Nothing if that is what it says already.
 pub fn note_of_promised(cluster: &Cluster, pod: PodId) -> Note {
     let Some((_, key, text)) = place(cluster, pod) else { return Vec::new() };
     let noted = cluster.pods.fact[pod].noted.as_deref();
     let said =
-        noted.and_then(|noted| if key == GPU_INDEX { noted.index.as_ref() } else { noted.shares.as_ref() });
+        noted.and_then(
+            |noted| if key == GPU_INDEX { noted.index.as_ref() } else { noted.shares.as_ref() },
+        );
     if said == Some(&text) { Vec::new() } else { vec![(key, text)] }
 }
 

@@ -1,4 +1,5 @@
-//! How much something counts that is so long ago: a half for each half-life. In integers, so that it is the same everywhere.
+//! How much something counts that is so long ago: a half for each half-life. In integers, so that
+//! it is the same everywhere.
 
 /// What is now counts as this.
 pub const ONE: i64 = 1 << 32;
@@ -6,14 +7,15 @@ pub const ONE: i64 = 1 << 32;
 /// A half-life is cut into so many halves of halves.
 const DEPTH: usize = 16;
 
-/// The square root of a half, the square root of that, and so on, in parts of [`ONE`]. Each is what remains after half of the
-/// time of the one before.
+/// The square root of a half, the square root of that, and so on, in parts of [`ONE`]. Each is what
+/// remains after half of the time of the one before.
 const ROOTS: [u64; DEPTH] = {
     let mut roots = [0; DEPTH];
     let mut last = ONE as u64 / 2;
     let mut at = 0;
     while at < DEPTH {
-        // The root of a number that is scaled once is scaled by the root of the scale: so it is scaled twice.
+        // The root of a number that is scaled once is scaled by the root of the scale: so it is
+        // scaled twice.
         last = ((last as u128) << 32).isqrt() as u64;
         roots[at] = last;
         at += 1;
@@ -21,7 +23,8 @@ const ROOTS: [u64; DEPTH] = {
     roots
 };
 
-/// What remains after an age, in parts of [`ONE`]: the roots whose times add up to the age, multiplied.
+/// What remains after an age, in parts of [`ONE`]: the roots whose times add up to the age,
+/// multiplied.
 pub fn half_lives(age_ms: i64, half_life_ms: i64) -> i64 {
     let (age, half) = (age_ms.max(0) as u128, half_life_ms.max(1) as u128);
     let whole = age / half;

@@ -1,5 +1,5 @@
-//! What is remembered, by names, to be kept where it outlives this process. Every name is in it once, since an object of the
-//! cluster can't be large.
+//! What is remembered, by names, to be kept where it outlives this process. Every name is in it
+//! once, since an object of the cluster can't be large.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,8 @@ impl Cluster {
         }
     }
 
-    /// Takes in what someone before us remembered: all that was before we began to count. What makes no sense is left out.
+    /// Takes in what someone before us remembered: all that was before we began to count. What
+    /// makes no sense is left out.
     pub(in crate::model) fn recorded_usage(&mut self, record: &Record) {
         let begun = self.usage.buckets.front().map(|bucket| bucket.from);
         let mut buckets: Vec<Bucket> = Vec::new();

@@ -1,6 +1,7 @@
-//! Queues measured by their fair shares (`shares.rs`), where room is taken by scenarios. A queue takes back what keeps it within its
-//! share; another gives while it has more than its own, or more than it deserves for one that has less; and afterwards the claimant
-//! may not be better off than those who gave, so that nobody takes anything back again.
+//! Queues measured by their fair shares (`shares.rs`), where room is taken by scenarios. A queue
+//! takes back what keeps it within its share; another gives while it has more than its own, or more
+//! than it deserves for one that has less; and afterwards the claimant may not be better off than
+//! those who gave, so that nobody takes anything back again.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -40,7 +41,12 @@ impl Capacity {
         self.shares.with(cluster, |cluster| Shares::of(cluster, self.tree, self.rules.k_ppm), read)
     }
 
-    pub(super) fn fair_share(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
+    pub(super) fn fair_share(
+        &self,
+        cluster: &Cluster,
+        queue: QueueId,
+        resource: ResourceId,
+    ) -> i64 {
         self.with_shares(cluster, |shares| shares.fair(queue, resource))
     }
 
@@ -48,8 +54,13 @@ impl Capacity {
         self.with_shares(cluster, |shares| shares.allocatable(cluster, queue, resource))
     }
 
-    /// Whether a queue stays within its fair share with all that a gang lacks, in all that it asks for.
-    pub(super) fn stays_within_share(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Reason> {
+    /// Whether a queue stays within its fair share with all that a gang lacks, in all that it asks
+    /// for.
+    pub(super) fn stays_within_share(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+    ) -> Result<(), Reason> {
         let wanted = wanted(cluster, claim.gang);
         let mut asked = wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
         asked.try_for_each(|(id, want)| self.is_within_share(cluster, claim, (id, want), 0))
@@ -68,7 +79,8 @@ impl Capacity {
             .try_for_each(|id| self.is_within_share(cluster, claim, (id, given(id)), given(id)))
     }
 
-    /// Whether the claimant's queue may have so much more of a resource; so much of what it has is not counted.
+    /// Whether the claimant's queue may have so much more of a resource; so much of what it has is
+    /// not counted.
     fn is_within_share(
         &self,
         cluster: &Cluster,
@@ -78,7 +90,8 @@ impl Capacity {
     ) -> Result<(), Reason> {
         let queue = cluster.gangs[claim.gang].queue;
         let row = &cluster.queues[queue];
-        let (used, limit) = (row.taken(resource) - given, self.fair_share(cluster, queue, resource));
+        let (used, limit) =
+            (row.taken(resource) - given, self.fair_share(cluster, queue, resource));
         if want <= 0 || used + want <= limit {
             return Ok(());
         }
@@ -87,23 +100,28 @@ impl Capacity {
         Err(Reason::OverLimit { plugin: "capacity", limit, lack })
     }
 
-    /// Whether a queue keeps what a gang of it would lose now. Where the ways of the two queues part, the one that gives has more than
-    /// its share of something that is asked for; or more than it deserves, and the claimant's stays within what it deserves.
+    /// Whether a queue keeps what a gang of it would lose now. Where the ways of the two queues
+    /// part, the one that gives has more than its share of something that is asked for; or more
+    /// than it deserves, and the claimant's stays within what it deserves.
     pub(super) fn keeps_share(&self, cluster: &Cluster, claim: &Claim, gang: GangId) -> bool {
-        let (to, from) = self.parting(cluster, cluster.gangs[claim.gang].queue, cluster.gangs[gang].queue);
+        let (to, from) =
+            self.parting(cluster, cluster.gangs[claim.gang].queue, cluster.gangs[gang].queue);
         let (giver, taker) = (&cluster.queues[from], &cluster.queues[to]);
-        let above_share =
-            asked(cluster, claim.gang).any(|id| giver.taken(id) > self.allocatable(cluster, from, id));
-        let above_deserved = || asked(cluster, claim.gang).any(|id| giver.taken(id) > quota(giver, id));
+        let above_share = asked(cluster, claim.gang)
+            .any(|id| giver.taken(id) > self.allocatable(cluster, from, id));
+        let above_deserved =
+            || asked(cluster, claim.gang).any(|id| giver.taken(id) > quota(giver, id));
         let entitled = || {
             let wanted = wanted(cluster, claim.gang);
-            within_deserved(taker, asked(cluster, claim.gang), |id| taker.taken(id) + wanted.get(id))
+            within_deserved(taker, asked(cluster, claim.gang), |id| {
+                taker.taken(id) + wanted.get(id)
+            })
         };
         !(above_share || above_deserved() && entitled())
     }
 
-    /// On the way up from the claimant's queue, no queue may come to have more of its share than a sibling that gave has left of its
-    /// own.
+    /// On the way up from the claimant's queue, no queue may come to have more of its share than a
+    /// sibling that gave has left of its own.
     pub(super) fn outdoes_a_sibling(
         &self,
         cluster: &Cluster,
@@ -122,8 +140,10 @@ impl Capacity {
         givers.into_iter().find_map(|(to, from)| {
             let (taker, giver) = (&cluster.queues[to], &cluster.queues[from]);
             involved.iter().find_map(|&resource| {
-                let (fair, sibling_fair) =
-                    (self.fair_share(cluster, to, resource), self.fair_share(cluster, from, resource));
+                let (fair, sibling_fair) = (
+                    self.fair_share(cluster, to, resource),
+                    self.fair_share(cluster, from, resource),
+                );
                 let (after, left) = (taker.taken(resource), giver.taken(resource));
                 // after × multiplier / fair ≥ left / sibling's fair
                 let mine = (i128::from(after) * self.saturation, i128::from(fair) * ONE);
@@ -143,8 +163,9 @@ impl Capacity {
         })
     }
 
-    /// Nobody takes what would be taken back: a gang of a queue that gave, which waits or has just left, would stay within its queue's share,
-    /// finds nothing free, and the claimant's queue would have to give to it.
+    /// Nobody takes what would be taken back: a gang of a queue that gave, which waits or has just
+    /// left, would stay within its queue's share, finds nothing free, and the claimant's queue
+    /// would have to give to it.
     pub(super) fn gives_back(
         &self,
         cluster: &Cluster,
@@ -157,7 +178,8 @@ impl Capacity {
         left.sort_unstable();
         left.dedup();
         let queue = |gang: &GangId| cluster.gangs[*gang].queue;
-        let mut givers: Vec<QueueId> = left.iter().map(queue).filter(|&queue| queue != own).collect();
+        let mut givers: Vec<QueueId> =
+            left.iter().map(queue).filter(|&queue| queue != own).collect();
         givers.sort_unstable();
         givers.dedup();
         let waits = |gang: &&GangId| {
@@ -170,7 +192,11 @@ impl Capacity {
         let row = &cluster.queues[own];
         let (used, limit) = (had.get(resource), row.deserved.get(resource).unwrap_or(0));
         let lack = Lack { resource, want: row.taken(resource) - used, used, limit };
-        Some(Reason::OverLimit { plugin: "capacity", limit: Limit::Deserved(row.name.clone()), lack })
+        Some(Reason::OverLimit {
+            plugin: "capacity",
+            limit: Limit::Deserved(row.name.clone()),
+            lack,
+        })
     }
 
     /// What a gang that waits could take from a queue by the rules, if it finds nothing free.
@@ -180,17 +206,21 @@ impl Capacity {
         let (taker, giver) = (&cluster.queues[to], &cluster.queues[from]);
         let wanted = wanted(cluster, gang);
         let asked = || wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
-        let within =
-            |(id, want)| cluster.queues[queue].taken(id) + want <= self.fair_share(cluster, queue, id);
-        let entitled =
-            || within_deserved(taker, asked().map(|(id, _)| id), |id| taker.taken(id) + wanted.get(id));
+        let within = |(id, want)| {
+            cluster.queues[queue].taken(id) + want <= self.fair_share(cluster, queue, id)
+        };
+        let entitled = || {
+            within_deserved(taker, asked().map(|(id, _)| id), |id| taker.taken(id) + wanted.get(id))
+        };
         let above_share =
             |&(id, _): &(ResourceId, i64)| giver.taken(id) > self.allocatable(cluster, from, id);
         let above_deserved = |&(id, _): &(ResourceId, i64)| giver.taken(id) > quota(giver, id);
         if !asked().all(within) {
             return None;
         }
-        let open = asked().find(above_share).or_else(|| asked().find(above_deserved).filter(|_| entitled()));
+        let open = asked()
+            .find(above_share)
+            .or_else(|| asked().find(above_deserved).filter(|_| entitled()));
         open.map(|(id, _)| id).filter(|_| !has_room(cluster, gang, &wanted))
     }
 
@@ -201,7 +231,8 @@ impl Capacity {
         let mut shapes: Vec<_> = shapes.collect();
         shapes.sort_unstable();
         shapes.dedup();
-        let asked = |shape| cluster.shapes[shape].request.iter().map(|(id, _)| id).collect::<Vec<_>>();
+        let asked =
+            |shape| cluster.shapes[shape].request.iter().map(|(id, _)| id).collect::<Vec<_>>();
         let mut involved: Vec<ResourceId> = shapes.into_iter().flat_map(asked).collect();
         involved.sort_unstable();
         involved.dedup();
@@ -209,16 +240,24 @@ impl Capacity {
         involved
     }
 
-    /// Which of two queues gives first: where their ways part, the one that has more than its share, then the one that has more than
-    /// it deserves, then lower priority, then the larger share.
-    pub(super) fn gives_first(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {
+    /// Which of two queues gives first: where their ways part, the one that has more than its
+    /// share, then the one that has more than it deserves, then lower priority, then the larger
+    /// share.
+    pub(super) fn gives_first(
+        &self,
+        cluster: &Cluster,
+        claim: &Claim,
+        a: QueueId,
+        b: QueueId,
+    ) -> Ordering {
         let standing = |queue: QueueId| {
             let row = &cluster.queues[queue];
             let asked = || asked(cluster, claim.gang);
             let over = asked().any(|id| row.taken(id) > self.allocatable(cluster, queue, id));
             let within = within_deserved(row, asked(), |id| row.taken(id));
-            let share =
-                asked().map(|id| Share::of(row.taken(id), self.allocatable(cluster, queue, id))).max();
+            let share = asked()
+                .map(|id| Share::of(row.taken(id), self.allocatable(cluster, queue, id)))
+                .max();
             (!over, within, row.priority, Reverse(share))
         };
         let (a, b) = self.parting(cluster, a, b);
@@ -234,10 +273,12 @@ impl Capacity {
     fn standing(&self, cluster: &Cluster, queue: QueueId, gang: GangId) -> Standing {
         let row = &cluster.queues[queue];
         let next = next_turn(cluster, gang);
-        let resources = || (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&id| id != PODS);
+        let resources =
+            || (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&id| id != PODS);
         let want = |id: ResourceId| next.get(id);
-        let within_deserved =
-            within_deserved(row, resources().filter(|&id| want(id) > 0), |id| row.taken(id) + want(id));
+        let within_deserved = within_deserved(row, resources().filter(|&id| want(id) > 0), |id| {
+            row.taken(id) + want(id)
+        });
         let (mut over_share, mut without_share) = (false, false);
         let (mut share_after, mut share) = (Share::ZERO, Share::ZERO);
         self.with_shares(cluster, |shares| {
@@ -274,14 +315,16 @@ impl Capacity {
     }
 }
 
-/// Whether a queue's quotas are about a resource: all that they name, or everything if they name nothing.
+/// Whether a queue's quotas are about a resource: all that they name, or everything if they name
+/// nothing.
 fn is_deserved(queue: &Queue, resource: ResourceId) -> bool {
     let named = |list: &Sparse| list.get(resource).is_some();
     let silent = queue.deserved.is_empty() && queue.guarantee.is_empty();
     silent || named(&queue.deserved) || named(&queue.guarantee)
 }
 
-/// Whether a queue deserves these amounts of what is asked for: of all that its quotas are about, if that is anything.
+/// Whether a queue deserves these amounts of what is asked for: of all that its quotas are about,
+/// if that is anything.
 fn within_deserved(
     queue: &Queue,
     asked: impl Iterator<Item = ResourceId>,
@@ -291,7 +334,8 @@ fn within_deserved(
     deserved.peek().is_some() && deserved.all(|id| amount(id) <= quota(queue, id))
 }
 
-/// Compares two ratios of numbers above zero that are too large to be multiplied: by whole parts, then by what is left, upside down.
+/// Compares two ratios of numbers above zero that are too large to be multiplied: by whole parts,
+/// then by what is left, upside down.
 fn compare_ratios(a: (i128, i128), b: (i128, i128)) -> Ordering {
     let (whole_a, whole_b) = (a.0 / a.1, b.0 / b.1);
     let (left_a, left_b) = (a.0 % a.1, b.0 % b.1);
@@ -324,7 +368,12 @@ pub(super) fn wanted(cluster: &Cluster, gang: GangId) -> Amounts {
 }
 
 /// These pods, and those without which their subgroups would not be whole.
-fn with_company(cluster: &Cluster, gang: GangId, mut pods: Vec<PodId>, homeless: &[PodId]) -> Vec<PodId> {
+fn with_company(
+    cluster: &Cluster,
+    gang: GangId,
+    mut pods: Vec<PodId>,
+    homeless: &[PodId],
+) -> Vec<PodId> {
     let row = &cluster.gangs[gang];
     if row.rules().is_empty() {
         return pods;
@@ -353,7 +402,9 @@ fn has_room(cluster: &Cluster, gang: GangId, wanted: &Amounts) -> bool {
     let Some(&first) = cluster.gangs[gang].pods.iter().find(homeless) else { return true };
     let request = &cluster.shapes[cluster.pods.shape[first]].request;
     let places = |node| {
-        let of = |(id, amount): (ResourceId, i64)| cluster.nodes.future_idle(id, node).max(0) / amount.max(1);
+        let of = |(id, amount): (ResourceId, i64)| {
+            cluster.nodes.future_idle(id, node).max(0) / amount.max(1)
+        };
         request.iter().filter(|&(_, amount)| amount > 0).map(of).min().unwrap_or(0)
     };
     cluster.nodes.live().map(places).sum::<i64>() >= wanted.get(PODS)

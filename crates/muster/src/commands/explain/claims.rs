@@ -1,5 +1,5 @@
-//! Where others could make room for a gang that starves: what each node would cost, and what stands in the way. The engine
-//! tries it once more and tells what it tries; nothing is looked for here.
+//! Where others could make room for a gang that starves: what each node would cost, and what stands
+//! in the way. The engine tries it once more and tells what it tries; nothing is looked for here.
 
 use std::cmp::Ordering;
 
@@ -21,7 +21,8 @@ pub struct ClaimFacts {
     /// How many of its pods would get a place, and how many need one.
     pub placed: usize,
     pub wanted: usize,
-    /// In mode `task`: the first for which others would have to leave, and the one that gets no place.
+    /// In mode `task`: the first for which others would have to leave, and the one that gets no
+    /// place.
     pub pods: Vec<PodClaim>,
     /// In mode `gang`: first what breaks nobody, then whole gangs.
     pub passes: Vec<PassFacts>,
@@ -92,7 +93,8 @@ pub struct Kept {
     pub rule: &'static str,
 }
 
-/// What each action tries for the gang, if it starves. So many nodes are told of each pod, and so many domains.
+/// What each action tries for the gang, if it starves. So many nodes are told of each pod, and so
+/// many domains.
 pub fn facts(engine: &mut Engine, gang: GangId, now: Time, nodes: usize) -> Vec<ClaimFacts> {
     let traces = engine.trace(gang, now);
     let (cluster, whole) = (engine.cluster(), engine.policy().gangs_are_whole());
@@ -115,8 +117,9 @@ pub fn facts(engine: &mut Engine, gang: GangId, now: Time, nodes: usize) -> Vec<
         passes: trace.passes.iter().map(|one| pass(cluster, one, nodes)).collect(),
         reasons: trace.refused.iter().map(reason).collect(),
     };
-    let is_silent =
-        |trace: &Trace| trace.attempts.is_empty() && trace.passes.is_empty() && trace.refused.is_empty();
+    let is_silent = |trace: &Trace| {
+        trace.attempts.is_empty() && trace.passes.is_empty() && trace.refused.is_empty()
+    };
     let tried = traces.into_iter().filter(|(_, trace)| !is_silent(trace));
     tried.map(claim).collect()
 }
@@ -126,7 +129,8 @@ fn is_telling(attempt: &Attempt) -> bool {
 }
 
 fn pod(cluster: &Cluster, attempt: &Attempt, most: usize) -> PodClaim {
-    let count = |wanted: fn(&Trial) -> bool| attempt.trials.values().filter(|trial| wanted(trial)).count();
+    let count =
+        |wanted: fn(&Trial) -> bool| attempt.trials.values().filter(|trial| wanted(trial)).count();
     let trials = attempt.trials.iter().map(|(&node, trial)| (node, trial));
     let mut open: Vec<(NodeId, &Trial)> =
         trials.filter(|(_, trial)| !is_closed(trial) && !has_nobody(trial)).collect();
@@ -141,7 +145,9 @@ fn pod(cluster: &Cluster, attempt: &Attempt, most: usize) -> PodClaim {
         pod: cluster.pods.name(attempt.pod).to_string(),
         node: attempt.place.map(|node| cluster.nodes.name[node].to_string()),
         reason: attempt.refused.as_ref().map(|reason| message(reason, &cluster.dimensions)),
-        nodes: shown.map(|&(node, trial)| told(cluster, node, trial, attempt.place == Some(node))).collect(),
+        nodes: shown
+            .map(|&(node, trial)| told(cluster, node, trial, attempt.place == Some(node)))
+            .collect(),
         more_nodes: open.len().saturating_sub(most),
         nobody_nodes: count(has_nobody),
         closed_nodes: count(is_closed),
@@ -214,7 +220,9 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
         Outcome::Closed => "it doesn't take the pod, whoever leaves".to_owned(),
         Outcome::Nobody => "nobody there may be asked to leave".to_owned(),
         Outcome::NotTried => "not tried: enough others were more promising".to_owned(),
-        Outcome::TooLittle { lacks, .. } => format!("lacks {}", listed(cluster, lacks.iter().copied())),
+        Outcome::TooLittle { lacks, .. } => {
+            format!("lacks {}", listed(cluster, lacks.iter().copied()))
+        }
         Outcome::Fails { obstacle, .. } => match obstacle {
             Obstacle::Limit(reason) => message(reason, dimensions),
             Obstacle::Node(Shown::Short { resource, want, best }) => format!(
@@ -230,8 +238,8 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
 }
 
 fn victim(cluster: &Cluster, pod: PodId) -> Victim {
-    let priority =
-        cluster.pods.gang[pod].map_or(cluster.pods.fact[pod].priority, |gang| cluster.gangs[gang].priority);
+    let priority = cluster.pods.gang[pod]
+        .map_or(cluster.pods.fact[pod].priority, |gang| cluster.gangs[gang].priority);
     Victim { pod: cluster.pods.name(pod).to_string(), gang: gang_of(cluster, pod), priority }
 }
 

@@ -17,11 +17,13 @@ pub struct ClosestDomain {
     /// How many of the wanted pods it had room for.
     pub holds: u32,
     pub wanted: u32,
-    /// What the gang's pods ask for that is hardest to get, and how much of it the domain has free.
+    /// What the gang's pods ask for that is hardest to get, and how much of it the domain has
+    /// free.
     pub resource: String,
     pub free: String,
     pub total: String,
-    /// How much more of it the wanted pods ask for than is free; nothing if it is free, but not where they fit.
+    /// How much more of it the wanted pods ask for than is free; nothing if it is free, but not
+    /// where they fit.
     pub lacks: Option<String>,
 }
 
@@ -49,18 +51,23 @@ pub fn help(cluster: &Cluster, id: GangId, wanted: u32, near: &[Near]) -> String
             format!("free room for {lack} in {}, or allow a higher tier", near.domain)
         }
         None if near.is_empty() => match domain_of(cluster, id).filter(|&domain| domain != ROOT) {
-            Some(domain) => format!("free room in {}, where others of it are", cluster.domains[domain].name),
+            Some(domain) => {
+                format!("free room in {}, where others of it are", cluster.domains[domain].name)
+            }
             None => "add HyperNodes with room for it, or allow a higher tier".to_owned(),
         },
-        None => "allow a higher tier: the domains that came closest are too small even if empty".to_owned(),
+        None => "allow a higher tier: the domains that came closest are too small even if empty"
+            .to_owned(),
     }
 }
 
-/// The resource that is hardest to get for so many pods of the gang, and how much of it they ask for.
+/// The resource that is hardest to get for so many pods of the gang, and how much of it they ask
+/// for.
 fn ask(cluster: &Cluster, id: GangId, wanted: u32) -> Option<(ResourceId, i64)> {
     let waits = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
     let pods = cluster.gangs[id].pods.iter().filter(waits).take(wanted as usize);
-    let requests: Vec<_> = pods.map(|&pod| &cluster.shapes[cluster.pods.shape[pod]].request).collect();
+    let requests: Vec<_> =
+        pods.map(|&pod| &cluster.shapes[cluster.pods.shape[pod]].request).collect();
     // Scarce ones come first.
     let (resource, _) = requests.first()?.iter().next()?;
     Some((resource, requests.iter().filter_map(|request| request.get(resource)).sum()))

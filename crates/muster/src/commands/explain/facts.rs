@@ -1,4 +1,5 @@
-//! What there is to say of a pod, gang or queue, as data. The text is made in `render/explanation.rs`.
+//! What there is to say of a pod, gang or queue, as data. The text is made in
+//! `render/explanation.rs`.
 
 use std::collections::BTreeMap;
 
@@ -231,12 +232,15 @@ fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
         pending: role.counts.pending + role.counts.gated + role.counts.nominated,
     };
     let mut places: BTreeMap<String, u32> = BTreeMap::new();
-    for node in gang.pods.iter().map(|&pod| cluster.pods.state[pod]).filter(|state| state.occupies()) {
+    for node in
+        gang.pods.iter().map(|&pod| cluster.pods.state[pod]).filter(|state| state.occupies())
+    {
         let node = node.node().expect("what occupies a node has one");
         *places.entry(cluster.nodes.name[node].to_string()).or_default() += 1;
     }
     let waits = !line.reasons.is_empty();
-    let no_room = waits && gang.reasons.iter().any(|reason| matches!(reason, Reason::NoNodes { .. }));
+    let no_room =
+        waits && gang.reasons.iter().any(|reason| matches!(reason, Reason::NoNodes { .. }));
     let shortage = if no_room { room::shortage(engine, id) } else { Shortage::default() };
     let since: Option<Time> = gang.waiting_since.or(gang.condition.since).filter(|_| waits);
     GangFacts {
@@ -253,7 +257,9 @@ fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
         help: match gang.counts.gated {
             _ if waits => help(engine, id, &shortage),
             0 => Vec::new(),
-            gated => vec![format!("remove the scheduling gates of {}", counted(u64::from(gated), "pod"))],
+            gated => {
+                vec![format!("remove the scheduling gates of {}", counted(u64::from(gated), "pod"))]
+            }
         },
         line,
     }
@@ -383,30 +389,48 @@ fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
         Limit::Capability(queue) => {
             format!("raise the capability of queue {queue} by {amount}, or wait for it")
         }
-        Limit::Deserved(queue) => format!("raise what queue {queue} deserves by {amount}, or wait for it"),
+        Limit::Deserved(queue) => {
+            format!("raise what queue {queue} deserves by {amount}, or wait for it")
+        }
         Limit::FairShare(queue) => {
-            let weight = if weight_counts(engine, queue, lack.resource) { " or its weight" } else { "" };
+            let weight =
+                if weight_counts(engine, queue, lack.resource) { " or its weight" } else { "" };
             // Who would have to ask for nothing is not helped by asking for less.
-            let less = if short < lack.want { format!(", or ask for {amount} less") } else { String::new() };
+            let less = if short < lack.want {
+                format!(", or ask for {amount} less")
+            } else {
+                String::new()
+            };
             format!("raise what queue {queue} deserves{weight}{less}: muster fairshare")
         }
         Limit::DeservedForGood(queue) => {
-            format!("raise what queue {queue} deserves by {amount}, or let the gang be evicted (preemptable)")
+            format!(
+                "raise what queue {queue} deserves by {amount}, or let the gang be evicted (preemptable)"
+            )
         }
-        Limit::Namespace(space) => format!("raise the resource quota of namespace {space} by {amount}"),
+        Limit::Namespace(space) => {
+            format!("raise the resource quota of namespace {space} by {amount}")
+        }
     }
 }
 
-/// Whether anything is divided by weight among a queue and its siblings: something is left when all have what they deserve.
+/// Whether anything is divided by weight among a queue and its siblings: something is left when all
+/// have what they deserve.
 fn weight_counts(engine: &Engine, queue: &str, resource: ResourceId) -> bool {
     let rules = engine.policy().fairness();
-    let (Some(rules), Some(queue)) = (rules, engine.cluster().queues.find(queue)) else { return true };
+    let (Some(rules), Some(queue)) = (rules, engine.cluster().queues.find(queue)) else {
+        return true;
+    };
     let divisions = shares::trace(engine.cluster(), rules.tree, rules.k_ppm, resource);
     let own = |division: &&Division| division.portions.iter().any(|portion| portion.queue == queue);
     divisions.iter().find(own).is_none_or(|division| !division.steps.tiers.is_empty())
 }
 
-fn room_help(cluster: &Cluster, shortage: &Shortage, histogram: &muster_engine::Histogram) -> Vec<String> {
+fn room_help(
+    cluster: &Cluster,
+    shortage: &Shortage,
+    histogram: &muster_engine::Histogram,
+) -> Vec<String> {
     let mut help = Vec::new();
     let mut freed: Vec<_> = shortage.free.iter().collect();
     freed.sort_by_key(|(node, _)| cluster.nodes.rank[**node]);
@@ -415,17 +439,27 @@ fn room_help(cluster: &Cluster, shortage: &Shortage, histogram: &muster_engine::
         help.push(format!("free {lacks} on {}", cluster.nodes.name[**node]));
     }
     if freed.len() > FREED {
-        help.push(format!("and the same on {}", counted((freed.len() - FREED) as u64, "more node")));
+        help.push(format!(
+            "and the same on {}",
+            counted((freed.len() - FREED) as u64, "more node")
+        ));
     }
     if let Some((pod, pods)) = shortage.too_large {
-        let request =
-            cluster.shapes[cluster.pods.shape[pod]].request.iter().filter(|(resource, _)| resource.0 != 0);
+        let request = cluster.shapes[cluster.pods.shape[pod]]
+            .request
+            .iter()
+            .filter(|(resource, _)| resource.0 != 0);
         let nodes = counted(u64::from(pods), "node");
-        help.push(format!("add {nodes} with room for {}: no node is large enough", listed(cluster, request)));
+        help.push(format!(
+            "add {nodes} with room for {}: no node is large enough",
+            listed(cluster, request)
+        ));
     }
     if let Some((pod, pods)) = shortage.too_many {
-        let request =
-            cluster.shapes[cluster.pods.shape[pod]].request.iter().filter(|(resource, _)| resource.0 != 0);
+        let request = cluster.shapes[cluster.pods.shape[pod]]
+            .request
+            .iter()
+            .filter(|(resource, _)| resource.0 != 0);
         let pods = counted(u64::from(pods), "more pod");
         help.push(format!(
             "add room for {pods} of {}: all nodes together are too small",
@@ -453,7 +487,9 @@ fn welcome_help(cluster: &Cluster, bar: &muster_engine::Bar) -> Option<String> {
         Shown::Rule(Why::Apart(_), key) => {
             format!("relax its anti-affinity by {key}, or add nodes: {nodes} taken")
         }
-        Shown::Rule(Why::Spread(_), key) => format!("relax its topology spread by {key}: {nodes} left out"),
+        Shown::Rule(Why::Spread(_), key) => {
+            format!("relax its topology spread by {key}: {nodes} left out")
+        }
         other => format!("{nodes} left out: {}", shown_text(other, &cluster.dimensions)),
     })
 }
@@ -517,8 +553,9 @@ fn queue_facts(engine: &mut Engine, id: QueueId, now: Time) -> QueueFacts {
 }
 
 fn children(cluster: &Cluster, parent: Option<QueueId>) -> Vec<String> {
-    let below =
-        |queue: &muster_engine::model::queues::Queue| queue.exists && queue.lineage.get(1) == parent.as_ref();
+    let below = |queue: &muster_engine::model::queues::Queue| {
+        queue.exists && queue.lineage.get(1) == parent.as_ref()
+    };
     let mut names: Vec<String> = cluster
         .queues
         .iter()
@@ -533,9 +570,14 @@ fn sparse(cluster: &Cluster, amounts_of: &Sparse) -> BTreeMap<String, String> {
     amounts(cluster, amounts_of.iter())
 }
 
-fn amounts(cluster: &Cluster, pairs: impl Iterator<Item = (ResourceId, i64)>) -> BTreeMap<String, String> {
+fn amounts(
+    cluster: &Cluster,
+    pairs: impl Iterator<Item = (ResourceId, i64)>,
+) -> BTreeMap<String, String> {
     let dimensions = &cluster.dimensions;
-    pairs.map(|(id, amount)| (dimensions.name(id).to_owned(), dimensions.show(id, amount))).collect()
+    pairs
+        .map(|(id, amount)| (dimensions.name(id).to_owned(), dimensions.show(id, amount)))
+        .collect()
 }
 
 pub fn listed(cluster: &Cluster, pairs: impl Iterator<Item = (ResourceId, i64)>) -> String {

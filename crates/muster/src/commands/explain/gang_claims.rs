@@ -1,5 +1,5 @@
-//! Where whole gangs could make room for one that starves: domain by domain, who would leave and what that costs, or what stands in the
-//! way. As in `claims.rs`, the engine tells what it tries.
+//! Where whole gangs could make room for one that starves: domain by domain, who would leave and
+//! what that costs, or what stands in the way. As in `claims.rs`, the engine tells what it tries.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,13 @@ use super::facts::listed;
 pub struct PassFacts {
     /// `safe`: only what breaks nobody may leave; `whole`: whole gangs too.
     pub bundles: &'static str,
-    /// The domains that were tried, the one that is taken first, then in the order in which they were.
+    /// The domains that were tried, the one that is taken first, then in the order in which they
+    /// were.
     pub domains: Vec<DomainClaim>,
     /// How many more there are.
     pub more_domains: usize,
-    /// Not tried, because others were more promising: as many as may be tried, or one that can't be beaten.
+    /// Not tried, because others were more promising: as many as may be tried, or one that can't
+    /// be beaten.
     pub not_tried: Vec<String>,
     /// They could not hold the gang if they were empty.
     pub too_small: Vec<String>,
@@ -54,7 +56,8 @@ pub struct DomainClaim {
 #[serde(rename_all = "camelCase")]
 pub struct BundleFacts {
     pub gang: String,
-    /// `spare`: the gang can lose them; `broken`: it lacks others anyway; `whole`: they are the rest of it here, and it breaks.
+    /// `spare`: the gang can lose them; `broken`: it lacks others anyway; `whole`: they are the
+    /// rest of it here, and it breaks.
     pub kind: &'static str,
     pub priority: i32,
     pub pods: Vec<String>,
@@ -71,11 +74,14 @@ pub struct KeptFacts {
 
 /// So many domains are told.
 pub fn pass(cluster: &Cluster, pass: &Pass, most: usize) -> PassFacts {
-    let mut tried: Vec<&DomainTrial> = pass.domains.iter().filter(|trial| is_tried(trial)).collect();
+    let mut tried: Vec<&DomainTrial> =
+        pass.domains.iter().filter(|trial| is_tried(trial)).collect();
     tried.sort_by_key(|trial| !trial.chosen);
     let named = |wanted: fn(&DomainOutcome) -> bool| {
         let trials = pass.domains.iter().filter(|trial| wanted(&trial.outcome));
-        trials.map(|trial| name(cluster, trial.domain).unwrap_or_else(|| "the cluster".into())).collect()
+        trials
+            .map(|trial| name(cluster, trial.domain).unwrap_or_else(|| "the cluster".into()))
+            .collect()
     };
     PassFacts {
         bundles: if pass.allowed == Kind::Safe { "safe" } else { "whole" },
@@ -97,7 +103,9 @@ fn name(cluster: &Cluster, domain: DomainId) -> Option<String> {
 fn told(cluster: &Cluster, trial: &DomainTrial) -> DomainClaim {
     let (leave, cost_ppm) = match &trial.outcome {
         DomainOutcome::Works { gone, cost, .. } => (&gone[..], Some(*cost)),
-        DomainOutcome::Fails { gone, .. } | DomainOutcome::TooLittle { gone, .. } => (&gone[..], None),
+        DomainOutcome::Fails { gone, .. } | DomainOutcome::TooLittle { gone, .. } => {
+            (&gone[..], None)
+        }
         DomainOutcome::TooSmall | DomainOutcome::NotTried => (&[][..], None),
     };
     DomainClaim {
@@ -150,7 +158,8 @@ fn why(cluster: &Cluster, trial: &DomainTrial) -> Option<String> {
     // Of all domains only this one is of interest here.
     let text = |reason: &Reason| match reason {
         Reason::NoDomain { wanted, near, .. } => {
-            let holds = near.iter().find(|near| near.domain == *domain).map_or(0, |near| near.holds);
+            let holds =
+                near.iter().find(|near| near.domain == *domain).map_or(0, |near| near.holds);
             format!("has room for {holds} of {}", counted(u64::from(*wanted), "pod"))
         }
         reason => message(reason, &cluster.dimensions),
@@ -159,7 +168,9 @@ fn why(cluster: &Cluster, trial: &DomainTrial) -> Option<String> {
         DomainOutcome::TooLittle { lacks, .. } => {
             Some(format!("lacks {}", listed(cluster, lacks.iter().copied())))
         }
-        DomainOutcome::Fails { why, .. } => Some(why.iter().map(text).collect::<Vec<_>>().join("; ")),
+        DomainOutcome::Fails { why, .. } => {
+            Some(why.iter().map(text).collect::<Vec<_>>().join("; "))
+        }
         DomainOutcome::Works { .. } | DomainOutcome::TooSmall | DomainOutcome::NotTried => None,
     }
 }

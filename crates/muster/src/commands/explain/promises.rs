@@ -35,7 +35,8 @@ pub struct Leaving {
     pub grace_seconds: Option<i64>,
 }
 
-/// The promises of a gang, in the order of its pods. What only objects tell is there if there are any.
+/// The promises of a gang, in the order of its pods. What only objects tell is there if there are
+/// any.
 pub fn facts(cluster: &Cluster, gang: GangId, objects: Option<&World>) -> Vec<PromiseFacts> {
     let promise = |&pod: &PodId| match cluster.pods.state[pod] {
         PodState::Nominated(node) => Some(fact(cluster, pod, node, objects)),
@@ -70,6 +71,7 @@ fn leaving_fact(cluster: &Cluster, pod: PodId, object: Option<&Pod>) -> Leaving 
         gang: gang.map(|gang| cluster.gangs[gang].key.to_string()),
         deleted: cluster.pods.fact[pod].leaves,
         until: object.and_then(|pod| pod.metadata.deletion_timestamp).map(|time| time.to_string()),
-        grace_seconds: object.map(|pod| pod.spec.termination_grace_period_seconds.unwrap_or(GRACE_SECONDS)),
+        grace_seconds: object
+            .map(|pod| pod.spec.termination_grace_period_seconds.unwrap_or(GRACE_SECONDS)),
     }
 }

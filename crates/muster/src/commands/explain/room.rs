@@ -1,6 +1,6 @@
-//! The room that a waiting gang lacks: puts its missing pods where they would fit, one after the other, and says for
-//! the others which node comes closest and what it lacks. A sketch of what would help, not a second scheduler: rules
-//! between the gang's own pods are not looked at.
+//! The room that a waiting gang lacks: puts its missing pods where they would fit, one after the
+//! other, and says for the others which node comes closest and what it lacks. A sketch of what
+//! would help, not a second scheduler: rules between the gang's own pods are not looked at.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -22,7 +22,8 @@ pub struct Shortage {
     pub free: BTreeMap<NodeId, BTreeMap<ResourceId, i64>>,
     /// A pod that no node could hold even if it were empty, and for how many pods that is so.
     pub too_large: Option<(PodId, u32)>,
-    /// A pod for which there is no place left beside the others, even if all nodes were empty, and how many are so.
+    /// A pod for which there is no place left beside the others, even if all nodes were empty, and
+    /// how many are so.
     pub too_many: Option<(PodId, u32)>,
     /// A pod that no node takes whatever its room.
     pub unwelcome: Option<PodId>,
@@ -40,7 +41,8 @@ pub fn shortage(engine: &Engine, gang: GangId) -> Shortage {
             continue;
         }
         let Some(node) = rooms.next(shape, line) else {
-            let which = if line.fits_somewhere { &mut shortage.too_many } else { &mut shortage.too_large };
+            let which =
+                if line.fits_somewhere { &mut shortage.too_many } else { &mut shortage.too_large };
             which.get_or_insert((pod, 0)).1 += 1;
             continue;
         };
@@ -67,7 +69,8 @@ fn missing_pods(engine: &Engine, gang: GangId) -> Vec<PodId> {
     let mut pods = Vec::new();
     for &pod in &row.pods {
         let role = cluster.pods.role[pod] as usize;
-        if missing.total > 0 && cluster.pods.state[pod] == PodState::Pending && missing.wants(role) {
+        if missing.total > 0 && cluster.pods.state[pod] == PodState::Pending && missing.wants(role)
+        {
             missing.take(role);
             pods.push(pod);
         }
@@ -104,7 +107,8 @@ struct Rooms<'e> {
 impl Rooms<'_> {
     fn line(&self, shape: ShapeId) -> Line {
         let fact = &self.cluster.nodes.fact;
-        let nodes: Vec<NodeId> = self.cluster.nodes.live().filter(|&node| fact[node].ready).collect();
+        let nodes: Vec<NodeId> =
+            self.cluster.nodes.live().filter(|&node| fact[node].ready).collect();
         let mut why = vec![Why::Fits; nodes.len()];
         for reach in [Reach::Facts, Reach::Node, Reach::Cluster] {
             self.engine.policy().filter(reach, self.cluster, (shape, Room::Now), &nodes, &mut why);
@@ -112,10 +116,15 @@ impl Rooms<'_> {
         let welcome = nodes.into_iter().zip(why).filter(|(_, why)| *why == Why::Fits);
         let welcome: Vec<NodeId> = welcome.map(|(node, _)| node).collect();
         let allocatable = &self.cluster.nodes.allocatable;
-        let large = |node: &NodeId| self.request(shape).all(|(r, want)| allocatable[r][*node] >= want);
+        let large =
+            |node: &NodeId| self.request(shape).all(|(r, want)| allocatable[r][*node] >= want);
         Line {
             fits_somewhere: welcome.iter().any(large),
-            ranked: welcome.iter().filter_map(|&node| self.rank(shape, node)).map(Reverse).collect(),
+            ranked: welcome
+                .iter()
+                .filter_map(|&node| self.rank(shape, node))
+                .map(Reverse)
+                .collect(),
             welcome,
         }
     }
@@ -127,17 +136,19 @@ impl Rooms<'_> {
             if self.spaces.get(&node).map_or(0, |space| space.pods) == pods {
                 return Some(node);
             }
-            // Pods were put there since, so its place in the line is another one, or it has none any more.
+            // Pods were put there since, so its place in the line is another one, or it has none
+            // any more.
             line.ranked.pop();
             line.ranked.extend(self.rank(shape, node).map(Reverse));
         }
     }
 
-    /// The place of a node in the line; none if it would be too small for this one beside the others, even if nobody
-    /// else were there.
+    /// The place of a node in the line; none if it would be too small for this one beside the
+    /// others, even if nobody else were there.
     fn rank(&self, shape: ShapeId, node: NodeId) -> Option<(i128, u32, NodeId, u32)> {
         let space = self.spaces.get(&node);
-        let placed = |resource| space.and_then(|space| space.placed.get(&resource)).copied().unwrap_or(0);
+        let placed =
+            |resource| space.and_then(|space| space.placed.get(&resource)).copied().unwrap_or(0);
         let allocatable = &self.cluster.nodes.allocatable;
         self.request(shape).all(|(r, want)| allocatable[r][node] - placed(r) >= want).then(|| {
             let weight = self.weight(node, &self.lacks(shape, node));
@@ -146,9 +157,14 @@ impl Rooms<'_> {
     }
 
     fn closest(&self, shape: ShapeId, line: &Line) -> Vec<(NodeId, Vec<(ResourceId, i64)>)> {
-        let mut ranked: Vec<_> = line.welcome.iter().filter_map(|&node| self.rank(shape, node)).collect();
+        let mut ranked: Vec<_> =
+            line.welcome.iter().filter_map(|&node| self.rank(shape, node)).collect();
         ranked.sort_unstable();
-        ranked.into_iter().take(CLOSEST).map(|(_, _, node, _)| (node, self.lacks(shape, node))).collect()
+        ranked
+            .into_iter()
+            .take(CLOSEST)
+            .map(|(_, _, node, _)| (node, self.lacks(shape, node)))
+            .collect()
     }
 
     fn request(&self, shape: ShapeId) -> impl Iterator<Item = (ResourceId, i64)> + '_ {
@@ -169,7 +185,8 @@ impl Rooms<'_> {
     /// How much of the node would have to be freed, in thousandths of each resource.
     fn weight(&self, node: NodeId, lacks: &[(ResourceId, i64)]) -> i128 {
         let part = |&(resource, amount): &(ResourceId, i64)| {
-            i128::from(amount) * 1000 / i128::from(self.cluster.nodes.allocatable[resource][node].max(1))
+            i128::from(amount) * 1000
+                / i128::from(self.cluster.nodes.allocatable[resource][node].max(1))
         };
         lacks.iter().map(part).sum()
     }
@@ -178,8 +195,10 @@ impl Rooms<'_> {
         let space = self.spaces.entry(node).or_default();
         space.pods += 1;
         for (resource, want) in self.cluster.shapes[shape].request.iter() {
-            let freed =
-                lacks.iter().find(|(lacking, _)| *lacking == resource).map_or(0, |(_, amount)| *amount);
+            let freed = lacks
+                .iter()
+                .find(|(lacking, _)| *lacking == resource)
+                .map_or(0, |(_, amount)| *amount);
             *space.taken.entry(resource).or_default() += want - freed;
             *space.placed.entry(resource).or_default() += want;
         }

@@ -52,13 +52,19 @@ fn split(text: &str) -> (Option<&'static str>, &str) {
 }
 
 fn everything(cluster: &Cluster, kind: Option<&str>) -> Vec<Named> {
-    let pods = cluster.pods.live().map(|pod| ("pod", cluster.pods.name(pod).to_string(), Target::Pod(pod)));
+    let pods = cluster
+        .pods
+        .live()
+        .map(|pod| ("pod", cluster.pods.name(pod).to_string(), Target::Pod(pod)));
     // A pod without a PodGroup is explained as a pod.
     let gangs = cluster.gangs.iter().filter(|(_, gang)| gang.origin != Origin::Solo);
     let gangs = gangs.map(|(id, gang)| ("gang", gang.key.to_string(), Target::Gang(id)));
     let queues = cluster.queues.iter().filter(|(_, queue)| queue.exists);
     let queues = queues.map(|(id, queue)| ("queue", queue.name.to_string(), Target::Queue(id)));
-    pods.chain(gangs).chain(queues).filter(|named| kind.is_none_or(|kind| kind == named.0)).collect()
+    pods.chain(gangs)
+        .chain(queues)
+        .filter(|named| kind.is_none_or(|kind| kind == named.0))
+        .collect()
 }
 
 fn means(key: &str, name: &str) -> bool {
@@ -83,7 +89,9 @@ fn unknown(cluster: &Cluster, kind: Option<&str>, name: &str, all: &[Named]) -> 
     let mut near: Vec<(usize, &Named)> = all
         .iter()
         .map(|named| (distance(wanted, last(&named.1)), named))
-        .filter(|(distance, named)| *distance <= (wanted.len() / 3).max(2) || last(&named.1).contains(wanted))
+        .filter(|(distance, named)| {
+            *distance <= (wanted.len() / 3).max(2) || last(&named.1).contains(wanted)
+        })
         .collect();
     near.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.1.cmp(&b.1.1)));
     let near: Vec<&Named> = near.iter().take(SHOWN).map(|(_, named)| *named).collect();
@@ -95,9 +103,13 @@ fn unknown(cluster: &Cluster, kind: Option<&str>, name: &str, all: &[Named]) -> 
 }
 
 fn listed(named: &[&Named]) -> String {
-    let shown: Vec<String> = named.iter().take(SHOWN).map(|(kind, key, _)| format!("{kind}/{key}")).collect();
-    let more =
-        if named.len() > SHOWN { format!(" (and {} more)", named.len() - SHOWN) } else { String::new() };
+    let shown: Vec<String> =
+        named.iter().take(SHOWN).map(|(kind, key, _)| format!("{kind}/{key}")).collect();
+    let more = if named.len() > SHOWN {
+        format!(" (and {} more)", named.len() - SHOWN)
+    } else {
+        String::new()
+    };
     format!("{}{more}", shown.join(" or "))
 }
 
@@ -130,8 +142,8 @@ mod tests {
 
     #[test]
     fn distances_count_letters() {
-        let found =
-            [("ring", "ring"), ("rign", "ring"), ("", "ab"), ("rings", "ring")].map(|(a, b)| distance(a, b));
+        let found = [("ring", "ring"), ("rign", "ring"), ("", "ab"), ("rings", "ring")]
+            .map(|(a, b)| distance(a, b));
         assert_eq!(found, [0, 2, 2, 1]);
     }
 }

@@ -9,7 +9,8 @@ use muster_engine::model::queues::ROOT;
 use muster_engine::shares::{self, Division, PPM, Portion, Round, Tier};
 use serde::Serialize;
 
-/// Everything about the shares of some resources. Amounts are whole: cpu in thousandths, memory in bytes.
+/// Everything about the shares of some resources. Amounts are whole: cpu in thousandths, memory in
+/// bytes.
 #[derive(Serialize)]
 pub struct FairShares {
     /// Children divide what their parent should have; otherwise all queues divide the cluster.
@@ -48,7 +49,8 @@ pub struct QueueShare {
     pub used: i64,
     /// What they have and want.
     pub wanted: i64,
-    /// How much of all there was it has used of late, in parts per million; nothing if that isn't remembered.
+    /// How much of all there was it has used of late, in parts per million; nothing if that isn't
+    /// remembered.
     pub usage_ppm: i64,
     pub fair_share: i64,
     pub standing: Standing,
@@ -96,7 +98,8 @@ pub struct SurplusRound {
     /// The sum of all weights.
     pub weights: i64,
     pub parts: Vec<SurplusPart>,
-    /// Who gets one of the units that don't divide: those that lost most by rounding, of these the older ones.
+    /// Who gets one of the units that don't divide: those that lost most by rounding, of these the
+    /// older ones.
     pub units: Vec<String>,
 }
 
@@ -159,8 +162,10 @@ fn queue_share(
     let queue = &cluster.queues[portion.queue];
     let parent = queue.lineage.get(1).filter(|&&parent| tree && parent != ROOT);
     // Sums go up the tree, whether shares follow it or not.
-    let children = cluster.queues.iter().filter(|(_, child)| child.lineage.get(1) == Some(&portion.queue));
-    let of_others: i64 = if tree { 0 } else { children.map(|(_, child)| child.taken(resource)).sum() };
+    let children =
+        cluster.queues.iter().filter(|(_, child)| child.lineage.get(1) == Some(&portion.queue));
+    let of_others: i64 =
+        if tree { 0 } else { children.map(|(_, child)| child.taken(resource)).sum() };
     let used = queue.taken(resource) - of_others;
     QueueShare {
         name: queue.name.to_string(),
@@ -212,7 +217,14 @@ fn steps(cluster: &Cluster, division: &Division) -> DivisionSteps {
         parent: cluster.queues[division.parent].name.to_string(),
         total: division.total,
         enough: division.portions.iter().all(|portion| portion.fair == portion.requested),
-        in_quota: division.steps.in_quota.iter().enumerate().map(given).filter(|g| g.amount > 0).collect(),
+        in_quota: division
+            .steps
+            .in_quota
+            .iter()
+            .enumerate()
+            .map(given)
+            .filter(|g| g.amount > 0)
+            .collect(),
         surplus: division.steps.tiers.iter().flat_map(rounds).collect(),
         left: division.steps.left,
     }

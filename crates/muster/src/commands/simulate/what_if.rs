@@ -1,4 +1,5 @@
-//! `muster simulate --what-if`: the same run without some objects and with them, and what is otherwise.
+//! `muster simulate --what-if`: the same run without some objects and with them, and what is
+//! otherwise.
 
 use muster_engine::Engine;
 use muster_engine::config::Config;
@@ -10,7 +11,8 @@ use crate::failure::Failure;
 use crate::input::wall_clock;
 use crate::render::{self, progress::Bar};
 
-/// So many seconds are enough for pods that are asked to leave to be gone, and for those that come after them.
+/// So many seconds are enough for pods that are asked to leave to be gone, and for those that come
+/// after them.
 const CYCLES: u64 = 10;
 
 pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
@@ -43,7 +45,12 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     }
 }
 
-fn simulated(args: &SimulateArgs, world: World, config: Config, bar: &Bar) -> Result<Simulation, Failure> {
+fn simulated(
+    args: &SimulateArgs,
+    world: World,
+    config: Config,
+    bar: &Bar,
+) -> Result<Simulation, Failure> {
     let engine = Engine::new(config, scheduler_names());
     let mut simulation = Simulation::new(world, engine, args.options(CYCLES));
     let result = simulation.run(|progress| bar.show(&progress));

@@ -1,4 +1,5 @@
-//! What is wrong with HyperNodes and with gangs that rely on them, found by looking at all objects together.
+//! What is wrong with HyperNodes and with gangs that rely on them, found by looking at all objects
+//! together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,7 +92,8 @@ struct Parts<'o> {
 
 impl<'o> Parts<'o> {
     fn new(objects: &'o [Object]) -> Parts<'o> {
-        let mut parts = Parts { nodes: BTreeMap::new(), hypers: BTreeMap::new(), groups: Vec::new() };
+        let mut parts =
+            Parts { nodes: BTreeMap::new(), hypers: BTreeMap::new(), groups: Vec::new() };
         for object in objects {
             match object {
                 Object::Node(Node { metadata, .. }) => {
@@ -133,7 +135,9 @@ impl<'o> Parts<'o> {
     fn means_any(&self, hyper: &HyperNode, member: &Member, matcher: &Matcher) -> bool {
         let none = Labels::new();
         match member.kind {
-            MemberKind::Node => self.nodes.iter().any(|(name, labels)| matcher.matches(name, labels)),
+            MemberKind::Node => {
+                self.nodes.iter().any(|(name, labels)| matcher.matches(name, labels))
+            }
             MemberKind::HyperNode => self.hypers.iter().any(|(&other, object)| {
                 let labels = object.metadata.labels.as_ref().unwrap_or(&none);
                 other != name(hyper) && matcher.matches(other, labels)

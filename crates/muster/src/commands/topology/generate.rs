@@ -1,5 +1,6 @@
-//! `muster topology generate`: HyperNodes from what is known of the network elsewhere. The same input gives the same
-//! bytes, and what is added to the network adds objects and members without changing the names of others.
+//! `muster topology generate`: HyperNodes from what is known of the network elsewhere. The same
+//! input gives the same bytes, and what is added to the network adds objects and members without
+//! changing the names of others.
 
 mod file;
 mod forest;
@@ -55,7 +56,8 @@ pub struct GenerateArgs {
     /// What the file is [default: seen from its content]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Names of the levels from the top to the bottom, where the file has none [default: core,spine,leaf]
+    /// Names of the levels from the top to the bottom, where the file has none [default:
+    /// core,spine,leaf]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     levels: Vec<String>,
     /// What names of HyperNodes are made of
@@ -119,7 +121,8 @@ pub fn run(args: GenerateArgs) -> Result<(), Failure> {
 
 /// Options that don't go together, each with what to write instead.
 fn usage(args: &GenerateArgs) -> Vec<String> {
-    let from = args.from.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+    let from =
+        args.from.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
     let mut problems = Vec::new();
     let mut check = |wrong: bool, problem: String| problems.extend(wrong.then_some(problem));
     let labels = args.from == Origin::Labels;
@@ -157,7 +160,9 @@ fn usage(args: &GenerateArgs) -> Vec<String> {
     let ufm = args.ufm_user.is_some() || args.ufm_ca.is_some() || args.ufm_insecure;
     check(
         args.from != Origin::Ufm && ufm,
-        format!("--ufm-user, --ufm-ca and --ufm-insecure go with --from ufm, not with --from {from}"),
+        format!(
+            "--ufm-user, --ufm-ca and --ufm-insecure go with --from ufm, not with --from {from}"
+        ),
     );
     for (option, names) in [("--labels", &args.labels), ("--levels", &args.levels)] {
         let distinct: BTreeSet<&String> = names.iter().collect();
@@ -222,7 +227,9 @@ fn collect(source: &SourceArgs) -> Result<Collection, Failure> {
 
 fn nodes(collection: &Collection) -> Vec<&Node> {
     let found = collection.objects.iter();
-    found.filter_map(|object| if let Object::Node(node) = object { Some(node) } else { None }).collect()
+    found
+        .filter_map(|object| if let Object::Node(node) = object { Some(node) } else { None })
+        .collect()
 }
 
 /// The names of the cluster's nodes, if someone said where to find them.

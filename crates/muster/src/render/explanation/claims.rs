@@ -1,4 +1,5 @@
-//! The places that others leave for a gang: those that it was promised, and those that it could have.
+//! The places that others leave for a gang: those that it was promised, and those that it could
+//! have.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,10 @@ impl Page {
         gang.promises.iter().take(PROMISES).for_each(|promise| self.promise(promise, space));
         let more = gang.promises.len().saturating_sub(PROMISES);
         if more > 0 {
-            self.line(&styled(DIM, format!("  … {} more, use -o json", counted(more as u64, "pod"))));
+            self.line(&styled(
+                DIM,
+                format!("  … {} more, use -o json", counted(more as u64, "pod")),
+            ));
         }
     }
 
@@ -42,13 +46,16 @@ impl Page {
         let made = if promise.evicted { ", which others were asked to leave for it" } else { "" };
         let since = promise.since.as_ref().map_or(String::new(), |since| format!(" since {since}"));
         let name = short(&promise.pod, space);
-        for (at, text) in
-            wrap(&format!("{name} on {}{since}{made}", promise.node), COLUMNS - 4).iter().enumerate()
+        for (at, text) in wrap(&format!("{name} on {}{since}{made}", promise.node), COLUMNS - 4)
+            .iter()
+            .enumerate()
         {
             self.line(&format!("{}{text}", if at == 0 { "  " } else { "    " }));
         }
         if promise.leaving.is_empty() {
-            self.line("    nobody is leaving there: it waits for the rest of its gang, or its queue");
+            self.line(
+                "    nobody is leaving there: it waits for the rest of its gang, or its queue",
+            );
         }
         for leaving in promise.leaving.iter().take(PODS) {
             let gang = leaving.gang.as_ref().map_or("another scheduler", |gang| short(gang, space));
@@ -66,21 +73,32 @@ impl Page {
         }
     }
 
-    /// Pod by pod, the nodes on which others could leave for it; or domain by domain for the whole gang.
+    /// Pod by pod, the nodes on which others could leave for it; or domain by domain for the whole
+    /// gang.
     fn claim(&mut self, claim: &ClaimFacts, space: &str) {
-        let found = format!("{} of {} would get a place", claim.placed, counted(claim.wanted as u64, "pod"));
+        let found = format!(
+            "{} of {} would get a place",
+            claim.placed,
+            counted(claim.wanted as u64, "pod")
+        );
         self.entry(&label(claim.action), &found);
         self.passes(claim, space);
         for pod in &claim.pods {
             let name = short(&pod.pod, space);
             let text = match (&pod.node, &pod.reason) {
                 (Some(node), _) => format!("for {name}, {node} is cheapest:"),
-                (None, Some(reason)) if pod.nodes.is_empty() => format!("for {name}, no node: {reason}"),
+                (None, Some(reason)) if pod.nodes.is_empty() => {
+                    format!("for {name}, no node: {reason}")
+                }
                 (None, _) => format!("for {name}, no node would do:"),
             };
             self.entry("", &text);
             let trials = pod.nodes.iter();
-            self.trials(trials.map(|trial| (&*trial.node, trial.chosen, trial_text(trial, space))).collect());
+            self.trials(
+                trials
+                    .map(|trial| (&*trial.node, trial.chosen, trial_text(trial, space)))
+                    .collect(),
+            );
             let rest = [
                 (pod.more_nodes, "more, use --all"),
                 (pod.nobody_nodes, "with nobody who may be asked to leave"),
@@ -122,19 +140,24 @@ fn trial_text(trial: &NodeTrial, space: &str) -> String {
     let pods = |pods: Vec<&str>| {
         let shown: Vec<&str> = pods.iter().take(PODS).map(|pod| short(pod, space)).collect();
         let more = pods.len().saturating_sub(PODS);
-        let more = if more > 0 { format!(" and {} more", grouped(more as u64)) } else { String::new() };
+        let more =
+            if more > 0 { format!(" and {} more", grouped(more as u64)) } else { String::new() };
         format!("{}{more}", shown.join(", "))
     };
     let leave: Vec<&str> = trial.leave.iter().map(|victim| victim.pod.as_str()).collect();
     let verb = if leave.len() == 1 { "leaves" } else { "leave" };
     let mut text = match (&trial.cost, &trial.why) {
         (Some(cost), _) => {
-            let who =
-                if leave.is_empty() { "nobody leaves".to_owned() } else { format!("{} {verb}", pods(leave)) };
-            let budgets =
-                (cost.against_budgets > 0).then(|| format!("{} against budgets", cost.against_budgets));
+            let who = if leave.is_empty() {
+                "nobody leaves".to_owned()
+            } else {
+                format!("{} {verb}", pods(leave))
+            };
+            let budgets = (cost.against_budgets > 0)
+                .then(|| format!("{} against budgets", cost.against_budgets));
             let price = cost.price.map(|price| format!("price {price}"));
-            let highest = cost.highest_priority.map(|highest| format!("highest priority {highest}"));
+            let highest =
+                cost.highest_priority.map(|highest| format!("highest priority {highest}"));
             let sum = (cost.pods > 1).then(|| format!("sum {}", cost.sum_of_priorities));
             let keys: Vec<String> = [budgets, price, highest, sum].into_iter().flatten().collect();
             if keys.is_empty() { who } else { format!("{who}: {}", keys.join(", ")) }

@@ -25,9 +25,16 @@ impl Page {
             };
             self.entry("", &format!("{how}, {}:", verdict(pass)));
             let trials = pass.domains.iter();
-            self.trials(trials.map(|trial| (place(trial), trial.chosen, trial_text(trial, space))).collect());
+            self.trials(
+                trials
+                    .map(|trial| (place(trial), trial.chosen, trial_text(trial, space)))
+                    .collect(),
+            );
             if pass.more_domains > 0 {
-                self.remark(&format!("{} more, use --all", counted(pass.more_domains as u64, "domain")));
+                self.remark(&format!(
+                    "{} more, use --all",
+                    counted(pass.more_domains as u64, "domain")
+                ));
             }
             let rest = [
                 (&pass.not_tried, "not tried, beyond maxDomains or no cheaper than what was found"),
@@ -35,7 +42,10 @@ impl Page {
             ];
             for (domains, what) in rest.into_iter().filter(|(domains, _)| !domains.is_empty()) {
                 let count = counted(domains.len() as u64, "domain");
-                self.remark(&format!("{count} {what}: {}", named(domains.iter().map(|name| &**name))));
+                self.remark(&format!(
+                    "{count} {what}: {}",
+                    named(domains.iter().map(|name| &**name))
+                ));
             }
         }
     }
@@ -60,7 +70,8 @@ fn place(trial: &DomainClaim) -> &str {
     trial.domain.as_deref().unwrap_or(CLUSTER)
 }
 
-/// What would happen in a domain: "2 pods that search can spare, whole gang pair (2 pods, ROI 1.00) leave: cost 1.00".
+/// What would happen in a domain: "2 pods that search can spare, whole gang pair (2 pods, ROI 1.00)
+/// leave: cost 1.00".
 fn trial_text(trial: &DomainClaim, space: &str) -> String {
     let one = match &trial.leave[..] {
         [only] => only.kind == "whole" || only.pods.len() == 1,
@@ -95,7 +106,8 @@ fn bundle_text(bundle: &BundleFacts, space: &str) -> String {
     let (gang, pods) = (short(&bundle.gang, space), counted(bundle.pods.len() as u64, "pod"));
     match bundle.kind {
         "whole" => {
-            let roi = bundle.roi_ppm.map_or(String::new(), |roi| format!(", ROI {}", hundredths(roi)));
+            let roi =
+                bundle.roi_ppm.map_or(String::new(), |roi| format!(", ROI {}", hundredths(roi)));
             format!("whole gang {gang} ({pods}{roi})")
         }
         "broken" => format!("{pods} of {gang}, which lacks others anyway"),
@@ -142,7 +154,8 @@ mod tests {
             kept: Vec::new(),
             why: None,
         };
-        let spare = vec![bundle("search", "spare", 1, None), bundle("pair", "whole", 2, Some(500_000))];
+        let spare =
+            vec![bundle("search", "spare", 1, None), bundle("pair", "whole", 2, Some(500_000))];
         let pass = PassFacts {
             bundles: "whole",
             domains: vec![

@@ -1,4 +1,5 @@
-//! The shares as a picture: for each resource a bar for each queue, with what it uses, should have, deserves and may have.
+//! The shares as a picture: for each resource a bar for each queue, with what it uses, should have,
+//! deserves and may have.
 
 use std::fmt::{Result, Write};
 
@@ -111,7 +112,8 @@ impl Panel<'_> {
 
     /// Where an amount is, and no farther than the end.
     fn x(&self, amount: i64) -> i32 {
-        let across = i128::from(amount.max(0)) * i128::from(NUMBERS - BARS) / i128::from(self.most());
+        let across =
+            i128::from(amount.max(0)) * i128::from(NUMBERS - BARS) / i128::from(self.most());
         BARS + across.min(i128::from(NUMBERS - BARS)) as i32
     }
 
@@ -136,7 +138,10 @@ impl Panel<'_> {
             let amount = (i128::from(self.most()) * quarter / 4) as i64;
             let x = self.x(amount);
             let stroke = if quarter == 0 { LINE } else { GRID };
-            writeln!(out, "<line x1=\"{x}\" y1=\"{top}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"{stroke}\"/>")?;
+            writeln!(
+                out,
+                "<line x1=\"{x}\" y1=\"{top}\" x2=\"{x}\" y2=\"{bottom}\" stroke=\"{stroke}\"/>"
+            )?;
             svg::text(out, (x, top - 6), 11, MUTED, MIDDLE, &self.shown.amount(amount))?;
         }
         Ok(())
@@ -152,7 +157,12 @@ impl Panel<'_> {
         let used = self.x(queue.used) - BARS;
         svg::rect(out, (BARS, middle - 5), (used.min(fair), 10), &format!("fill=\"{USED}\""))?;
         if used > fair {
-            svg::rect(out, (BARS + fair, middle - 5), (used - fair, 10), &format!("fill=\"{OVER}\""))?;
+            svg::rect(
+                out,
+                (BARS + fair, middle - 5),
+                (used - fair, 10),
+                &format!("fill=\"{OVER}\""),
+            )?;
         }
         if queue.deserved > 0 {
             deserved_mark(out, self.x(queue.deserved), (middle - 14, middle + 14))?;

@@ -33,7 +33,8 @@ impl Chart<'_> {
         lines.extend(Some(self.tier_words(domain)).filter(|words| !words.is_empty()));
         lines.push(counted(nodes.len() as u64, "node"));
         lines.push(self.in_use(self.room(nodes)));
-        let gangs: Vec<&str> = self.gangs(domain).iter().map(|&gang| self.gang_name(gang)).collect();
+        let gangs: Vec<&str> =
+            self.gangs(domain).iter().map(|&gang| self.gang_name(gang)).collect();
         lines.extend(gangs.chunks(4).map(|names| names.join(", ")));
         let id = format!("domain {name}");
         write_box(out, &id, &lines, self.room(nodes))?;
@@ -49,7 +50,9 @@ impl Chart<'_> {
             let name = &self.cluster.nodes.name[node];
             let mut lines = vec![name.to_string(), self.in_use(self.room(&[node]))];
             let pods = self.pods_on(node);
-            lines.extend(pods.iter().map(|(key, pods)| format!("{} ×{pods}", self.names.short(key))));
+            lines.extend(
+                pods.iter().map(|(key, pods)| format!("{} ×{pods}", self.names.short(key))),
+            );
             let own = format!("node {name}");
             write_box(out, &own, &lines, self.room(&[node]))?;
             writeln!(out, "  \"{}\" -> \"{}\";", escaped(&id), escaped(&own))?;

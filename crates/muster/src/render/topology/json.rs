@@ -104,7 +104,11 @@ impl Chart<'_> {
             ready: fact.ready,
             schedulable: !fact.cordoned,
             room: self.room_line(self.room(&[node])),
-            gangs: self.pods_on(node).into_iter().map(|(key, pods)| (key.to_owned(), pods)).collect(),
+            gangs: self
+                .pods_on(node)
+                .into_iter()
+                .map(|(key, pods)| (key.to_owned(), pods))
+                .collect(),
         }
     }
 

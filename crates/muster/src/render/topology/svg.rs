@@ -1,5 +1,5 @@
-//! The network as a picture: boxes in boxes, the fuller the darker, with a coloured mark for each gang where it sits.
-//! Whatever shows it needs no fonts or scripts.
+//! The network as a picture: boxes in boxes, the fuller the darker, with a coloured mark for each
+//! gang where it sits. Whatever shows it needs no fonts or scripts.
 
 mod boxes;
 mod layout;
@@ -73,8 +73,9 @@ impl Picture<'_, '_> {
         let rows = (entries.len() as i32 + columns - 1) / columns;
         let letters = (width - 2 * MARGIN) / text_width("n", 12);
         let left = self.chart.left().into_iter();
-        let left: Vec<String> =
-            left.flat_map(|(name, reason)| wrap(&format!("{name}: {reason}"), letters as usize)).collect();
+        let left: Vec<String> = left
+            .flat_map(|(name, reason)| wrap(&format!("{name}: {reason}"), letters as usize))
+            .collect();
         let below = TOP + tree.height + 24;
         let left_rows = if left.is_empty() { 0 } else { left.len() as i32 + 1 };
         let height = below + rows * ROW + left_rows * LEFT_ROW + MARGIN;
@@ -88,7 +89,14 @@ impl Picture<'_, '_> {
         writeln!(self.out, "</svg>")
     }
 
-    fn text(&mut self, at: (i32, i32), size: i32, fill: &str, more: &str, text: &str) -> std::fmt::Result {
+    fn text(
+        &mut self,
+        at: (i32, i32),
+        size: i32,
+        fill: &str,
+        more: &str,
+        text: &str,
+    ) -> std::fmt::Result {
         svg::text(&mut self.out, at, size, fill, more, text)
     }
 
@@ -132,7 +140,12 @@ impl Picture<'_, '_> {
         entries
     }
 
-    fn legend(&mut self, entries: &[(String, String, String)], columns: i32, top: i32) -> std::fmt::Result {
+    fn legend(
+        &mut self,
+        entries: &[(String, String, String)],
+        columns: i32,
+        top: i32,
+    ) -> std::fmt::Result {
         for (at, (fill, letter, name)) in (0..).zip(entries) {
             let (x, y) = (MARGIN + at % columns * ENTRY, top + at / columns * ROW);
             self.rect(

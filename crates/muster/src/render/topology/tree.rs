@@ -1,6 +1,6 @@
-//! The network as a tree in a terminal. Nodes are drawn unit by unit while there are few and as one character when there
-//! are many; of the largest clusters only the domains are shown, and where even they are too many, one character for
-//! each of the lowest.
+//! The network as a tree in a terminal. Nodes are drawn unit by unit while there are few and as one
+//! character when there are many; of the largest clusters only the domains are shown, and where
+//! even they are too many, one character for each of the lowest.
 
 use muster_engine::explain::{counted, grouped};
 use muster_engine::ids::{DomainId, GangId, NodeId};
@@ -64,13 +64,15 @@ pub fn lines(cluster: &Cluster, wide: bool, most: usize) -> Vec<String> {
 }
 
 impl Tree<'_> {
-    /// Adds a domain and all that is below it. `lead` is before its name, `rest` before what is below.
+    /// Adds a domain and all that is below it. `lead` is before its name, `rest` before what is
+    /// below.
     fn branch(&mut self, domain: DomainId, lead: &str, rest: &str) {
         let mut children: Vec<DomainId> = self.chart.cluster.domains.children(domain).collect();
         let own = self.chart.own_nodes(domain).to_vec();
         let stray = domain == ROOT && !own.is_empty() && !children.is_empty();
         let mut below = Vec::new();
-        let lowest = |&child: &DomainId| self.chart.cluster.domains.children(child).next().is_none();
+        let lowest =
+            |&child: &DomainId| self.chart.cluster.domains.children(child).next().is_none();
         if self.detail == Detail::Shaded && children.len() > 1 && children.iter().all(lowest) {
             below = self.shades(&children, &format!("{rest}   "));
             children.clear();
@@ -79,7 +81,12 @@ impl Tree<'_> {
             let stem = if children.is_empty() { "   " } else { "│  " };
             below.extend(self.seats(&own, &format!("{rest}{stem}")));
         }
-        let row = self.row(self.chart.name(domain), self.chart.tier(domain), self.chart.nodes(domain), lead);
+        let row = self.row(
+            self.chart.name(domain),
+            self.chart.tier(domain),
+            self.chart.nodes(domain),
+            lead,
+        );
         let (gangs, names) = self.gangs(self.chart.gangs(domain), &format!("{rest}   "));
         self.table.push(row.cell(gangs).below([names, below].concat()));
         for (at, &child) in children.iter().enumerate() {
@@ -110,7 +117,8 @@ impl Tree<'_> {
             .cell(free)
     }
 
-    /// "ring, wave", or how many they are; where nothing may be left out, with all names in lines of their own.
+    /// "ring, wave", or how many they are; where nothing may be left out, with all names in lines
+    /// of their own.
     fn gangs(&self, gangs: &[GangId], stem: &str) -> (String, Vec<String>) {
         let names: Vec<&str> = gangs.iter().map(|&gang| self.chart.gang_name(gang)).collect();
         let all = names.join(", ");
@@ -146,7 +154,10 @@ impl Tree<'_> {
         let name = &chart.cluster.nodes.name[node];
         let rest = format!("{}/{}", chart.amount(room.used), chart.amount(room.size));
         let taken = width(name) + 1 + cells.len() + 2 + width(&rest) + 2;
-        let gangs = cut_end(&gangs.collect::<Vec<_>>().join(", "), most.saturating_sub(taken).max(NARROWEST));
+        let gangs = cut_end(
+            &gangs.collect::<Vec<_>>().join(", "),
+            most.saturating_sub(taken).max(NARROWEST),
+        );
         let line = format!("{name} {}  {rest}  {gangs}", self.map.paint(&cells));
         line.trim_end().to_owned()
     }
@@ -175,7 +186,10 @@ impl Tree<'_> {
             Detail::Counted => vec![styled(DIM, "nodes and all gangs: -o wide")],
             Detail::Shaded => {
                 let [empty, .., full] = SHADES;
-                vec![styled(DIM, format!("{empty} empty … {full} full; each HyperNode and node: -o wide"))]
+                vec![styled(
+                    DIM,
+                    format!("{empty} empty … {full} full; each HyperNode and node: -o wide"),
+                )]
             }
         }
     }

@@ -39,8 +39,12 @@ impl Forest {
 
     /// Leaves out what is not among the nodes of the cluster, and domains that have nothing else.
     pub fn keep(&mut self, cluster: &BTreeSet<String>) -> Result<(), Vec<String>> {
-        let strangers: Vec<String> =
-            self.nodes().into_iter().filter(|node| !cluster.contains(*node)).map(str::to_owned).collect();
+        let strangers: Vec<String> = self
+            .nodes()
+            .into_iter()
+            .filter(|node| !cluster.contains(*node))
+            .map(str::to_owned)
+            .collect();
         if strangers.len() == self.nodes().len() {
             return Err(vec![nobody(strangers.iter().map(String::as_str), cluster)]);
         }
@@ -87,7 +91,9 @@ impl Forest {
             let name = object.metadata.name.as_deref().unwrap_or_default();
             let found = validate_hyper_node(object).into_iter();
             problems.extend(
-                found.map(|problem| format!("HyperNode {name}: {}: {}", problem.path, problem.message)),
+                found.map(|problem| {
+                    format!("HyperNode {name}: {}: {}", problem.path, problem.message)
+                }),
             );
         }
         if problems.is_empty() { Ok(objects) } else { Err(problems) }
@@ -107,9 +113,12 @@ impl Domain {
         };
         let members = names.into_iter().map(member).collect();
         let tier = i32::try_from(self.tier).expect("a network has few levels");
-        let mut object =
-            HyperNode::new(&self.name, HyperNodeSpec { tier, tier_name: self.tier_name.clone(), members });
-        object.metadata.labels = Some([("app.kubernetes.io/managed-by".into(), "muster".into())].into());
+        let mut object = HyperNode::new(
+            &self.name,
+            HyperNodeSpec { tier, tier_name: self.tier_name.clone(), members },
+        );
+        object.metadata.labels =
+            Some([("app.kubernetes.io/managed-by".into(), "muster".into())].into());
         object
     }
 }
@@ -135,14 +144,19 @@ pub fn nobody<'n>(found: impl IntoIterator<Item = &'n str>, cluster: &BTreeSet<S
     format!(
         "none of what was found is a node of the cluster: found {}, the cluster has {}; the names must be the same",
         few(found),
-        if cluster.is_empty() { "none".to_owned() } else { few(cluster.iter().map(String::as_str)) }
+        if cluster.is_empty() {
+            "none".to_owned()
+        } else {
+            few(cluster.iter().map(String::as_str))
+        }
     )
 }
 
 pub fn left_out(strangers: &[String]) -> Option<String> {
     let count = counted(strangers.len() as u64, "host");
     let names = few(strangers.iter().map(String::as_str));
-    (!strangers.is_empty()).then(|| format!("left out: {count} not among the nodes of the cluster: {names}"))
+    (!strangers.is_empty())
+        .then(|| format!("left out: {count} not among the nodes of the cluster: {names}"))
 }
 
 #[cfg(test)]
@@ -169,8 +183,8 @@ mod tests {
     fn names(objects: &[HyperNode]) -> Vec<String> {
         let line = |object: &HyperNode| {
             let members = object.spec.members.iter();
-            let members =
-                members.filter_map(|member| Some(member.selector.exact_match.as_ref()?.name.as_str()));
+            let members = members
+                .filter_map(|member| Some(member.selector.exact_match.as_ref()?.name.as_str()));
             format!(
                 "{}: {}",
                 object.metadata.name.as_deref().unwrap_or_default(),
@@ -199,12 +213,16 @@ mod tests {
                 "in no HyperNode: 1 node of the cluster: other"
             ]
         );
-        assert_eq!(names(&forest.objects().expect("they are valid")), ["l9: n1", "l10: n9", "s: l9 l10"]);
+        assert_eq!(
+            names(&forest.objects().expect("they are valid")),
+            ["l9: n1", "l10: n9", "s: l9 l10"]
+        );
     }
 
     #[test]
     fn names_that_are_all_strange_are_an_error() {
-        let problems = forest().keep(&["gpu1.example.com".to_owned()].into()).expect_err("none is known");
+        let problems =
+            forest().keep(&["gpu1.example.com".to_owned()].into()).expect_err("none is known");
         assert!(
             problems[0].contains("found n1, n2, n9, n10, the cluster has gpu1.example.com"),
             "{problems:?}"
@@ -214,7 +232,11 @@ mod tests {
     #[test]
     fn two_objects_of_one_name_are_an_error() {
         let domains = vec![domain("a", 1, &["n1"]), domain("a", 2, &["a"])];
-        let problems = Forest { domains, notes: Vec::new() }.objects().expect_err("the name is there twice");
-        assert_eq!(problems, ["two HyperNodes, of tiers 1 and 2, would have the name a: rename one"]);
+        let problems =
+            Forest { domains, notes: Vec::new() }.objects().expect_err("the name is there twice");
+        assert_eq!(
+            problems,
+            ["two HyperNodes, of tiers 1 and 2, would have the name a: rename one"]
+        );
     }
 }

@@ -20,7 +20,9 @@ fn items(text: &str) -> Result<Vec<&str>, String> {
         match (c, inside) {
             ('[', false) | (']', true) => inside = !inside,
             ('[', true) => {
-                return Err(format!("{text:?} has a [ inside of [ ]; write for example node[0-3,7]"));
+                return Err(format!(
+                    "{text:?} has a [ inside of [ ]; write for example node[0-3,7]"
+                ));
             }
             (']', false) => {
                 return Err(format!("{text:?} has a ] without a [; write for example node[0-3,7]"));
@@ -35,7 +37,9 @@ fn items(text: &str) -> Result<Vec<&str>, String> {
     items.push(&text[start..]);
     match (inside, items.contains(&"")) {
         (true, _) => Err(format!("{text:?} has a [ without a ]; write for example node[0-3,7]")),
-        (_, true) => Err(format!("{text:?} has an empty name; write names with one comma between them")),
+        (_, true) => {
+            Err(format!("{text:?} has an empty name; write names with one comma between them"))
+        }
         _ => Ok(items),
     }
 }
@@ -49,7 +53,8 @@ fn item_names(item: &str) -> Result<Vec<String>, String> {
     {
         let numbers = numbers(ranges).map_err(|problem| format!("{item:?}: {problem}"))?;
         within_limit(names.len().saturating_mul(numbers.len()), item)?;
-        let each = |name: String| numbers.iter().map(move |number| format!("{name}{literal}{number}"));
+        let each =
+            |name: String| numbers.iter().map(move |number| format!("{name}{literal}{number}"));
         names = names.into_iter().flat_map(each).collect();
         rest = after;
     }
@@ -75,8 +80,9 @@ fn numbers(ranges: &str) -> Result<Vec<String>, String> {
 fn number(text: &str) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.then(|| text.parse().ok()).flatten();
-    number
-        .ok_or_else(|| format!("{text:?} is no number; write numbers and ranges in the brackets, like 0-3,7"))
+    number.ok_or_else(|| {
+        format!("{text:?} is no number; write numbers and ranges in the brackets, like 0-3,7")
+    })
 }
 
 fn within_limit(count: usize, text: &str) -> Result<(), String> {

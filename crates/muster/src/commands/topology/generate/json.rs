@@ -1,4 +1,5 @@
-//! A list of nodes with their levels, from the leaf up: `[{"node": "n1", "levels": ["leaf1", "spine1"]}]`.
+//! A list of nodes with their levels, from the leaf up: `[{"node": "n1", "levels": ["leaf1",
+//! "spine1"]}]`.
 
 use muster_api::yaml::{self, Value, Yaml};
 use serde::de::IgnoredAny;
@@ -9,11 +10,17 @@ use super::places::Place;
 const FORM: &str = r#"[{"node": "n1", "levels": ["leaf1", "spine1"]}]"#;
 
 /// The names of the levels and the places of the nodes.
-pub fn read(file: &str, text: &str, given: &[String]) -> Result<(Vec<String>, Vec<Place>), Vec<String>> {
-    // Broken JSON is told as such; the tree below takes it for YAML, but knows the lines of what is in it.
+pub fn read(
+    file: &str,
+    text: &str,
+    given: &[String],
+) -> Result<(Vec<String>, Vec<Place>), Vec<String>> {
+    // Broken JSON is told as such; the tree below takes it for YAML, but knows the lines of what is
+    // in it.
     serde_json::from_str::<IgnoredAny>(text)
         .map_err(|error| vec![format!("{file}: {error}; write {FORM}")])?;
-    let tree = yaml::parse(text).map_err(|error| vec![format!("{file}:{}: {error}", error.line)])?;
+    let tree =
+        yaml::parse(text).map_err(|error| vec![format!("{file}:{}: {error}", error.line)])?;
     let Value::Seq(entries) = &tree.value else {
         return Err(vec![format!("{file}:{}: not a list; write {FORM}", tree.line)]);
     };
@@ -62,9 +69,11 @@ fn place(file: &str, entry: &Yaml) -> Result<Place, String> {
     };
     let values: Option<Vec<String>> = levels.iter().map(name).collect();
     match values {
-        Some(values) if !values.is_empty() => {
-            Ok(Place { node: node.to_lowercase(), values, origin: Some(format!("{file}:{}", entry.line)) })
-        }
+        Some(values) if !values.is_empty() => Ok(Place {
+            node: node.to_lowercase(),
+            values,
+            origin: Some(format!("{file}:{}", entry.line)),
+        }),
         _ => Err(format!("levels of node {node} must be names, the leaf first; write {FORM}")),
     }
 }
@@ -90,8 +99,11 @@ mod tests {
         ]"#;
         let (names, places) = read("t", text, &[]).expect("it is such a list");
         assert_eq!(names, ["leaf", "spine"]);
-        let place =
-            Place { node: "n1".into(), values: vec!["l1".into(), "7".into()], origin: Some("t:2".into()) };
+        let place = Place {
+            node: "n1".into(),
+            values: vec!["l1".into(), "7".into()],
+            origin: Some("t:2".into()),
+        };
         assert_eq!(places[0], place);
     }
 

@@ -13,23 +13,32 @@ use super::places::{self, Naming, Place};
 pub fn read(nodes: &[&Node], labels: &[String], naming: Naming) -> Result<Forest, Vec<String>> {
     let upwards: Vec<String> = labels.iter().rev().cloned().collect();
     let values = |node: &Node| {
-        let value = |label| node.metadata.labels.get(label).filter(|value| !value.is_empty()).cloned();
+        let value =
+            |label| node.metadata.labels.get(label).filter(|value| !value.is_empty()).cloned();
         upwards.iter().map_while(value).collect()
     };
-    let place = |node: &&Node| Place { node: node.metadata.name.clone(), values: values(node), origin: None };
+    let place = |node: &&Node| Place {
+        node: node.metadata.name.clone(),
+        values: values(node),
+        origin: None,
+    };
     let places: Vec<Place> = nodes.iter().map(place).collect();
     if places.iter().all(|place| place.values.is_empty()) {
         return Err(vec![nothing(nodes, &upwards[0])]);
     }
     let mut forest = places::forest(&upwards, &places, naming)?;
-    forest.notes = (0..upwards.len()).filter_map(|level| lacking(&places, &upwards, level)).collect();
+    forest.notes =
+        (0..upwards.len()).filter_map(|level| lacking(&places, &upwards, level)).collect();
     Ok(forest)
 }
 
 /// Says which nodes have the labels below this one but not this one.
 fn lacking(places: &[Place], labels: &[String], level: usize) -> Option<String> {
-    let lacking: Vec<&str> =
-        places.iter().filter(|place| place.values.len() == level).map(|place| place.node.as_str()).collect();
+    let lacking: Vec<&str> = places
+        .iter()
+        .filter(|place| place.values.len() == level)
+        .map(|place| place.node.as_str())
+        .collect();
     let (count, label) = (lacking.len() as u64, &labels[level]);
     let (nodes, lack) = (counted(count, "node"), if count == 1 { "lacks" } else { "lack" });
     let so = match level {
@@ -63,7 +72,8 @@ mod tests {
     fn node(name: &str, labels: &[(&str, &str)]) -> Node {
         let mut node = Node::default();
         node.metadata.name = name.to_owned();
-        node.metadata.labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        node.metadata.labels =
+            labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         node
     }
 
@@ -99,11 +109,14 @@ mod tests {
     #[test]
     fn a_label_that_no_node_has_is_an_error_with_those_they_have() {
         let nodes = [node("n1", &[("rak", "r1"), ("zone", "a")])];
-        let problems = read(&[&nodes[0]], &labels("zone,rack"), Naming::Value).expect_err("none has it");
+        let problems =
+            read(&[&nodes[0]], &labels("zone,rack"), Naming::Value).expect_err("none has it");
         assert_eq!(
             problems,
             ["none of 1 node has the label rack, the lowest of --labels; they have rak, zone"]
         );
-        assert!(read(&[], &labels("rack"), Naming::Value).expect_err("nothing")[0].contains("no nodes"));
+        assert!(
+            read(&[], &labels("rack"), Naming::Value).expect_err("nothing")[0].contains("no nodes")
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Names of HyperNodes, made of nothing but what the HyperNode is, so that no other one can change them; and the order
-//! and shortening of names for readers.
+//! Names of HyperNodes, made of nothing but what the HyperNode is, so that no other one can change
+//! them; and the order and shortening of names for readers.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,8 @@ pub struct Level {
     pub name: String,
     /// What names of this level begin with.
     word: String,
-    /// Another level's word is the same, or goes on where this one ends: the words alone don't tell them apart.
+    /// Another level's word is the same, or goes on where this one ends: the words alone don't
+    /// tell them apart.
     ambiguous: bool,
 }
 
@@ -44,7 +45,8 @@ impl Level {
         named(&readable, !self.ambiguous, &[&self.name, value])
     }
 
-    /// The name of what is found by these values, from the one here up to the top: "rack-zone1.spine2.r07".
+    /// The name of what is found by these values, from the one here up to the top:
+    /// "rack-zone1.spine2.r07".
     pub fn object_on_path(&self, path: &[&str]) -> String {
         let down: Vec<&str> = path.iter().rev().copied().collect();
         let readable = format!("{}-{}", self.word, down.join("."));
@@ -54,8 +56,8 @@ impl Level {
     }
 }
 
-/// The readable name as it is, where it is a valid one and nothing else could have the same; else what can be kept of
-/// it, and a hash of what it was made of.
+/// The readable name as it is, where it is a valid one and nothing else could have the same; else
+/// what can be kept of it, and a hash of what it was made of.
 pub fn named(readable: &str, exact: bool, original: &[&str]) -> String {
     if exact && readable.len() <= LENGTH && is_dns_subdomain(readable) {
         return readable.to_owned();
@@ -76,10 +78,13 @@ fn slug(text: &str) -> String {
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// FNV-1a, which will be the same on every machine and in every version. A zero byte ends each part.
+/// FNV-1a, which will be the same on every machine and in every version. A zero byte ends each
+/// part.
 fn hash(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
 }
 
 /// node2 comes before node10.

@@ -1,5 +1,5 @@
-//! Where nodes are, as labels and tables say it: a value for each level. Nodes with the same value are under the same
-//! switch.
+//! Where nodes are, as labels and tables say it: a value for each level. Nodes with the same value
+//! are under the same switch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,8 @@ pub enum Naming {
 /// A level, and the values by which a domain of it is known.
 type Key<'p> = (usize, Vec<&'p str>);
 
-/// Puts the nodes under their domains and the domains under theirs. The names of the levels are from the bottom.
+/// Puts the nodes under their domains and the domains under theirs. The names of the levels are
+/// from the bottom.
 pub fn forest(names: &[String], places: &[Place], naming: Naming) -> Result<Forest, Vec<String>> {
     let levels = levels(names);
     let mut problems = node_problems(places, &levels);
@@ -77,7 +78,8 @@ fn node_problems(places: &[Place], levels: &[Level]) -> Vec<String> {
         let at = place.origin.as_ref().map_or_else(String::new, |origin| format!("{origin}: "));
         problems.extend(bad_node(&place.node).map(|problem| format!("{at}{problem}")));
         let Some(other) = first.insert(&place.node, place) else { continue };
-        let there = other.origin.as_ref().map_or_else(String::new, |origin| format!(" at {origin}"));
+        let there =
+            other.origin.as_ref().map_or_else(String::new, |origin| format!(" at {origin}"));
         let (node, level) = (&place.node, &levels[0].name);
         problems.push(match (place.values.first(), other.values.first()) {
             (Some(here), Some(former)) if here != former => format!(
@@ -96,7 +98,8 @@ pub fn bad_node(name: &str) -> Option<String> {
     })
 }
 
-/// A value under two parents is either a wrong label or line, or two switches of one name. Only people know which.
+/// A value under two parents is either a wrong label or line, or two switches of one name. Only
+/// people know which.
 fn parent_problems(places: &[Place], levels: &[Level]) -> Vec<String> {
     let mut parents: BTreeMap<(usize, &str), BTreeMap<&str, Vec<&Place>>> = BTreeMap::new();
     for place in places {
@@ -109,8 +112,10 @@ fn parent_problems(places: &[Place], levels: &[Level]) -> Vec<String> {
     let tell = |((level, value), parents): ((usize, &str), BTreeMap<&str, Vec<&Place>>)| {
         let (name, above) = (&levels[level].name, &levels[level + 1].name);
         let under = parents.iter().map(|(parent, places)| {
-            let origin =
-                places[0].origin.as_ref().map_or_else(String::new, |origin| format!(", first at {origin}"));
+            let origin = places[0]
+                .origin
+                .as_ref()
+                .map_or_else(String::new, |origin| format!(", first at {origin}"));
             format!(
                 "under {above} {parent} ({}{origin})",
                 few(places.iter().map(|place| place.node.as_str()))
@@ -149,8 +154,8 @@ mod tests {
 
     #[test]
     fn each_value_is_a_domain_of_what_is_below_it() {
-        let found =
-            read("n1 r1 s1 a\nn2 r1 s1 a\nn3 r2 s1 a\nn4 r3 s2 a", Naming::Value).expect("it is a tree");
+        let found = read("n1 r1 s1 a\nn2 r1 s1 a\nn3 r2 s1 a\nn4 r3 s2 a", Naming::Value)
+            .expect("it is a tree");
         assert_eq!(
             found,
             [
@@ -169,17 +174,25 @@ mod tests {
         let text = "n1 r1 s1 a\nn2 r1 s1 a\nn3 r1 s2 b\nn4 r2 s2 b";
         assert_eq!(
             read(text, Naming::Value).expect_err("r1 has two parents"),
-            ["rack r1 is under spine s1 (n1, n2, first at t:1) and under spine s2 (n3, first at t:3): \
-                 correct what is wrong, or add --names path if they are different ones of the same name"]
+            [
+                "rack r1 is under spine s1 (n1, n2, first at t:1) and under spine s2 (n3, first at t:3): \
+                 correct what is wrong, or add --names path if they are different ones of the same name"
+            ]
         );
         let found = read(text, Naming::Path).expect("paths differ");
-        assert_eq!(found[..3], ["1 rack-a.s1.r1: n1 n2", "1 rack-b.s2.r1: n3", "1 rack-b.s2.r2: n4"]);
+        assert_eq!(
+            found[..3],
+            ["1 rack-a.s1.r1: n1 n2", "1 rack-b.s2.r1: n3", "1 rack-b.s2.r2: n4"]
+        );
     }
 
     #[test]
     fn what_is_not_known_of_one_node_is_taken_from_the_others_of_its_rack() {
         let found = read("n1 r1 s1 a\nn2 r1\nn3 r2", Naming::Value).expect("it is a forest");
-        assert_eq!(found, ["1 rack-r1: n1 n2", "1 rack-r2: n3", "2 spine-s1: rack-r1", "3 zone-a: spine-s1"]);
+        assert_eq!(
+            found,
+            ["1 rack-r1: n1 n2", "1 rack-r2: n3", "2 spine-s1: rack-r1", "3 zone-a: spine-s1"]
+        );
     }
 
     #[test]

@@ -31,13 +31,14 @@ pub fn read(file: &str, text: &str, given: &[String]) -> Result<Forest, Vec<Stri
     for (line, statement) in statements(text) {
         match switch(line, &statement) {
             Ok(switch) => problems.extend(add(file, switch, &mut switches)),
-            Err(found) => {
-                problems.extend(found.into_iter().map(|problem| format!("{file}:{line}: {problem}")))
-            }
+            Err(found) => problems
+                .extend(found.into_iter().map(|problem| format!("{file}:{line}: {problem}"))),
         }
     }
     if switches.is_empty() && problems.is_empty() {
-        problems.push(format!("{file}: no switches; write lines like SwitchName=leaf1 Nodes=node[0-15]"));
+        problems.push(format!(
+            "{file}: no switches; write lines like SwitchName=leaf1 Nodes=node[0-15]"
+        ));
     }
     // Those of a line that could not be read are not there either.
     if problems.is_empty() {
@@ -55,10 +56,18 @@ pub fn read(file: &str, text: &str, given: &[String]) -> Result<Forest, Vec<Stri
     let domain = |switch: &Switch| {
         let tier = heights[switch.name.as_str()];
         let (kind, members) = match switch.nodes.is_empty() {
-            true => (MemberKind::HyperNode, switch.switches.iter().map(|below| name(below)).collect()),
+            true => {
+                (MemberKind::HyperNode, switch.switches.iter().map(|below| name(below)).collect())
+            }
             false => (MemberKind::Node, switch.nodes.iter().cloned().collect()),
         };
-        Domain { name: name(&switch.name), tier, tier_name: levels[tier - 1].clone(), kind, members }
+        Domain {
+            name: name(&switch.name),
+            tier,
+            tier_name: levels[tier - 1].clone(),
+            kind,
+            members,
+        }
     };
     Ok(Forest { domains: switches.values().map(domain).collect(), notes: Vec::new() })
 }
@@ -86,7 +95,9 @@ fn switch(line: usize, statement: &str) -> Result<Switch, Vec<String>> {
     for word in statement.split_whitespace() {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         let mut many = |value| {
-            expand(value).map_err(|problem| problems.push(format!("{key}: {problem}"))).unwrap_or_default()
+            expand(value)
+                .map_err(|problem| problems.push(format!("{key}: {problem}")))
+                .unwrap_or_default()
         };
         match key.to_lowercase().as_str() {
             "switchname" => switch.name = value.to_owned(),
@@ -133,7 +144,9 @@ fn add(file: &str, switch: Switch, switches: &mut Switches) -> Option<String> {
 }
 
 fn missing(file: &str, switches: &Switches) -> Vec<String> {
-    let below = switches.values().flat_map(|switch| switch.switches.iter().map(move |below| (switch, below)));
+    let below = switches
+        .values()
+        .flat_map(|switch| switch.switches.iter().map(move |below| (switch, below)));
     let missing = below.filter(|(_, below)| !switches.contains_key(*below));
     let tell = |(switch, below): (&Switch, &String)| {
         format!(
@@ -168,13 +181,15 @@ fn second_parents(file: &str, switches: &Switches) -> Vec<String> {
     problems
 }
 
-/// How far each switch is from its nodes: 1 if they are its own. Switches in a circle, and those above, have none.
+/// How far each switch is from its nodes: 1 if they are its own. Switches in a circle, and those
+/// above, have none.
 fn heights(switches: &Switches) -> BTreeMap<&str, usize> {
     let mut heights: BTreeMap<&str, usize> = BTreeMap::new();
     loop {
         let before = heights.len();
-        for switch in
-            switches.values().filter(|switch| !switch.nodes.is_empty() || !switch.switches.is_empty())
+        for switch in switches
+            .values()
+            .filter(|switch| !switch.nodes.is_empty() || !switch.switches.is_empty())
         {
             // A switch that is missing is told elsewhere.
             let below = switch.switches.iter().filter(|below| switches.contains_key(*below));
@@ -200,10 +215,13 @@ fn circles(file: &str, switches: &Switches, heights: &BTreeMap<&str, usize>) -> 
         while let Some(name) = next.filter(|name| seen.insert(name)) {
             way.push(name);
             let mut below = switches[name].switches.iter().map(String::as_str);
-            next = below.find(|below| switches.contains_key(*below) && !heights.contains_key(below));
+            next =
+                below.find(|below| switches.contains_key(*below) && !heights.contains_key(below));
         }
         // A way that ends at an earlier one leads to a circle that is known.
-        let Some(at) = next.and_then(|name| way.iter().position(|step| *step == name)) else { continue };
+        let Some(at) = next.and_then(|name| way.iter().position(|step| *step == name)) else {
+            continue;
+        };
         let circle = [&way[at..], &way[at..=at]].concat();
         let line = switches[circle[0]].line;
         problems.push(format!(
@@ -261,7 +279,10 @@ SwitchName=lone Nodes=tux13";
                 "SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2",
                 "t:2: switch a is there twice, first at line 1; join the two lines",
             ),
-            ("SwitchName=a", "t:1: switch a has neither nodes nor switches; write Nodes= or Switches="),
+            (
+                "SwitchName=a",
+                "t:1: switch a has neither nodes nor switches; write Nodes= or Switches=",
+            ),
             ("Nodes=n1", "t:1: SwitchName= is missing; write SwitchName=leaf1 Nodes=node[0-15]"),
             (
                 "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2 Switches=a",
@@ -311,7 +332,8 @@ SwitchName=lone Nodes=tux13";
 
     #[test]
     fn mistakes_in_several_lines_are_told_at_once() {
-        let text = "SwitchName=a\nSwitchName=b Nodes=n1\nSwitchName=c Nodes=n1\nSwitchName=d Switches=d";
+        let text =
+            "SwitchName=a\nSwitchName=b Nodes=n1\nSwitchName=c Nodes=n1\nSwitchName=d Switches=d";
         assert_eq!(lines(text).expect_err("three are wrong").len(), 3);
     }
 }

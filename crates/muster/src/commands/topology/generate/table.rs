@@ -6,12 +6,18 @@ use super::places::Place;
 /// What the first column of a header may be called.
 const HEADS: [&str; 6] = ["node", "nodes", "nodename", "name", "host", "hostname"];
 
-/// The names of the levels and the places of the nodes. Names that the file does not have are taken from those given.
-pub fn read(file: &str, text: &str, given: &[String]) -> Result<(Vec<String>, Vec<Place>), Vec<String>> {
+/// The names of the levels and the places of the nodes. Names that the file does not have are taken
+/// from those given.
+pub fn read(
+    file: &str,
+    text: &str,
+    given: &[String],
+) -> Result<(Vec<String>, Vec<Place>), Vec<String>> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, cells(line)));
     let mut lines = lines.filter(|(_, cells)| !cells.is_empty()).peekable();
     let header = lines.next_if(|(_, cells)| HEADS.contains(&cells[0].to_lowercase().as_str()));
-    let Some((first, columns)) = header.as_ref().or(lines.peek()).map(|(line, cells)| (*line, cells.len()))
+    let Some((first, columns)) =
+        header.as_ref().or(lines.peek()).map(|(line, cells)| (*line, cells.len()))
     else {
         return Err(vec![format!("{file}: no lines; write one for each node: node leaf spine")]);
     };
@@ -34,15 +40,18 @@ pub fn read(file: &str, text: &str, given: &[String]) -> Result<(Vec<String>, Ve
                 "{origin}: {found} columns for {node:?} where line {first} has {columns}; write as many"
             ));
         } else if let Some(empty) = cells.iter().position(|cell| cell.is_empty()) {
-            problems
-                .push(format!("{origin}: column {} is empty; write a name between the commas", empty + 1));
+            problems.push(format!(
+                "{origin}: column {} is empty; write a name between the commas",
+                empty + 1
+            ));
         } else {
             let values = cells[1..].iter().map(|cell| (*cell).to_owned()).collect();
             places.push(Place { node: cells[0].to_lowercase(), values, origin: Some(origin) });
         }
     }
     if places.is_empty() && problems.is_empty() {
-        problems.push(format!("{file}: a header but no nodes; write a line for each: node leaf spine"));
+        problems
+            .push(format!("{file}: a header but no nodes; write a line for each: node leaf spine"));
     }
     match names {
         Ok(names) if problems.is_empty() => Ok((names, places)),
@@ -61,7 +70,12 @@ fn cells(line: &str) -> Vec<&str> {
     }
 }
 
-fn header_names(file: &str, line: usize, cells: &[&str], given: &[String]) -> Result<Vec<String>, String> {
+fn header_names(
+    file: &str,
+    line: usize,
+    cells: &[&str],
+    given: &[String],
+) -> Result<Vec<String>, String> {
     let names: Vec<String> = cells[1..].iter().map(|cell| (*cell).to_owned()).collect();
     let doubtful = (1..names.len()).find(|index| names[..*index].contains(&names[*index]));
     if let Some(twice) = doubtful {
@@ -77,7 +91,9 @@ fn header_names(file: &str, line: usize, cells: &[&str], given: &[String]) -> Re
     }
     match given.is_empty() {
         true => Ok(names),
-        false => Err(format!("{file}:{line}: the levels have names in this line; leave out --levels")),
+        false => {
+            Err(format!("{file}:{line}: the levels have names in this line; leave out --levels"))
+        }
     }
 }
 
@@ -88,7 +104,12 @@ mod tests {
     fn lines(text: &str) -> Result<Vec<String>, Vec<String>> {
         let (names, places) = read("t", text, &[])?;
         let place = |place: Place| {
-            format!("{} {} {}", place.origin.unwrap_or_default(), place.node, place.values.join(" "))
+            format!(
+                "{} {} {}",
+                place.origin.unwrap_or_default(),
+                place.node,
+                place.values.join(" ")
+            )
         };
         Ok(std::iter::once(names.join(" ")).chain(places.into_iter().map(place)).collect())
     }
@@ -129,7 +150,10 @@ mod tests {
             assert!(problems[0].contains(hint), "{text}: {problems:?}");
         }
         let given = ["leaf".to_owned()];
-        assert!(read("t", "node leaf\nn1 l1", &given).expect_err("both")[0].contains("leave out --levels"));
+        assert!(
+            read("t", "node leaf\nn1 l1", &given).expect_err("both")[0]
+                .contains("leave out --levels")
+        );
         assert!(
             read("t", "n1 l1 s1", &given).expect_err("too few")[0]
                 .contains("1 name and the network has 2 levels")

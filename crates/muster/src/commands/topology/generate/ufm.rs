@@ -1,8 +1,9 @@
 //! The ports of an InfiniBand network as NVIDIA's UFM lists them (`GET /ufmRest/resources/ports`).
 //!
-//! A leaf is a switch that a host is plugged into. Leaves that share hosts, as where each card of a host has a switch
-//! of its own, are one domain. Each next tier is made of what the switches one step further up join. That is what
-//! Volcano's discoverer does for two tiers; the tier that UFM writes to a port is not used by either.
+//! A leaf is a switch that a host is plugged into. Leaves that share hosts, as where each card of a
+//! host has a switch of its own, are one domain. Each next tier is made of what the switches one
+//! step further up join. That is what Volcano's discoverer does for two tiers; the tier that UFM
+//! writes to a port is not used by either.
 
 mod fetch;
 
@@ -44,8 +45,8 @@ fn known(name: &Option<String>) -> Option<&str> {
     name.as_deref().map(str::trim).filter(|name| !["", "N/A", "None"].contains(name))
 }
 
-/// Reads the list. Hosts that are not among the nodes of the cluster, if those are known, don't count at all: a
-/// storage server on a spine would make a leaf of it.
+/// Reads the list. Hosts that are not among the nodes of the cluster, if those are known, don't
+/// count at all: a storage server on a spine would make a leaf of it.
 pub fn read(
     source: &str,
     text: &str,
@@ -69,13 +70,15 @@ pub fn read(
         );
         cables.between = chain(heights.keys().copied()).collect();
     }
-    let names = level_names(given, tiers).map_err(|problem| vec![format!("{source}: {problem}")])?;
+    let names =
+        level_names(given, tiers).map_err(|problem| vec![format!("{source}: {problem}")])?;
     let levels = levels(&names);
     let mut domains: Vec<Domain> = Vec::new();
     // What has nothing above it yet, found by any of its leaves.
     let mut tops: BTreeMap<&str, (MemberKind, BTreeSet<String>)> = cables.hosts_by_leaf();
     for tier in 1..=tiers {
-        let links = if tier == 1 { cables.shared.clone() } else { &cables.shared | &cables.between };
+        let links =
+            if tier == 1 { cables.shared.clone() } else { &cables.shared | &cables.between };
         for group in groups(&links, &heights, tier) {
             domains.extend(raise(&group, tier, &levels[tier - 1], &heights, &mut tops));
         }
@@ -83,8 +86,8 @@ pub fn read(
     Ok(Forest { domains, notes })
 }
 
-/// Makes one domain of what a group of switches joins, and puts it in the place of that. What is alone and linked to
-/// nothing further up stays at the top.
+/// Makes one domain of what a group of switches joins, and puts it in the place of that. What is
+/// alone and linked to nothing further up stays at the top.
 fn raise<'p>(
     group: &BTreeSet<&'p str>,
     tier: usize,
@@ -93,7 +96,8 @@ fn raise<'p>(
     tops: &mut BTreeMap<&'p str, (MemberKind, BTreeSet<String>)>,
 ) -> Option<Domain> {
     let top = group.iter().map(|switch| heights[switch]).max()?;
-    let below: Vec<&str> = group.iter().copied().filter(|switch| tops.contains_key(switch)).collect();
+    let below: Vec<&str> =
+        group.iter().copied().filter(|switch| tops.contains_key(switch)).collect();
     if below.len() < 2 && top + 1 < tier {
         return None;
     }
@@ -102,7 +106,8 @@ fn raise<'p>(
     let kind = members.first()?.0;
     let members = members.into_iter().flat_map(|(_, members)| members).collect();
     // The name is that of the first of the highest switches, so that other groups don't change it.
-    let first = group.iter().filter(|switch| heights[*switch] == top).min_by(|a, b| natural(a, b))?;
+    let first =
+        group.iter().filter(|switch| heights[*switch] == top).min_by(|a, b| natural(a, b))?;
     let name = level.object(first);
     tops.insert(below[0], (MemberKind::HyperNode, [name.clone()].into()));
     Some(Domain { name, tier, tier_name: level.name.clone(), kind, members })
@@ -130,7 +135,9 @@ fn cables<'p>(
     let of_hosts = || ports.iter().filter(|port| port.is_of_host());
     let machines: BTreeSet<&str> = of_hosts().filter_map(|port| known(&port.system_name)).collect();
     let mut hosts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for (host, leaf) in of_hosts().filter_map(Port::ends).filter(|(_, peer)| !machines.contains(peer)) {
+    for (host, leaf) in
+        of_hosts().filter_map(Port::ends).filter(|(_, peer)| !machines.contains(peer))
+    {
         // The kubelet makes the name of its node from that of the host in the same way.
         hosts.entry(host.to_lowercase()).or_default().insert(leaf);
     }
@@ -141,8 +148,11 @@ fn cables<'p>(
             counted(ports.len() as u64, "port")
         )]);
     }
-    let loose: Vec<&str> =
-        machines.iter().copied().filter(|machine| !hosts.contains_key(&machine.to_lowercase())).collect();
+    let loose: Vec<&str> = machines
+        .iter()
+        .copied()
+        .filter(|machine| !hosts.contains_key(&machine.to_lowercase()))
+        .collect();
     if !loose.is_empty() {
         let count = counted(loose.len() as u64, "host");
         notes.push(format!("left out: {count} not plugged into a switch: {}", few(loose)));
@@ -162,8 +172,9 @@ fn admit(
     cluster: Option<&BTreeSet<String>>,
     notes: &mut Vec<String>,
 ) -> Result<(), Vec<String>> {
-    let is_node =
-        |host: &str| cluster.map_or_else(|| is_dns_subdomain(host), |cluster| cluster.contains(host));
+    let is_node = |host: &str| {
+        cluster.map_or_else(|| is_dns_subdomain(host), |cluster| cluster.contains(host))
+    };
     let strangers: Vec<String> = hosts.keys().filter(|host| !is_node(host)).cloned().collect();
     let names = strangers.iter().map(String::as_str);
     match cluster {
@@ -171,7 +182,10 @@ fn admit(
             return Err(vec![format!("{source}: {}", nobody(names, cluster))]);
         }
         None if strangers.len() == hosts.len() => {
-            return Err(vec![format!("{source}: no host has a name that a node can have: {}", few(names))]);
+            return Err(vec![format!(
+                "{source}: no host has a name that a node can have: {}",
+                few(names)
+            )]);
         }
         Some(_) => notes.extend(left_out(&strangers)),
         None if strangers.is_empty() => {}
@@ -185,11 +199,16 @@ fn admit(
 }
 
 /// Each linked to the next.
-fn chain<'p>(switches: impl Iterator<Item = &'p str> + Clone) -> impl Iterator<Item = (&'p str, &'p str)> {
+fn chain<'p>(
+    switches: impl Iterator<Item = &'p str> + Clone,
+) -> impl Iterator<Item = (&'p str, &'p str)> {
     switches.clone().zip(switches.skip(1)).flat_map(|(a, b)| [(a, b), (b, a)])
 }
 
-fn linked<'l, 'p>(links: &'l Links<'p>, switch: &'p str) -> impl Iterator<Item = &'p str> + use<'l, 'p> {
+fn linked<'l, 'p>(
+    links: &'l Links<'p>,
+    switch: &'p str,
+) -> impl Iterator<Item = &'p str> + use<'l, 'p> {
     links.range((switch, "")..).take_while(move |(from, _)| *from == switch).map(|(_, to)| *to)
 }
 
@@ -221,7 +240,11 @@ impl<'p> Cables<'p> {
 }
 
 /// The switches of this tier and below, apart where no link joins them.
-fn groups<'p>(links: &Links<'p>, heights: &BTreeMap<&'p str, usize>, tier: usize) -> Vec<BTreeSet<&'p str>> {
+fn groups<'p>(
+    links: &Links<'p>,
+    heights: &BTreeMap<&'p str, usize>,
+    tier: usize,
+) -> Vec<BTreeSet<&'p str>> {
     let mut left: BTreeSet<&str> =
         heights.iter().filter(|(_, height)| **height < tier).map(|(switch, _)| *switch).collect();
     let mut groups = Vec::new();
@@ -255,7 +278,10 @@ mod tests {
         serde_json::to_string(&ports).expect("it is JSON")
     }
 
-    fn lines(text: &str, cluster: Option<&[&str]>) -> Result<(Vec<String>, Vec<String>), Vec<String>> {
+    fn lines(
+        text: &str,
+        cluster: Option<&[&str]>,
+    ) -> Result<(Vec<String>, Vec<String>), Vec<String>> {
         let cluster = cluster.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
         let forest = read("t", &ports(text), cluster.as_ref(), &[])?;
         let line = |domain: Domain| {
@@ -310,21 +336,29 @@ mod tests {
         assert_eq!(found[3..], ["2 spine-l1: leaf-l1 leaf-l2 leaf-l3"]);
         assert!(notes[0].contains("under one spine"), "{notes:?}");
         let (found, notes) = lines("n1 l1\nn2 l1", None).expect("it is a leaf");
-        assert_eq!((found.as_slice(), notes.len()), (["1 leaf-l1: n1 n2".to_owned()].as_slice(), 0));
+        assert_eq!(
+            (found.as_slice(), notes.len()),
+            (["1 leaf-l1: n1 n2".to_owned()].as_slice(), 0)
+        );
     }
 
     #[test]
     fn what_is_linked_to_nothing_stays_apart() {
         let (found, _) = lines("n1 l1\nn2 l2\nn3 l3\nl1 s1\nl2 s1", None).expect("it is a forest");
-        assert_eq!(found, ["1 leaf-l1: n1", "1 leaf-l2: n2", "1 leaf-l3: n3", "2 spine-s1: leaf-l1 leaf-l2"]);
-        let (found, _) = lines("n1 l1\nn2 l2\nl1 l2", None).expect("leaves may be linked with each other");
+        assert_eq!(
+            found,
+            ["1 leaf-l1: n1", "1 leaf-l2: n2", "1 leaf-l3: n3", "2 spine-s1: leaf-l1 leaf-l2"]
+        );
+        let (found, _) =
+            lines("n1 l1\nn2 l2\nl1 l2", None).expect("leaves may be linked with each other");
         assert_eq!(found[2..], ["2 spine-l1: leaf-l1 leaf-l2"]);
     }
 
     #[test]
     fn hosts_that_are_no_nodes_of_the_cluster_make_no_leaves() {
         let text = format!("{FAT_TREE}\nnas s1\nnobody N/A\nn9 n8\nn8 n9");
-        let (found, notes) = lines(&text, Some(&["n1", "n2", "n3", "n4", "n5"])).expect("it is a tree");
+        let (found, notes) =
+            lines(&text, Some(&["n1", "n2", "n3", "n4", "n5"])).expect("it is a tree");
         assert_eq!(found.len(), 7, "{found:?}");
         assert_eq!(
             notes,
@@ -334,12 +368,16 @@ mod tests {
             ]
         );
         let problems = lines(FAT_TREE, Some(&["gpu1"])).expect_err("no name is the same");
-        assert!(problems[0].contains("found n1, n2, n3, n4, n5, the cluster has gpu1"), "{problems:?}");
+        assert!(
+            problems[0].contains("found n1, n2, n3, n4, n5, the cluster has gpu1"),
+            "{problems:?}"
+        );
     }
 
     #[test]
     fn lists_without_hosts_say_what_is_missing() {
-        for (text, hint) in [("[]", "0 ports"), ("{}", "not a list of ports"), ("<html>", "line 1 column 1")]
+        for (text, hint) in
+            [("[]", "0 ports"), ("{}", "not a list of ports"), ("<html>", "line 1 column 1")]
         {
             let problems = read("t", text, None, &[]).expect_err(text);
             assert!(problems[0].starts_with("t: ") && problems[0].contains(hint), "{problems:?}");

@@ -1,4 +1,5 @@
-//! HyperNodes as YAML with a line for each member, so that a new member is a new line and changes no other.
+//! HyperNodes as YAML with a line for each member, so that a new member is a new line and changes
+//! no other.
 
 use std::io::{self, Write};
 

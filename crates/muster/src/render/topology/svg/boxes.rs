@@ -85,7 +85,14 @@ impl Picture<'_, '_> {
     }
 
     /// Name, tier and room, with a bar under them.
-    fn head(&mut self, x: i32, y: i32, wide: i32, title: (&str, &str), nodes: &[NodeId]) -> std::fmt::Result {
+    fn head(
+        &mut self,
+        x: i32,
+        y: i32,
+        wide: i32,
+        title: (&str, &str),
+        nodes: &[NodeId],
+    ) -> std::fmt::Result {
         let Scale { pad, font, bar, .. } = self.scale;
         let ((name, tier), line) = (title, y + font + 5);
         self.text((x + pad, line), font, INK, "font-weight=\"bold\"", name)?;
@@ -98,7 +105,13 @@ impl Picture<'_, '_> {
 
     /// Who has how much of the room of these nodes.
     fn bar(&mut self, x: i32, y: i32, wide: i32, high: i32, nodes: &[NodeId]) -> std::fmt::Result {
-        self.rect(x, y, wide, high, &format!("fill=\"#ffffff\" stroke=\"{LINE}\" stroke-width=\"0.5\""))?;
+        self.rect(
+            x,
+            y,
+            wide,
+            high,
+            &format!("fill=\"#ffffff\" stroke=\"{LINE}\" stroke-width=\"0.5\""),
+        )?;
         let size = i128::from(self.chart.room(nodes).size.max(1));
         let mut sum = 0;
         let mut from = 0;
@@ -113,13 +126,16 @@ impl Picture<'_, '_> {
         Ok(())
     }
 
-    /// The colours of those who have some of the room, in the order of the legend, with how much it is.
+    /// The colours of those who have some of the room, in the order of the legend, with how much it
+    /// is.
     fn shares(&self, nodes: &[NodeId]) -> Vec<(String, i64)> {
         let cluster = self.chart.cluster;
         let mut shares: BTreeMap<(usize, String), i64> = BTreeMap::new();
         for &pod in nodes.iter().flat_map(|&node| &cluster.nodes.seats[node]) {
             let amount = cluster.shapes[cluster.pods.shape[pod]].request.get(self.chart.resource);
-            let Some(amount) = amount.filter(|_| cluster.pods.state[pod].occupies()) else { continue };
+            let Some(amount) = amount.filter(|_| cluster.pods.state[pod].occupies()) else {
+                continue;
+            };
             let place = cluster.pods.gang[pod].and_then(|gang| {
                 let place = self.map.legend.gangs.iter().position(|(known, _)| *known == gang)?;
                 Some((place, self.map.legend.hex(gang)?))
@@ -165,7 +181,11 @@ impl Picture<'_, '_> {
         let name = &chart.cluster.nodes.name[node];
         let pods = chart.pods_on(node);
         let pods = pods.iter().map(|(key, pods)| format!("; {} ×{pods}", chart.names.short(key)));
-        self.tip(&format!("{name}: {}{}", chart.in_use(chart.room(&[node])), pods.collect::<String>()))?;
+        self.tip(&format!(
+            "{name}: {}{}",
+            chart.in_use(chart.room(&[node])),
+            pods.collect::<String>()
+        ))?;
         let cells = self.map.cells(node);
         if self.detail == Detail::Named {
             let look = format!("rx=\"4\" fill=\"#ffffff\" stroke=\"{LINE}\"");
@@ -181,7 +201,10 @@ impl Picture<'_, '_> {
     }
 
     fn unit(&mut self, x: i32, y: i32, holder: Holder) -> std::fmt::Result {
-        let look = format!("rx=\"2\" fill=\"{}\" stroke=\"{LINE}\" stroke-width=\"0.6\"", self.fill(holder));
+        let look = format!(
+            "rx=\"2\" fill=\"{}\" stroke=\"{LINE}\" stroke-width=\"0.6\"",
+            self.fill(holder)
+        );
         self.rect(x, y, UNIT - 2, UNIT - 2, &look)?;
         if holder == Holder::Free {
             return Ok(());
@@ -195,14 +218,27 @@ impl Picture<'_, '_> {
         let mut from = 0;
         for run in cells.chunk_by(|a, b| a == b) {
             let upto = from + run.len() as i32;
-            let (left, right) = (from * wide / cells.len() as i32, upto * wide / cells.len() as i32);
+            let (left, right) =
+                (from * wide / cells.len() as i32, upto * wide / cells.len() as i32);
             self.rect(x + left, y, right - left, high, &format!("fill=\"{}\"", self.fill(run[0])))?;
             from = upto;
         }
-        self.rect(x, y, wide, high, &format!("fill=\"none\" stroke=\"{LINE}\" stroke-width=\"0.6\""))?;
+        self.rect(
+            x,
+            y,
+            wide,
+            high,
+            &format!("fill=\"none\" stroke=\"{LINE}\" stroke-width=\"0.6\""),
+        )?;
         let (letter, _) = self.map.whole_mark(node);
         if !matches!(letter, '.' | ':' | '*') {
-            self.text((x + wide / 2, y + 10), 9, INK, "text-anchor=\"middle\"", &letter.to_string())?;
+            self.text(
+                (x + wide / 2, y + 10),
+                9,
+                INK,
+                "text-anchor=\"middle\"",
+                &letter.to_string(),
+            )?;
         }
         Ok(())
     }

@@ -24,11 +24,13 @@ pub struct Frame {
     pub what: What,
     pub width: i32,
     pub height: i32,
-    /// Its height if no gang sat in it: boxes with the same nodes are laid out alike, whoever sits there.
+    /// Its height if no gang sat in it: boxes with the same nodes are laid out alike, whoever sits
+    /// there.
     bare: i32,
     /// Each with its corner inside this one.
     pub parts: Vec<(i32, i32, Frame)>,
-    /// How far its parts may move down, to be level with those of a neighbour that has marks of gangs above them.
+    /// How far its parts may move down, to be level with those of a neighbour that has marks of
+    /// gangs above them.
     slack: i32,
 }
 
@@ -48,9 +50,18 @@ pub struct Scale {
 }
 
 pub const SCALES: [(Detail, Scale); 3] = [
-    (Detail::Named, Scale { pad: 12, font: 14, head: 42, bar: 9, marks: 24, mark_font: 12, node_gap: 8 }),
-    (Detail::Drawn, Scale { pad: 7, font: 11, head: 34, bar: 6, marks: 20, mark_font: 10, node_gap: 2 }),
-    (Detail::Dense, Scale { pad: 7, font: 11, head: 34, bar: 6, marks: 20, mark_font: 10, node_gap: 2 }),
+    (
+        Detail::Named,
+        Scale { pad: 12, font: 14, head: 42, bar: 9, marks: 24, mark_font: 12, node_gap: 8 },
+    ),
+    (
+        Detail::Drawn,
+        Scale { pad: 7, font: 11, head: 34, bar: 6, marks: 20, mark_font: 10, node_gap: 2 },
+    ),
+    (
+        Detail::Dense,
+        Scale { pad: 7, font: 11, head: 34, bar: 6, marks: 20, mark_font: 10, node_gap: 2 },
+    ),
 ];
 
 /// The size of one unit of a node, of a node without a name, and of a domain without nodes.
@@ -111,10 +122,18 @@ impl Layout<'_, '_> {
                 }
                 _ => SMALL_NODE,
             };
-            Frame { what: What::Node(node), width, height, bare: height, parts: Vec::new(), slack: 0 }
+            Frame {
+                what: What::Node(node),
+                width,
+                height,
+                bare: height,
+                parts: Vec::new(),
+                slack: 0,
+            }
         });
         let frame = (2 * self.scale.pad, self.scale.head + self.scale.pad);
-        let Packed { width, height, bare, parts } = pack(boxes.collect(), self.scale.node_gap, frame);
+        let Packed { width, height, bare, parts } =
+            pack(boxes.collect(), self.scale.node_gap, frame);
         Frame { what: What::Plain, width, height, bare, parts, slack: 0 }
     }
 
@@ -143,14 +162,16 @@ struct Packed {
     parts: Vec<(i32, i32, Frame)>,
 }
 
-/// Puts boxes into a grid, with so many columns that the whole comes nearest to the shape of a slide when a frame of this
-/// size is around it. Each box fills its place in the grid.
+/// Puts boxes into a grid, with so many columns that the whole comes nearest to the shape of a
+/// slide when a frame of this size is around it. Each box fills its place in the grid.
 fn pack(frames: Vec<Frame>, gap: i32, around: (i32, i32)) -> Packed {
     let bare = |columns: usize| length(&rows(&frames, columns, |frame| frame.bare), gap);
     let misfit = |&count: &usize| {
         let width = length(&columns(&frames, count), gap) + around.0;
-        let (wide, high) = (i64::from(width) * ASPECT.1, i64::from(bare(count) + around.1) * ASPECT.0);
-        // Full rows first: gaps look as if something were missing. Eight nodes of a rack fill one row rather than seven.
+        let (wide, high) =
+            (i64::from(width) * ASPECT.1, i64::from(bare(count) + around.1) * ASPECT.0);
+        // Full rows first: gaps look as if something were missing. Eight nodes of a rack fill one
+        // row rather than seven.
         let ragged = !frames.len().is_multiple_of(count);
         wide.max(high) * if ragged { 1_600 } else { 1_000 } / wide.min(high).max(1)
     };
@@ -159,7 +180,8 @@ fn pack(frames: Vec<Frame>, gap: i32, around: (i32, i32)) -> Packed {
     };
     let bare = bare(count);
     let (widths, heights) = (columns(&frames, count), rows(&frames, count, |frame| frame.height));
-    let corner = |lengths: &[i32], at: usize| lengths[..at].iter().map(|length| length + gap).sum::<i32>();
+    let corner =
+        |lengths: &[i32], at: usize| lengths[..at].iter().map(|length| length + gap).sum::<i32>();
     let place = |(at, mut frame): (usize, Frame)| {
         let (column, row) = (at % count, at / count);
         let down = frame.slack.min(heights[row] - frame.height);
@@ -205,7 +227,8 @@ mod tests {
                 parts: Vec::new(),
                 slack: 0,
             };
-            let Packed { width, height, parts: placed, .. } = pack(sizes.map(frame).collect(), 4, (20, 40));
+            let Packed { width, height, parts: placed, .. } =
+                pack(sizes.map(frame).collect(), 4, (20, 40));
             for (at, (x, y, frame)) in placed.iter().enumerate() {
                 assert!(x + frame.width <= width && y + frame.height <= height, "{count}: outside");
                 for (left, top, other) in &placed[..at] {

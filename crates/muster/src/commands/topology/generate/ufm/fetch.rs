@@ -15,7 +15,8 @@ pub const PATH: &str = "/ufmRest/resources/ports";
 
 /// How long UFM may take for all its ports; as long as Volcano waits.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// More than the ports of the largest fabrics need, which are about a kilobyte each; as much as Volcano takes.
+/// More than the ports of the largest fabrics need, which are about a kilobyte each; as much as
+/// Volcano takes.
 const BYTES: u64 = 100 << 20;
 
 /// How to get in.
@@ -27,13 +28,16 @@ pub struct Access {
     pub insecure: bool,
 }
 
-/// The list of ports as text. The client is the one that reads clusters: it has TLS and basic authentication.
+/// The list of ports as text. The client is the one that reads clusters: it has TLS and basic
+/// authentication.
 pub fn fetch(url: &str, access: &Access) -> Result<String, Failure> {
     let url = address(url).map_err(|problem| Failure::Input(vec![problem]))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Work(format!("starting: {error}")))?;
-    let answer = runtime.block_on(async { tokio::time::timeout(PATIENCE, get(&url, access)).await });
-    let answer = answer.unwrap_or_else(|_| Err(format!("no answer within {} seconds", PATIENCE.as_secs())));
+    let answer =
+        runtime.block_on(async { tokio::time::timeout(PATIENCE, get(&url, access)).await });
+    let answer =
+        answer.unwrap_or_else(|_| Err(format!("no answer within {} seconds", PATIENCE.as_secs())));
     answer.map_err(|problem| Failure::Work(format!("asking UFM at {url}: {problem}")))
 }
 
@@ -48,7 +52,8 @@ fn address(url: &str) -> Result<Uri, String> {
         return Err(format!("{url}: not a web address; write for example https://ufm.example.com"));
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        // Neither the address nor what others can see of a command may carry a password; nor may this message.
+        // Neither the address nor what others can see of a command may carry a password; nor may
+        // this message.
         let host = uri.host().unwrap_or_default();
         return Err(format!(
             "the address of {host} has a user in it: write --ufm-user, and the password to the variable UFM_PASSWORD"
@@ -72,12 +77,15 @@ async fn get(url: &Uri, access: &Access) -> Result<String, String> {
         ..AuthInfo::default()
     };
     let client = Client::try_from(config).map_err(|error| reason(&error))?;
-    let request = Request::get(request.as_str()).body(Vec::new()).map_err(|error| error.to_string())?;
+    let request =
+        Request::get(request.as_str()).body(Vec::new()).map_err(|error| error.to_string())?;
     let body = client.request_stream(request).await.map_err(|error| refusal(&error))?;
     let mut text = String::new();
     let read = body.take(BYTES + 1).read_to_string(&mut text).await;
     match read {
-        Ok(length) if length as u64 > BYTES => Err(format!("the answer has more than {BYTES} bytes")),
+        Ok(length) if length as u64 > BYTES => {
+            Err(format!("the answer has more than {BYTES} bytes"))
+        }
         Ok(_) => Ok(text),
         Err(error) => Err(format!("reading the answer: {}", reason(&error))),
     }
@@ -86,7 +94,10 @@ async fn get(url: &Uri, access: &Access) -> Result<String, String> {
 fn refusal(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
-            format!("it refused with status {}: check --ufm-user and the variable UFM_PASSWORD", status.code)
+            format!(
+                "it refused with status {}: check --ufm-user and the variable UFM_PASSWORD",
+                status.code
+            )
         }
         kube::Error::Api(status) => format!("it answered with status {}", status.code),
         error => reason(error),
@@ -111,14 +122,21 @@ mod tests {
         assert_eq!(whole("https://ufm"), "https://ufm/ufmRest/resources/ports");
         assert_eq!(whole("http://ufm:8080/"), "http://ufm:8080/ufmRest/resources/ports");
         assert_eq!(whole("https://gate/site1"), "https://gate/site1/ufmRest/resources/ports");
-        assert_eq!(whole("https://ufm/ufmRest/resources/ports/"), "https://ufm/ufmRest/resources/ports");
+        assert_eq!(
+            whole("https://ufm/ufmRest/resources/ports/"),
+            "https://ufm/ufmRest/resources/ports"
+        );
     }
 
     #[test]
     fn a_password_in_the_address_is_refused_and_not_repeated() {
         let problem = address("https://admin:hush@ufm").expect_err("it has a password");
         assert!(problem.contains("UFM_PASSWORD") && !problem.contains("hush"), "{problem}");
-        assert!(address("ftp://ufm").expect_err("it is no web address").contains("https://ufm.example.com"));
+        assert!(
+            address("ftp://ufm")
+                .expect_err("it is no web address")
+                .contains("https://ufm.example.com")
+        );
         assert!(address("https://").is_err());
     }
 }
