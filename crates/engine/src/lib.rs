@@ -2,49 +2,38 @@
 //! randomness.
 
 mod actions;
-mod admission;
-mod bundles;
-mod checkpoint;
-mod claims;
-mod clearing;
+mod base;
 pub mod config;
+mod decision;
 mod engine;
-mod event;
-pub mod explain;
-mod fairshare;
-mod gang_claims;
-pub mod ids;
-mod line;
+mod eviction;
 pub mod model;
-mod names;
-mod nominations;
+mod nomination;
+mod order;
 mod placement;
-mod plan;
-pub mod plugins;
+mod plugins;
 mod policy;
-mod ranking;
-mod reason;
-mod relocation;
-mod reservations;
-mod resources;
-pub mod search;
-mod seating;
+mod report;
+mod settings;
 pub mod shares;
-pub mod status;
-pub mod trace;
-mod turns;
-mod txn;
-mod victims;
-mod worth;
 
 pub use actions::stalegangeviction::{Fate, Staleness};
-pub use actions::{ACTIONS, Action};
-pub use bundles::{Bundle, Needed};
-pub use checkpoint::Checkpoint;
+pub use base::ids;
+pub use base::resources::{Amounts, Dimensions, Share, Sparse};
+pub use config::lists::{Argument, PLUGINS, VOLCANO_ONLY};
+pub use decision::plan::{
+    Bind, CardNote, Cause, Eviction, FastPath, GroupNote, Method, Plan, Search, Work,
+};
+pub use decision::reason::{Bar, Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
 pub use engine::Engine;
-pub use event::Event;
-pub use plan::{Bind, CardNote, Cause, Eviction, FastPath, GroupNote, Method, Plan, Search, Work};
-pub use policy::{Claim, Plugin, Policy, Purpose, Question, Reach, Room, Seat, Switches, Vote};
-pub use reason::{Bar, Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
-pub use resources::{Amounts, Dimensions, Share, Sparse};
-pub use txn::{Mark, Move, Txn};
+pub use engine::checkpoint::Checkpoint;
+pub use eviction::bundles::{Bundle, Needed};
+pub use eviction::trace;
+pub use model::event::Event;
+pub use model::txn::{Mark, Move, Txn};
+pub use order::session::{ACTIONS, Action};
+pub use placement::search;
+pub use policy::answers::{
+    Claim, Plugin, Policy, Purpose, Question, Reach, Room, Seat, Switches, Vote,
+};
+pub use report::{status, words as explain};

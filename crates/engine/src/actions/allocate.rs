@@ -3,20 +3,19 @@
 
 use muster_api::DequeueStrategy;
 
-use crate::actions::{Action, Session};
-use crate::ids::{GangId, PodId, ShapeId};
-use crate::line::{Line, blocks, gate, overdue};
-use crate::model::domains::ROOT;
+use crate::base::ids::{GangId, PodId, ShapeId};
+use crate::config::lists::Argument;
+use crate::decision::reason::Reason;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
-use crate::nominations;
-use crate::placement::Wish;
-use crate::placement::one_shape;
-use crate::plugins::Argument;
-use crate::policy::Room;
-use crate::reason::Reason;
-use crate::search::seat;
-use crate::txn::Txn;
+use crate::model::topology::domains::ROOT;
+use crate::model::txn::Txn;
+use crate::nomination::reaffirm;
+use crate::order::line::{Line, blocks, gate, overdue};
+use crate::order::session::{Action, Session};
+use crate::placement::rankings::{Wish, one_shape};
+use crate::placement::search::seat;
+use crate::policy::answers::Room;
 
 pub static ACTION: Action = Action {
     name: "allocate",
@@ -48,7 +47,7 @@ pub static ACTION: Action = Action {
 };
 
 fn run(session: &mut Session) {
-    nominations::fulfil(session);
+    reaffirm::fulfil(session);
     explain_absence(session);
     let waiting = session.cluster.gangs.waiting().iter().copied();
     let candidates = waiting.filter(|&gang| wants_room(session, gang)).collect();
@@ -192,7 +191,7 @@ fn turn(session: &mut Session, gang: GangId, serving: Serving) -> Result<(), Vec
     let minimum = row.missing(whole);
     let missing = match minimum.total {
         0 => Missing::one(row.roles.len()),
-        _ => nominations::not_promised(row, whole),
+        _ => reaffirm::not_promised(row, whole),
     };
     if missing.total == 0 {
         return Err(vec![Reason::Promised { places: row.counts.nominated }]);

@@ -4,19 +4,19 @@
 use muster_api::Time;
 
 use crate::actions::allocate::{Serving, in_order, may_try, serve};
-use crate::actions::{Action, Session};
-use crate::ids::{GangId, PodId, QueueId};
-use crate::line::gate;
+use crate::base::ids::{GangId, PodId, QueueId};
+use crate::config::lists::Argument;
+use crate::decision::reason::Reason;
 use crate::model::Cluster;
 use crate::model::gangs::Missing;
 use crate::model::pods::PodState;
-use crate::nominations::not_promised;
-use crate::placement::{Rankings, Wish};
-use crate::plugins::Argument;
-use crate::policy::{Policy, Room};
-use crate::reason::Reason;
-use crate::search::{is_near_enough, seat};
-use crate::txn::{Mark, Move, Txn};
+use crate::model::txn::{Mark, Move, Txn};
+use crate::nomination::reaffirm::not_promised;
+use crate::order::line::gate;
+use crate::order::session::{Action, Session};
+use crate::placement::rankings::{Rankings, Wish};
+use crate::placement::search::{is_near_enough, seat};
+use crate::policy::answers::{Policy, Room};
 
 pub static ACTION: Action = Action {
     name: "backfill",

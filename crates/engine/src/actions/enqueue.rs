@@ -4,13 +4,13 @@
 
 use muster_api::{DequeueStrategy, PodGroupPhase};
 
-use crate::actions::{Action, Session};
-use crate::admission::Admission;
-use crate::ids::GangId;
-use crate::line::{Line, named};
+use crate::base::ids::GangId;
+use crate::config::lists::Argument;
+use crate::decision::reason::Reason;
 use crate::model::gangs::Origin;
-use crate::plugins::Argument;
-use crate::reason::Reason;
+use crate::order::line::{Line, named};
+use crate::order::session::{Action, Session};
+use crate::shares::admission::Admission;
 
 pub static ACTION: Action = Action {
     name: "enqueue",

@@ -1,8 +1,8 @@
 //! `reclaim` in its mode `gang`, under the name that Volcano gives it.
 
-use crate::actions::Action;
-use crate::claims;
-use crate::claims::arguments::BY_GANG;
+use crate::eviction::arguments::BY_GANG;
+use crate::eviction::claims;
+use crate::order::session::Action;
 
 pub static ACTION: Action = Action {
     name: "gangreclaim",

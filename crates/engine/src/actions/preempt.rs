@@ -1,17 +1,18 @@
 //! Takes room from gangs of the same queue that matter less, and within a gang from pods that
 //! matter less.
 
-use crate::actions::{Action, Session};
-use crate::claims::arguments::{
+use crate::base::ids::{GangId, PodId};
+use crate::config::Mode;
+use crate::config::lists::Argument;
+use crate::eviction::arguments::{
     ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS,
     MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
 };
-use crate::claims::{self, Errand, serve_within};
-use crate::config::Mode;
-use crate::ids::{GangId, PodId};
-use crate::line::gate;
+use crate::eviction::claims;
+use crate::eviction::claims::{Errand, serve_within};
 use crate::model::pods::PodState;
-use crate::plugins::Argument;
+use crate::order::line::gate;
+use crate::order::session::{Action, Session};
 
 pub static ACTION: Action = Action {
     name: "preempt",

@@ -1,10 +1,10 @@
 //! Asks pods to leave that shouldn't run where they run, for nobody's sake: plugins say which.
 
-use crate::actions::{Action, Session};
-use crate::ids::PodId;
-use crate::plan::{Cause, Eviction, Method};
-use crate::policy::Unwanted;
-use crate::txn::Txn;
+use crate::base::ids::PodId;
+use crate::decision::plan::{Cause, Eviction, Method};
+use crate::model::txn::Txn;
+use crate::order::session::{Action, Session};
+use crate::policy::answers::Unwanted;
 
 pub static ACTION: Action = Action {
     name: "shuffle",

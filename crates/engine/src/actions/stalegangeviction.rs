@@ -4,19 +4,20 @@
 
 use muster_api::Time;
 
-use crate::actions::{Action, Session};
-use crate::config::{Args, Settings};
+use crate::base::ids::{GangId, PodId};
+use crate::config::Settings;
+use crate::config::lists::Argument;
+use crate::decision::plan::{Cause, Eviction, Method};
 use crate::engine::Engine;
-use crate::ids::{GangId, PodId};
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Role};
 use crate::model::pods::{Counts, PodState};
-use crate::nominations::{expected, will_be_ready};
-use crate::plan::{Cause, Eviction, Method};
-use crate::plugins::Argument;
-use crate::policy::Policy;
-use crate::status::time_staleness;
-use crate::txn::Txn;
+use crate::model::txn::Txn;
+use crate::nomination::reaffirm::{expected, will_be_ready};
+use crate::order::session::{Action, Session};
+use crate::policy::answers::Policy;
+use crate::report::status::time_staleness;
+use crate::settings::args::Args;
 
 const GRACE: &str = "defaultStalenessGracePeriod";
 const SHORT_NAME: &str = "gracePeriod";

@@ -2,11 +2,12 @@
 
 use muster_api::yaml::{Value, Yaml};
 
-use super::args::Args;
-use super::diagnostic::{Place, Report, describe, quoted, suggest};
-use super::modes::Said;
-use super::{Settings, arguments, field, items, name, scalar};
-use crate::actions::{ACTIONS, Action};
+use crate::config::modes::Said;
+use crate::config::{Settings, arguments, field, items, name};
+use crate::order::session::{ACTIONS, Action};
+use crate::settings::args::Args;
+use crate::settings::diagnostic::{Place, Report, describe, quoted, suggest};
+use crate::settings::scalar;
 
 /// The actions as the configuration names them.
 pub(super) struct Named {

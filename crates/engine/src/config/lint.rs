@@ -1,9 +1,9 @@
 //! Configurations that can be read but are hardly what was meant, and the one that can't be carried
 //! out.
 
-use super::diagnostic::{Place, Report};
-use super::tiers::Chosen;
-use crate::policy::Switches;
+use crate::config::tiers::Chosen;
+use crate::policy::answers::Switches;
+use crate::settings::diagnostic::{Place, Report};
 
 /// A configuration as it is written.
 pub(super) struct Setup<'y> {

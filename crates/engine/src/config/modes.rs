@@ -4,9 +4,10 @@
 
 use muster_api::yaml::{Value, Yaml};
 
-use super::diagnostic::{Place, Report, describe};
-use super::{Mode, Settings, scalar};
-use crate::plugins::Argument;
+use crate::config::lists::Argument;
+use crate::config::{Mode, Settings};
+use crate::settings::diagnostic::{Place, Report, describe};
+use crate::settings::scalar;
 
 /// The arguments that any plugin or tier may have, for the sake of these actions.
 pub(super) const SWITCHES: &[Argument] = &[
@@ -24,7 +25,7 @@ const ACTIONS: [&str; 2] = ["preempt", "reclaim"];
 
 /// All that is said about modes.
 #[derive(Default)]
-pub(super) struct Said<'y>(Vec<Word<'y>>);
+pub struct Said<'y>(Vec<Word<'y>>);
 
 struct Word<'y> {
     at: Place,

@@ -1,8 +1,9 @@
 //! A real configuration with random changes is answered, never a panic.
 
-use proptest::prelude::*;
+use crate::config::Config;
+use crate::settings::diagnostic::Diagnostic;
 
-use super::{Config, Diagnostic};
+use proptest::prelude::*;
 
 /// A configuration with something of everything.
 const RICH: &str = r#"actions: "enqueue, allocate, backfill, consolidate"

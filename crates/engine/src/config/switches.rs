@@ -2,9 +2,9 @@
 
 use muster_api::yaml::{Key, Yaml};
 
-use super::diagnostic::{Report, describe};
-use super::scalar;
-use crate::policy::Switches;
+use crate::policy::answers::Switches;
+use crate::settings::diagnostic::{Report, describe};
+use crate::settings::scalar;
 
 /// Where a switch is kept. Without a place it is accepted and has no effect.
 type Target = Option<fn(&mut Switches) -> &mut bool>;

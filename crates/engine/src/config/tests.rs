@@ -1,10 +1,11 @@
 use std::fs;
 use std::path::Path;
 
+use crate::config::lists::{PLUGINS, VOLCANO_ONLY};
+use crate::order::session::ACTIONS;
+use crate::policy::answers::Switches;
+
 use super::*;
-use crate::actions::ACTIONS;
-use crate::plugins::{PLUGINS, VOLCANO_ONLY};
-use crate::policy::Switches;
 
 fn shown(diagnostics: &[Diagnostic]) -> String {
     diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect()

@@ -2,15 +2,16 @@
 
 use muster_api::yaml::{Key, Value, Yaml};
 
-use super::args::Args;
-use super::diagnostic::{Place, Report, describe, quoted, suggest};
-use super::modes::{self, Said};
-use super::{arguments, items, name, scalar, switches};
-use crate::plugins::{Entry, PLUGINS, VOLCANO_ONLY};
-use crate::policy::{Seat, Switches};
+use crate::config::lists::{Entry, PLUGINS, VOLCANO_ONLY};
+use crate::config::modes::Said;
+use crate::config::{arguments, items, modes, name, switches};
+use crate::policy::answers::{Seat, Switches};
+use crate::settings::args::Args;
+use crate::settings::diagnostic::{Place, Report, describe, quoted, suggest};
+use crate::settings::scalar;
 
 /// A plugin as the configuration names it.
-pub(super) struct Chosen<'y> {
+pub struct Chosen<'y> {
     pub entry: &'static Entry,
     pub at: Place,
     /// Counted from 0.

@@ -1,17 +1,18 @@
 //! Events into the model. Each handler may be called in any order and any number of times with the
 //! same object.
 
-mod gangs;
-mod nodes;
-mod pods;
-mod queues;
+pub mod gangs;
+pub mod nodes;
+pub mod pods;
+pub mod queues;
 
 use muster_api::core::Meta;
 use muster_api::keys::{COOLDOWN_TIME, PREEMPTABLE, REVOCABLE_ZONE};
 use muster_api::parse_duration;
 
-use super::Cluster;
-use crate::event::Event;
+use crate::model::Cluster;
+use crate::model::cluster;
+use crate::model::event::Event;
 
 impl Cluster {
     pub fn apply(&mut self, event: &Event) {
@@ -28,7 +29,7 @@ impl Cluster {
             Event::QueueGone(name) => self.queue_gone(name),
             Event::PriorityClass(class) => {
                 let name = self.names.intern(&class.metadata.name);
-                let class = super::PriorityClass {
+                let class = cluster::PriorityClass {
                     value: class.value,
                     global_default: class.global_default,
                     never_preempts: class.preemption_policy.as_deref() == Some("Never"),
@@ -99,30 +100,30 @@ impl Cluster {
 }
 
 /// Objects without a version (hand-written ones) are always the newest.
-pub(super) fn version_of(meta: &Meta) -> u64 {
+pub fn version_of(meta: &Meta) -> u64 {
     meta.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 /// A version that is older than the one we know.
-pub(super) fn stale(version: u64, known: u64) -> bool {
+pub fn stale(version: u64, known: u64) -> bool {
     version != 0 && version < known
 }
 
 /// How long a pod keeps its place whoever wants it, in milliseconds. What can't be read is no time
 /// at all.
-fn cooldown(meta: &Meta) -> Option<i64> {
+pub fn cooldown(meta: &Meta) -> Option<i64> {
     meta.annotation_or_label(COOLDOWN_TIME).and_then(|text| parse_duration(text).ok())
 }
 
 /// Whether an object says that its place may be taken back.
-fn revocable(meta: &Meta) -> bool {
+pub fn revocable(meta: &Meta) -> bool {
     let says = |text: Option<&str>, word: &str| text == Some(word);
     !says_false(meta)
         && (says(meta.annotations.get(REVOCABLE_ZONE).map(String::as_str), "*")
             || says(meta.annotation_or_label(PREEMPTABLE), "true"))
 }
 
-fn says_false(meta: &Meta) -> bool {
+pub fn says_false(meta: &Meta) -> bool {
     [meta.annotations.get(PREEMPTABLE), meta.labels.get(PREEMPTABLE)]
         .iter()
         .flatten()

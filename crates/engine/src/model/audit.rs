@@ -1,11 +1,12 @@
 //! A slow, obvious recount of every sum, to compare with the sums that moved. Always on in tests.
 
-use super::Cluster;
-use super::devices::Devices;
-use super::devices::cards::Cards;
-use super::pods::{Counts, PodState};
-use crate::ids::{PodId, ResourceId};
-use crate::resources::Amounts;
+use crate::base::ids::{PodId, ResourceId};
+use crate::base::resources::Amounts;
+use crate::model::Cluster;
+use crate::model::devices::Devices;
+use crate::model::devices::cards::Cards;
+use crate::model::pods::{Counts, PodState};
+use crate::model::{nodes, terms};
 
 /// Every sum of the model, for comparing two moments.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,7 +15,7 @@ pub struct Sums {
     gangs: Vec<(Counts, Vec<Counts>, [Amounts; 4])>,
     queues: Vec<[Amounts; 5]>,
     spaces: Vec<Amounts>,
-    terms: Vec<(Vec<super::terms::Count>, u32)>,
+    terms: Vec<(Vec<terms::Count>, u32)>,
     foreign: Amounts,
     nominations: u32,
     departures: u32,
@@ -33,9 +34,8 @@ struct NodeSums {
 
 impl Cluster {
     pub fn sums(&self) -> Sums {
-        let column = |columns: &super::nodes::Columns, node| {
-            columns.rows().iter().map(|c| c[node]).collect()
-        };
+        let column =
+            |columns: &nodes::Columns, node| columns.rows().iter().map(|c| c[node]).collect();
         Sums {
             nodes: self
                 .nodes

@@ -6,10 +6,10 @@ use muster_api::core::{IntOrString, PodDisruptionBudget};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use super::Cluster;
-use super::pods::PodState;
-use super::selectors::Selector;
-use crate::ids::{PodId, SpaceId};
+use crate::base::ids::{PodId, SpaceId};
+use crate::model::Cluster;
+use crate::model::pods::PodState;
+use crate::model::selectors::Selector;
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Budgets {

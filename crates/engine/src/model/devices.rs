@@ -4,21 +4,24 @@
 
 pub mod cards;
 pub mod demand;
-mod notes;
+pub mod notes;
 
 use muster_api::cards::Card as Fact;
 use muster_api::keys::{GPU_MEMORY, GPU_NUMBER};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::Cluster;
-use super::pods::PodState;
-use crate::ids::{NodeId, PodId, ShapeId, Table};
-use crate::policy::Room;
-use cards::{Cards, Taken};
-use demand::Demand;
-pub use demand::Likes;
-pub use notes::{Noted, note_of_bound, note_of_promised};
+use crate::base::ids::{NodeId, PodId, ShapeId, Table};
+use crate::model::Cluster;
+use crate::model::devices::cards::{Cards, Taken};
+use crate::model::devices::demand::Demand;
+use crate::model::pods::PodState;
+use crate::policy::answers::Room;
+
+pub use crate::model::devices::demand::Likes;
+pub use crate::model::devices::notes::Noted;
+pub use crate::model::devices::notes::note_of_bound;
+pub use crate::model::devices::notes::note_of_promised;
 
 /// How cards are shared, as the plugin `deviceshare` says.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,18 +1,20 @@
 //! The gang table. A gang is a PodGroup with its pods, or one pod without a PodGroup.
 
+pub mod lost_work;
+
 use std::sync::Arc;
 
 use muster_api::{PodGroupPhase, Portion, Time};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::notes::Notes;
-use super::pods::{Counts, PodState, Sum};
-use super::reservations::Reservation;
-use super::subgroups::{Choosy, Closeness, Rule, Subgroup};
-use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
-use crate::reason::Reason;
-use crate::resources::{Amounts, Sparse};
+use crate::base::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
+use crate::base::resources::{Amounts, Sparse};
+use crate::decision::reason::Reason;
+use crate::model::notes::Notes;
+use crate::model::pods::{Counts, PodState, Sum};
+use crate::model::reservations::Reservation;
+use crate::model::topology::subgroups::{Choosy, Closeness, Rule, Subgroup};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Gangs {
@@ -343,7 +345,7 @@ impl Gang {
 
     /// The part of `min_resources` that its pods neither hold nor were promised; nothing once the
     /// gang has started.
-    pub fn awaited(&self) -> Vec<(crate::ids::ResourceId, i64)> {
+    pub fn awaited(&self) -> Vec<(crate::base::ids::ResourceId, i64)> {
         let started = self.counts.ready() > 0 && self.ready(true);
         self.min_resources
             .iter()
@@ -637,8 +639,8 @@ mod tests {
 
     use super::super::selectors::tags;
     use super::*;
-    use crate::ids::NodeId;
-    use crate::names::Names;
+    use crate::base::ids::NodeId;
+    use crate::base::names::Names;
 
     fn missing(total: u32, roles: &[u32]) -> Missing {
         Missing { total, roles: roles.to_vec() }

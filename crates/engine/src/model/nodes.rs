@@ -9,8 +9,8 @@ use muster_api::keys::REVOCABLE_ZONE;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{DomainId, NodeId, PodId, ResourceId, Table};
-use crate::policy::Room;
+use crate::base::ids::{DomainId, NodeId, PodId, ResourceId, Table};
+use crate::policy::answers::Room;
 
 /// One column of nodes per resource.
 pub type Columns = Table<ResourceId, Table<NodeId, i64>>;

@@ -7,7 +7,7 @@ use muster_api::core::Meta;
 use muster_api::keys::{KAI_STALE_SINCE, RESERVATIONS, STALE_SINCE};
 use serde::{Deserialize, Serialize};
 
-use super::reservations::Reservation;
+use crate::model::reservations::Reservation;
 
 /// Texts by what they are about. The keys are ours: nobody else writes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

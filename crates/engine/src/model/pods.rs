@@ -6,8 +6,8 @@ use muster_api::Time;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::devices::Noted;
-use crate::ids::{GangId, NodeId, PodId, ShapeId, SpaceId, Symbol, Table};
+use crate::base::ids::{GangId, NodeId, PodId, ShapeId, SpaceId, Symbol, Table};
+use crate::model::devices::notes::Noted;
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PodState {

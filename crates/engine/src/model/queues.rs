@@ -7,9 +7,9 @@ use muster_api::{DequeueStrategy, QueueState, Time};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::pods::Sum;
-use crate::ids::{QueueId, Table};
-use crate::resources::{Amounts, Sparse};
+use crate::base::ids::{QueueId, Table};
+use crate::base::resources::{Amounts, Sparse};
+use crate::model::pods::Sum;
 
 pub const ROOT: QueueId = QueueId(0);
 pub const DEFAULT: QueueId = QueueId(1);
@@ -174,12 +174,12 @@ impl Queue {
     }
 
     /// What it has, was promised or is about to get: what queues are ordered by.
-    pub fn claimed(&self, resource: crate::ids::ResourceId) -> i64 {
+    pub fn claimed(&self, resource: crate::base::ids::ResourceId) -> i64 {
         self.taken(resource) + self.awaited.get(resource)
     }
 
     /// What its gangs have or were promised: the queue's share.
-    pub fn taken(&self, resource: crate::ids::ResourceId) -> i64 {
+    pub fn taken(&self, resource: crate::base::ids::ResourceId) -> i64 {
         self.held.get(resource) + self.nominated.get(resource)
     }
 

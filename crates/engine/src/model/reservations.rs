@@ -9,10 +9,10 @@ use std::sync::Arc;
 use muster_api::{Quantity, ResourceList, Time};
 use serde::{Deserialize, Serialize};
 
-use super::pods::{PodState, Sum};
-use super::{Cluster, add_up};
-use crate::ids::{GangId, NodeId, PodId, ResourceId, Symbol};
-use crate::resources::{CPU, PODS, Sparse};
+use crate::base::ids::{GangId, NodeId, PodId, ResourceId, Symbol};
+use crate::base::resources::{CPU, PODS, Sparse};
+use crate::model::cluster::{Cluster, add_up};
+use crate::model::pods::{PodState, Sum};
 
 /// A place for one pod of a gang. What survives of the pod that left is its role, its subgroup and
 /// what it asks for.

@@ -3,8 +3,8 @@
 use muster_api::core::{LabelSelector, Requirement};
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Symbol;
-use crate::names::Names;
+use crate::base::ids::Symbol;
+use crate::base::names::Names;
 
 /// Sorted by key.
 pub type Tags = Box<[(Symbol, Symbol)]>;

@@ -10,14 +10,16 @@ use muster_api::pod_requests;
 use rustc_hash::{FxHashMap, FxHasher};
 use serde::{Deserialize, Serialize};
 
-use super::Cluster;
-use super::devices::By;
-use super::devices::demand::{Demand, Likes};
-use super::gangs::Origin;
-use super::selectors::{Selector, Tags, tag};
-use super::terms::{Bonds, Clause, Rule, Spread};
-use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, SpaceId, Symbol, Table, TermId};
-use crate::resources::{PODS, Sparse};
+use crate::base::ids::{
+    GangId, PodId, QueueId, ResourceId, ShapeId, SpaceId, Symbol, Table, TermId,
+};
+use crate::base::resources::{PODS, Sparse};
+use crate::model::Cluster;
+use crate::model::devices::By;
+use crate::model::devices::demand::{Demand, Likes};
+use crate::model::gangs::Origin;
+use crate::model::selectors::{Selector, Tags, tag};
+use crate::model::terms::{Bonds, Clause, Rule, Spread};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shape {

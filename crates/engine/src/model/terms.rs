@@ -8,10 +8,10 @@ use muster_api::core::Labels;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
-use super::pods::PodState;
-use super::selectors::{Selector, Tags};
-use crate::ids::{KeyId, NodeId, SpaceId, Symbol, Table, TermId};
-use crate::policy::Room;
+use crate::base::ids::{KeyId, NodeId, SpaceId, Symbol, Table, TermId};
+use crate::model::pods::PodState;
+use crate::model::selectors::{Selector, Tags};
+use crate::policy::answers::Room;
 
 /// Which pods a rule is about, and within which part of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -2,23 +2,23 @@
 //! (`usage/decay.rs`), and what is longer ago than the window not at all. Shares go by figures that
 //! change only when they have changed noticeably.
 
-mod decay;
-mod record;
+pub mod decay;
+pub mod record;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use muster_api::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{QueueId, ResourceId, Table};
+use crate::base::ids::{QueueId, ResourceId, Table};
+use crate::base::resources::{Amounts, Dimensions, PODS};
 use crate::model::Cluster;
 use crate::model::queues::Queue;
-use crate::resources::{Amounts, Dimensions, PODS};
-use crate::shares::{self, PPM};
+use crate::model::usage::decay::{ONE, half_lives};
+use crate::shares::division::PPM;
+use crate::shares::fair;
 
-use decay::{ONE, half_lives};
-
-pub use record::Record;
+pub use crate::model::usage::record::Record;
 
 /// How often the figures are looked at.
 pub const LOOK_MS: i64 = 60_000;
@@ -56,7 +56,7 @@ pub struct Usage {
 
 /// What was held in a span of time, in amounts times seconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Bucket {
+pub struct Bucket {
     from: Time,
     to: Time,
     total: Amounts,
@@ -228,8 +228,8 @@ impl Cluster {
         };
         self.usage.held = self.queues.iter().filter_map(holds).collect();
         let mut total = Amounts::default();
-        for resource in shares::divided(self) {
-            total.add(resource, shares::total(self, resource));
+        for resource in fair::divided(self) {
+            total.add(resource, fair::total(self, resource));
         }
         self.usage.total = total;
     }
@@ -244,7 +244,8 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::resources::{CPU, MEMORY};
+    use crate::base::resources::CPU;
+    use crate::base::resources::MEMORY;
 
     const HOUR: i64 = 3_600_000;
     const QUEUE: QueueId = QueueId(1);

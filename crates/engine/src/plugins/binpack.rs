@@ -2,12 +2,12 @@
 
 use std::cell::{Ref, RefCell};
 
-use super::{Argument, Entry};
-use crate::config::Args;
-use crate::ids::{NodeId, ResourceId, ShapeId};
+use crate::base::ids::{NodeId, ResourceId, ShapeId};
+use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::{Plugin, Question, Reach};
+use crate::policy::answers::{Plugin, Question, Reach};
+use crate::settings::args::Args;
 
 pub static ENTRY: Entry = Entry {
     name: "binpack",

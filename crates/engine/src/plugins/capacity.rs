@@ -1,25 +1,26 @@
 //! Queues with quotas of their own: a guarantee that is kept for them, a deserved amount, and a
 //! hard limit; flat or as a tree.
 
-mod fair_shares;
+pub mod fair_shares;
 
 use std::cmp::Ordering;
 
-use super::proportion::{PerEvent, counted, guarded, real_capability, vote};
-use super::{Argument, Entry};
-use crate::admission::Admission;
-use crate::bundles::Needed;
-use crate::config::Args;
-use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
+use crate::base::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
+use crate::base::resources::{Amounts, PODS, Share};
+use crate::config::lists::{Argument, Entry};
+use crate::decision::reason::{Lack, Limit, Reason};
+use crate::eviction::bundles::Needed;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::queues::ROOT;
 use crate::model::usage::Memory;
-use crate::policy::{Claim, Plugin, Purpose, Question, Room, Vote};
-use crate::reason::{Lack, Limit, Reason};
-use crate::resources::{Amounts, PODS, Share};
-use crate::shares::{PPM, Rules, Shares};
-use fair_shares::SHARE;
+use crate::plugins::capacity::fair_shares::SHARE;
+use crate::plugins::proportion::{PerEvent, counted, guarded, real_capability, vote};
+use crate::policy::answers::{Claim, Plugin, Purpose, Question, Room, Vote};
+use crate::settings::args::Args;
+use crate::shares::admission::Admission;
+use crate::shares::division::PPM;
+use crate::shares::fair::{Rules, Shares};
 
 pub static ENTRY: Entry = Entry {
     name: "capacity",
@@ -113,7 +114,7 @@ fn rules(args: &mut Args, tree: bool) -> Rules {
     Rules { tree, k_ppm, memory: half_life_ms.or(window_ms).map(|_| memory) }
 }
 
-struct Capacity {
+pub struct Capacity {
     tree: bool,
     /// How many levels above a queue may speak for it when it reclaims.
     reclaim_levels: usize,

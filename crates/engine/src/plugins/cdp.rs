@@ -2,10 +2,10 @@
 
 use muster_api::Time;
 
-use super::Entry;
-use crate::ids::PodId;
+use crate::base::ids::PodId;
+use crate::config::lists::Entry;
 use crate::model::Cluster;
-use crate::policy::{Claim, Plugin, Question, Shield};
+use crate::policy::answers::{Claim, Plugin, Question, Shield};
 
 pub static ENTRY: Entry = Entry {
     name: "cdp",

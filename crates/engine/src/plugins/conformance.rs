@@ -1,9 +1,9 @@
 //! What keeps the cluster alive is never evicted.
 
-use super::Entry;
-use crate::ids::PodId;
+use crate::base::ids::PodId;
+use crate::config::lists::Entry;
 use crate::model::Cluster;
-use crate::policy::{Plugin, Question};
+use crate::policy::answers::{Plugin, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "conformance",

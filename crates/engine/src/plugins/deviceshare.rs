@@ -1,12 +1,12 @@
 //! GPUs that pods share: each pod finds a card that has room for it, not only a node.
 
-use super::{Argument, Entry};
-use crate::config::Args;
-use crate::ids::{NodeId, ShapeId};
+use crate::base::ids::{NodeId, ShapeId};
+use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
 use crate::model::devices::cards::{Card, Cards};
 use crate::model::devices::{By, Prefer, Sharing, Slot};
-use crate::policy::{Plugin, Question, Reach, Room};
+use crate::policy::answers::{Plugin, Question, Reach, Room};
+use crate::settings::args::Args;
 
 const MEMORY: &str = "deviceshare.GPUSharingEnable";
 const NUMBER: &str = "deviceshare.GPUNumberEnable";

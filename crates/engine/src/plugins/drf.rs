@@ -6,13 +6,13 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Entry;
-use crate::ids::{GangId, PodId, QueueId};
+use crate::base::ids::{GangId, PodId, QueueId};
+use crate::base::resources::{Amounts, PODS, Share, Sparse};
+use crate::config::lists::Entry;
+use crate::decision::reason::Reason;
 use crate::model::Cluster;
 use crate::model::queues::ROOT;
-use crate::policy::{Claim, Plugin, Purpose, Question};
-use crate::reason::Reason;
-use crate::resources::{Amounts, PODS, Share, Sparse};
+use crate::policy::answers::{Claim, Plugin, Purpose, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "drf",

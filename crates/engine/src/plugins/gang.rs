@@ -2,14 +2,14 @@
 
 use std::cmp::Ordering;
 
-use super::Entry;
-use crate::bundles::AT_MINIMUM;
-use crate::ids::{GangId, PodId};
+use crate::base::ids::{GangId, PodId};
+use crate::config::lists::Entry;
+use crate::decision::reason::Reason;
+use crate::eviction::bundles::AT_MINIMUM;
 use crate::model::Cluster;
 use crate::model::gangs::Role;
-use crate::model::subgroups::Subgroup;
-use crate::policy::{Claim, Plugin, Question};
-use crate::reason::Reason;
+use crate::model::topology::subgroups::Subgroup;
+use crate::policy::answers::{Claim, Plugin, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "gang",

@@ -6,13 +6,13 @@ use std::cell::RefCell;
 use muster_api::Time;
 use rustc_hash::FxHashMap;
 
-use super::proportion::PerEvent;
-use super::{Argument, Entry};
-use crate::ids::{GangId, PodId, QueueId};
+use crate::base::ids::{GangId, PodId, QueueId};
+use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
+use crate::model::gangs::lost_work;
 use crate::model::queues::MinRuntime;
-use crate::policy::{Claim, Plugin, Purpose, Question, Shield};
-use crate::worth;
+use crate::plugins::proportion::PerEvent;
+use crate::policy::answers::{Claim, Plugin, Purpose, Question, Shield};
 
 const PREEMPT: &str = "defaultPreemptMinRuntime";
 const RECLAIM: &str = "defaultReclaimMinRuntime";
@@ -114,7 +114,9 @@ impl Protection {
         self.began.with(
             cluster,
             |_| RefCell::default(),
-            |known| *known.borrow_mut().entry(gang).or_insert_with(|| worth::began(cluster, gang)),
+            |known| {
+                *known.borrow_mut().entry(gang).or_insert_with(|| lost_work::began(cluster, gang))
+            },
         )
     }
 }

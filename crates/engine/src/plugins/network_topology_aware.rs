@@ -3,13 +3,13 @@
 //! don't care are kept together, in domains that are in use anyway, so that whole domains stay free
 //! for those that do.
 
-use super::{Argument, Entry};
-use crate::config::Args;
-use crate::ids::{DomainId, ResourceId, ShapeId};
+use crate::base::ids::{DomainId, ResourceId, ShapeId};
+use crate::base::resources::{CPU, EPHEMERAL, MEMORY, PODS};
+use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
-use crate::model::domains::ROOT;
-use crate::policy::{Plugin, Question};
-use crate::resources::{CPU, EPHEMERAL, MEMORY, PODS};
+use crate::model::topology::domains::ROOT;
+use crate::policy::answers::{Plugin, Question};
+use crate::settings::args::Args;
 
 pub static ENTRY: Entry = Entry {
     name: "network-topology-aware",

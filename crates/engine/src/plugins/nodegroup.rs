@@ -2,13 +2,13 @@
 
 use muster_api::keys::NODEGROUP_NAME;
 
-use super::{Argument, Entry};
-use crate::ids::{NodeId, QueueId, ShapeId};
+use crate::base::ids::{NodeId, QueueId, ShapeId};
+use crate::base::resources::{Amounts, Sparse};
+use crate::config::lists::{Argument, Entry};
+use crate::decision::reason::Why;
 use crate::model::Cluster;
 use crate::model::queues::{GroupLimits, NodeGroups};
-use crate::policy::{Plugin, Question, Reach, Room};
-use crate::reason::Why;
-use crate::resources::{Amounts, Sparse};
+use crate::policy::answers::{Plugin, Question, Reach, Room};
 
 pub static ENTRY: Entry = Entry {
     name: "nodegroup",

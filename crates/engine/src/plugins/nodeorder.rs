@@ -1,12 +1,12 @@
 //! Kubernetes' node scores, each with a weight.
 
-use super::{Argument, Entry};
-use crate::config::Args;
-use crate::ids::{NodeId, ShapeId};
+use crate::base::ids::{NodeId, ShapeId};
+use crate::base::resources::{CPU, MEMORY};
+use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::{Plugin, Question, Reach};
-use crate::resources::{CPU, MEMORY};
+use crate::policy::answers::{Plugin, Question, Reach};
+use crate::settings::args::Args;
 
 pub static ENTRY: Entry = Entry {
     name: "nodeorder",

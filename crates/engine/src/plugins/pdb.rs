@@ -1,11 +1,11 @@
 //! Pods that a PodDisruptionBudget needs are not taken; where they are deleted rather than evicted,
 //! they are taken last.
 
-use super::Entry;
-use crate::ids::PodId;
+use crate::base::ids::PodId;
+use crate::config::lists::Entry;
+use crate::decision::plan::Method;
 use crate::model::Cluster;
-use crate::plan::Method;
-use crate::policy::{Claim, Plugin, Question};
+use crate::policy::answers::{Claim, Plugin, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "pdb",

@@ -1,13 +1,13 @@
 //! Kubernetes' filters: whether a node takes a pod, apart from room.
 
-use super::{Argument, Entry};
-use crate::config::Args;
-use crate::ids::{NodeId, ShapeId, TermId};
+use crate::base::ids::{NodeId, ShapeId, TermId};
+use crate::config::lists::{Argument, Entry};
+use crate::decision::reason::Why;
 use crate::model::Cluster;
 use crate::model::shapes::Shape;
 use crate::model::terms::Spread;
-use crate::policy::{Plugin, Question, Reach, Room};
-use crate::reason::Why;
+use crate::policy::answers::{Plugin, Question, Reach, Room};
+use crate::settings::args::Args;
 
 pub static ENTRY: Entry = Entry {
     name: "predicates",

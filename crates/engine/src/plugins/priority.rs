@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::Entry;
-use crate::ids::{GangId, PodId};
+use crate::base::ids::{GangId, PodId};
+use crate::config::lists::Entry;
 use crate::model::Cluster;
-use crate::policy::{Claim, Plugin, Purpose, Question};
+use crate::policy::answers::{Claim, Plugin, Purpose, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "priority",

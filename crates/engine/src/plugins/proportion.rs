@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::cmp::Ordering;
 
-use super::Entry;
-use crate::admission::Admission;
-use crate::fairshare::{Party, divide};
-use crate::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
+use crate::base::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
+use crate::base::resources::{Amounts, PODS, Share};
+use crate::config::lists::Entry;
+use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::policy::{Claim, Plugin, Purpose, Question, Room, Vote};
-use crate::reason::{Lack, Limit, Reason};
-use crate::resources::{Amounts, PODS, Share};
+use crate::policy::answers::{Claim, Plugin, Purpose, Question, Room, Vote};
+use crate::shares::admission::Admission;
+use crate::shares::proportional::{Party, divide};
 
 pub static ENTRY: Entry = Entry {
     name: "proportion",

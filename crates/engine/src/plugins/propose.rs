@@ -1,7 +1,7 @@
 //! Proposes for each gang and subgroup the domain that costs others least: see `search.rs`.
 
-use super::Entry;
-use crate::policy::{Plugin, Question};
+use crate::config::lists::Entry;
+use crate::policy::answers::{Plugin, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "propose",

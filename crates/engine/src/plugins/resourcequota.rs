@@ -1,11 +1,11 @@
 //! Admits gangs only as far as the ResourceQuotas of their namespace reach.
 
-use super::Entry;
-use crate::admission::Admission;
-use crate::ids::GangId;
+use crate::base::ids::GangId;
+use crate::config::lists::Entry;
+use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::policy::{Plugin, Question, Vote};
-use crate::reason::{Lack, Limit, Reason};
+use crate::policy::answers::{Plugin, Question, Vote};
+use crate::shares::admission::Admission;
 
 pub static ENTRY: Entry = Entry {
     name: "resourcequota",

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use muster_api::Time;
 
-use super::{Argument, Entry};
-use crate::ids::GangId;
+use crate::base::ids::GangId;
+use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
-use crate::policy::{Plugin, Question};
+use crate::policy::answers::{Plugin, Question};
 
 pub static ENTRY: Entry = Entry {
     name: "sla",

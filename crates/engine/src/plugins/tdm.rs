@@ -5,15 +5,15 @@ use std::cmp::{Ordering, Reverse};
 
 use muster_api::Time;
 
-use super::{Argument, Entry};
-use crate::config::Args;
-use crate::ids::{GangId, NodeId, PodId, ShapeId};
+use crate::base::ids::{GangId, NodeId, PodId, ShapeId};
+use crate::config::lists::{Argument, Entry};
+use crate::decision::plan::Cause;
+use crate::decision::reason::Why;
 use crate::model::Cluster;
 use crate::model::gangs::Gang;
 use crate::model::pods::PodState;
-use crate::plan::Cause;
-use crate::policy::{Claim, Plugin, Purpose, Question, Reach, Room, Shield, Unwanted};
-use crate::reason::Why;
+use crate::policy::answers::{Claim, Plugin, Purpose, Question, Reach, Room, Shield, Unwanted};
+use crate::settings::args::Args;
 
 const ZONE: &str = "tdm.revocable-zone.";
 const PERIOD: &str = "tdm.evict.period";

@@ -4,7 +4,7 @@
 
 use muster_api::Time;
 
-use crate::ids::QueueId;
+use crate::base::ids::QueueId;
 
 pub const PPM: i64 = 1_000_000;
 

@@ -1,10 +1,10 @@
 //! Which queues divide what among each other, and what each brings to it.
 
-use super::division::{Party, Steps, divide};
-use super::{Division, Portion, capability, quota, total};
-use crate::ids::{QueueId, ResourceId, Table};
+use crate::base::ids::{QueueId, ResourceId, Table};
 use crate::model::Cluster;
 use crate::model::queues::ROOT;
+use crate::shares::division::{Party, Steps, divide};
+use crate::shares::fair::{Division, Portion, capability, quota, total};
 
 /// The queues that divide, by the queue that they are below.
 pub struct Families<'c> {

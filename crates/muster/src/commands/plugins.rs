@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 use muster_engine::ACTIONS;
-use muster_engine::plugins::{Argument, PLUGINS, VOLCANO_ONLY};
+use muster_engine::{Argument, PLUGINS, VOLCANO_ONLY};
 
 use crate::failure::Failure;
 

@@ -2,20 +2,20 @@
 
 use std::cmp::Ordering;
 
-use muster_api::core::{self, Meta};
+use muster_api::core::Meta;
 use muster_api::keys::{
     DEFAULT_QUEUE, EXPECTED_END_TIME, GROUP_NAME, JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE,
     LAST_CHECKPOINT_TIME, QUEUE_NAME, RUNNING_ESTIMATE, SLA_WAITING_TIME, STALENESS_GRACE_PERIOD,
 };
-use muster_api::{PodGroup, PodGroupPhase, Portion, Time, parse_duration};
+use muster_api::{PodGroup, PodGroupPhase, Portion, Time, core, parse_duration};
 
-use super::{cooldown, revocable, says_false, stale, version_of};
-use crate::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
+use crate::base::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
 use crate::model::Cluster;
+use crate::model::apply::{cooldown, revocable, says_false, stale, version_of};
 use crate::model::gangs::{Allowance, Gang, Origin, Role};
 use crate::model::notes::Notes;
 use crate::model::queues::DEFAULT;
-use crate::model::subgroups::{Choosy, Closeness, Rule};
+use crate::model::topology::subgroups::{Choosy, Closeness, Rule};
 
 impl Cluster {
     /// The gang that a pod names, made if it isn't there; none for pods of other schedulers.

@@ -1,18 +1,17 @@
 //! Nodes into the model.
 
 use muster_api::cards::{Card, numbers, registered};
-use muster_api::core;
 use muster_api::keys::{
     GPU_UNHEALTHY, VGPU_CORES, VGPU_MEMORY, VGPU_MEMORY_PERCENTAGE, VGPU_NUMBER, VGPU_REGISTER,
 };
-use muster_api::{Quantity, ResourceList};
+use muster_api::{Quantity, ResourceList, core};
 
-use super::{stale, version_of};
-use crate::ids::{NodeId, PodId, ResourceId};
+use crate::base::ids::{NodeId, PodId, ResourceId};
+use crate::base::resources::Sparse;
 use crate::model::Cluster;
+use crate::model::apply::{stale, version_of};
 use crate::model::nodes::{CardFacts, Node};
 use crate::model::pods::PodState;
-use crate::resources::Sparse;
 
 impl Cluster {
     pub(in crate::model) fn node(&mut self, object: &core::Node) {

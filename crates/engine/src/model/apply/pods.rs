@@ -8,10 +8,11 @@ use muster_api::keys::{
 };
 use muster_api::{Time, core, parse_duration};
 
-use super::{cooldown, revocable, says_false, stale, version_of};
-use crate::ids::{GangId, PodId, ShapeId};
+use crate::base::ids::{GangId, PodId, ShapeId};
 use crate::model::Cluster;
-use crate::model::devices::{Likes, Noted};
+use crate::model::apply::{cooldown, revocable, says_false, stale, version_of};
+use crate::model::devices::demand::Likes;
+use crate::model::devices::notes::Noted;
 use crate::model::pods::{Pod, PodState, Promised, Seldom};
 use crate::model::selectors::{Tags, tags};
 

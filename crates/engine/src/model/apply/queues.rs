@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use muster_api::core::{self, Meta};
+use muster_api::core::Meta;
 use muster_api::keys::{
     HIERARCHY, HIERARCHY_WEIGHTS, NODEGROUP_LIMITS, PREEMPT_MIN_RUNTIME, QUEUE_NAME,
     RECLAIM_MIN_RUNTIME,
 };
-use muster_api::{NodeGroupAffinity, Quantity, Queue, ResourceList, parse_duration};
+use muster_api::{NodeGroupAffinity, Quantity, Queue, ResourceList, core, parse_duration};
 use serde::Deserialize;
 
-use super::{stale, version_of};
-use crate::ids::{GangId, SpaceId};
+use crate::base::ids::{GangId, SpaceId};
 use crate::model::Cluster;
+use crate::model::apply::{stale, version_of};
 use crate::model::queues::{DEFAULT, GroupLimits, MinRuntime, NodeGroups, ROOT};
 use crate::model::selectors::tags;
 

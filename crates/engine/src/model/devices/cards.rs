@@ -4,9 +4,9 @@
 use muster_api::cards::Card as Fact;
 use serde::{Deserialize, Serialize};
 
-use super::demand::{ALL_CORES, Ask, Demand, Memory};
-use super::{Prefer, Slot};
-use crate::policy::Room;
+use crate::model::devices::demand::{ALL_CORES, Ask, Demand, Memory};
+use crate::model::devices::{Prefer, Slot};
+use crate::policy::answers::Room;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cards(Box<[Card]>);

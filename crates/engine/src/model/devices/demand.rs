@@ -9,7 +9,7 @@ use muster_api::keys::{
 use muster_api::{ResourceList, container_requests, pod_requests};
 use serde::{Deserialize, Serialize};
 
-use super::{By, Slot};
+use crate::model::devices::{By, Slot};
 
 /// All cores of a card, in percent. Who asks for them shares the card with nobody.
 pub const ALL_CORES: i64 = 100;

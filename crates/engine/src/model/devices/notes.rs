@@ -9,10 +9,10 @@ use muster_api::keys::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{By, Held, Slot};
-use crate::ids::{NodeId, PodId};
+use crate::base::ids::{NodeId, PodId};
 use crate::model::Cluster;
 use crate::model::devices::cards::Taken;
+use crate::model::devices::{By, Held, Slot};
 
 /// What a pod says of its cards, for each way to share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

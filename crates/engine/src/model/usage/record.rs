@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use muster_api::Time;
 use serde::{Deserialize, Serialize};
 
-use super::Bucket;
+use crate::base::resources::Amounts;
 use crate::model::Cluster;
-use crate::resources::Amounts;
+use crate::model::usage::Bucket;
 
 /// Amounts times seconds: of each resource one for each span.
 type Column = BTreeMap<String, Vec<i64>>;

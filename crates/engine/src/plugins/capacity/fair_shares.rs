@@ -6,17 +6,17 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use super::Capacity;
-use crate::ids::{GangId, PodId, QueueId, ResourceId};
+use crate::base::ids::{GangId, PodId, QueueId, ResourceId};
+use crate::base::resources::{Amounts, PODS, Share, Sparse};
+use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
 use crate::model::gangs::Missing;
 use crate::model::queues::Queue;
-use crate::nominations::not_promised;
-use crate::policy::Claim;
-use crate::reason::{Lack, Limit, Reason};
-use crate::resources::{Amounts, PODS, Share, Sparse};
-use crate::search::required;
-use crate::shares::{Shares, quota};
+use crate::nomination::reaffirm::not_promised;
+use crate::placement::search::required;
+use crate::plugins::capacity::Capacity;
+use crate::policy::answers::Claim;
+use crate::shares::fair::{Shares, quota};
 
 /// The rule that keeps what a queue has.
 pub const SHARE: &str = "its queue's fair share";

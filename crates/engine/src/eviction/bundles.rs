@@ -1,0 +1,340 @@
+//! Pods of one gang that leave together, and the order in which bundles do. A *safe* bundle is what
+//! a gang can lose and still run, or all of a gang that doesn't run anyway; a *whole* bundle is the
+//! rest of it in a domain, and breaks it.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
+
+use crate::base::ids::{GangId, PodId, QueueId, ResourceId};
+use crate::base::resources::PODS;
+use crate::config::Bundling;
+use crate::model::Cluster;
+use crate::model::gangs::lost_work::{lost_with, says_how_far};
+use crate::model::txn::Txn;
+use crate::nomination::reaffirm::not_promised;
+use crate::policy::answers::{Claim, Policy, Purpose};
+
+/// One, in parts per million.
+const ONE: i64 = 1_000_000;
+
+/// The rule that keeps what a gang needs where it may not be broken.
+pub const AT_MINIMUM: &str = "gang at its minimum";
+
+/// What a gang lacks in a domain, by resource; only what it does lack.
+pub type Needed = Vec<(ResourceId, i64)>;
+
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    pub gang: GangId,
+    pub kind: Kind,
+    /// The gang lacks pods to its minimum anyway.
+    pub broken: bool,
+    /// They go all together or not at all.
+    pub together: bool,
+    /// In the order in which they would leave.
+    pub pods: Vec<PodId>,
+    /// What the gang could lose goes with the rest of it.
+    pub rest: Vec<PodId>,
+    /// Who could go instead of these, if each may go alone.
+    pub instead: Vec<PodId>,
+    /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost
+    /// with a safe one.
+    pub roi: Option<i64>,
+    /// Those before which nothing else goes have the same number; no matter of what they return.
+    pub class: u32,
+    /// How much it frees that nobody asked for, by pods and resources.
+    unasked: usize,
+}
+
+impl Bundle {
+    /// One pod that may go for itself.
+    pub fn single(gang: GangId, pod: PodId) -> Bundle {
+        Bundle {
+            gang,
+            kind: Kind::Safe,
+            broken: true,
+            together: false,
+            pods: vec![pod],
+            rest: Vec::new(),
+            instead: Vec::new(),
+            roi: None,
+            class: 0,
+            unasked: 0,
+        }
+    }
+
+    /// The same with these of its pods.
+    pub fn of(&self, pods: Vec<PodId>) -> Bundle {
+        let &Bundle { gang, kind, broken, together, roi, class, unasked, .. } = self;
+        let (rest, instead) = (Vec::new(), Vec::new());
+        Bundle { gang, kind, broken, together, pods, rest, instead, roi, class, unasked }
+    }
+
+    /// The least that can go of it, each for itself; who could go instead is with the first.
+    pub fn units(&self) -> Vec<Bundle> {
+        if self.together || self.pods.len() < 2 {
+            return vec![self.clone()];
+        }
+        let mut units: Vec<Bundle> = self.pods.iter().map(|&pod| self.of(vec![pod])).collect();
+        units[0].instead.clone_from(&self.instead);
+        units
+    }
+
+    /// The least that can go of it, each for itself, and who could go instead.
+    pub fn one_by_one(&self) -> Vec<Bundle> {
+        match self.together {
+            true => vec![self.clone()],
+            false => self.pods.iter().chain(&self.instead).map(|&pod| self.of(vec![pod])).collect(),
+        }
+    }
+}
+
+/// In the order in which they are taken.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Safe,
+    Whole,
+}
+
+/// A pod that may be asked to leave.
+#[derive(Copy, Clone, Debug)]
+pub struct Tenant {
+    pub pod: PodId,
+    /// What its node lacks for a pod of the claimant, against what the claimant wants in all; none
+    /// if no pod would fit there whoever leaves.
+    pub deficit: Option<i64>,
+}
+
+/// Splits the pods of a gang in a domain: what it can lose, and the rest. Leaves the transaction as
+/// it was.
+pub fn split(
+    txn: &mut Txn,
+    gang: GangId,
+    pods: &mut [Tenant],
+    needed: &Needed,
+    found: &mut Vec<Bundle>,
+) {
+    pods.sort_by(|a, b| order_within(txn, needed, a, b));
+    // One that was promised what it lacks is as good as whole.
+    let broken = !txn.gangs[gang].ready(true) && not_promised(&txn.gangs[gang], true).total > 0;
+    let mark = txn.mark();
+    let mut safe = Vec::new();
+    let mut core = Vec::with_capacity(pods.len());
+    let mut instead = Vec::new();
+    // Nobody is broken for room that is of no use.
+    let mut helps = false;
+    for &mut Tenant { pod, deficit } in pods {
+        if deficit.is_some() && (broken || txn.gangs[gang].can_spare(txn.pods.place(pod))) {
+            txn.evict(pod);
+            safe.push(pod);
+        } else {
+            core.push(pod);
+            helps |= deficit.is_some();
+            instead.extend(deficit.map(|_| pod));
+        }
+    }
+    let mut rest = safe.clone();
+    let mut add = |txn: &Txn, kind, together, pods: Vec<PodId>, others: Vec<PodId>| {
+        if !pods.is_empty() {
+            let roi = (kind == Kind::Whole).then(|| roi(txn, gang, &pods, needed));
+            let unasked = unasked(txn, &pods, needed);
+            let (rest, instead) =
+                if kind == Kind::Whole { (others, Vec::new()) } else { (Vec::new(), others) };
+            let class = 0;
+            found.push(Bundle {
+                gang,
+                kind,
+                broken,
+                together,
+                pods,
+                rest,
+                instead,
+                roi,
+                class,
+                unasked,
+            });
+        }
+    };
+    add(txn, Kind::Safe, false, safe, instead);
+    for place in (0..txn.gangs[gang].subgroups().len()).rev() {
+        let of_it = |pod: &PodId| txn.pods.subgroup[*pod] as usize == place;
+        let whole: Vec<PodId> = core.iter().copied().filter(of_it).collect();
+        if helps && !broken && txn.gangs[gang].can_spare_subgroup(place, whole.len() as u32) {
+            core.retain(|pod| !whole.contains(pod));
+            let before = txn.mark();
+            whole.iter().for_each(|&pod| txn.evict(pod));
+            if txn.gangs[gang].ready(true) {
+                rest.extend(&whole);
+                add(txn, Kind::Safe, true, whole, Vec::new());
+            } else {
+                txn.rewind(before);
+                core.extend(whole);
+            }
+        }
+    }
+    txn.rewind(mark);
+    if helps && !broken {
+        add(txn, Kind::Whole, true, core, rest);
+    }
+}
+
+/// Which pod of a gang leaves first: who frees more of what is needed where that helps, then who
+/// matters less, then who has less, then who is where least is lacking, then the youngest.
+fn order_within(cluster: &Cluster, needed: &Needed, a: &Tenant, b: &Tenant) -> Ordering {
+    let alike = cluster.pods.shape[a.pod] == cluster.pods.shape[b.pod];
+    let by = |key: &dyn Fn(PodId) -> i64| {
+        if alike { Ordering::Equal } else { key(a.pod).cmp(&key(b.pod)) }
+    };
+    let has = |pod: PodId| move |resource| cluster.request_of(cluster.pods.shape[pod], resource);
+    let freed = |pod: PodId| -gain(needed, has(pod));
+    let size =
+        |pod: PodId| needed.iter().map(|&(resource, need)| share(has(pod)(resource), need)).sum();
+    let order = |tenant: &Tenant| cluster.pods.order[tenant.pod];
+    let age = |tenant: &Tenant| {
+        let fact = &cluster.pods.fact[tenant.pod];
+        (Reverse(fact.started), Reverse(&fact.key))
+    };
+    let helps = |tenant: &Tenant| tenant.deficit.is_none();
+    helps(a)
+        .cmp(&helps(b))
+        .then_with(|| by(&freed))
+        .then_with(|| order(a).cmp(&order(b)))
+        .then_with(|| by(&size))
+        .then_with(|| a.deficit.cmp(&b.deficit))
+        .then_with(|| age(a).cmp(&age(b)))
+}
+
+/// An amount against a need, in parts per million, rounded down.
+pub fn share(amount: i64, need: i64) -> i64 {
+    match amount.checked_mul(ONE) {
+        Some(scaled) => scaled / need.max(1),
+        None => {
+            let ppm = i128::from(amount) * i128::from(ONE) / i128::from(need.max(1));
+            i64::try_from(ppm).unwrap_or(i64::MAX / 64)
+        }
+    }
+}
+
+/// How much of what is needed it frees.
+fn gain(needed: &Needed, has: impl Fn(ResourceId) -> i64) -> i64 {
+    needed.iter().map(|&(resource, need)| share(has(resource).min(need), need)).sum()
+}
+
+/// What these pods of a gang free of what is needed, against all that the gang has of it.
+pub fn roi(cluster: &Cluster, gang: GangId, pods: &[PodId], needed: &Needed) -> i64 {
+    let local = |resource| {
+        pods.iter().map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum()
+    };
+    let held = &cluster.gangs[gang].held;
+    let cost: i64 = needed.iter().map(|&(resource, need)| share(held.get(resource), need)).sum();
+    share(gain(needed, local), cost)
+}
+
+/// How much pods free that nobody asked for, by pods and resources.
+fn unasked(cluster: &Cluster, pods: &[PodId], needed: &Needed) -> usize {
+    let asked = |resource| needed.iter().any(|&(need, _)| need == resource);
+    let more = |&pod: &PodId| {
+        let request = &cluster.shapes[cluster.pods.shape[pod]].request;
+        request.iter().filter(|&(resource, _)| resource != PODS && !asked(resource)).count()
+    };
+    pods.iter().map(more).sum()
+}
+
+/// Puts bundles in the order in which they are taken. What returns about the same is equal: from
+/// the best down, everything within a threshold of the first of a group belongs to it, and inside a
+/// group the next key decides.
+pub fn sort(
+    cluster: &Cluster,
+    policy: &Policy,
+    claim: &Claim,
+    bundling: &Bundling,
+    bundles: &mut [Bundle],
+) {
+    let priority = |bundle: &Bundle| cluster.gangs[bundle.gang].priority;
+    let queue = |bundle: &Bundle| cluster.gangs[bundle.gang].queue;
+    let mut queues: Vec<QueueId> = bundles.iter().map(queue).collect();
+    queues.sort_unstable();
+    queues.dedup();
+    queues.sort_by(|&a, &b| policy.victim_order(cluster, claim, a, b));
+    // Queues of which neither gives first are one.
+    let mut turns: Vec<(QueueId, usize)> = queues.iter().map(|&queue| (queue, 0)).collect();
+    for at in 1..turns.len() {
+        let later = policy.victim_order(cluster, claim, queues[at - 1], queues[at]).is_ne();
+        turns[at].1 = turns[at - 1].1 + usize::from(later);
+    }
+    let turn = |bundle: &Bundle| {
+        turns.iter().find(|(of, _)| *of == queue(bundle)).map_or(0, |&(_, turn)| turn)
+    };
+    let before = |a: &Bundle, b: &Bundle| match claim.purpose {
+        Purpose::Reclaim => a.kind.cmp(&b.kind).then_with(|| turn(a).cmp(&turn(b))),
+        _ if bundling.priority_first => priority(a).cmp(&priority(b)).then(a.kind.cmp(&b.kind)),
+        _ => a.kind.cmp(&b.kind).then(priority(a).cmp(&priority(b))),
+    };
+    // Only where somebody says how far it has come.
+    let told = bundles
+        .iter()
+        .any(|bundle| bundle.kind == Kind::Whole && says_how_far(cluster, bundle.gang));
+    let whole = bundles.iter().filter(|bundle| told && bundle.kind == Kind::Whole);
+    let lost: BTreeMap<GangId, i64> =
+        whole.map(|bundle| (bundle.gang, lost_with(cluster, bundle.gang, claim.now))).collect();
+    let lost = |bundle: &Bundle| lost.get(&bundle.gang).filter(|_| bundle.kind == Kind::Whole);
+    let after = |a: &Bundle, b: &Bundle| {
+        priority(a)
+            .cmp(&priority(b))
+            .then_with(|| lost(a).cmp(&lost(b)))
+            .then_with(|| a.unasked.cmp(&b.unasked))
+            // What would be served last leaves first.
+            .then_with(|| policy.gang_order(cluster, b.gang, a.gang))
+    };
+    let returns = |bundle: &Bundle| Reverse(bundle.roi.unwrap_or(i64::MAX));
+    bundles.sort_by(|a, b| before(a, b).then_with(|| returns(a).cmp(&returns(b))));
+    for (class, equal) in bundles.chunk_by_mut(|a, b| before(a, b).is_eq()).enumerate() {
+        equal.iter_mut().for_each(|bundle| bundle.class = class as u32);
+        let mut rest = equal;
+        while let Some(first) = rest.first() {
+            let least = first.roi.map_or(i64::MAX, |best| best - bundling.roi_threshold);
+            let end = rest.partition_point(|bundle| bundle.roi.unwrap_or(i64::MAX) >= least);
+            let (group, others) = rest.split_at_mut(end.max(1));
+            group.sort_by(&after);
+            rest = others;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tables of the design, in its units: what is needed, what a victim has here, and
+    /// everywhere.
+    fn returned(needed: &[i64], local: &[i64], global: &[i64]) -> i64 {
+        let needed: Needed =
+            needed.iter().enumerate().map(|(at, &need)| (ResourceId::from(at), need)).collect();
+        let cost: i64 = needed.iter().map(|&(id, need)| share(global[usize::from(id)], need)).sum();
+        share(gain(&needed, |id| local[usize::from(id)]), cost)
+    }
+
+    #[test]
+    fn a_gang_in_the_domain_returns_more_than_one_that_is_spread() {
+        assert_eq!(returned(&[2], &[2], &[4]), 500_000);
+        assert_eq!(returned(&[2], &[2], &[2]), ONE);
+    }
+
+    #[test]
+    fn a_small_gang_that_fits_in_part_returns_more_than_a_large_one() {
+        assert_eq!(returned(&[10], &[10], &[20]), 500_000);
+        assert_eq!(returned(&[10], &[2], &[2]), ONE);
+    }
+
+    #[test]
+    fn several_resources_count_by_what_is_needed_of_each() {
+        assert_eq!(returned(&[4, 16], &[4, 4], &[4, 4]), ONE);
+        assert_eq!(returned(&[4, 16], &[2, 8], &[2, 8]), ONE);
+    }
+
+    #[test]
+    fn what_nobody_asked_for_does_not_count() {
+        assert_eq!(returned(&[4], &[4], &[4]), ONE);
+        assert_eq!(returned(&[4], &[4, 1], &[4, 1]), ONE);
+    }
+}

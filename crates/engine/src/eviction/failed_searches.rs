@@ -1,0 +1,298 @@
+//! What was tried in vain, so that nothing is tried again for those who are no easier to serve
+//! until something happens that could help.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use muster_api::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::base::ids::{DomainId, GangId, PodId, QueueId, ResourceId, ShapeId};
+use crate::base::resources::Amounts;
+use crate::config::Mode;
+use crate::decision::reason::Reason;
+use crate::eviction::victims::Refusal;
+use crate::model::Cluster;
+use crate::model::gangs::Missing;
+use crate::model::topology::subgroups::{Closeness, Rule};
+use crate::placement::rankings::one_shape;
+use crate::placement::search::{required, shapes};
+use crate::policy::answers::{Policy, Purpose};
+
+/// All that matters to whether room can be made for a gang that has none yet. A shape says what a
+/// pod asks for and which labels, ports, volumes and claims it has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Signature {
+    queue: QueueId,
+    priority: i32,
+    protected: bool,
+    never_preempts: bool,
+    closeness: Option<Closeness>,
+    rules: Vec<Rule>,
+    /// What any of its pods asks for: of this others must have more than their shares.
+    #[serde(default)]
+    asked: Vec<ResourceId>,
+    /// With how many pods of each must be placed; and when it was met first, since numbers are
+    /// used again.
+    shapes: Vec<(ShapeId, u64, u32)>,
+}
+
+impl Signature {
+    /// Nothing for a gang that has places already: others are not like it.
+    pub fn of(
+        cluster: &Cluster,
+        gang: GangId,
+        pods: &[PodId],
+        missing: &Missing,
+        mode: Mode,
+    ) -> Option<Signature> {
+        let row = &cluster.gangs[gang];
+        let simple = one_shape(cluster, pods).is_some() && row.choosy.is_none();
+        if !row.idle() || !simple && mode != Mode::Scenario {
+            return None;
+        }
+        let required = required(cluster, pods, missing);
+        // One pod that gets no place tells as much of any number; a whole gang only of gangs that
+        // are no smaller.
+        let least = |count: u32| if mode == Mode::Task { 0 } else { count };
+        let shape =
+            |(shape, count): (ShapeId, u32)| (shape, cluster.shapes[shape].born, least(count));
+        let asked =
+            row.requested.iter().filter(|&(_, amount)| amount > 0).map(|(resource, _)| resource);
+        Some(Signature {
+            queue: row.queue,
+            priority: row.priority,
+            protected: row.protected,
+            never_preempts: required.iter().any(|&pod| cluster.never_preempts(pod)),
+            closeness: row.closeness().cloned(),
+            rules: row.rules().to_vec(),
+            asked: asked.collect(),
+            shapes: shapes(cluster, &required).into_iter().map(shape).collect(),
+        })
+    }
+
+    /// Whether a gang like this is served no more easily than another.
+    fn is_no_easier_than(&self, other: &Signature) -> bool {
+        let alike = |a: &(ShapeId, u64, u32), b: &(ShapeId, u64, u32)| {
+            (a.0, a.1) == (b.0, b.1) && a.2 >= b.2
+        };
+        let Signature {
+            queue,
+            priority,
+            protected,
+            never_preempts,
+            closeness,
+            rules,
+            asked,
+            shapes,
+        } = other;
+        (self.queue, self.protected, self.never_preempts) == (*queue, *protected, *never_preempts)
+            && self.priority <= *priority
+            && self.closeness == *closeness
+            && self.rules == *rules
+            && self.asked == *asked
+            && self.shapes.len() == shapes.len()
+            && self.shapes.iter().zip(shapes).all(|(a, b)| alike(a, b))
+    }
+}
+
+/// A gang for which nothing was found.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    pub gang: Arc<str>,
+    signature: Signature,
+    pub reasons: Vec<Reason>,
+    /// When a rule ends that stood in the way.
+    pub until: Option<Time>,
+}
+
+/// What an action has found out: since when it holds, and for whom.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Fruitless {
+    hope: u64,
+    /// What queues should have, where that decides.
+    #[serde(default)]
+    shares: Vec<Amounts>,
+    failures: Vec<Failure>,
+    #[serde(default)]
+    cut: Cut,
+    /// The same of the last cycle, as far as nobody has asked for it. What nobody asks for is
+    /// over.
+    #[serde(skip)]
+    last: Cut,
+}
+
+/// Where the search for room was cut short.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Cut {
+    /// The gang for which there was no time at all, and which comes first in the next cycle.
+    next: Option<Arc<str>>,
+    searches: BTreeMap<Arc<str>, (Lack, Progress)>,
+}
+
+/// What a gang lacked when the search was cut short. With another lack it is another search.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lack {
+    pub signature: Option<Signature>,
+    pub pods: usize,
+    /// How many of them must be placed.
+    pub missing: u32,
+}
+
+/// How far a search has come that was cut short.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The domains that have been tried since anything happened that could help.
+    pub tried: BTreeSet<DomainId>,
+    /// Those that were tried before that, longest ago first. All others come before them, so that
+    /// a search gets everywhere which begins anew time and again.
+    before: Vec<DomainId>,
+    /// How often its budget was doubled, since it ended before the first domain did.
+    pub doubled: u32,
+    pub refused: Refused,
+    /// What the claimant's queue may not have, where there would be room.
+    pub limit: Option<Reason>,
+}
+
+/// Why nobody could make room in the domains that were tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    nodes: u32,
+    kept: BTreeMap<String, u32>,
+    pub until: Option<Time>,
+}
+
+impl Progress {
+    /// A domain has been tried in vain, to its end.
+    pub fn finish(&mut self, domain: DomainId) {
+        self.tried.insert(domain);
+        self.before.retain(|&other| other != domain);
+    }
+
+    /// When a domain has its turn: after what is done with come those that have never been tried.
+    pub fn turn(&self, domain: DomainId) -> usize {
+        let before = || self.before.iter().position(|&other| other == domain);
+        if self.tried.contains(&domain) { 0 } else { before().map_or(1, |at| at + 2) }
+    }
+
+    /// Something has happened that could help.
+    fn begin_anew(&mut self) {
+        let tried = std::mem::take(&mut self.tried);
+        self.before.retain(|domain| !tried.contains(domain));
+        self.before.extend(tried);
+        self.refused = Refused::default();
+        self.limit = None;
+    }
+}
+
+impl Refused {
+    pub fn add(&mut self, refusal: Refusal) {
+        self.nodes += refusal.nodes;
+        self.until = [self.until, refusal.until].into_iter().flatten().min();
+        for (rule, pods) in refusal.kept {
+            *self.kept.entry(rule.to_owned()).or_default() += pods;
+        }
+    }
+
+    pub fn reason(self, purpose: Purpose) -> Reason {
+        Reason::NothingToTake { purpose, nodes: self.nodes, kept: self.kept.into_iter().collect() }
+    }
+}
+
+/// What all actions have found out, from cycle to cycle.
+pub type Memory = BTreeMap<Purpose, Fruitless>;
+
+impl Fruitless {
+    /// What is known from earlier cycles and still holds.
+    pub fn recall(
+        cluster: &mut Cluster,
+        policy: &Policy,
+        purpose: Purpose,
+        mode: Mode,
+    ) -> Fruitless {
+        if mode != Mode::Scenario {
+            return Fruitless::default();
+        }
+        let (hope, shares) = (cluster.hope(), shares_of(cluster, policy, purpose));
+        let mut known = cluster.fruitless.remove(&purpose).unwrap_or_default();
+        if (known.hope, &known.shares) != (hope, &shares) {
+            known.begin_anew();
+        }
+        Fruitless { hope, shares, failures: known.failures, last: known.cut, cut: Cut::default() }
+    }
+
+    /// Keeps it for the next cycle.
+    pub fn keep(mut self, cluster: &mut Cluster, purpose: Purpose, mode: Mode) {
+        // Whatever this action has changed could help.
+        if self.hope != cluster.hope() {
+            self.forget(cluster);
+        }
+        let Fruitless { failures, cut, .. } = &self;
+        let nothing = failures.is_empty() && cut.searches.is_empty() && cut.next.is_none();
+        if mode == Mode::Scenario && !nothing {
+            cluster.fruitless.insert(purpose, Fruitless { last: Cut::default(), ..self });
+        }
+    }
+
+    pub fn covers(&self, signature: &Signature, now: Time) -> Option<&Failure> {
+        let holds = |failure: &&Failure| failure.until.is_none_or(|until| now < until);
+        let mut failures = self.failures.iter().filter(holds);
+        failures.find(|failure| signature.is_no_easier_than(&failure.signature))
+    }
+
+    pub fn note(
+        &mut self,
+        cluster: &Cluster,
+        gang: GangId,
+        signature: Signature,
+        known: (Vec<Reason>, Option<Time>),
+    ) {
+        let (gang, (reasons, until)) = (cluster.gangs[gang].key.clone(), known);
+        self.failures.push(Failure { gang, signature, reasons, until });
+    }
+
+    /// Something has happened.
+    pub fn forget(&mut self, cluster: &Cluster) {
+        self.hope = cluster.hope();
+        self.begin_anew();
+    }
+
+    fn begin_anew(&mut self) {
+        self.failures.clear();
+        let searches = self.cut.searches.values_mut().chain(self.last.searches.values_mut());
+        searches.for_each(|(_, progress)| progress.begin_anew());
+    }
+
+    /// The gang that comes first, since there was no time for it in the last cycle.
+    pub fn first(&self) -> Option<Arc<str>> {
+        self.last.next.clone()
+    }
+
+    /// How far the search for a gang had come when it was cut short.
+    pub fn resume(&mut self, gang: &str, lack: &Lack) -> Progress {
+        let known = self.last.searches.remove(gang).filter(|(of, _)| of == lack);
+        known.map(|(_, progress)| progress).unwrap_or_default()
+    }
+
+    /// The search for a gang was cut short here.
+    pub fn cut_short(&mut self, gang: Arc<str>, lack: Lack, progress: Progress) {
+        self.cut.searches.insert(gang, (lack, progress));
+    }
+
+    /// There is no time for a gang in this cycle.
+    pub fn put_off(&mut self, gang: Arc<str>) {
+        if let Some(search) = self.last.searches.remove(&gang) {
+            self.cut.searches.insert(gang.clone(), search);
+        }
+        self.cut.next.get_or_insert(gang);
+    }
+}
+
+/// Work that only waits makes no room, but what queues should have follows from what all of them
+/// want.
+fn shares_of(cluster: &Cluster, policy: &Policy, purpose: Purpose) -> Vec<Amounts> {
+    if purpose != Purpose::Reclaim {
+        return Vec::new();
+    }
+    cluster.queues.ids().filter_map(|queue| Some(policy.deserves(cluster, queue)?.0)).collect()
+}

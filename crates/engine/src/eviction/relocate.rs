@@ -1,0 +1,197 @@
+//! Another place for those who were asked to leave, so that nobody is lost who can be housed
+//! elsewhere. In the transaction a pod that leaves and has a place elsewhere is promised that
+//! place; `claims.rs` says what becomes of it when the plan stands.
+
+use std::collections::BTreeMap;
+
+use crate::base::ids::{GangId, NodeId, PodId};
+use crate::model::Cluster;
+use crate::model::gangs::Origin;
+use crate::model::pods::PodState;
+use crate::model::txn::Txn;
+use crate::nomination::reaffirm::{not_promised, suffice};
+use crate::order::line::Line;
+use crate::placement::ranking::has_room;
+use crate::placement::rankings::{Rankings, Wish};
+use crate::placement::search::{free_place, reach, seat};
+use crate::policy::answers::{Policy, Room};
+
+/// Finds places for pods that were asked to leave, in the order in which their gangs would be
+/// served: where they are if that can be, else elsewhere. A gang that breaks gets its minimum back
+/// or nothing; what it can spare, pod by pod. Says who has another place.
+pub fn rehouse_all(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    leaving: &[PodId],
+) -> Vec<(PodId, NodeId)> {
+    let mut homeless: BTreeMap<GangId, Vec<PodId>> = BTreeMap::new();
+    for &pod in leaving.iter().filter(|&&pod| may_move(txn, pod)) {
+        if let Some(gang) = txn.pods.gang[pod] {
+            homeless.entry(gang).or_default().push(pod);
+        }
+    }
+    let mut line = Line::new(txn, policy, homeless.keys().copied());
+    while let Some((_, gang)) = line.next_of_all(txn, policy) {
+        let mut pods = homeless.remove(&gang).unwrap_or_default();
+        let place = |pod: &PodId| txn.gangs[gang].pods.iter().position(|other| other == pod);
+        pods.sort_by_key(place);
+        policy.order_pods(txn, &mut pods);
+        rehouse(txn, policy, rankings, gang, &pods);
+    }
+    let moved = |&pod: &PodId| match txn.pods.state[pod] {
+        PodState::Nominated(node) => Some((pod, node)),
+        _ => None,
+    };
+    leaving.iter().filter_map(moved).collect()
+}
+
+/// Who comes back is known by its PodGroup, where its place is kept.
+pub fn may_move(cluster: &Cluster, pod: PodId) -> bool {
+    cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].origin == Origin::Group)
+}
+
+fn rehouse(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId, pods: &[PodId]) {
+    let mark = txn.mark();
+    let breaks = not_promised(&txn.gangs[gang], true).total > 0;
+    let mut nowhere = |&pod: &PodId| {
+        let shape = txn.pods.shape[pod];
+        let home = matches!(txn.pods.state[pod], PodState::Releasing(home) if has_room(txn, policy, shape, home, Room::Later));
+        !home && rankings.of(txn, policy, shape, Room::Later).best(txn).is_none()
+    };
+    if pods.iter().all(&mut nowhere) {
+        return;
+    }
+    let units = units(txn, gang, pods);
+    for unit in &units {
+        go_home(txn, policy, gang, unit);
+    }
+    for unit in &units {
+        go_anywhere(txn, policy, rankings, gang, unit);
+    }
+    if !breaks || suffice(txn, gang, true) {
+        return;
+    }
+    txn.rewind(mark);
+    let missing = not_promised(&txn.gangs[gang], true);
+    let wish = Wish { gang, pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
+    let home = |&pod: &PodId| Some((pod, txn.pods.state[pod].node()?));
+    let homes: BTreeMap<PodId, NodeId> = pods.iter().filter_map(home).collect();
+    if seat(txn, policy, rankings, &wish).is_err() || !suffice(txn, gang, true) {
+        return txn.rewind(mark);
+    }
+    keep_homes(txn, pods, &homes);
+}
+
+/// Whoever was given the place that it or its like was to leave stays there; but with cards it
+/// leaves for others of the node.
+fn keep_homes(txn: &mut Txn, pods: &[PodId], homes: &BTreeMap<PodId, NodeId>) {
+    for &pod in pods {
+        let home = homes[&pod];
+        let kind = |pod: PodId| (txn.pods.shape[pod], txn.pods.role[pod], txn.pods.subgroup[pod]);
+        let is_there = |other: PodId| txn.pods.state[other] == PodState::Nominated(home);
+        let mut alike =
+            pods.iter().copied().filter(|&other| is_there(other) && kind(other) == kind(pod));
+        let other = Some(pod).filter(|&pod| is_there(pod)).or_else(|| alike.next());
+        let Some(other) = other.filter(|_| !txn.shares_cards(pod)) else { continue };
+        if other != pod {
+            let instead = match txn.pods.state[pod] {
+                PodState::Nominated(node) => PodState::Nominated(node),
+                _ => PodState::Releasing(homes[&other]),
+            };
+            txn.spare(other, instead);
+        }
+        txn.spare(pod, PodState::Running(home));
+    }
+}
+
+/// Each alone, but those of a subgroup that lacks pods without them.
+fn units(cluster: &Cluster, gang: GangId, pods: &[PodId]) -> Vec<Vec<PodId>> {
+    let mut units: Vec<Vec<PodId>> = Vec::new();
+    let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
+    for &pod in pods {
+        let place = cluster.pods.subgroup[pod];
+        if !lacks_pods(cluster, gang, place) {
+            units.push(vec![pod]);
+            continue;
+        }
+        let at = *groups.entry(place).or_insert(units.len());
+        if at == units.len() {
+            units.push(Vec::new());
+        }
+        units[at].push(pod);
+    }
+    units
+}
+
+fn lacks_pods(cluster: &Cluster, gang: GangId, place: u32) -> bool {
+    let row = &cluster.gangs[gang];
+    let group = row.subgroups().get(place as usize).filter(|group| group.rule.is_some());
+    group.is_some_and(|group| group.counts.ready() + group.counts.nominated < row.size_of(group))
+}
+
+/// Lets pods stay, all of them or none.
+fn go_home(txn: &mut Txn, policy: &Policy, gang: GangId, unit: &[PodId]) {
+    let mark = txn.mark();
+    for &pod in unit {
+        let shape = txn.pods.shape[pod];
+        match txn.pods.state[pod] {
+            PodState::Releasing(home)
+                if has_room(txn, policy, shape, home, Room::Later)
+                    && txn.may_keep_cards(pod)
+                    && policy.may_take(txn, gang, shape, Room::Later).is_ok() =>
+            {
+                txn.spare(pod, PodState::Running(home));
+            }
+            _ => return txn.rewind(mark),
+        }
+    }
+}
+
+/// Places those who are still away. Of a subgroup none, if it lacks pods all the same.
+fn go_anywhere(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    gang: GangId,
+    unit: &[PodId],
+) {
+    let mark = txn.mark();
+    let mut lost = false;
+    for &pod in unit {
+        if matches!(txn.pods.state[pod], PodState::Releasing(_)) {
+            lost |= !move_one(txn, policy, rankings, pod, 1);
+        }
+    }
+    if lost && unit.iter().any(|&pod| lacks_pods(txn, gang, txn.pods.subgroup[pod])) {
+        txn.rewind(mark);
+    }
+}
+
+/// Finds another place for a pod that was asked to leave, near to the others of its gang if they
+/// must be near, where so many of them have room. Whether there is one.
+pub fn move_one(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    pod: PodId,
+    left: u32,
+) -> bool {
+    let Some(gang) = txn.pods.gang[pod] else { return false };
+    let allowed = policy.may_take(txn, gang, txn.pods.shape[pod], Room::Later).is_ok();
+    let Some(mut tops) = reach(txn, gang, pod).ok().filter(|_| allowed) else { return false };
+    if left > 1 && tops.len() > 1 {
+        let ranking = rankings.counted(txn, policy, txn.pods.shape[pod], Room::Later);
+        tops.sort_by_key(|&top| ranking.holds(top) < left);
+    }
+    let Some(node) = free_place(txn, policy, rankings, (gang, pod), &tops, left) else {
+        return false;
+    };
+    match txn.pods.state[pod] == PodState::Releasing(node) {
+        // On other cards it would have to leave all the same.
+        true if !txn.may_keep_cards(pod) => return false,
+        true => txn.spare(pod, PodState::Running(node)),
+        false => txn.nominate(pod, node),
+    }
+    true
+}

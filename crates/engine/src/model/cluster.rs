@@ -1,0 +1,449 @@
+//! The cluster as the scheduler knows it: pods, and the sums that follow from their states. Events
+//! change it between cycles (`apply.rs`); within a cycle the only thing that changes is a pod's
+//! state, through [`Cluster::set`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use muster_api::Time;
+use muster_api::core::NodeSelector;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::base::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol, Table};
+use crate::base::names::Names;
+use crate::base::resources::{Amounts, Dimensions, Sparse};
+use crate::eviction::failed_searches::Memory;
+use crate::model::budgets::Budgets;
+use crate::model::devices::{Devices, Held};
+use crate::model::gangs::Gangs;
+use crate::model::nodes::Nodes;
+use crate::model::pods::{PodState, Pods, Sum};
+use crate::model::queues::Queues;
+use crate::model::selectors::Tags;
+use crate::model::shapes::Shapes;
+use crate::model::terms::Terms;
+use crate::model::topology::domains::Domains;
+use crate::model::topology::hypernodes::HyperNodes;
+use crate::model::usage::Usage;
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Cluster {
+    pub dimensions: Dimensions,
+    pub names: Names,
+    pub nodes: Nodes,
+    pub hyper_nodes: HyperNodes,
+    pub domains: Domains,
+    pub pods: Pods,
+    pub gangs: Gangs,
+    pub queues: Queues,
+    pub shapes: Shapes,
+    pub terms: Terms,
+    pub devices: Devices,
+    pub budgets: Budgets,
+    pub spaces: Table<SpaceId, Space>,
+    pub(super) spaces_by_name: FxHashMap<Symbol, SpaceId>,
+    pub priority_classes: FxHashMap<Symbol, PriorityClass>,
+    /// Claim `namespace/name` → the volume bound to it, if any.
+    pub claims: FxHashMap<String, Option<String>>,
+    /// Volume → where it can be used, if not everywhere.
+    pub volumes: FxHashMap<String, Option<NodeSelector>>,
+    /// Allocatable of all nodes that are live and ready.
+    pub total: Amounts,
+    /// What pods of other schedulers use of it.
+    #[serde(default)]
+    pub foreign: Amounts,
+    /// What queues have held of late, if shares go by it.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Pods whose schedulers are these are ours.
+    pub scheduler_names: Vec<String>,
+    pub images_known: bool,
+    /// The time of the cycle.
+    pub now: Time,
+    /// When pods were last asked to leave for nobody's sake.
+    pub shuffled: Option<Time>,
+    /// Nodes whose room changed. Like the next, only for those who remember an answer, so it is
+    /// not kept.
+    #[serde(skip)]
+    pub touched: Log,
+    /// Nodes whose facts (labels, taints, readiness) changed.
+    #[serde(skip)]
+    pub changed: Log,
+    /// Goes up when every answer about nodes must be found anew: nodes joined or left, volumes or
+    /// terms changed.
+    pub version: u64,
+    /// Goes up with every change at all.
+    pub generation: u64,
+    /// Goes up with every event: what moves within a cycle doesn't change what was asked for.
+    pub events: u64,
+    /// Goes up when room may have appeared somewhere. What did not fit before fits no better until
+    /// then.
+    pub freed: u64,
+    /// Goes up when something happened that could help one for whom nobody could make room, and no
+    /// room appeared: whoever has places may be taken, or counts, otherwise than before.
+    /// Objects that come again as they were don't help, nor does what only waits.
+    #[serde(default)]
+    pub(crate) helped: u64,
+    /// For whom nobody could make room.
+    #[serde(default)]
+    pub(crate) fruitless: Memory,
+    /// Pods whose eviction the cluster refused, and until when they are not asked again.
+    pub spared: FxHashMap<PodId, Time>,
+    /// Pods whose objects say that they were promised a place, not looked at yet.
+    pub(crate) promises: Vec<PodId>,
+    /// A cycle has run: from now on, what objects say of promises is what we have written.
+    pub(crate) began: bool,
+    /// The promises that have come to no end yet, kept or not.
+    pub promised: BTreeMap<PodId, Promise>,
+    /// How many places are promised to pods, or kept for pods that will be made again.
+    pub nominations: u32,
+    /// The gangs for whose pods places are kept.
+    #[serde(default)]
+    pub(crate) reserving: BTreeSet<GangId>,
+    /// How many pods are on their way out of nodes that let them go.
+    pub departures: u32,
+    pub guards: Guards,
+    pub(super) ranks_stale: bool,
+    /// The sums of domains are to be added up anew before the next cycle, and not kept until then.
+    pub(super) domains_stale: bool,
+    pub(super) lines_stale: bool,
+}
+
+/// How often a sum would have gone below zero and was held there. That is a bug: a test stops, in
+/// production it is counted.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guards {
+    /// What gangs have, as `drf` compares it.
+    pub gangs: u64,
+    /// What queues have, as `capacity` and `proportion` limit it.
+    pub queues: u64,
+    /// The same for the queues above them.
+    pub ancestors: u64,
+}
+
+/// What is known of a promised place.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promise {
+    pub node: NodeId,
+    /// When this process first saw it.
+    pub since: Time,
+    /// Its place among those of the same cycle.
+    pub turn: u32,
+    /// Others were asked to leave the node for it.
+    pub evicted: bool,
+    /// The cluster knows of it.
+    pub told: bool,
+}
+
+/// A namespace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Space {
+    pub name: Symbol,
+    pub tags: Tags,
+    /// The queue of its work that names none.
+    pub queue: Option<Arc<str>>,
+    /// Hard limits by quota object.
+    pub quotas: Vec<(String, Sparse)>,
+    /// Requests of its pods that are bound or promised.
+    pub held: Amounts,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriorityClass {
+    pub value: i32,
+    pub global_default: bool,
+    /// Its pods wait rather than make others leave.
+    pub never_preempts: bool,
+}
+
+/// What happened since a reader last looked. Old entries are cut; a reader that is behind the cut
+/// starts over.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    nodes: Vec<NodeId>,
+    cut: usize,
+}
+
+impl Log {
+    /// Longer than this it is dearer to read than to start over.
+    const LIMIT: usize = 1 << 17;
+
+    #[inline]
+    pub(super) fn push(&mut self, node: NodeId) {
+        self.nodes.push(node);
+    }
+
+    pub fn end(&self) -> usize {
+        self.cut + self.nodes.len()
+    }
+
+    pub fn since(&self, place: usize) -> Option<&[NodeId]> {
+        self.nodes.get(place.checked_sub(self.cut)?..)
+    }
+
+    pub(super) fn trim(&mut self) {
+        if self.nodes.len() > Log::LIMIT {
+            self.cut = self.end();
+            self.nodes.clear();
+        }
+    }
+}
+
+impl Cluster {
+    pub fn new(scheduler_names: Vec<String>) -> Cluster {
+        let mut cluster = Cluster { scheduler_names, ..Cluster::default() };
+        cluster.nodes.widen(cluster.dimensions.len());
+        cluster
+    }
+
+    /// The rules have changed: nothing that was found out about nodes, or given up, stands any
+    /// more.
+    pub(crate) fn reconsider(&mut self) {
+        self.generation += 1;
+        self.events += 1;
+        self.version += 1;
+        self.freed += 1;
+    }
+
+    /// Moves a pod to a new state and returns the old one. The only writer of state within a cycle.
+    pub(crate) fn set(&mut self, pod: PodId, to: PodState) -> PodState {
+        let from = self.get_up(pod, to);
+        if self.shares_cards(pod) {
+            self.choose_cards(pod, from, to);
+        }
+        self.sit_down(pod, to);
+        from
+    }
+
+    /// Moves a pod back to a state in which it had these cards.
+    pub(crate) fn put_back(&mut self, pod: PodId, to: PodState, held: Option<Held>) {
+        self.get_up(pod, to);
+        self.devices.put_back(pod, held);
+        self.sit_down(pod, to);
+    }
+
+    /// The first half of a move: what counts for the old state counts no more.
+    #[inline(always)]
+    pub(super) fn get_up(&mut self, pod: PodId, to: PodState) -> PodState {
+        let from = self.pods.state[pod];
+        if let Some(gang) = self.pods.gang[pod] {
+            let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
+            self.gangs.shift(gang, self.pods.place(pod), from, to, best_effort);
+            self.sum(pod, gang, from, -1);
+            self.sum(pod, gang, to, 1);
+        }
+        self.seat(pod, from, -1);
+        self.pods.state[pod] = to;
+        if matches!(from, PodState::Releasing(_)) || matches!(to, PodState::Releasing(_)) {
+            self.budgets.ask(pod, to);
+        }
+        from
+    }
+
+    #[inline(always)]
+    pub(super) fn sit_down(&mut self, pod: PodId, to: PodState) {
+        self.seat(pod, to, 1);
+        self.generation += 1;
+    }
+
+    /// Adds a pod in a state to every sum, or takes it out.
+    pub(super) fn tally(&mut self, pod: PodId, state: PodState, sign: i64) {
+        if let Some(gang) = self.pods.gang[pod] {
+            let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
+            self.gangs.count(gang, self.pods.place(pod), state, best_effort, sign);
+            self.sum(pod, gang, state, sign);
+        }
+        self.seat(pod, state, sign);
+    }
+
+    /// The sums of its gang and of the queues above it.
+    #[inline]
+    pub(super) fn sum(&mut self, pod: PodId, gang: GangId, state: PodState, sign: i64) {
+        let Some(sum) = Sum::of(state) else { return };
+        let request = &self.shapes[self.pods.shape[pod]].request;
+        add_up(&mut self.gangs, &mut self.queues, &mut self.guards, (gang, sum), request, sign);
+    }
+
+    /// The sums of its node, of what is on the node, and of its namespace.
+    pub(super) fn seat(&mut self, pod: PodId, state: PodState, sign: i64) {
+        let Some(node) = state.node() else { return };
+        let shape = &self.shapes[self.pods.shape[pod]];
+        let request = &shape.request;
+        self.nodes.sit(node, pod, sign);
+        if !shape.ports.is_empty() {
+            let leaving = matches!(state, PodState::Releasing(_));
+            self.nodes.use_ports(node, &shape.ports, leaving, sign);
+        }
+        if !self.terms.is_empty() {
+            self.terms.tally(&shape.bonds, node, state, sign);
+        }
+        if self.devices.are_shared() && shape.devices.is_some() {
+            self.devices.seat(pod, state, self.nodes.fact[node].lets_go(), sign);
+        }
+        self.spaces[self.pods.space[pod]].held.add_all(request, sign);
+        let columns = match state {
+            PodState::Nominated(_) => {
+                self.nominations = (i64::from(self.nominations) + sign) as u32;
+                Some(&mut self.nodes.nominated)
+            }
+            PodState::Releasing(_) if self.nodes.fact[node].lets_go() => {
+                self.departures = (i64::from(self.departures) + sign) as u32;
+                Some(&mut self.nodes.releasing)
+            }
+            _ => None,
+        };
+        if let Some(columns) = columns {
+            for (resource, amount) in request.iter() {
+                columns[resource][node] += sign * amount;
+            }
+        }
+        if state.occupies() {
+            for (resource, amount) in request.iter() {
+                self.nodes.idle[resource][node] -= sign * amount;
+            }
+            if self.pods.gang[pod].is_none() && self.nodes.fact[node].lets_go() {
+                self.foreign.add_all(request, sign);
+            }
+            if self.counts_domains(node) {
+                for (resource, amount) in request.iter() {
+                    self.domains.take(node, resource, sign * amount);
+                }
+            }
+        }
+        self.touched.push(node);
+    }
+
+    /// Adds up what pods of other schedulers use: a checkpoint of an older version doesn't say it.
+    pub(crate) fn recount_foreign(&mut self) {
+        self.foreign = Amounts::default();
+        for pod in self.pods.live().filter(|&pod| self.pods.gang[pod].is_none()) {
+            let state = self.pods.state[pod];
+            if state.occupies() && state.node().is_some_and(|node| self.nodes.fact[node].lets_go())
+            {
+                self.foreign.add_all(&self.shapes[self.pods.shape[pod]].request, 1);
+            }
+        }
+    }
+
+    /// Whether what happens on a node counts for the domains that it is in.
+    #[inline]
+    pub(super) fn counts_domains(&self, node: NodeId) -> bool {
+        self.domains.are_real() && !self.domains_stale && self.nodes.traits[node].live
+    }
+
+    /// Goes up when room could perhaps be made where none could be made before.
+    pub(crate) fn hope(&self) -> u64 {
+        self.freed + self.helped
+    }
+
+    /// Called before a cycle: puts in order what events left for later.
+    pub(crate) fn settle(&mut self) {
+        if std::mem::take(&mut self.lines_stale) {
+            self.redraw_queues();
+        }
+        self.domains.seat_nodes(self.nodes.name.len());
+        if self.hyper_nodes.settle(&self.nodes) {
+            self.domains.plant(&self.hyper_nodes, &self.nodes);
+            self.domains_stale = true;
+            self.ranks_stale = true;
+            self.freed += 1;
+        }
+        if std::mem::take(&mut self.domains_stale) {
+            self.domains.recount(&self.nodes);
+        }
+        if std::mem::take(&mut self.ranks_stale) {
+            self.nodes.rank(|node| self.domains.home(node));
+            self.domains.note_ranks(&self.nodes);
+            self.version += 1;
+        }
+        let (pods, shapes) = (&self.pods, &mut self.shapes);
+        shapes.sweep(pods.live().map(|pod| pods.shape[pod]));
+        self.forget_cards();
+        // Whoever is first gets the card.
+        let pods = &self.pods;
+        self.promises.sort_unstable_by(|&a, &b| pods.name(a).cmp(pods.name(b)));
+        self.touched.trim();
+        self.changed.trim();
+    }
+
+    pub fn space(&mut self, name: &str) -> SpaceId {
+        let symbol = self.names.intern(name);
+        if let Some(&id) = self.spaces_by_name.get(&symbol) {
+            return id;
+        }
+        let space = Space {
+            name: symbol,
+            tags: Tags::default(),
+            queue: None,
+            quotas: Vec::new(),
+            held: Amounts::default(),
+        };
+        let id = self.spaces.push(space);
+        self.spaces_by_name.insert(symbol, id);
+        id
+    }
+
+    pub fn space_name(&self, space: SpaceId) -> &str {
+        self.names.text(self.spaces[space].name)
+    }
+
+    /// Waits rather than makes others leave, as it or its priority class says.
+    pub fn never_preempts(&self, pod: PodId) -> bool {
+        let fact = &self.pods.fact[pod];
+        let class = || fact.priority_class.and_then(|class| self.priority_classes.get(&class));
+        fact.never_preempts.unwrap_or_else(|| class().is_some_and(|class| class.never_preempts))
+    }
+
+    /// The queue, if it restricts its pods to groups of nodes: then they are not like other queues'
+    /// pods.
+    pub(crate) fn picky_queue(&self, queue: QueueId) -> Option<QueueId> {
+        self.queues[queue].lineage.iter().copied().find(|&queue| self.queues[queue].picky())
+    }
+
+    /// Whether a node takes a pod of the shape as long as it has enough of everything, once it
+    /// takes any.
+    pub fn asks_for_amounts_only(&self, shape: ShapeId) -> bool {
+        let row = &self.shapes[shape];
+        row.ports.is_empty()
+            && !row.uses_claims()
+            && self.demand(shape).is_none()
+            && !self.far_reaching(shape)
+    }
+
+    /// Placing a pod of the shape can change what other nodes answer, so that all of them are asked
+    /// for each pod.
+    pub fn far_reaching(&self, shape: ShapeId) -> bool {
+        let shape = &self.shapes[shape];
+        let limited = |queue: QueueId| self.queues[queue].group_limits.is_some();
+        self.terms.far_reaching(&shape.bonds) || shape.queue.is_some_and(limited)
+    }
+}
+
+/// Adds what a gang asks for to one of its sums, and to those of the queues above it.
+#[inline]
+pub(super) fn add_up(
+    gangs: &mut Gangs,
+    queues: &mut Queues,
+    guards: &mut Guards,
+    (gang, sum): (GangId, Sum),
+    request: &Sparse,
+    sign: i64,
+) {
+    let gang = &mut gangs[gang];
+    let mut sound = gang.sum_mut(sum).shift(request, sign);
+    guards.gangs += u64::from(!sound);
+    let own = gang.queue;
+    let protected = gang.protected && sum != Sum::Leaving;
+    for at in 0..queues[own].lineage.len() {
+        let queue = queues[own].lineage[at];
+        let mut counted = queues[queue].sum_mut(sum).shift(request, sign);
+        if protected {
+            counted &= queues[queue].protected.shift(request, sign);
+        }
+        let guard = if at == 0 { &mut guards.queues } else { &mut guards.ancestors };
+        *guard += u64::from(!counted);
+        sound &= counted;
+    }
+    debug_assert!(sound, "a sum of requests went below zero");
+}

@@ -1,0 +1,5 @@
+//! Network topology: domains, the HyperNodes they come from, and how near a gang's pods must be.
+
+pub mod domains;
+pub mod hypernodes;
+pub mod subgroups;

@@ -1,0 +1,163 @@
+//! A set of moves that happen together or not at all. Undo is the same move backwards, through the
+//! same code, so there is no second path to get wrong. Dropping an uncommitted transaction undoes
+//! it.
+
+use std::ops::Deref;
+
+use crate::base::ids::{NodeId, PodId};
+use crate::model::Cluster;
+use crate::model::devices::Held;
+use crate::model::pods::PodState;
+
+/// One change of a pod's state.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    pub pod: PodId,
+    pub from: PodState,
+    pub to: PodState,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Mark(usize);
+
+impl Mark {
+    /// Before the first move.
+    pub const START: Mark = Mark(0);
+}
+
+#[must_use = "dropping a transaction undoes it"]
+pub struct Txn<'c> {
+    cluster: &'c mut Cluster,
+    log: Vec<Move>,
+    /// How many moves were made, whatever became of them.
+    steps: u64,
+    /// The cards that a pod had before a move, by the move's place in the log; only for pods that
+    /// share cards.
+    cards: Vec<(usize, Option<Held>)>,
+}
+
+/// Readers see trial state without knowing that it is a trial.
+impl Deref for Txn<'_> {
+    type Target = Cluster;
+
+    fn deref(&self) -> &Cluster {
+        self.cluster
+    }
+}
+
+impl<'c> Txn<'c> {
+    pub fn begin(cluster: &'c mut Cluster) -> Txn<'c> {
+        Txn { cluster, log: Vec::new(), steps: 0, cards: Vec::new() }
+    }
+
+    /// Binds the pod to the node, now.
+    pub fn allocate(&mut self, pod: PodId, node: NodeId) {
+        self.step(pod, PodState::Allocated(node));
+    }
+
+    /// Promises the pod a place on the node.
+    pub fn nominate(&mut self, pod: PodId, node: NodeId) {
+        self.step(pod, PodState::Nominated(node));
+    }
+
+    /// Asks the pod to leave its node.
+    pub fn evict(&mut self, pod: PodId) {
+        let node = self.pods.state[pod].node().expect("only a pod on a node can be evicted");
+        self.step(pod, PodState::Releasing(node));
+    }
+
+    /// Lets a pod stay that was asked to leave in this transaction.
+    pub fn spare(&mut self, pod: PodId, state: PodState) {
+        self.step(pod, state);
+    }
+
+    /// Takes a promise back.
+    pub fn release(&mut self, pod: PodId) {
+        self.step(pod, PodState::Pending);
+    }
+
+    fn step(&mut self, pod: PodId, to: PodState) {
+        if self.cluster.shares_cards(pod) {
+            self.cards.push((self.log.len(), self.cluster.devices.held(pod).cloned()));
+        }
+        let from = self.cluster.set(pod, to);
+        self.steps += 1;
+        self.log.push(Move { pod, from, to });
+    }
+
+    /// Whether anyone is asked to leave.
+    pub fn evicts(&self) -> bool {
+        self.log.iter().any(|step| matches!(step.to, PodState::Releasing(_)))
+    }
+
+    /// Who is asked to leave and has no other place, each once, and where.
+    pub fn evicted(&self) -> Vec<(PodId, NodeId)> {
+        let mut evicted: Vec<(PodId, NodeId)> = Vec::new();
+        for step in &self.log {
+            if let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to)
+                && self.pods.state[step.pod] == step.to
+            {
+                evicted.push((step.pod, node));
+            }
+        }
+        evicted.sort_unstable();
+        evicted.dedup();
+        evicted
+    }
+
+    /// Whether anyone who ran leaves, with another place or without.
+    pub fn displaces(&self) -> bool {
+        self.log.iter().any(|step| {
+            matches!(step.from, PodState::Running(_)) && self.pods.state[step.pod] != step.from
+        })
+    }
+
+    /// How much was tried, by moves.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    pub fn mark(&self) -> Mark {
+        Mark(self.log.len())
+    }
+
+    pub fn rewind(&mut self, mark: Mark) {
+        while self.log.len() > mark.0 {
+            let Move { pod, from, .. } = self.log.pop().expect("longer than the mark");
+            match self.cards.pop_if(|(place, _)| *place == self.log.len()) {
+                Some((_, held)) => self.cluster.put_back(pod, from, held),
+                None => drop(self.cluster.set(pod, from)),
+            }
+        }
+    }
+
+    /// The moves since a mark, to be made again later.
+    pub fn since(&self, mark: Mark) -> Vec<Move> {
+        self.log[mark.0..].to_vec()
+    }
+
+    pub fn replay(&mut self, moves: &[Move]) {
+        for step in moves {
+            self.step(step.pod, step.to);
+        }
+    }
+
+    /// Keeps what was done and returns the net moves in the order of the decisions: a pod that
+    /// moved and came back is not among them, one that moved twice is there once.
+    pub fn commit(mut self) -> Vec<Move> {
+        let mut log = std::mem::take(&mut self.log);
+        self.cluster.pods.begin_visit();
+        log.retain_mut(|step| {
+            let first = self.cluster.pods.visit(step.pod);
+            step.to = self.cluster.pods.state[step.pod];
+            first && step.from != step.to
+        });
+        log
+    }
+}
+
+impl Drop for Txn<'_> {
+    fn drop(&mut self) {
+        self.rewind(Mark::START);
+    }
+}

@@ -1,0 +1,5 @@
+//! Whose turn it is and what holds a gang back; and `Session`, which a turn works with. Nothing here
+//! knows eviction or a single action.
+
+pub mod line;
+pub mod session;

@@ -1,0 +1,838 @@
+//! The nodes in order for one shape: which fits, and which is best. Kept between gangs and cycles;
+//! after a move only the nodes that it touched are asked again.
+
+use std::ops::{Not, Range};
+
+use crate::base::ids::{DomainId, NodeId, ResourceId, ShapeId, Table, TermId};
+use crate::decision::reason::{Bar, Histogram, Shown, Why};
+use crate::model::Cluster;
+use crate::model::devices::cards::Cards;
+use crate::model::devices::demand::{Ask, Demand};
+use crate::model::shapes::Shape;
+use crate::model::topology::domains::ROOT;
+use crate::policy::answers::{Policy, Reach, Room};
+
+/// A node's place: its score high, its rank inverted low, so that the largest is the best and equal
+/// scores go to the lower rank. Zero does not fit.
+type Place = u64;
+
+#[inline]
+fn place(score: i64, rank: u32) -> Place {
+    let score = score.clamp(i64::from(i32::MIN) + 1, i64::from(i32::MAX)) as i32;
+    (u64::from((score as u32) ^ (1 << 31)) << 32) | u64::from(rank.not())
+}
+
+#[inline]
+fn score_of(place: Place) -> i64 {
+    i64::from(((place >> 32) as u32 ^ (1 << 31)) as i32)
+}
+
+/// The place with more points, if it is one.
+#[inline]
+fn raised(at: Place, points: i64) -> Place {
+    if at == 0 { 0 } else { place(score_of(at) + points, (at as u32).not()) }
+}
+
+pub struct Ranking {
+    room: Room,
+    /// Which shape it was made for; another may have come into its slot.
+    pub born: u64,
+    version: u64,
+    touched: usize,
+    changed: usize,
+    /// Nodes that would do by what they say of themselves, and their points for it: asked again
+    /// only when that changes.
+    open: Vec<bool>,
+    points: Vec<i32>,
+    /// The version and the changes that they are of.
+    facts: Option<(u64, usize)>,
+    /// By rank, so that the best of a domain is the best of a range.
+    tree: WinnerTree,
+    /// How many pods of the shape fit, once anyone has asked.
+    holds: Option<Holds>,
+    /// The best place below each domain with what the domains add, once anyone has asked.
+    tops: Option<Table<DomainId, Place>>,
+}
+
+/// How many pods fit on each node and in each domain. Exact for pods that no rule between pods
+/// concerns, else a bound.
+struct Holds {
+    nodes: Vec<u32>,
+    domains: Table<DomainId, u32>,
+}
+
+/// Buffers for questions about many nodes, used over and over: fresh ones would cost more than the
+/// questions.
+#[derive(Default)]
+pub struct Scratch {
+    nodes: Vec<NodeId>,
+    why: Vec<Why>,
+    scores: Vec<i64>,
+    fits: Vec<bool>,
+    /// The round in which a node was last met: a node that many moves touched is asked once.
+    met: Vec<u32>,
+    round: u32,
+}
+
+impl Scratch {
+    fn begin_round(&mut self, nodes: usize) {
+        self.met.resize(nodes.max(self.met.len()), 0);
+        self.round = self.round.wrapping_add(1);
+    }
+
+    #[inline]
+    fn first_in_round(&mut self, node: NodeId) -> bool {
+        std::mem::replace(&mut self.met[usize::from(node)], self.round) != self.round
+    }
+}
+
+impl Ranking {
+    pub fn new(room: Room, born: u64) -> Ranking {
+        Ranking {
+            room,
+            born,
+            version: u64::MAX,
+            touched: 0,
+            changed: 0,
+            open: Vec::new(),
+            points: Vec::new(),
+            facts: None,
+            tree: WinnerTree::default(),
+            holds: None,
+            tops: None,
+        }
+    }
+
+    /// Brings the order up to date.
+    pub fn refresh(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        scratch: &mut Scratch,
+    ) {
+        if std::mem::replace(&mut self.born, cluster.shapes[shape].born)
+            != cluster.shapes[shape].born
+        {
+            self.version = u64::MAX;
+            self.facts = None;
+        }
+        let logs = cluster.touched.since(self.touched).zip(cluster.changed.since(self.changed));
+        let many = cluster.nodes.name.len() / 2;
+        match logs {
+            Some((touched, changed))
+                if self.version == cluster.version && touched.len() < many.max(64) =>
+            {
+                for &node in changed {
+                    self.ask_facts(cluster, policy, shape, std::iter::once(node), scratch);
+                    self.rank_one(cluster, policy, shape, node);
+                }
+                scratch.begin_round(self.open.len());
+                for &node in touched {
+                    if scratch.first_in_round(node) {
+                        self.rank_one(cluster, policy, shape, node);
+                    }
+                }
+            }
+            Some((_, [])) if self.version == cluster.version => {
+                self.rank_all(cluster, policy, shape, scratch)
+            }
+            _ => {
+                if self.facts != Some((cluster.version, cluster.changed.end())) {
+                    self.open.resize(cluster.nodes.name.len(), false);
+                    self.points.resize(cluster.nodes.name.len(), 0);
+                    self.ask_facts(cluster, policy, shape, cluster.nodes.name.ids(), scratch);
+                }
+                self.rank_all(cluster, policy, shape, scratch);
+            }
+        }
+        self.version = cluster.version;
+        self.touched = cluster.touched.end();
+        self.changed = cluster.changed.end();
+        self.facts = Some((self.version, self.changed));
+    }
+
+    /// Takes over what is known of nodes for a shape that sees them in the same way.
+    pub fn learn(&mut self, other: &Ranking) {
+        self.open.clone_from(&other.open);
+        self.points.clone_from(&other.points);
+        self.facts = other.facts;
+    }
+
+    fn ask_facts(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        nodes: impl Iterator<Item = NodeId>,
+        scratch: &mut Scratch,
+    ) {
+        scratch.nodes.clear();
+        scratch.nodes.extend(nodes);
+        facts(cluster, policy, shape, &scratch.nodes, &mut scratch.why);
+        scratch.scores.clear();
+        scratch.scores.resize(scratch.nodes.len(), 0);
+        policy.score(Reach::Facts, cluster, shape, &scratch.nodes, &mut scratch.scores);
+        for ((&node, why), score) in scratch.nodes.iter().zip(&scratch.why).zip(&scratch.scores) {
+            self.open[usize::from(node)] = *why == Why::Fits;
+            self.points[usize::from(node)] =
+                (*score).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32;
+        }
+    }
+
+    fn rank_all(
+        &mut self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        scratch: &mut Scratch,
+    ) {
+        self.scan(cluster, shape, &mut scratch.fits);
+        scratch.nodes.clear();
+        let fitting = scratch.fits.iter().enumerate().filter(|(_, fits)| **fits);
+        scratch.nodes.extend(fitting.map(|(node, _)| NodeId::from(node)));
+        let nodes = &scratch.nodes;
+        scratch.why.clear();
+        scratch.why.resize(
+            if cluster.shapes[shape].ports.is_empty() { 0 } else { nodes.len() },
+            Why::Fits,
+        );
+        policy.filter(Reach::Node, cluster, (shape, self.room), nodes, &mut scratch.why);
+        scratch.scores.clear();
+        scratch.scores.extend(nodes.iter().map(|&node| i64::from(self.points[usize::from(node)])));
+        policy.score(Reach::Node, cluster, shape, nodes, &mut scratch.scores);
+        self.tree.clear(scratch.fits.len());
+        for (&node, &score) in nodes.iter().zip(&scratch.scores) {
+            let rank = cluster.nodes.rank[node];
+            self.tree.put(rank as usize, place(score, rank));
+        }
+        for (&node, _) in nodes.iter().zip(&scratch.why).filter(|(_, why)| **why != Why::Fits) {
+            self.tree.put(cluster.nodes.rank[node] as usize, 0);
+        }
+        self.tree.play();
+        if self.holds.take().is_some() {
+            self.count(cluster, shape);
+        }
+        if self.tops.take().is_some() {
+            self.need_tops(cluster, policy, shape);
+        }
+    }
+
+    /// From now on it is known how many pods fit where.
+    pub fn need_counts(&mut self, cluster: &Cluster, shape: ShapeId) {
+        if self.holds.is_none() {
+            self.count(cluster, shape);
+        }
+    }
+
+    fn count(&mut self, cluster: &Cluster, shape: ShapeId) {
+        let mut holds = Holds { nodes: vec![0; self.open.len()], domains: Table::default() };
+        holds.domains.grow(cluster.domains.len(), 0);
+        let most = most_of(&cluster.shapes[shape]);
+        for (&node, &place) in cluster.nodes.by_rank.iter().zip(self.tree.leaves()) {
+            holds.nodes[usize::from(node)] = if place == 0 { 0 } else { most };
+        }
+        for (resource, want) in cluster.shapes[shape].request.iter() {
+            let (idle, nodes) = (cluster.nodes.idle[resource].rows(), holds.nodes.iter_mut());
+            if counts_promises(cluster, self.room) {
+                nodes.zip(cluster.nodes.name.ids()).for_each(|(pods, node)| {
+                    *pods = at_most(*pods, free(cluster, resource, node, self.room), want);
+                });
+            } else {
+                nodes.zip(idle).for_each(|(pods, &idle)| *pods = at_most(*pods, idle, want));
+            }
+        }
+        if let Some(demand) = cluster.demand(shape) {
+            for (pods, node) in
+                holds.nodes.iter_mut().zip(cluster.nodes.name.ids()).filter(|(pods, _)| **pods > 0)
+            {
+                *pods = at_most(*pods, cluster.devices.holds(demand, node, self.room), 1);
+            }
+        }
+        for (&pods, node) in
+            holds.nodes.iter().zip(cluster.nodes.name.ids()).filter(|(pods, _)| **pods > 0)
+        {
+            holds.domains[cluster.domains.home(node)] += pods;
+        }
+        // Children have higher numbers than their parents.
+        for domain in cluster.domains.ids().rev() {
+            if let Some(parent) = cluster.domains[domain].parent {
+                holds.domains[parent] += holds.domains[domain];
+            }
+        }
+        self.holds = Some(holds);
+    }
+
+    fn recount(&mut self, cluster: &Cluster, shape: ShapeId, node: NodeId) {
+        let pods = self.holds_now(cluster, shape, node);
+        let Some(holds) = &mut self.holds else { return };
+        let before = std::mem::replace(&mut holds.nodes[usize::from(node)], pods);
+        if before != pods {
+            for domain in cluster.domains.chain(cluster.domains.home(node)) {
+                holds.domains[domain] = holds.domains[domain] + pods - before;
+            }
+        }
+    }
+
+    /// From now on the best place of the cluster is known with what domains add to the scores of
+    /// their nodes.
+    pub fn need_tops(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId) {
+        if self.tops.is_none() {
+            let mut tops = Table::default();
+            tops.grow(cluster.domains.len(), 0);
+            for domain in cluster.domains.ids().rev() {
+                tops[domain] = self.top(cluster, policy, shape, domain, &tops);
+            }
+            self.tops = Some(tops);
+        }
+    }
+
+    /// The best place below a domain, given those below its children.
+    fn top(
+        &self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        domain: DomainId,
+        tops: &Table<DomainId, Place>,
+    ) -> Place {
+        let ranks = cluster.domains.own_ranks(domain);
+        let own = self.tree.best_of(ranks.start as usize, ranks.end as usize);
+        let children = cluster.domains.children(domain).map(|child| tops[child]).max().unwrap_or(0);
+        let score = policy.domain_score(cluster, shape, domain).unwrap_or(0);
+        if domain == ROOT {
+            raised(own, score).max(children)
+        } else {
+            raised(own.max(children), score)
+        }
+    }
+
+    /// Something has changed below a domain.
+    fn rise(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, from: DomainId) {
+        let Some(mut tops) = self.tops.take() else { return };
+        for domain in cluster.domains.chain(from) {
+            tops[domain] = self.top(cluster, policy, shape, domain, &tops);
+        }
+        self.tops = Some(tops);
+    }
+
+    /// How many pods of the shape fit on the node.
+    fn holds_now(&self, cluster: &Cluster, shape: ShapeId, node: NodeId) -> u32 {
+        if self.tree.leaves()[cluster.nodes.rank[node] as usize] == 0 {
+            return 0;
+        }
+        let demand = cluster.demand(shape);
+        let shape = &cluster.shapes[shape];
+        let most = most_of(shape);
+        let of_cards = |demand| at_most(most, cluster.devices.holds(demand, node, self.room), 1);
+        let most = demand.map_or(most, of_cards);
+        let less =
+            |pods, (resource, want)| at_most(pods, free(cluster, resource, node, self.room), want);
+        shape.request.iter().fold(most, less)
+    }
+
+    /// How many pods of the shape fit in the domain.
+    pub fn holds(&self, domain: DomainId) -> u32 {
+        self.holds.as_ref().map_or(0, |holds| holds.domains[domain])
+    }
+
+    /// The kernel: one pass over the columns of the requested resources.
+    fn scan(&self, cluster: &Cluster, shape: ShapeId, fits: &mut Vec<bool>) {
+        fits.clear();
+        fits.extend_from_slice(&self.open);
+        let nodes = &cluster.nodes;
+        for (resource, want) in cluster.shapes[shape].request.iter() {
+            let idle = nodes.idle[resource].rows();
+            if self.room != Room::Later {
+                for (fits, &idle) in fits.iter_mut().zip(idle) {
+                    *fits &= idle >= want;
+                }
+            }
+            if counts_promises(cluster, self.room) {
+                let (releasing, nominated) =
+                    (nodes.releasing[resource].rows(), nodes.nominated[resource].rows());
+                for (((fits, idle), releasing), nominated) in
+                    fits.iter_mut().zip(idle).zip(releasing).zip(nominated)
+                {
+                    *fits &= idle + releasing - nominated >= want;
+                }
+            }
+        }
+        if let Some(demand) = cluster.demand(shape) {
+            for (node, fits) in fits.iter_mut().enumerate().filter(|(_, fits)| **fits) {
+                *fits = cluster.devices.admit(demand, NodeId::from(node), self.room);
+            }
+        }
+    }
+
+    fn rank_one(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) {
+        let fits = self.open[usize::from(node)] && lacks(cluster, shape, node, self.room).is_none();
+        let place = if fits { self.place_of(cluster, policy, shape, node) } else { 0 };
+        self.tree.set(cluster.nodes.rank[node] as usize, place);
+        if self.holds.is_some() {
+            self.recount(cluster, shape, node);
+        }
+        if self.tops.is_some() {
+            self.rise(cluster, policy, shape, cluster.domains.home(node));
+        }
+    }
+
+    fn place_of(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> Place {
+        if !cluster.shapes[shape].ports.is_empty() {
+            let mut why = [Why::Fits];
+            policy.filter(Reach::Node, cluster, (shape, self.room), &[node], &mut why);
+            if why[0] != Why::Fits {
+                return 0;
+            }
+        }
+        let mut score = [i64::from(self.points[usize::from(node)])];
+        policy.score(Reach::Node, cluster, shape, &[node], &mut score);
+        place(score[0], cluster.nodes.rank[node])
+    }
+
+    /// The best node, for a shape that no rule between pods concerns.
+    pub fn best(&self, cluster: &Cluster) -> Option<NodeId> {
+        self.node_at(cluster, self.tree.best())
+    }
+
+    /// The best node with what domains add, likewise; [`Ranking::need_tops`] came before.
+    pub fn best_of_all(&self, cluster: &Cluster) -> Option<NodeId> {
+        self.node_at(cluster, self.tops.as_ref().map_or(0, |tops| tops[ROOT]))
+    }
+
+    /// The best node of these ranks, likewise.
+    pub fn best_of(&self, cluster: &Cluster, ranks: Range<u32>) -> Option<NodeId> {
+        self.node_at(cluster, self.tree.best_of(ranks.start as usize, ranks.end as usize))
+    }
+
+    fn node_at(&self, cluster: &Cluster, place: Place) -> Option<NodeId> {
+        (place != 0).then(|| cluster.nodes.by_rank[(place as u32).not() as usize])
+    }
+
+    /// The best node, asking every node that has room about the pods on other nodes too. What
+    /// domains add may be left out.
+    pub fn best_among(
+        &self,
+        cluster: &Cluster,
+        policy: &Policy,
+        shape: ShapeId,
+        avoid: &[(TermId, u32)],
+        ranks: Range<u32>,
+        added: &Table<DomainId, i64>,
+    ) -> Option<NodeId> {
+        let leaves = self.tree.leaves();
+        let ranks = ranks.start as usize..(ranks.end as usize).min(leaves.len());
+        let fitting = ranks.filter(|&rank| leaves[rank] != 0);
+        let avoided = |node: NodeId| {
+            avoid.iter().any(|&(term, value)| cluster.terms.value(term, node) == value)
+        };
+        let nodes: Vec<NodeId> = fitting
+            .map(|rank| cluster.nodes.by_rank[rank])
+            .filter(|&node| !avoided(node))
+            .collect();
+        let mut why = vec![Why::Fits; nodes.len()];
+        policy.filter(Reach::Cluster, cluster, (shape, self.room), &nodes, &mut why);
+        let nodes: Vec<NodeId> = nodes
+            .into_iter()
+            .zip(why)
+            .filter(|(_, why)| *why == Why::Fits)
+            .map(|(node, _)| node)
+            .collect();
+        let mut scores = vec![0; nodes.len()];
+        policy.score(Reach::Cluster, cluster, shape, &nodes, &mut scores);
+        let best = nodes.iter().zip(scores).map(|(&node, score)| {
+            let rank = cluster.nodes.rank[node];
+            let added = added.rows().get(usize::from(cluster.domains.home(node))).unwrap_or(&0);
+            place(score_of(leaves[rank as usize]) + score + added, rank)
+        });
+        self.node_at(cluster, best.max().unwrap_or(0))
+    }
+
+    /// Whether a node would do by what it says of itself.
+    pub fn is_open(&self, node: NodeId) -> bool {
+        self.open[usize::from(node)]
+    }
+
+    /// Whether one particular node would do.
+    pub fn admits(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> bool {
+        let rank = cluster.nodes.rank[node] as usize;
+        let mut why = [if self.tree.leaves()[rank] == 0 { Why::Gone } else { Why::Fits }];
+        if why[0] == Why::Fits {
+            policy.filter(Reach::Cluster, cluster, (shape, self.room), &[node], &mut why);
+        }
+        why[0] == Why::Fits
+    }
+
+    /// Whether so many pods of the shape would fit on the nodes of these ranks if they were empty.
+    pub fn could_hold(
+        &self,
+        cluster: &Cluster,
+        shape: ShapeId,
+        pods: u32,
+        ranks: Range<u32>,
+    ) -> bool {
+        let (request, demand) = (&cluster.shapes[shape].request, cluster.demand(shape));
+        let holds = |node: usize| {
+            let fits = |(resource, want): (ResourceId, i64)| {
+                cluster.nodes.allocatable[resource].rows()[node] / want
+            };
+            let on_cards = demand.map_or(i64::MAX, |demand| {
+                let cards = cluster
+                    .devices
+                    .cards(NodeId::from(node))
+                    .map(Cards::emptied)
+                    .unwrap_or_default();
+                cards.holds(demand, self.room, cluster.devices.prefer())
+            });
+            request.iter().map(fits).min().unwrap_or(0).min(on_cards)
+        };
+        let mut left = i64::from(pods);
+        let nodes = &cluster.nodes.by_rank[ranks.start as usize..ranks.end as usize];
+        for &node in nodes.iter().filter(|&&node| self.is_open(node)) {
+            left -= holds(usize::from(node));
+            if left <= 0 {
+                return true;
+            }
+        }
+        left <= 0
+    }
+
+    /// Why each node does or doesn't do, as of now.
+    pub fn histogram(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Histogram {
+        // By rank, so that equally common causes are named in the same order whichever node came
+        // first.
+        let live = |node: &NodeId| cluster.nodes.fact[*node].live;
+        let nodes: Vec<NodeId> = cluster.nodes.by_rank.iter().copied().filter(live).collect();
+        let mut why = Vec::new();
+        facts(cluster, policy, shape, &nodes, &mut why);
+        for (&node, why) in nodes.iter().zip(&mut why).filter(|(_, why)| **why == Why::Fits) {
+            *why = lacks(cluster, shape, node, self.room).unwrap_or(Why::Fits);
+        }
+        policy.filter(Reach::Node, cluster, (shape, self.room), &nodes, &mut why);
+        policy.filter(Reach::Cluster, cluster, (shape, self.room), &nodes, &mut why);
+        let mut histogram = Histogram { nodes: nodes.len() as u32, ..Histogram::default() };
+        for (&node, why) in nodes.iter().zip(why) {
+            if why == Why::Fits {
+                histogram.fit += 1;
+                continue;
+            }
+            let shown = shown(cluster, shape, node, self.room, why);
+            match histogram.bars.iter_mut().find(|bar| bar.why.joins(&shown)) {
+                Some(bar) => {
+                    bar.nodes += 1;
+                    bar.why.widen(&shown);
+                }
+                None => histogram.bars.push(Bar { nodes: 1, why: shown }),
+            }
+        }
+        histogram.bars.sort_by_key(|bar| std::cmp::Reverse(bar.nodes));
+        histogram
+    }
+}
+
+/// What the domains around a node add to its score, by its smallest domain.
+pub fn added_by_domains(
+    cluster: &Cluster,
+    policy: &Policy,
+    shape: ShapeId,
+) -> Table<DomainId, i64> {
+    let mut added: Table<DomainId, i64> = Table::default();
+    for domain in cluster.domains.ids() {
+        let above = cluster.domains[domain].parent.filter(|&parent| parent != ROOT);
+        let above = above.map_or(0, |parent| added[parent]);
+        added.push(above + policy.domain_score(cluster, shape, domain).unwrap_or(0));
+    }
+    added
+}
+
+/// What nodes say of themselves: whether they are there, and what the policy makes of their labels
+/// and taints.
+fn facts(cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId], why: &mut Vec<Why>) {
+    why.clear();
+    why.extend(nodes.iter().map(|&node| match cluster.nodes.traits[node] {
+        traits if !traits.live => Why::Gone,
+        traits if !traits.ready => Why::NotReady,
+        _ => Why::Fits,
+    }));
+    policy.filter(Reach::Facts, cluster, (shape, Room::Now), nodes, why);
+}
+
+/// What a node has of a resource for a pod that is placed in this room.
+fn free(cluster: &Cluster, resource: ResourceId, node: NodeId, room: Room) -> i64 {
+    let (now, later) =
+        (cluster.nodes.idle[resource][node], cluster.nodes.future_idle(resource, node));
+    match room {
+        Room::Now => now.min(later),
+        Room::Later => later,
+        Room::Meanwhile => now,
+    }
+}
+
+/// How many pods of a shape fit on a node that has plenty of everything.
+fn most_of(shape: &Shape) -> u32 {
+    if shape.ports.is_empty() { u32::MAX >> 8 } else { 1 }
+}
+
+/// So many pods, or fewer if each wants more of a resource than there is for all.
+#[inline]
+fn at_most(pods: u32, free: i64, want: i64) -> u32 {
+    // A division is dear, and most resources are not the scarce one.
+    let enough = free >= want.saturating_mul(i64::from(pods));
+    if enough { pods } else { (free.max(0) / want.max(1)) as u32 }
+}
+
+/// Whether promised room is out of bounds (and there is any).
+fn counts_promises(cluster: &Cluster, room: Room) -> bool {
+    room == Room::Later || room == Room::Now && cluster.nominations > 0
+}
+
+/// Whether a node that is open to a shape has room for one pod of it, asked without a ranking.
+pub fn has_room(
+    cluster: &Cluster,
+    policy: &Policy,
+    shape: ShapeId,
+    node: NodeId,
+    room: Room,
+) -> bool {
+    why_not(cluster, policy, shape, node, room) == Why::Fits
+}
+
+/// Why it has none.
+fn why_not(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId, room: Room) -> Why {
+    if let Some(lack) = lacks(cluster, shape, node, room) {
+        return lack;
+    }
+    let mut why = [Why::Fits];
+    if !cluster.shapes[shape].ports.is_empty() {
+        policy.filter(Reach::Node, cluster, (shape, room), &[node], &mut why);
+    }
+    if why[0] == Why::Fits && cluster.far_reaching(shape) {
+        policy.filter(Reach::Cluster, cluster, (shape, room), &[node], &mut why);
+    }
+    why[0]
+}
+
+/// What a node that is open to a shape lacks for one pod of it, with the numbers.
+pub fn shortcoming(
+    cluster: &Cluster,
+    policy: &Policy,
+    shape: ShapeId,
+    node: NodeId,
+    room: Room,
+) -> Option<Shown> {
+    match why_not(cluster, policy, shape, node, room) {
+        Why::Fits => None,
+        why => Some(shown(cluster, shape, node, room, why)),
+    }
+}
+
+/// What the node lacks: a resource, or a card for those who share one.
+#[inline]
+fn lacks(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Option<Why> {
+    let short = short_of(cluster, shape, node, room).map(Why::Short);
+    let card = |demand: &Demand| (!cluster.devices.admit(demand, node, room)).then_some(Why::Card);
+    short.or_else(|| cluster.demand(shape).and_then(card))
+}
+
+/// Why a node does not do, with its numbers.
+fn shown(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room, why: Why) -> Shown {
+    match why {
+        Why::Short(resource) => Shown::Short {
+            resource,
+            want: cluster.request_of(shape, resource),
+            best: free(cluster, resource, node, room),
+        },
+        Why::Card => shown_card(cluster, shape, node, room),
+        Why::Tainted => {
+            let tolerations = &cluster.shapes[shape].spec.tolerations;
+            let taint = cluster.nodes.fact[node].taints.iter().find(|taint| {
+                taint.effect != "PreferNoSchedule"
+                    && !tolerations.iter().any(|t| t.tolerates(taint))
+            });
+            Shown::Tainted(taint.map(|taint| taint.key.clone()).unwrap_or_default())
+        }
+        Why::RevocableOnly | Why::ZoneClosed | Why::ZoneUnknown => {
+            Shown::Zone(why, cluster.nodes.fact[node].zone().unwrap_or_default().to_owned())
+        }
+        Why::Together(term) | Why::Apart(term) | Why::Avoided(term) | Why::Spread(term) => {
+            Shown::Rule(why, cluster.terms.key_name(term).to_owned())
+        }
+        _ => Shown::Plain(why),
+    }
+}
+
+/// The container that finds too few cards on the node; the last one if each would alone.
+fn shown_card(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Shown {
+    let Some(demand) = cluster.demand(shape) else { return Shown::Plain(Why::Card) };
+    let cards = cluster.devices.cards(node);
+    let best = |ask: &Ask| cards.map_or(0, |cards| cards.fitting(demand, ask, room) as u32);
+    let Some(&ask) = demand.asks.iter().find(|ask| best(ask) < ask.cards).or(demand.asks.last())
+    else {
+        return Shown::Plain(Why::Card);
+    };
+    let free = cards.into_iter().flat_map(Cards::iter).map(|card| card.free(demand, room)).max();
+    let picky = demand.likes.is_some();
+    Shown::Card { ask, picky, best: best(&ask), free: free.unwrap_or(0) }
+}
+
+/// The first resource that the node lacks, scarce ones first.
+#[inline]
+fn short_of(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Option<ResourceId> {
+    let promised = counts_promises(cluster, room);
+    let lacks = |resource: ResourceId, want: i64| {
+        room != Room::Later && cluster.nodes.idle[resource][node] < want
+            || promised && cluster.nodes.future_idle(resource, node) < want
+    };
+    cluster.shapes[shape]
+        .request
+        .iter()
+        .find(|&(resource, want)| lacks(resource, want))
+        .map(|(resource, _)| resource)
+}
+
+impl Shown {
+    fn joins(&self, other: &Shown) -> bool {
+        match (self, other) {
+            (Shown::Short { resource: a, .. }, Shown::Short { resource: b, .. }) => a == b,
+            (Shown::Card { ask: a, .. }, Shown::Card { ask: b, .. }) => a == b,
+            _ => self == other,
+        }
+    }
+
+    fn widen(&mut self, other: &Shown) {
+        match (self, other) {
+            (Shown::Short { best, .. }, Shown::Short { best: another, .. }) => {
+                *best = (*best).max(*another)
+            }
+            (Shown::Card { best, free, .. }, Shown::Card { best: another, free: more, .. }) => {
+                *best = (*best).max(*another);
+                *free = (*free).max(*more);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A tournament over all nodes with four in a match: the best is at the top, and one change costs
+/// one way up.
+#[derive(Default)]
+struct WinnerTree {
+    /// The leaves first, then each level of winners, up to one.
+    levels: Vec<Vec<Place>>,
+    len: usize,
+}
+
+impl WinnerTree {
+    const FAN: usize = 4;
+
+    fn clear(&mut self, len: usize) {
+        let mut size = len.max(1).next_multiple_of(Self::FAN);
+        if self.len == len && !self.levels.is_empty() {
+            self.levels[0].fill(0);
+            return;
+        }
+        self.len = len;
+        self.levels.clear();
+        self.levels.push(vec![0; size]);
+        while size > 1 {
+            size = size.div_ceil(Self::FAN);
+            let padded = if size > 1 { size.next_multiple_of(Self::FAN) } else { 1 };
+            self.levels.push(vec![0; padded]);
+            size = padded;
+        }
+    }
+
+    /// Sets a leaf without playing; [`WinnerTree::play`] follows.
+    fn put(&mut self, leaf: usize, place: Place) {
+        self.levels[0][leaf] = place;
+    }
+
+    fn play(&mut self) {
+        for level in 1..self.levels.len() {
+            let (below, above) = self.levels.split_at_mut(level);
+            for (winner, group) in above[0].iter_mut().zip(below[level - 1].chunks_exact(Self::FAN))
+            {
+                *winner = *group.iter().max().expect("four in a match");
+            }
+        }
+    }
+
+    fn set(&mut self, leaf: usize, place: Place) {
+        if self.levels[0][leaf] == place {
+            return;
+        }
+        self.levels[0][leaf] = place;
+        let mut index = leaf;
+        for level in 1..self.levels.len() {
+            index /= Self::FAN;
+            let group = &self.levels[level - 1][index * Self::FAN..(index + 1) * Self::FAN];
+            let winner = *group.iter().max().expect("four in a match");
+            if std::mem::replace(&mut self.levels[level][index], winner) == winner {
+                return;
+            }
+        }
+    }
+
+    fn best(&self) -> Place {
+        self.levels.last().and_then(|top| top.first()).copied().unwrap_or(0)
+    }
+
+    /// The best of the leaves from `start` to before `end`.
+    fn best_of(&self, mut start: usize, mut end: usize) -> Place {
+        let mut best = 0;
+        for level in &self.levels {
+            end = end.min(level.len());
+            while start < end && !start.is_multiple_of(Self::FAN) {
+                best = best.max(level[start]);
+                start += 1;
+            }
+            while start < end && !end.is_multiple_of(Self::FAN) {
+                end -= 1;
+                best = best.max(level[end]);
+            }
+            if start >= end {
+                break;
+            }
+            start /= Self::FAN;
+            end /= Self::FAN;
+        }
+        best
+    }
+
+    fn leaves(&self) -> &[Place] {
+        self.levels.first().map_or(&[], |leaves| &leaves[..self.len])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_winner_is_the_maximum_after_any_changes() {
+        for len in [1, 2, 4, 5, 17, 64, 333] {
+            let mut tree = WinnerTree::default();
+            tree.clear(len);
+            let mut plain = vec![0u64; len];
+            let mut seed = 7u64;
+            for _ in 0..500 {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let (leaf, value) = (seed as usize % len, seed >> 40);
+                tree.set(leaf, value);
+                plain[leaf] = value;
+                assert_eq!(tree.best(), *plain.iter().max().unwrap());
+                let (a, b) = (seed as usize % (len + 1), (seed >> 20) as usize % (len + 1));
+                let of_range = plain[a.min(b)..a.max(b)].iter().max().copied().unwrap_or(0);
+                assert_eq!(tree.best_of(a.min(b), a.max(b)), of_range);
+            }
+            assert_eq!(tree.leaves(), plain);
+        }
+    }
+
+    #[test]
+    fn a_higher_score_wins_and_equal_scores_go_to_the_lower_rank() {
+        assert!(place(-1, 0) < place(0, 9));
+        assert!(place(5, 3) > place(5, 4));
+        assert!(place(i64::MIN, u32::MAX) > 0);
+    }
+}

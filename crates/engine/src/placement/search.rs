@@ -1,0 +1,864 @@
+//! Where a gang may go: the domains that its closeness allows, nearest first, and in the first tier
+//! that can hold it the best of them. The same for its subgroups inside that domain. Pods that
+//! nobody can tell apart are counted, not tried: how many fit in a domain is known (see
+//! `ranking.rs`). Only sets of several shapes are tried, the most promising domain first, until
+//! none that is left could be better.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use crate::base::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
+use crate::base::resources::Amounts;
+use crate::decision::reason::{Near, Reason};
+use crate::model::Cluster;
+use crate::model::gangs::Missing;
+use crate::model::pods::{Counts, PodState};
+use crate::model::topology::domains::{Domains, ROOT};
+use crate::model::topology::subgroups::{Closeness, Subgroup};
+use crate::model::txn::{Mark, Txn};
+use crate::nomination::reaffirm::not_promised;
+use crate::placement::rankings::{Ask, Kind, Rankings, Vicinity, Wish, one_shape, place};
+use crate::policy::answers::{Policy, Room};
+
+/// How many domains that came close are named.
+const NAMED: usize = 3;
+
+/// Places what is missing of a gang where its closeness and its subgroups allow. Leaves its moves
+/// in the transaction either way.
+pub fn seat(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    wish: &Wish,
+) -> Result<(), Vec<Reason>> {
+    if txn.gangs[wish.gang].choosy.is_none() {
+        return place(txn, policy, rankings, wish);
+    }
+    let asked = |&(shape, _): &(ShapeId, u32)| txn.shapes[shape].request.iter().collect::<Vec<_>>();
+    let mut resources: Vec<ResourceId> =
+        shapes(txn, wish.pods).iter().flat_map(asked).map(|(resource, _)| resource).collect();
+    resources.sort_unstable();
+    resources.dedup();
+    let weights =
+        resources.into_iter().map(|resource| (resource, policy.domain_weight(txn, resource)));
+    let weights = weights.filter(|(_, weight)| *weight > 0).collect();
+    let (gang, room, sparing) = (wish.gang, wish.room, policy.spares_whole_domains());
+    let (open_steps, ladder, start) = (Vec::new(), None, txn.mark());
+    let mut search =
+        Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder, force: None };
+    let result = search.seat_gang(txn, wish.pods, wish.missing);
+    if result.is_ok() || !sparing {
+        return result;
+    }
+    // What is good for others must not cost the gang its place.
+    txn.rewind(start);
+    (search.sparing, search.ladder) = (false, None);
+    search.seat_gang(txn, wish.pods, wish.missing)
+}
+
+/// Finds a place for one pod by other means than room that is there. So many are to come, this one
+/// included.
+pub type Force<'f> = dyn FnMut(&mut Txn, &mut Rankings, PodId, u32) -> Result<(), Reason> + 'f;
+
+/// Places what is missing of a gang, whole subgroups first, each pod by force. Leaves its moves in
+/// the transaction either way.
+pub fn seat_by_force(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    wish: &Wish,
+    force: &mut Force,
+) -> Result<(), Vec<Reason>> {
+    let (gang, room, sparing) = (wish.gang, wish.room, false);
+    let (weights, open_steps, ladder, force) = (Vec::new(), Vec::new(), None, Some(force));
+    let mut search =
+        Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder, force };
+    match txn.gangs[gang].rules().is_empty() {
+        true => search.force_all(txn, wish.pods, wish.missing).map_err(|reason| vec![reason]),
+        false => search.seat_groups(txn, wish.pods, ROOT),
+    }
+}
+
+/// Domains to be tried, step by step.
+type Steps = Rc<[Vec<DomainId>]>;
+
+/// Places what is missing into a domain.
+type Seat<'a, S> = dyn FnMut(&mut S, &mut Txn, DomainId) -> Result<(), Vec<Reason>> + 'a;
+
+struct Search<'s, 'f> {
+    policy: &'s Policy,
+    rankings: &'s mut Rankings,
+    gang: GangId,
+    room: Room,
+    /// What its pods ask for, and how much each counts in how full a domain is.
+    weights: Vec<(ResourceId, i64)>,
+    /// Of equally near domains it takes the one that leaves the largest others whole, else the one
+    /// that it fills most.
+    sparing: bool,
+    /// The steps of subgroups that are nowhere yet, by rule and by the domain that they are
+    /// searched in.
+    open_steps: Vec<((u32, DomainId), Steps)>,
+    ladder: Option<Ladder>,
+    force: Option<&'s mut Force<'f>>,
+}
+
+/// The domains of a step by how good they are for one kind of set, kept while nothing but such sets
+/// is placed: then only the domain of the last one has changed.
+struct Ladder {
+    /// The shape, and how many wait and are missing.
+    of: (ShapeId, u32, u32),
+    step: Vec<DomainId>,
+    /// When it was last right.
+    mark: Mark,
+    rungs: BinaryHeap<Hope>,
+}
+
+/// Pods that go into one domain.
+struct Set<'p> {
+    /// Those that wait, in the order in which they are placed.
+    pods: &'p [PodId],
+    missing: &'p Missing,
+    others: &'p Others,
+}
+
+/// Where others of a set are already.
+#[derive(Default)]
+pub struct Others {
+    /// The smallest domain that holds them all.
+    pub pin: Option<DomainId>,
+    /// Their homes, in order.
+    pub homes: Vec<DomainId>,
+}
+
+impl Others {
+    /// Where these pods are, or will be.
+    pub fn of<'p>(cluster: &Cluster, pods: impl IntoIterator<Item = &'p PodId>) -> Others {
+        Others::on(&cluster.domains, pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
+    }
+
+    fn on(domains: &Domains, nodes: impl Iterator<Item = NodeId>) -> Others {
+        let mut others = Others::default();
+        others.join(domains, nodes);
+        others
+    }
+
+    fn join(&mut self, domains: &Domains, nodes: impl Iterator<Item = NodeId>) {
+        for home in nodes.map(|node| domains.home(node)) {
+            self.pin = Some(self.pin.map_or(home, |pin| domains.common(pin, home)));
+            self.homes.push(home);
+        }
+        self.homes.sort_unstable();
+    }
+}
+
+/// A domain that may do, and how good it would be at best.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Hope {
+    /// How many of the waiting pods it would hold.
+    holds: u32,
+    /// How many nodes the largest domain around it has that nobody uses yet, if that matters.
+    breaks: Reverse<u32>,
+    /// How full it would be with them, or how little would be left of it.
+    snug: i64,
+    /// The first by name is the best of equal ones.
+    order: Reverse<u32>,
+    domain: DomainId,
+}
+
+/// A subgroup with pods that wait.
+struct Group {
+    /// Its place in the gang's list.
+    at: usize,
+    waiting: Vec<PodId>,
+    others: Others,
+}
+
+impl Search<'_, '_> {
+    fn seat_gang(
+        &mut self,
+        txn: &mut Txn,
+        pods: &[PodId],
+        missing: &Missing,
+    ) -> Result<(), Vec<Reason>> {
+        let gang = &txn.gangs[self.gang];
+        let (closeness, ruled) = (gang.closeness().cloned(), !gang.rules().is_empty());
+        let others = Others::of(txn, &gang.pods);
+        let steps = steps(&txn.domains, closeness.as_ref(), others.pin, ROOT)
+            .map_err(|reason| vec![reason])?;
+        let set = Set { pods, missing, others: &others };
+        if ruled && closeness.is_none() {
+            self.seat_groups(txn, pods, ROOT)
+        } else if ruled {
+            self.try_steps(txn, &steps, &set, closeness.as_ref(), &mut |search, txn, domain| {
+                search.seat_groups(txn, pods, domain)
+            })
+        } else {
+            self.seat_set(txn, &steps, &set, closeness.as_ref())
+        }
+    }
+
+    /// Places a set of pods into the best domain of the first step that holds them.
+    fn seat_set(
+        &mut self,
+        txn: &mut Txn,
+        steps: &[Vec<DomainId>],
+        set: &Set,
+        closeness: Option<&Closeness>,
+    ) -> Result<(), Vec<Reason>> {
+        if closeness.is_none() {
+            return self.place_in(txn, steps[0][0], set);
+        }
+        let Some(shape) = one_shape(txn, set.pods) else {
+            return self.try_steps(txn, steps, set, closeness, &mut |search, txn, domain| {
+                search.place_in(txn, domain, set)
+            });
+        };
+        for step in steps {
+            if let Some(domain) = self.climb(txn, step, set, shape) {
+                let result = self.place_in(txn, domain, set);
+                self.come_down(txn, set, shape);
+                return result;
+            }
+        }
+        Err(vec![self.too_small(txn, steps, set, closeness)])
+    }
+
+    /// The best domain of a step for a set of one shape.
+    fn climb(
+        &mut self,
+        txn: &Txn,
+        step: &[DomainId],
+        set: &Set,
+        shape: ShapeId,
+    ) -> Option<DomainId> {
+        let waiting = set.pods.len() as u32;
+        let of = (shape, waiting, set.missing.total);
+        let same =
+            |ladder: &Ladder| ladder.of == of && ladder.mark == txn.mark() && ladder.step == step;
+        // What one domain breaks another need not break again.
+        let known = self.ladder.take().filter(|ladder| !self.sparing && same(ladder));
+        let ladder = known.unwrap_or_else(|| {
+            let rungs = self.hopes(txn, step, set, &[(shape, waiting)]).into();
+            Ladder { of, step: step.to_vec(), mark: txn.mark(), rungs }
+        });
+        let best = ladder.rungs.peek().map(|hope| hope.domain);
+        self.ladder = Some(ladder);
+        best
+    }
+
+    /// The set has been placed in the domain at the top of the ladder: it is worth something else
+    /// now.
+    fn come_down(&mut self, txn: &Txn, set: &Set, shape: ShapeId) {
+        let Some(mut ladder) = self.ladder.take() else { return };
+        if let Some(top) = ladder.rungs.pop() {
+            let again = self.hopes(txn, &[top.domain], set, &[(shape, set.pods.len() as u32)]);
+            ladder.rungs.extend(again);
+        }
+        ladder.mark = txn.mark();
+        self.ladder = Some(ladder);
+    }
+
+    /// Tries the domains of each step, and keeps the best of the first step that has one.
+    fn try_steps(
+        &mut self,
+        txn: &mut Txn,
+        steps: &[Vec<DomainId>],
+        set: &Set,
+        closeness: Option<&Closeness>,
+        seat: &mut Seat<Self>,
+    ) -> Result<(), Vec<Reason>> {
+        let shapes = shapes(txn, set.pods);
+        let start = txn.mark();
+        let mut reasons = Vec::new();
+        for step in steps {
+            let mut hopes = self.hopes(txn, step, set, &shapes);
+            let mut best: Option<Hope> = None;
+            while let Some(hope) = hopes.pop() {
+                if best.as_ref().is_some_and(|best| *best > hope) {
+                    break;
+                }
+                match seat(self, txn, hope.domain) {
+                    Ok(()) if hopes.is_empty() && best.is_none() => return Ok(()),
+                    Ok(()) => {
+                        let found = self.weigh(txn, &hope, set, seat);
+                        if best.as_ref().is_none_or(|best| found > *best) {
+                            best = Some(found);
+                        }
+                    }
+                    Err(why) if reasons.is_empty() => reasons = why,
+                    Err(_) => {}
+                }
+                txn.rewind(start);
+            }
+            if let Some(best) = best {
+                return seat(self, txn, best.domain);
+            }
+        }
+        // What stopped it in the most promising domain says more than how many there are.
+        if reasons.is_empty() {
+            reasons.push(self.too_small(txn, steps, set, closeness));
+        }
+        Err(reasons)
+    }
+
+    /// What a domain in which the minimum was just placed is worth: as much more as it holds is
+    /// placed as well.
+    fn weigh(&mut self, txn: &mut Txn, hope: &Hope, set: &Set, seat: &mut Seat<Self>) -> Hope {
+        let &Hope { breaks, order, domain, .. } = hope;
+        let waits = |txn: &Txn| {
+            set.pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()).count() as u32
+        };
+        let mut left = waits(txn);
+        while left > 0 {
+            let mark = txn.mark();
+            if seat(self, txn, domain).is_err() || waits(txn) == left {
+                txn.rewind(mark);
+                break;
+            }
+            left = waits(txn);
+        }
+        let holds = set.pods.len() as u32 - left;
+        let snug = self.snugness(txn, domain, &Amounts::default());
+        Hope { holds, breaks, snug, order, domain }
+    }
+
+    /// How good a domain is with so much more in it.
+    fn snugness(&self, cluster: &Cluster, domain: DomainId, added: &Amounts) -> i64 {
+        let part = |&(resource, weight): &(ResourceId, i64)| {
+            let added = added.get(resource);
+            match self.sparing {
+                true => -weight * cluster.domains.left_over(domain, resource, added),
+                false => weight * cluster.domains.fullness(domain, resource, added),
+            }
+        };
+        self.weights.iter().map(part).sum()
+    }
+
+    /// How many nodes the largest domain around this one has that nobody uses yet.
+    fn breaks(&self, domains: &Domains, domain: DomainId) -> u32 {
+        let unused = |&domain: &DomainId| {
+            let free = |&(resource, _): &(ResourceId, i64)| {
+                let (idle, allocatable) = domains.room(domain, resource);
+                idle == allocatable
+            };
+            domain != ROOT && self.weights.iter().all(free)
+        };
+        let whole = domains.chain(domain).take_while(unused).last();
+        whole.filter(|_| self.sparing).map_or(0, |whole| domains.node_count(whole))
+    }
+
+    fn place_in(&mut self, txn: &mut Txn, domain: DomainId, set: &Set) -> Result<(), Vec<Reason>> {
+        let waits = |pod: &&PodId| txn.pods.state[**pod].is_homeless();
+        let pods: Vec<PodId> = set.pods.iter().filter(waits).copied().collect();
+        // In a trial the minimum may be there already; then one more is asked for.
+        let placed = (set.pods.len() - pods.len()) as u32;
+        let one = Missing::one(set.missing.roles.len());
+        let missing = if placed >= set.missing.total { &one } else { set.missing };
+        let wish = Wish {
+            gang: self.gang,
+            pods: &pods,
+            missing,
+            room: self.room,
+            avoid: &[],
+            near: Some(Vicinity {
+                of: set.others.pin.unwrap_or(domain),
+                within: domain,
+                others: &set.others.homes,
+            }),
+        };
+        place(txn, self.policy, self.rankings, &wish)
+    }
+
+    /// The domains of a step that may hold the missing pods, the most promising last.
+    fn hopes(
+        &mut self,
+        txn: &Txn,
+        step: &[DomainId],
+        set: &Set,
+        shapes: &[(ShapeId, u32)],
+    ) -> Vec<Hope> {
+        let need = set.missing.total.min(set.pods.len() as u32).max(1);
+        // For each shape what each domain holds of it.
+        let mut held: Vec<u32> = Vec::with_capacity(step.len() * shapes.len());
+        for &(shape, pods) in shapes {
+            let ranking = self.rankings.counted(txn, self.policy, shape, self.room);
+            held.extend(step.iter().map(|&domain| ranking.holds(domain).min(pods)));
+        }
+        let mut hopes: Vec<Hope> = Vec::new();
+        let mut added = Amounts::default();
+        for (at, &domain) in step.iter().enumerate() {
+            let of_shapes = || held.iter().skip(at).step_by(step.len());
+            let holds = of_shapes().sum();
+            if holds >= need {
+                added.clear();
+                for (&(shape, _), &pods) in shapes.iter().zip(of_shapes()) {
+                    added.add_all(&txn.shapes[shape].request, i64::from(pods));
+                }
+                let snug = self.snugness(txn, domain, &added);
+                let breaks = Reverse(self.breaks(&txn.domains, domain));
+                hopes.push(Hope {
+                    holds,
+                    breaks,
+                    snug,
+                    order: Reverse(txn.domains[domain].order),
+                    domain,
+                });
+            }
+        }
+        hopes.sort_unstable();
+        hopes
+    }
+
+    /// Places what a gang with subgroups needs into a domain: the subgroups that it must have, then
+    /// others and single pods up to its minimum; above it, one subgroup or pod.
+    fn seat_groups(
+        &mut self,
+        txn: &mut Txn,
+        pods: &[PodId],
+        domain: DomainId,
+    ) -> Result<(), Vec<Reason>> {
+        let mut groups = self.groups(txn, pods);
+        let mut reasons: Vec<Reason> = Vec::new();
+        let starting =
+            self.missing(txn).total > 0 || groups.iter().any(|group| self.is_required(txn, group));
+        if starting {
+            self.seat_some(txn, &mut groups, domain, &mut reasons, Search::is_required);
+            // What subgroups have above their size comes after all of them have their size.
+            groups.sort_by_key(|group| self.is_ready(txn, group.at));
+        }
+        let mut placed = true;
+        while placed && self.missing(txn).total > 0 {
+            placed = self.seat_some(txn, &mut groups, domain, &mut reasons, Search::helps);
+        }
+        if starting {
+            let complete = self.missing(txn).total == 0 && !self.lacks_subgroups(txn);
+            return if complete { Ok(()) } else { Err(reasons) };
+        }
+        for group in &mut groups {
+            match self.seat_group(txn, group, domain) {
+                Ok(()) => return Ok(()),
+                Err(why) if reasons.is_empty() => reasons = why,
+                Err(_) => {}
+            }
+        }
+        Err(reasons)
+    }
+
+    /// Goes through the subgroups once and places those that are wanted when their turn comes. One
+    /// that can't be placed is no reason to do without the others. Whether any was placed.
+    fn seat_some(
+        &mut self,
+        txn: &mut Txn,
+        groups: &mut [Group],
+        domain: DomainId,
+        reasons: &mut Vec<Reason>,
+        wanted: fn(&Self, &Txn, &Group) -> bool,
+    ) -> bool {
+        let mut placed = false;
+        for group in groups {
+            if wanted(self, txn, group) {
+                match self.seat_group(txn, group, domain) {
+                    Ok(()) => placed = true,
+                    Err(why) if reasons.is_empty() => *reasons = why,
+                    Err(_) => {}
+                }
+            }
+        }
+        placed
+    }
+
+    /// What is missing to the gang's minimum.
+    fn missing(&self, txn: &Txn) -> Missing {
+        let (gang, whole) = (&txn.gangs[self.gang], self.policy.gangs_are_whole());
+        if self.room == Room::Later { not_promised(gang, whole) } else { gang.missing(whole) }
+    }
+
+    /// Whether some of the pods that would be placed next count for what is missing.
+    fn helps(&self, txn: &Txn, group: &Group) -> bool {
+        let missing = self.missing(txn);
+        let counts = |pod: &PodId| missing.wants(txn.pods.role[*pod] as usize);
+        missing.total > 0
+            && group.waiting.iter().take(self.lacks(txn, group.at) as usize).any(counts)
+    }
+
+    /// How many pods are placed next of a subgroup: what it lacks to its size, else one.
+    fn lacks(&self, txn: &Txn, at: usize) -> u32 {
+        let gang = &txn.gangs[self.gang];
+        let subgroup = &gang.subgroups()[at];
+        gang.size_of(subgroup).saturating_sub(self.taken(&subgroup.counts)).max(1)
+    }
+
+    fn lacks_subgroups(&self, txn: &Txn) -> bool {
+        let rules = txn.gangs[self.gang].rules().len() as u32;
+        self.policy.gangs_are_whole() && (0..rules).any(|rule| self.lacks_subgroup_of(txn, rule))
+    }
+
+    /// Fewer subgroups of a rule are ready than the gang needs.
+    fn lacks_subgroup_of(&self, txn: &Txn, rule: u32) -> bool {
+        let gang = &txn.gangs[self.gang];
+        let of_rule = |at: &usize| gang.subgroups()[*at].rule == Some(rule);
+        let ready = (0..gang.subgroups().len())
+            .filter(of_rule)
+            .filter(|&at| self.is_ready(txn, at))
+            .count();
+        ready < gang.rules()[rule as usize].minimum as usize
+    }
+
+    /// The gang can't start without this subgroup, or another of its kind.
+    fn is_required(&self, txn: &Txn, group: &Group) -> bool {
+        let rule = txn.gangs[self.gang].subgroups()[group.at].rule;
+        !self.is_ready(txn, group.at) && rule.is_some_and(|rule| self.lacks_subgroup_of(txn, rule))
+    }
+
+    /// How many pods have a place that counts in this room.
+    fn taken(&self, counts: &Counts) -> u32 {
+        counts.ready() + if self.room == Room::Later { counts.nominated } else { 0 }
+    }
+
+    /// The subgroups with pods that wait, in the order in which they are placed: those that don't
+    /// run before those that only grow, single pods last, then by priority, number and name.
+    fn groups(&self, txn: &Txn, pods: &[PodId]) -> Vec<Group> {
+        let gang = &txn.gangs[self.gang];
+        let subgroups = gang.subgroups();
+        let mut groups: Vec<Group> = (0..subgroups.len())
+            .map(|at| Group { at, waiting: Vec::new(), others: Others::default() })
+            .collect();
+        let mut highest: Vec<i32> = vec![i32::MIN; subgroups.len()];
+        let mut places: Vec<Vec<NodeId>> = vec![Vec::new(); subgroups.len()];
+        for &pod in pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()) {
+            groups[txn.pods.subgroup[pod] as usize].waiting.push(pod);
+        }
+        for &pod in gang.pods.iter().filter(|&&pod| !txn.pods.state[pod].finished()) {
+            let at = txn.pods.subgroup[pod] as usize;
+            highest[at] = highest[at].max(txn.pods.order[pod]);
+            places[at].extend(place_of(txn, pod));
+        }
+        for (group, places) in groups.iter_mut().zip(places) {
+            group.others = Others::on(&txn.domains, places.into_iter());
+        }
+        groups.retain(|group| !group.waiting.is_empty());
+        let key = |group: &Group| {
+            let subgroup = &subgroups[group.at];
+            let (ready, single) = (self.is_ready(txn, group.at), subgroup.rule.is_none());
+            (ready, single, Reverse(highest[group.at]), subgroup.index, &subgroup.name)
+        };
+        groups.sort_by(|a, b| key(a).cmp(&key(b)));
+        groups
+    }
+
+    fn is_ready(&self, txn: &Txn, at: usize) -> bool {
+        let gang = &txn.gangs[self.gang];
+        let group = &gang.subgroups()[at];
+        self.taken(&group.counts) >= gang.size_of(group)
+    }
+
+    /// Places as many of the pods as are missing, each by force.
+    fn force_all(
+        &mut self,
+        txn: &mut Txn,
+        pods: &[PodId],
+        missing: &Missing,
+    ) -> Result<(), Reason> {
+        let mut missing = missing.clone();
+        for (at, &pod) in pods.iter().enumerate() {
+            let role = txn.pods.role[pod] as usize;
+            if missing.total > 0
+                && missing.wants(role)
+                && let Some(force) = &mut self.force
+            {
+                force(txn, self.rankings, pod, (pods.len() - at) as u32)?;
+                missing.take(role);
+            }
+        }
+        let (have, need) = (pods.len() as u32, pods.len() as u32 + missing.total);
+        if missing.total == 0 {
+            Ok(())
+        } else {
+            Err(Reason::NotEnoughPods { have, need, gated: 0 })
+        }
+    }
+
+    /// Places what a subgroup lacks to its size, all of it or nothing; one pod if it lacks nothing.
+    fn seat_group(
+        &mut self,
+        txn: &mut Txn,
+        group: &mut Group,
+        domain: DomainId,
+    ) -> Result<(), Vec<Reason>> {
+        let lacks = self.lacks(txn, group.at);
+        let gang = &txn.gangs[self.gang];
+        let subgroup = &gang.subgroups()[group.at];
+        let have = group.waiting.len() as u32;
+        if have < lacks {
+            let subgroup = subgroup.name.clone();
+            return Err(vec![Reason::NotEnoughOfSubgroup { subgroup, have, need: lacks }]);
+        }
+        let (rule, roles) = (subgroup.rule, gang.roles.len());
+        let closeness = rule.and_then(|rule| gang.rules()[rule as usize].closeness.clone());
+        let missing = Missing { total: lacks, roles: vec![0; roles] };
+        let mark = txn.mark();
+        let result = if self.force.is_some() {
+            self.force_all(txn, &group.waiting, &missing).map_err(|reason| vec![reason])
+        } else {
+            let steps =
+                self.group_steps(txn, rule, closeness.as_ref(), group.others.pin, domain)?;
+            let set = Set { pods: &group.waiting, missing: &missing, others: &group.others };
+            self.seat_set(txn, &steps, &set, closeness.as_ref())
+        };
+        if result.is_err() {
+            txn.rewind(mark);
+            return result;
+        }
+        group.others.join(&txn.domains, txn.since(mark).iter().filter_map(|step| step.to.node()));
+        group.waiting.retain(|&pod| txn.pods.state[pod].is_homeless());
+        result
+    }
+
+    fn group_steps(
+        &mut self,
+        txn: &Txn,
+        rule: Option<u32>,
+        closeness: Option<&Closeness>,
+        pin: Option<DomainId>,
+        domain: DomainId,
+    ) -> Result<Steps, Vec<Reason>> {
+        let key = (rule.unwrap_or(u32::MAX), domain);
+        if pin.is_none()
+            && let Some((_, known)) = self.open_steps.iter().find(|(of, _)| *of == key)
+        {
+            return Ok(known.clone());
+        }
+        let found: Steps =
+            steps(&txn.domains, closeness, pin, domain).map_err(|reason| vec![reason])?.into();
+        if pin.is_none() {
+            self.open_steps.push((key, found.clone()));
+        }
+        Ok(found)
+    }
+
+    /// No domain that is allowed can hold the set: how near they came.
+    fn too_small(
+        &mut self,
+        txn: &Txn,
+        steps: &[Vec<DomainId>],
+        set: &Set,
+        closeness: Option<&Closeness>,
+    ) -> Reason {
+        let shapes = shapes(txn, set.pods);
+        let any = Missing { total: 0, roles: Vec::new() };
+        let open = Set { missing: &any, ..*set };
+        let mut hopes: Vec<Hope> = Vec::new();
+        for step in steps {
+            hopes.extend(self.hopes(txn, step, &open, &shapes));
+        }
+        hopes.sort_unstable();
+        let near = hopes.iter().rev().take(NAMED).map(|hope| {
+            let Hope { holds, domain, .. } = hope;
+            Near { domain: txn.domains[*domain].name.clone(), holds: *holds }
+        });
+        Reason::NoDomain {
+            wanted: set.missing.total,
+            domains: steps.iter().map(|step| step.len() as u32).sum(),
+            limit: closeness
+                .filter(|closeness| closeness.hard)
+                .and_then(|c| c.limit(&txn.domains).ok()),
+            near: near.collect(),
+        }
+    }
+}
+
+/// The domains that may hold pods with this closeness inside another domain: step by step those
+/// that keep them nearest to where others of them are, and of those the lowest tiers. The error
+/// says why there are none at all.
+fn steps(
+    domains: &Domains,
+    closeness: Option<&Closeness>,
+    pin: Option<DomainId>,
+    inside: DomainId,
+) -> Result<Vec<Vec<DomainId>>, Reason> {
+    let Some(closeness) = closeness else { return Ok(vec![vec![inside]]) };
+    let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
+    let allowed = |domain: &DomainId| domains[*domain].tier <= limit;
+    let top = match pin {
+        // The highest domain around them that is allowed, but not above where the search is.
+        Some(pin) => {
+            let around = domains.chain(pin).filter(|at| domains.holds(inside, *at));
+            around.take_while(allowed).last().ok_or_else(|| Reason::TooFarApart {
+                domain: domains[pin].name.clone(),
+                tier: domains[pin].tier,
+                limit,
+            })?
+        }
+        None => inside,
+    };
+    let near = |domain: DomainId| pin.map_or(0, |pin| domains[domains.common(pin, domain)].tier);
+    let below = domains.below(top).map(DomainId).filter(allowed);
+    let mut keyed: Vec<((u32, u32), DomainId)> =
+        below.map(|domain| ((near(domain), domains[domain].tier), domain)).collect();
+    keyed.sort_unstable();
+    let steps = keyed.chunk_by(|a, b| a.0 == b.0);
+    Ok(steps.map(|step| step.iter().map(|&(_, domain)| domain).collect()).collect())
+}
+
+/// The largest domains in which a pod of the gang may be, given where others of the gang and of its
+/// subgroup are. Who only wishes to be near may be anywhere.
+pub fn reach(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>, Reason> {
+    let (gang, domains) = (&cluster.gangs[id], &cluster.domains);
+    let place = cluster.pods.subgroup[pod];
+    let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
+    let rule = gang.subgroups().get(place as usize).and_then(|group| group.rule);
+    let of_rule = rule.and_then(|rule| gang.rules()[rule as usize].closeness.as_ref());
+    let of_gang = tops(domains, gang.closeness(), around(cluster, &gang.pods))?;
+    let of_group = tops(domains, of_rule, around(cluster, company))?;
+    let both = |&a: &DomainId| {
+        of_group.iter().copied().filter_map(move |b| {
+            match (domains.holds(a, b), domains.holds(b, a)) {
+                (true, _) => Some(b),
+                (_, true) => Some(a),
+                _ => None,
+            }
+        })
+    };
+    Ok(of_gang.iter().flat_map(both).collect())
+}
+
+/// Where a gang may be put by making others leave, the nearest first: who must be near in one
+/// domain, anyone else anywhere.
+pub fn domains_for(cluster: &Cluster, id: GangId) -> Result<Vec<Vec<DomainId>>, Reason> {
+    let gang = &cluster.gangs[id];
+    let closeness = gang.closeness().filter(|closeness| closeness.hard);
+    steps(&cluster.domains, closeness, around(cluster, &gang.pods), ROOT)
+}
+
+fn tops(
+    domains: &Domains,
+    closeness: Option<&Closeness>,
+    pin: Option<DomainId>,
+) -> Result<Vec<DomainId>, Reason> {
+    let Some(closeness) = closeness.filter(|closeness| closeness.hard) else {
+        return Ok(vec![ROOT]);
+    };
+    let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
+    let allowed = |domain: DomainId| domains[domain].tier <= limit;
+    let is_top =
+        |&domain: &DomainId| allowed(domain) && !domains[domain].parent.is_some_and(allowed);
+    match pin {
+        None => Ok(domains.ids().filter(is_top).collect()),
+        Some(pin) => domains.chain(pin).find(is_top).map(|top| vec![top]).ok_or_else(|| {
+            Reason::TooFarApart {
+                domain: domains[pin].name.clone(),
+                tier: domains[pin].tier,
+                limit,
+            }
+        }),
+    }
+}
+
+/// A free place for one pod of a gang in these domains, near to the others if they want to be near.
+pub fn free_place(
+    cluster: &Cluster,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    (id, pod): (GangId, PodId),
+    tops: &[DomainId],
+    left: u32,
+) -> Option<NodeId> {
+    let gang = &cluster.gangs[id];
+    let shape = cluster.pods.shape[pod];
+    let kind = Kind::of(cluster, policy, shape);
+    let ask = Ask { cluster, policy, shape, room: Room::Later, avoid: &[], kind };
+    if gang.choosy.is_none() {
+        return rankings.best(&ask);
+    }
+    let place = cluster.pods.subgroup[pod];
+    let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
+    let others = Others::of(cluster, company);
+    tops.iter().find_map(|&within| {
+        let pin = others.pin.filter(|&pin| cluster.domains.holds(within, pin));
+        let near = Vicinity { of: pin.unwrap_or(within), within, others: &others.homes };
+        rankings.nearest(&ask, near, left)
+    })
+}
+
+/// The smallest domain that holds those of the pods that have places.
+pub fn around<'p>(
+    cluster: &Cluster,
+    pods: impl IntoIterator<Item = &'p PodId>,
+) -> Option<DomainId> {
+    cluster.domains.around(pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
+}
+
+/// Where a pod is, or will be, unless it is on its way out.
+fn place_of(cluster: &Cluster, pod: PodId) -> Option<NodeId> {
+    match cluster.pods.state[pod] {
+        PodState::Allocated(node) | PodState::Running(node) | PodState::Nominated(node) => {
+            Some(node)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the places that a gang has are as near to each other as they must be, and those of its
+/// subgroups.
+pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
+    let gang = &cluster.gangs[id];
+    let holds = |closeness: Option<&Closeness>, domain: Option<DomainId>| {
+        let (Some(closeness), Some(domain)) =
+            (closeness.filter(|closeness| closeness.hard), domain)
+        else {
+            return true;
+        };
+        closeness.limit(&cluster.domains).is_ok_and(|limit| cluster.domains[domain].tier <= limit)
+    };
+    let mut pins: Vec<Option<DomainId>> = vec![None; gang.subgroups().len()];
+    for &pod in &gang.pods {
+        let pin = pins.get_mut(cluster.pods.subgroup[pod] as usize);
+        if let (Some(pin), Some(node)) = (pin, place_of(cluster, pod)) {
+            let home = cluster.domains.home(node);
+            *pin = Some(pin.map_or(home, |pin| cluster.domains.common(pin, home)));
+        }
+    }
+    let of_rule = |group: &Subgroup| gang.rules()[group.rule? as usize].closeness.as_ref();
+    holds(gang.closeness(), around(cluster, &gang.pods))
+        && gang.subgroups().iter().zip(pins).all(|(group, pin)| holds(of_rule(group), pin))
+}
+
+/// Whether no subgroup of these pods is placed in part. One that lost pods before is no reason
+/// against the others.
+pub fn has_whole_subgroups(cluster: &Cluster, gang: GangId, placed: &[(PodId, NodeId)]) -> bool {
+    let gang = &cluster.gangs[gang];
+    let whole =
+        |group: &Subgroup| group.counts.ready() == 0 || group.counts.ready() >= gang.size_of(group);
+    placed.iter().all(|&(pod, _)| gang.subgroups().get(cluster.pods.place(pod).1).is_none_or(whole))
+}
+
+/// The domain in which a gang is, if any of it has a place.
+pub fn domain_of(cluster: &Cluster, gang: GangId) -> Option<DomainId> {
+    around(cluster, &cluster.gangs[gang].pods)
+}
+
+/// Of pods in the order in which they are placed, those that make up what is missing.
+pub fn required(cluster: &Cluster, pods: &[PodId], missing: &Missing) -> Vec<PodId> {
+    let Missing { mut total, mut roles } = missing.clone();
+    let mut required = Vec::new();
+    for &pod in pods {
+        let role = roles.get_mut(cluster.pods.role[pod] as usize).filter(|role| **role > 0);
+        let owed = role.is_some();
+        if let Some(role) = role {
+            *role -= 1;
+        }
+        if total > 0 && (owed || total > roles.iter().sum()) {
+            total -= 1;
+            required.push(pod);
+        }
+    }
+    required
+}
+
+/// The shapes of pods with how many have each.
+pub fn shapes(cluster: &Cluster, pods: &[PodId]) -> Vec<(ShapeId, u32)> {
+    let mut found: Vec<ShapeId> = pods.iter().map(|&pod| cluster.pods.shape[pod]).collect();
+    found.sort_unstable();
+    found.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).collect()
+}

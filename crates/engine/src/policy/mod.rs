@@ -1,0 +1,4 @@
+//! The questions that plugins answer, what they are asked about, and how answers combine. Nothing
+//! here knows a plugin by name.
+
+pub mod answers;

@@ -1,0 +1,5 @@
+//! What users read: words for reasons and causes, the status of PodGroups, notes on cards. Nothing
+//! here knows settings, policy or whatever decides.
+
+pub mod status;
+pub mod words;

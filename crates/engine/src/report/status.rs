@@ -1,0 +1,155 @@
+//! What there is to say of each gang after a cycle: the phase and condition of its PodGroup, and
+//! for pods without one why they wait. What has not changed is not said again.
+
+use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
+
+use crate::actions::stalegangeviction::is_stale;
+use crate::base::ids::{GangId, PodId};
+use crate::decision::plan::{GroupNote, Plan};
+use crate::model::Cluster;
+use crate::model::gangs::{Condition, Gang, Origin, Reported};
+use crate::model::notes::{Notes, Texts};
+use crate::report::words;
+
+/// Brings phases and conditions up to date and notes the changes in the plan. `timed` says of which
+/// gangs someone wants to know for how long they have been stale.
+pub fn update(
+    cluster: &mut Cluster,
+    whole: bool,
+    timed: impl Fn(&Gang) -> bool,
+    now: Time,
+    plan: &mut Plan,
+) {
+    for id in cluster.gangs.take_changed() {
+        let gang = &cluster.gangs[id];
+        // What has no PodGroup has no phase that anyone could see.
+        let phase = if gang.origin == Origin::Group { phase(gang, whole) } else { gang.phase };
+        let condition = condition(cluster, gang, phase, whole, now);
+        let report = report(cluster, gang, phase);
+        let gang = &mut cluster.gangs[id];
+        if gang.counts.pending == 0 || gang.ready(whole) {
+            gang.waiting_since = None;
+        }
+        if gang.counts.running > 0 {
+            gang.failures = 0;
+        }
+        let said = gang.condition == condition && (report.is_none() || gang.reported == report);
+        time_staleness(cluster, id, whole, now);
+        let since = cluster.gangs.broken_since(id).filter(|_| timed(&cluster.gangs[id]));
+        let stale_since = since.map(|since| since.to_string());
+        let wish = Texts { stale_since, reservations: cluster.reservations_text(id) };
+        let gang = &mut cluster.gangs[id];
+        if gang.origin == Origin::Group {
+            let annotations = Notes::tell(&mut gang.notes, wish);
+            plan.group_notes
+                .extend((!annotations.is_empty()).then_some(GroupNote { gang: id, annotations }));
+        }
+        if !said || gang.phase != phase {
+            gang.reported = report;
+            gang.condition = condition;
+            cluster.gangs.set_phase(id, phase);
+            plan.updates.push(id);
+        }
+    }
+    let by_name = |a: GangId, b: GangId| cluster.gangs[a].key.cmp(&cluster.gangs[b].key);
+    plan.updates.sort_by(|&a, &b| by_name(a, b));
+    plan.group_notes.sort_by(|a, b| by_name(a.gang, b.gang));
+}
+
+/// Since when a gang is stale: now, or since when its PodGroup says, if an earlier process has seen
+/// it.
+pub fn time_staleness(cluster: &mut Cluster, id: GangId, whole: bool, now: Time) {
+    let inherited = Notes::take_inherited(&mut cluster.gangs[id].notes);
+    let was_stale = inherited.is_some() || cluster.gangs.broken_since(id).is_some();
+    let stale = is_stale(&cluster.gangs[id], whole, was_stale);
+    cluster.gangs.note_broken(id, stale, inherited.map_or(now, |since| since.min(now)));
+}
+
+fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Reported> {
+    let runs = |pod: &&PodId| cluster.pods.fact[**pod].runs;
+    let on_nodes = gang.counts.running + gang.counts.releasing;
+    let started = || if on_nodes > 0 { gang.pods.iter().filter(runs).count() as u32 } else { 0 };
+    let (succeeded, failed) = (gang.counts.succeeded, gang.counts.failed);
+    (gang.origin == Origin::Group).then(|| Reported {
+        phase,
+        running: started(),
+        succeeded,
+        failed,
+    })
+}
+
+/// The status of a gang's PodGroup, as last put into a plan; nothing for a gang without one.
+pub fn of(cluster: &Cluster, gang: GangId) -> Option<PodGroupStatus> {
+    let gang = &cluster.gangs[gang];
+    let Reported { phase, running, succeeded, failed } =
+        gang.reported.filter(|_| gang.origin == Origin::Group)?;
+    let condition = gang.condition.scheduled.map(|scheduled| PodGroupCondition {
+        kind: if scheduled { "Scheduled" } else { "Unschedulable" }.into(),
+        status: "True".into(),
+        transition_id: String::new(),
+        last_transition_time: gang.condition.since,
+        reason: gang.condition.reason.clone(),
+        message: gang.condition.message.clone(),
+    });
+    let number = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+    Some(PodGroupStatus {
+        phase,
+        conditions: condition.into_iter().collect(),
+        running: number(running),
+        succeeded: number(succeeded),
+        failed: number(failed),
+    })
+}
+
+/// A gang runs when its minimum does, is complete when all that ran is over, and is unknown when a
+/// part of it runs without the rest.
+fn phase(gang: &Gang, whole: bool) -> PodGroupPhase {
+    let counts = &gang.counts;
+    let placed = counts.running + counts.allocated;
+    let over = counts.succeeded + counts.failed;
+    if counts.ready() > 0 && gang.ready(whole) {
+        let left = placed + counts.pending + counts.nominated + counts.gated + counts.releasing;
+        return if left == 0 && over > 0 {
+            PodGroupPhase::Completed
+        } else {
+            PodGroupPhase::Running
+        };
+    }
+    if placed > 0 {
+        // Pods on their way out still fill the gang until they are gone.
+        let filled = counts.ready() + counts.releasing >= gang.minimum;
+        return if filled { PodGroupPhase::Running } else { PodGroupPhase::Unknown };
+    }
+    match gang.phase {
+        PodGroupPhase::Pending => PodGroupPhase::Pending,
+        _ => PodGroupPhase::Inqueue,
+    }
+}
+
+fn condition(
+    cluster: &Cluster,
+    gang: &Gang,
+    phase: PodGroupPhase,
+    whole: bool,
+    now: Time,
+) -> Condition {
+    let waits = gang.counts.pending + gang.counts.gated > 0 && !gang.ready(whole);
+    let (scheduled, reason, message) = match phase {
+        _ if gang.origin != Origin::Group && !waits => (None, String::new(), String::new()),
+        PodGroupPhase::Running | PodGroupPhase::Completed if !waits => {
+            (Some(true), "Scheduled".to_owned(), String::new())
+        }
+        _ if gang.reasons.is_empty() => (None, String::new(), String::new()),
+        _ => {
+            let messages: Vec<String> = gang
+                .reasons
+                .iter()
+                .map(|reason| words::message(reason, &cluster.dimensions))
+                .collect();
+            (Some(false), words::word(&gang.reasons[0]).to_owned(), messages.join("; "))
+        }
+    };
+    let old = &gang.condition;
+    let since = if old.scheduled == scheduled { old.since } else { scheduled.map(|_| now) };
+    Condition { scheduled, reason, message, since }
+}

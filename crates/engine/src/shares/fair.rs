@@ -1,0 +1,110 @@
+//! The fair share of every queue: what it should have if everyone took what is theirs. Siblings
+//! divide what their parent should have, resource by resource (`shares/division.rs`). Follows from
+//! what events say alone: nothing that moves within a cycle changes it.
+
+use crate::base::ids::{QueueId, ResourceId, Table};
+use crate::base::resources::{Amounts, PODS, Sparse};
+use crate::model::Cluster;
+use crate::model::queues::{Queue, ROOT};
+use crate::model::usage::Memory;
+use crate::shares::families::Families;
+
+pub use crate::shares::division::PPM;
+pub use crate::shares::division::Part;
+pub use crate::shares::division::Round;
+pub use crate::shares::division::Steps;
+pub use crate::shares::division::Tier;
+
+/// How shares are found, and how long what was used is remembered for them, if it is.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    pub tree: bool,
+    pub k_ppm: i64,
+    pub memory: Option<Memory>,
+}
+
+pub struct Shares {
+    fair: Table<QueueId, Amounts>,
+}
+
+impl Shares {
+    /// The shares of all queues in all resources: of siblings in a tree, or of all queues alike.
+    /// What a queue has used of late lowers its part of the surplus, `k` times as much as it is
+    /// above its weight.
+    pub fn of(cluster: &Cluster, tree: bool, k_ppm: i64) -> Shares {
+        let families = Families::of(cluster, tree, k_ppm);
+        let mut fair: Table<QueueId, Amounts> = Table::default();
+        fair.grow(cluster.queues.len(), Amounts::default());
+        for resource in divided(cluster) {
+            for (queue, &share) in families.divide(resource, None).iter() {
+                fair[queue].add(resource, share);
+            }
+        }
+        Shares { fair }
+    }
+
+    /// Nobody divides pods: of these everyone should have as many as there is room for.
+    pub fn fair(&self, queue: QueueId, resource: ResourceId) -> i64 {
+        if resource == PODS { i64::MAX } else { self.fair[queue].get(resource) }
+    }
+
+    /// What others leave to the queue: its fair share, or what it deserves if that is more, as far
+    /// as its capability goes.
+    pub fn allocatable(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
+        let row = &cluster.queues[queue];
+        self.fair(queue, resource).max(quota(row, resource)).min(capability(row, resource))
+    }
+}
+
+/// What the siblings below one queue divide of a resource, and how.
+#[derive(Clone, Debug)]
+pub struct Division {
+    /// The queue that they are below; the root if queues are no tree.
+    pub parent: QueueId,
+    pub total: i64,
+    /// In the order of their names.
+    pub portions: Vec<Portion>,
+    pub steps: Steps,
+}
+
+/// What a queue brings to the division and gets of it.
+#[derive(Clone, Debug)]
+pub struct Portion {
+    pub queue: QueueId,
+    /// What it deserves, and at least what is guaranteed.
+    pub deserved: i64,
+    /// `i64::MAX` where nothing limits it.
+    pub capability: i64,
+    /// What its gangs have and want, as far as the capabilities of the queues below it allow.
+    pub requested: i64,
+    pub usage_ppm: i64,
+    pub fair: i64,
+}
+
+/// How a resource is divided, parents before their children.
+pub fn trace(cluster: &Cluster, tree: bool, k_ppm: i64, resource: ResourceId) -> Vec<Division> {
+    let mut divisions = Vec::new();
+    Families::of(cluster, tree, k_ppm).divide(resource, Some(&mut divisions));
+    divisions
+}
+
+/// The resources of which queues have shares.
+pub fn divided(cluster: &Cluster) -> impl Iterator<Item = ResourceId> + use<> {
+    (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS)
+}
+
+/// What there is to divide: all that ready nodes have and other schedulers don't use.
+pub fn total(cluster: &Cluster, resource: ResourceId) -> i64 {
+    let all = cluster.total.get(resource) - cluster.foreign.get(resource);
+    all.max(0).min(capability(&cluster.queues[ROOT], resource))
+}
+
+/// What a queue deserves, and at least what is guaranteed.
+pub fn quota(queue: &Queue, resource: ResourceId) -> i64 {
+    let amount = |list: &Sparse| list.get(resource).unwrap_or(0);
+    amount(&queue.deserved).max(amount(&queue.guarantee))
+}
+
+pub fn capability(queue: &Queue, resource: ResourceId) -> i64 {
+    queue.capability.get(resource).unwrap_or(i64::MAX)
+}
