@@ -11,7 +11,7 @@
 
 mod arrivals;
 mod cluster;
-pub(crate) mod draw;
+pub mod draw;
 mod durations;
 mod gangs;
 mod manifest;

@@ -1,13 +1,11 @@
 //! An embedded cluster with a virtual clock: runs the engine on manifests, generated load and
 //! faults.
 
-pub mod bench;
 pub mod chaos;
 pub mod curves;
 pub mod difference;
 pub mod generate;
 pub mod invariants;
-pub mod quality;
 pub mod report;
 mod simulation;
 mod world;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use muster_sim::bench;
+use muster_bench::speed;
 
 use super::simulate::print_json;
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ pub fn run(args: BenchArgs) -> Result<(), Failure> {
         return quality::run(&args);
     }
     let rounds = args.rounds.unwrap_or(7);
-    let figures = bench::run(rounds, &|| Some(crate::ALLOCATED.current_usage()), |what| {
+    let figures = speed::run(rounds, &|| Some(crate::ALLOCATED.current_usage()), |what| {
         anstream::eprintln!("measuring: {what}");
     });
     match args.output {

@@ -3,8 +3,8 @@
 
 use std::fmt::{Result, Write};
 
+use muster_bench::quality::{Load, Played, WAITS_SECONDS};
 use muster_engine::explain::grouped;
-use muster_sim::quality::{Load, Played, WAITS_SECONDS};
 
 use super::quality::{duration, summary};
 use super::svg::{self, INK, LINE, MUTED, text_width};

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
+use muster_bench::quality::{Bin, Distribution, Gaps, Load, Played};
 use muster_engine::explain::{counted, grouped};
-use muster_sim::quality::{Bin, Distribution, Gaps, Load, Played};
 
 use super::table::{Row, Table};
 use super::text::{BAD, BOLD, GOOD, bar, styled};

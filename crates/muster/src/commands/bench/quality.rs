@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use muster_sim::quality::{self, Gaps, Load, LoadSpec};
+use muster_bench::quality::{self, Gaps, Load, LoadSpec};
 use serde::Serialize;
 
 use super::{BenchArgs, Format};

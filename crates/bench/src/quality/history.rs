@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_api::Time;
 
-use crate::Report;
+use muster_sim::Report;
 
 /// Utilisation is told for so many parts of the time.
 const PARTS: i64 = 96;
@@ -162,7 +162,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{CycleLine, EventLine};
+    use muster_sim::report::{CycleLine, EventLine};
 
     /// Cycles ten seconds apart, and what happens after them.
     fn report(cycles: i64, events: &[(u64, &str, &str)]) -> Report {

@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use super::small::{Amounts, Purpose, Small};
-use crate::generate::DEFAULT_START;
 use muster_api::Time;
+use muster_sim::generate::DEFAULT_START;
 
 pub const START: Time = Time(DEFAULT_START * 1000);
 pub const CLAIMANT: &str = "claimant";

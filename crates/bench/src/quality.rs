@@ -1,4 +1,4 @@
-//! How good the engine's choices are, as opposed to how fast (`bench.rs`): against the best that
+//! How good the engine's choices are, as opposed to how fast (`speed.rs`): against the best that
 //! there is, on clusters so small that all can be tried; and what becomes of a day's work in each
 //! mode.
 

@@ -13,10 +13,10 @@ use muster_engine::config::Config;
 use serde::Serialize;
 
 use super::history::{Gang, History};
-use crate::generate::{
+use muster_sim::generate::{
     Amount, ClusterSpec, DEFAULT_START, Profile, Template, WorkloadSpec, cluster, workload,
 };
-use crate::{Options, Progress, Simulation, Until, World};
+use muster_sim::{Options, Progress, Simulation, Until, World};
 
 /// From a second to a week, each about twice the one before.
 pub const WAITS_SECONDS: [u32; 19] = [

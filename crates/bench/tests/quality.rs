@@ -1,6 +1,6 @@
 //! How good the engine's choices are, on clusters where all can be tried.
 
-use muster_sim::quality::{LoadSpec, MODES, describe, gaps, load};
+use muster_bench::quality::{LoadSpec, MODES, describe, gaps, load};
 
 #[test]
 fn nothing_is_lost_without_need_on_small_clusters() {

@@ -1,7 +1,7 @@
 //! Small clusters, drawn: gangs run on most of the room, and one more starves.
 
 use super::small::{Amounts, Claimant, Domain, Gang, Pod, Purpose, Queue, Small, add};
-use crate::generate::draw::{Draw, Stream};
+use muster_sim::generate::draw::{Draw, Stream};
 
 /// With more pods there is too much to try.
 const MOST_PODS: usize = 22;

@@ -8,7 +8,7 @@ use muster_engine::{Cause, Engine};
 use super::manifests::{CLAIMANT, START, config, pod_name, text};
 use super::optimum::{Solution, cost, optimum};
 use super::small::{Domain, Pods, Purpose, Small, add, members};
-use crate::World;
+use muster_sim::World;
 
 /// What the engine decided.
 #[derive(Clone, Debug)]
