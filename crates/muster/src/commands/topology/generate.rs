@@ -2,17 +2,7 @@
 //! input gives the same bytes, and what is added to the network adds objects and members without
 //! changing the names of others.
 
-mod file;
-mod forest;
-mod hostlist;
-mod json;
-mod labels;
-mod names;
-mod places;
-mod slurm;
-mod table;
-mod ufm;
-mod yaml;
+mod fetch;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -22,13 +12,11 @@ use clap::{Args, ValueEnum};
 use muster_api::HyperNode;
 use muster_api::core::Node;
 use muster_api::manifest::Object;
+use muster_topology_sources::{Forest, file, labels, places, ufm, yaml};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::input::{Collection, SourceArgs, read_text};
-use file::Format;
-use forest::Forest;
-use places::Naming;
 
 /// The password must not be seen in the list of processes.
 const PASSWORD: &str = "UFM_PASSWORD";
@@ -86,6 +74,43 @@ enum Origin {
     File,
     /// NVIDIA UFM, or a file with its list of ports
     Ufm,
+}
+
+#[derive(Copy, Clone, ValueEnum)]
+enum Format {
+    /// A line for each node: node leaf spine
+    Table,
+    /// [{"node": "n1", "levels": ["leaf1", "spine1"]}]
+    Json,
+    /// Slurm's topology.conf
+    Slurm,
+}
+
+impl From<Format> for file::Format {
+    fn from(format: Format) -> file::Format {
+        match format {
+            Format::Table => file::Format::Table,
+            Format::Json => file::Format::Json,
+            Format::Slurm => file::Format::Slurm,
+        }
+    }
+}
+
+#[derive(Copy, Clone, ValueEnum)]
+enum Naming {
+    /// The level and its value: rack-r07
+    Value,
+    /// All values from the top: rack-zone1.spine2.r07; for values that several parents have
+    Path,
+}
+
+impl From<Naming> for places::Naming {
+    fn from(naming: Naming) -> places::Naming {
+        match naming {
+            Naming::Value => places::Naming::Value,
+            Naming::Path => places::Naming::Path,
+        }
+    }
 }
 
 #[derive(Copy, Clone, ValueEnum)]
@@ -179,17 +204,18 @@ fn read(args: &GenerateArgs) -> Result<Forest, Failure> {
     let source = args.source.as_deref().unwrap_or_default();
     if args.from == Origin::Labels {
         let collection = collect(&args.nodes)?;
-        return labels::read(&nodes(&collection), &args.labels, args.names).map_err(Failure::Input);
+        return labels::read(&nodes(&collection), &args.labels, args.names.into())
+            .map_err(Failure::Input);
     }
     let name = if source == "-" { "standard input" } else { source };
     let text = match args.from {
-        Origin::Ufm if source.contains("://") => ufm::fetch(source, &access(args)?)?,
+        Origin::Ufm if source.contains("://") => fetch::fetch(source, &access(args)?)?,
         _ => read_text(source).map_err(|problem| Failure::Input(vec![problem]))?,
     };
     let cluster = cluster(&args.nodes)?;
     let forest = match args.from {
         Origin::Ufm => ufm::read(name, &text, cluster.as_ref(), &args.levels),
-        _ => file::read(name, &text, args.format, &args.levels, args.names),
+        _ => file::read(name, &text, args.format.map(Into::into), &args.levels, args.names.into()),
     };
     let mut forest = forest.map_err(Failure::Input)?;
     if let Some(cluster) = cluster {
@@ -201,7 +227,7 @@ fn read(args: &GenerateArgs) -> Result<Forest, Failure> {
     Ok(forest)
 }
 
-fn access(args: &GenerateArgs) -> Result<ufm::Access, Failure> {
+fn access(args: &GenerateArgs) -> Result<fetch::Access, Failure> {
     let password = std::env::var(PASSWORD).ok();
     if args.ufm_user.is_some() && password.is_none() {
         return Err(Failure::Input(vec![format!(
@@ -209,7 +235,7 @@ fn access(args: &GenerateArgs) -> Result<ufm::Access, Failure> {
         )]));
     }
     let password = password.filter(|_| args.ufm_user.is_some());
-    Ok(ufm::Access {
+    Ok(fetch::Access {
         user: args.ufm_user.clone(),
         password,
         certificates: args.ufm_ca.clone(),

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use muster_api::is_dns_subdomain;
-use muster_engine::explain::grouped;
+use muster_text::grouped;
 
 /// As long as the value of a label may be, so that a name can be one.
 const LENGTH: usize = 63;

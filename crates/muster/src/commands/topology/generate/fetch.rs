@@ -7,11 +7,9 @@ use futures::AsyncReadExt;
 use http::{Request, Uri};
 use kube::config::AuthInfo;
 use kube::{Client, Config};
+use muster_topology_sources::ufm::PATH;
 
 use crate::failure::Failure;
-
-/// Where the ports are.
-pub const PATH: &str = "/ufmRest/resources/ports";
 
 /// How long UFM may take for all its ports; as long as Volcano waits.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -1,7 +1,7 @@
 //! A plain table, a node a line: `node leaf spine …`, with blanks or commas between the columns.
 
-use super::forest::level_names;
-use super::places::Place;
+use crate::forest::level_names;
+use crate::places::Place;
 
 /// What the first column of a header may be called.
 const HEADS: [&str; 6] = ["node", "nodes", "nodename", "name", "host", "hostname"];

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use muster_api::core::Node;
-use muster_engine::explain::counted;
+use muster_text::counted;
 
-use super::forest::Forest;
-use super::names::few;
-use super::places::{self, Naming, Place};
+use crate::forest::Forest;
+use crate::names::few;
+use crate::places::{self, Naming, Place};
 
 /// Reads the labels, given from the top of the network to the bottom.
 pub fn read(nodes: &[&Node], labels: &[String], naming: Naming) -> Result<Forest, Vec<String>> {

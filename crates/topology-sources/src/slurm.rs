@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::MemberKind;
 
-use super::forest::{Domain, Forest, level_names};
-use super::hostlist::expand;
-use super::names::named;
-use super::places::bad_node;
+use crate::forest::{Domain, Forest, level_names};
+use crate::hostlist::expand;
+use crate::names::named;
+use crate::places::bad_node;
 
 struct Switch {
     name: String,

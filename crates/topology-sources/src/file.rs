@@ -1,12 +1,10 @@
 //! A file that describes the network, in one of three formats.
 
-use clap::ValueEnum;
+use crate::forest::Forest;
+use crate::places::{self, Naming};
+use crate::{json, slurm, table};
 
-use super::forest::Forest;
-use super::places::{self, Naming};
-use super::{json, slurm, table};
-
-#[derive(Copy, Clone, Debug, PartialEq, ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq)]
 pub enum Format {
     /// A line for each node: node leaf spine
     Table,

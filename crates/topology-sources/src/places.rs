@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use clap::ValueEnum;
 use muster_api::{MemberKind, is_dns_subdomain};
 
-use super::forest::{Domain, Forest};
-use super::names::{Level, few, levels};
+use crate::forest::{Domain, Forest};
+use crate::names::{Level, few, levels};
 
 /// The place of one node.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,7 +19,7 @@ pub struct Place {
 }
 
 /// What tells two domains of a level apart.
-#[derive(Copy, Clone, Debug, PartialEq, ValueEnum)]
+#[derive(Copy, Clone, Debug, PartialEq)]
 pub enum Naming {
     /// The level and its value: rack-r07
     Value,

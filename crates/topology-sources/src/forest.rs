@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_api::{
     ExactMatch, HyperNode, HyperNodeSpec, Member, MemberKind, MemberSelector, validate_hyper_node,
 };
-use muster_engine::explain::counted;
+use muster_text::counted;
 
-use super::names::{few, natural};
+use crate::names::{few, natural};
 
 /// The names of levels that have none, from the bottom.
 const LEVELS: [&str; 3] = ["leaf", "spine", "core"];

@@ -4,8 +4,8 @@
 use muster_api::yaml::{self, Value, Yaml};
 use serde::de::IgnoredAny;
 
-use super::forest::level_names;
-use super::places::Place;
+use crate::forest::level_names;
+use crate::places::Place;
 
 const FORM: &str = r#"[{"node": "n1", "levels": ["leaf1", "spine1"]}]"#;
 

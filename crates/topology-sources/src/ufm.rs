@@ -5,18 +5,17 @@
 //! step further up join. That is what Volcano's discoverer does for two tiers; the tier that UFM
 //! writes to a port is not used by either.
 
-mod fetch;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::{MemberKind, is_dns_subdomain};
-use muster_engine::explain::counted;
+use muster_text::counted;
 use serde::Deserialize;
 
-pub use fetch::{Access, fetch};
+use crate::forest::{Domain, Forest, left_out, level_names, nobody};
+use crate::names::{Level, few, levels, natural};
 
-use super::forest::{Domain, Forest, left_out, level_names, nobody};
-use super::names::{Level, few, levels, natural};
+/// The path under which UFM lists its ports.
+pub const PATH: &str = "/ufmRest/resources/ports";
 
 /// As much of a port as matters. UFM writes "N/A" for what it doesn't know.
 #[derive(Debug, Default, Deserialize)]
@@ -54,7 +53,7 @@ pub fn read(
     given: &[String],
 ) -> Result<Forest, Vec<String>> {
     let ports: Vec<Port> = serde_json::from_str(text).map_err(|error| {
-        vec![format!("{source}: not a list of ports as GET {} gives it: {error}", fetch::PATH)]
+        vec![format!("{source}: not a list of ports as GET {} gives it: {error}", PATH)]
     })?;
     let mut notes = Vec::new();
     let mut cables = cables(source, &ports, cluster, &mut notes)?;

@@ -1,0 +1,20 @@
+//! HyperNodes from what is known of the network elsewhere: labels of nodes, tables, JSON lists,
+//! Slurm's `topology.conf`, ports of NVIDIA UFM.
+//!
+//! Texts and objects come in, a [`Forest`] of HyperNodes goes out. The same input gives the same
+//! objects, and what is added to the network adds objects and members without changing the names
+//! of others.
+
+pub mod file;
+mod forest;
+mod hostlist;
+mod json;
+pub mod labels;
+mod names;
+pub mod places;
+mod slurm;
+mod table;
+pub mod ufm;
+pub mod yaml;
+
+pub use forest::{Domain, Forest};
