@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use muster_api::Time;
 use muster_engine::ids::PodId;
 use muster_engine::model::pods::PodState;
+use muster_facts::{GangLine, QueueLine};
 use serde::Serialize;
 
-use crate::report::{Eviction, GangLine, Placement, QueueLine};
+use crate::report::{Eviction, Placement};
 use crate::simulation::Simulation;
 
 #[derive(Clone, Debug, Serialize)]

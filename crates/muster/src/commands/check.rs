@@ -4,8 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 use muster_engine::explain::grouped;
+use muster_facts::topology::faults;
 
-use super::topology::faults;
 use crate::failure::Failure;
 use crate::input::{ConfigArgs, FileArgs};
 
@@ -32,7 +32,12 @@ pub fn run(args: CheckArgs) -> Result<(), Failure> {
     out.flush()?;
     let faults = faults(&collection.objects);
     if !faults.is_empty() {
-        return Err(Failure::Input(faults.iter().map(|fault| fault.tell(collection)).collect()));
+        return Err(Failure::Input(
+            faults
+                .iter()
+                .map(|fault| fault.tell(|kind, key| collection.title(kind, key)))
+                .collect(),
+        ));
     }
     let counts = collection.counts.iter();
     let objects: Vec<String> =

@@ -1,30 +1,16 @@
 //! `muster explain`: why a pod, gang or queue is as it is, after some cycles on the embedded
 //! cluster.
 
-mod claims;
-mod domains;
-mod facts;
-mod gang_claims;
-mod promises;
-mod room;
-mod target;
-
 use clap::{Args, ValueEnum};
 use muster_api::Time;
 use muster_engine::Engine;
+use muster_facts::{Look, explain, find};
 use muster_sim::{Options, Simulation, Until};
 
 use super::simulate::{print_json, scheduler_names};
 use crate::failure::Failure;
 use crate::input::{InputArgs, wall_clock};
 use crate::render;
-
-pub use claims::{ClaimFacts, NodeTrial};
-pub use domains::ClosestDomain;
-pub use facts::{Explanation, GangFacts, Look, PodFacts, QueueFacts, Subject, TakesBack, explain};
-pub use gang_claims::{BundleFacts, DomainClaim, PassFacts};
-pub use promises::PromiseFacts;
-pub use target::find;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -86,7 +72,7 @@ pub fn run(args: ExplainArgs) -> Result<(), Failure> {
         .map_err(|problem| Failure::Input(vec![problem]))?;
     let nodes = if args.all { usize::MAX } else { NODES };
     let world = &simulation.world;
-    let look = Look { now: world.now, nodes, objects: Some(world) };
+    let look = Look { now: world.now, nodes, find_pod: &|key| world.pods.get(key) };
     let explanation = explain(&mut simulation.engine, target, &look);
     match args.output {
         Format::Json => print_json(&explanation),

@@ -1,7 +1,5 @@
 //! `muster fairshare`: what each queue should have, and how that comes about.
 
-mod facts;
-
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
@@ -9,16 +7,13 @@ use muster_api::Time;
 use muster_engine::ids::ResourceId;
 use muster_engine::model::Cluster;
 use muster_engine::{Engine, shares};
+use muster_facts::fair_shares;
 use muster_sim::{Options, Simulation, Until};
 
 use super::simulate::{print_json, scheduler_names};
 use crate::failure::Failure;
 use crate::input::{InputArgs, wall_clock};
 use crate::render;
-
-pub use facts::{
-    DivisionSteps, FairShares, QueueShare, ResourceShares, Standing, SurplusPart, SurplusRound,
-};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -78,7 +73,7 @@ pub fn run(args: FairshareArgs) -> Result<(), Failure> {
     simulation.engine.settle();
     let engine = &simulation.engine;
     let resources = resources(engine.cluster(), &args.resource).map_err(Failure::Input)?;
-    let shares = facts::fair_shares(engine, &resources);
+    let shares = fair_shares(engine, &resources);
     match args.output {
         Format::Json => print_json(&shares),
         Format::Table => {

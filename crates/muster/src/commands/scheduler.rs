@@ -8,11 +8,11 @@ use clap::{Args, ValueEnum};
 use muster_api::keys::SCHEDULER_NAMES;
 use muster_api::{Time, parse_duration};
 use muster_engine::Engine;
+use muster_facts::{Look, find};
 use muster_journal::Limits;
 use muster_kube::logging::{self, LogFormat};
 use muster_kube::{Address, LeaseOptions, Options, RunError};
 
-use super::explain::Look;
 use crate::failure::Failure;
 
 #[derive(Args)]
@@ -150,7 +150,7 @@ fn lease(args: &SchedulerArgs) -> Result<LeaseOptions, Failure> {
 fn explain(engine: &mut Engine, now: Time, name: &str) -> Option<serde_json::Value> {
     let target = ["gang", "pod"]
         .iter()
-        .find_map(|kind| super::explain::find(engine.cluster(), &format!("{kind}/{name}")).ok())?;
-    let look = Look { now, nodes: super::explain::NODES, objects: None };
-    serde_json::to_value(super::explain::explain(engine, target, &look)).ok()
+        .find_map(|kind| find(engine.cluster(), &format!("{kind}/{name}")).ok())?;
+    let look = Look { now, nodes: super::explain::NODES, find_pod: &|_| None };
+    serde_json::to_value(muster_facts::explain(engine, target, &look)).ok()
 }

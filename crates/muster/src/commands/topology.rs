@@ -1,15 +1,12 @@
 //! `muster topology`: the network as HyperNodes.
 
 mod check;
-mod findings;
 mod generate;
 mod show;
 
 use clap::{Args, Subcommand};
 
 use crate::failure::Failure;
-
-pub use findings::faults;
 
 #[derive(Args)]
 pub struct TopologyArgs {

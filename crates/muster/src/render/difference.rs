@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use muster_engine::explain::{counted, duration};
+use muster_facts::QueueLine;
 use muster_sim::Simulation;
 use muster_sim::difference::{Change, Difference, Fate, GangChange, Moment, QueueChange};
-use muster_sim::report::{Eviction, QueueLine};
+use muster_sim::report::Eviction;
 
 use super::gangs::reason_lines;
 use super::queues::{amounts_text, scarcity};

@@ -8,14 +8,14 @@ use std::io::Write;
 
 use muster_engine::explain::{counted, duration, grouped};
 use muster_engine::model::domains::ROOT_NAME;
-use muster_sim::report::{NodesLine, ReasonLine};
+use muster_facts::{
+    ClosestDomain, Explanation, GangFacts, NodesLine, PodFacts, QueueFacts, ReasonLine, Subject,
+    TakesBack,
+};
 
 use super::gangs::phase_style;
 use super::queues::scarcity;
 use super::text::{BAD, BOLD, DIM, WAITS, bar, cut_end, cut_middle, styled, width, wrap};
-use crate::commands::explain::{
-    ClosestDomain, Explanation, GangFacts, PodFacts, QueueFacts, Subject, TakesBack,
-};
 use crate::failure::Failure;
 
 const COLUMNS: usize = 80;

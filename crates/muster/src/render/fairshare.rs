@@ -6,12 +6,12 @@ use muster_engine::Dimensions;
 use muster_engine::explain::counted;
 use muster_engine::ids::ResourceId;
 use muster_engine::shares::PPM;
+use muster_facts::{
+    DivisionSteps, FairShares, QueueShare, ResourceShares, Standing, SurplusPart, SurplusRound,
+};
 
 use super::table::{Row, Table};
 use super::text::{BAD, BOLD, DIM, GOOD, WAITS, styled, width, wrap};
-use crate::commands::fairshare::{
-    DivisionSteps, FairShares, QueueShare, ResourceShares, Standing, SurplusPart, SurplusRound,
-};
 
 pub use svg::svg;
 

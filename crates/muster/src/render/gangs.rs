@@ -6,7 +6,7 @@ use anstyle::Style;
 use muster_engine::explain::{counted, grouped};
 use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT_NAME;
-use muster_sim::report::GangLine;
+use muster_facts::GangLine;
 
 use super::table::{Row, Table};
 use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_end, styled, wrap};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_sim::report::QueueLine;
+use muster_facts::QueueLine;
 
 use super::table::{Row, Table};
 use super::text::{BAD, BOLD, GOOD, bar, styled};

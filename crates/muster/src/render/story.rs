@@ -33,7 +33,7 @@ fn story(simulation: &Simulation, wide: bool, columns: usize) -> Vec<String> {
     let cluster = simulation.engine.cluster();
     let report = &simulation.report;
     let names = Names::new(report.gangs.iter().map(|gang| gang.name.as_str()));
-    let known = |queue: &muster_sim::report::QueueLine| {
+    let known = |queue: &muster_facts::QueueLine| {
         simulation.world.queues.contains_key(&queue.name)
             || queue.name != "root" && report.gangs.iter().any(|gang| gang.queue == queue.name)
     };

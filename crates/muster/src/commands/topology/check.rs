@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
-use muster_engine::explain::counted;
+use muster_facts::topology::{self, Finding};
+use muster_text::counted;
 
-use super::findings::{self, Finding};
 use crate::failure::Failure;
 use crate::input::SourceArgs;
 
@@ -25,8 +25,8 @@ pub struct CheckArgs {
 pub fn run(args: CheckArgs) -> Result<(), Failure> {
     let collection = args.source.read()?;
     let (errors, notes): (Vec<Finding>, Vec<Finding>) =
-        findings::all(&collection.objects).into_iter().partition(|finding| finding.error);
-    let tell = |finding: &Finding| finding.tell(&collection);
+        topology::all(&collection.objects).into_iter().partition(|finding| finding.error);
+    let tell = |finding: &Finding| finding.tell(|kind, key| collection.title(kind, key));
     let mut out = anstream::stdout();
     for note in collection.notes().into_iter().chain(notes.iter().map(tell)) {
         writeln!(out, "note: {note}")?;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use muster_engine::explain::{counted, grouped};
+use muster_facts::{ClaimFacts, GangFacts, NodeTrial, PromiseFacts};
 
 use super::{COLUMNS, Page};
-use crate::commands::explain::{ClaimFacts, GangFacts, NodeTrial, PromiseFacts};
 use crate::render::text::{BOLD, DIM, GOOD, cut_end, cut_middle, styled, width, wrap};
 
 /// So many pods are named on a node.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use muster_engine::explain::{counted, grouped};
+use muster_facts::{BundleFacts, ClaimFacts, DomainClaim, PassFacts};
 
 use super::claims::short;
 use super::{COLUMNS, MARGIN, Page};
-use crate::commands::explain::{BundleFacts, ClaimFacts, DomainClaim, PassFacts};
 use crate::render::text::{DIM, styled, wrap};
 
 /// So many bundles, gangs or domains are named in one place.

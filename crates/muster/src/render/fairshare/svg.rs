@@ -4,9 +4,9 @@
 use std::fmt::{Result, Write};
 
 use muster_engine::Dimensions;
+use muster_facts::{FairShares, QueueShare, ResourceShares, Standing};
 
 use super::{Shown, concerned, standing};
-use crate::commands::fairshare::{FairShares, QueueShare, ResourceShares, Standing};
 use crate::render::svg::{self, INK, LINE, MUTED, text_width};
 use crate::render::text::cut_middle;
 

@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 
 use muster_engine::Reason;
-use muster_engine::explain::{counted, message};
+use muster_engine::explain::message;
 use muster_engine::ids::{DomainId, NodeId, PodId};
 use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT;
 use muster_engine::trace::{Bundle, DomainOutcome, DomainTrial, Kind, Pass};
+use muster_text::counted;
 use serde::Serialize;
 
-use super::claims::gang_of;
-use super::facts::listed;
+use crate::claims::gang_of;
+use crate::explanation::listed;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,12 +1,12 @@
 //! The domains of the network that came closest to holding a gang, and what each lacks.
 
-use muster_engine::explain::counted;
 use muster_engine::ids::{GangId, PodId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT;
 use muster_engine::model::pods::PodState;
 use muster_engine::search::domain_of;
 use muster_engine::{Near, Reason};
+use muster_text::counted;
 use serde::Serialize;
 
 #[derive(Serialize)]

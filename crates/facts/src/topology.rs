@@ -9,12 +9,11 @@ use muster_api::{
     HyperNode, Matcher, Member, MemberKind, NetworkTopologyMode, NetworkTopologySpec, PodGroup,
 };
 use muster_engine::config::Config;
-use muster_engine::explain::{self, counted};
+use muster_engine::explain;
 use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT;
 use muster_engine::{Engine, Event};
-
-use crate::input::Collection;
+use muster_text::counted;
 
 pub struct Finding {
     /// The kind and key of the object, if it is about one.
@@ -25,9 +24,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    pub fn tell(&self, collection: &Collection) -> String {
+    /// The finding after the object that it is about, which `title` names by its kind and key.
+    pub fn tell(&self, title: impl Fn(&'static str, &str) -> String) -> String {
         match &self.about {
-            Some((kind, key)) => format!("{}: {}", collection.title(kind, key), self.text),
+            Some((kind, key)) => format!("{}: {}", title(kind, key), self.text),
             None => self.text.clone(),
         }
     }

@@ -1,10 +1,9 @@
-//! What there is to say of a pod, gang or queue, as data. The text is made in
-//! `render/explanation.rs`.
+//! What there is to say of a pod, gang or queue, as data.
 
 use std::collections::BTreeMap;
 
 use muster_api::{DequeueStrategy, Time};
-use muster_engine::explain::{self, counted, shown_text};
+use muster_engine::explain::{self, shown_text};
 use muster_engine::ids::{GangId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
@@ -12,15 +11,15 @@ use muster_engine::shares::{self, Division};
 use muster_engine::trace::TakingBack;
 use muster_engine::{Engine, Lack, Limit, Reason, Shown, Sparse, Why};
 use muster_engine::{Fate, Staleness};
-use muster_sim::World;
-use muster_sim::report::{GangLine, QueueLine, gang_line, queue_line};
+use muster_text::counted;
 use serde::Serialize;
 
-use super::claims::{self, ClaimFacts};
-use super::domains::{self, ClosestDomain};
-use super::promises::{self, PromiseFacts};
-use super::room::{self, Shortage};
-use super::target::Target;
+use crate::claims::{self, ClaimFacts};
+use crate::domains::{self, ClosestDomain};
+use crate::lines::{GangLine, QueueLine, gang_line, queue_line};
+use crate::promises::{self, FindPod, PromiseFacts};
+use crate::room::{self, Shortage};
+use crate::target::Target;
 
 /// So many gangs that wait in a queue are listed.
 const WAITING: usize = 20;
@@ -170,8 +169,8 @@ pub struct Look<'o> {
     pub now: Time,
     /// So many of the nodes on which others could be asked to leave are told.
     pub nodes: usize,
-    /// Nothing if there is only the engine.
-    pub objects: Option<&'o World>,
+    /// Finds the object of a pod by its key, where there are objects beside the engine.
+    pub find_pod: FindPod<'o>,
 }
 
 /// What the engine knows of something after its last cycle. It is as before afterwards.
@@ -252,7 +251,7 @@ fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
         places,
         closest: closest(cluster, &shortage),
         closest_domains: if waits { domains::closest(cluster, id) } else { Vec::new() },
-        promises: promises::facts(cluster, id, look.objects),
+        promises: promises::facts(cluster, id, look.find_pod),
         claims,
         help: match gang.counts.gated {
             _ if waits => help(engine, id, &shortage),

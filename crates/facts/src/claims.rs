@@ -11,8 +11,8 @@ use muster_engine::trace::{Attempt, Bill, Obstacle, Outcome, Trace, Trial};
 use muster_engine::{Engine, Reason, Shown};
 use serde::Serialize;
 
-use super::facts::listed;
-use super::gang_claims::{PassFacts, pass};
+use crate::explanation::listed;
+use crate::gang_claims::{PassFacts, pass};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -1,9 +1,9 @@
 //! What a name means: a pod, a gang or a queue. Several meanings are an error, and so is none.
 
-use muster_engine::explain::counted;
 use muster_engine::ids::{GangId, PodId, QueueId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
+use muster_text::counted;
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Target {

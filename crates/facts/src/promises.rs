@@ -4,8 +4,10 @@ use muster_api::core::Pod;
 use muster_engine::ids::{GangId, NodeId, PodId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
-use muster_sim::World;
 use serde::Serialize;
+
+/// Finds the object of a pod by its key.
+pub type FindPod<'o> = &'o dyn Fn(&str) -> Option<&'o Pod>;
 
 /// What Kubernetes grants a pod that says nothing of it.
 const GRACE_SECONDS: i64 = 30;
@@ -35,18 +37,18 @@ pub struct Leaving {
     pub grace_seconds: Option<i64>,
 }
 
-/// The promises of a gang, in the order of its pods. What only objects tell is there if there are
-/// any.
-pub fn facts(cluster: &Cluster, gang: GangId, objects: Option<&World>) -> Vec<PromiseFacts> {
+/// The promises of a gang, in the order of its pods. What only objects tell is there if they are
+/// found.
+pub fn facts(cluster: &Cluster, gang: GangId, find: FindPod) -> Vec<PromiseFacts> {
     let promise = |&pod: &PodId| match cluster.pods.state[pod] {
-        PodState::Nominated(node) => Some(fact(cluster, pod, node, objects)),
+        PodState::Nominated(node) => Some(fact(cluster, pod, node, find)),
         _ => None,
     };
     cluster.gangs[gang].pods.iter().filter_map(promise).collect()
 }
 
-fn fact(cluster: &Cluster, pod: PodId, node: NodeId, objects: Option<&World>) -> PromiseFacts {
-    let object = |pod: PodId| objects?.pods.get(&**cluster.pods.name(pod));
+fn fact(cluster: &Cluster, pod: PodId, node: NodeId, find: FindPod) -> PromiseFacts {
+    let object = |pod: PodId| find(cluster.pods.name(pod));
     let promise = cluster.promised.get(&pod);
     let leaves = |pod: &&PodId| matches!(cluster.pods.state[**pod], PodState::Releasing(_));
     let mut leaving: Vec<Leaving> = cluster.nodes.seats[node]
