@@ -21,6 +21,9 @@ use crate::promises::{self, FindPod, PromiseFacts};
 use crate::room::{self, Shortage};
 use crate::target::Target;
 
+/// So many nodes are told for each pod that others could make room for, and so many domains for
+/// each gang, unless more are asked for.
+pub const NODES_SHOWN: usize = 10;
 /// So many gangs that wait in a queue are listed.
 const WAITING: usize = 20;
 /// So many nodes are named where something should be freed.

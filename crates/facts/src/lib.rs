@@ -17,7 +17,7 @@ pub mod topology;
 pub use claims::{ClaimFacts, NodeTrial};
 pub use domains::ClosestDomain;
 pub use explanation::{
-    Explanation, GangFacts, Look, PodFacts, QueueFacts, Subject, TakesBack, explain,
+    Explanation, GangFacts, Look, NODES_SHOWN, PodFacts, QueueFacts, Subject, TakesBack, explain,
 };
 pub use fair_shares::{
     DivisionSteps, FairShares, QueueShare, ResourceShares, Standing, SurplusPart, SurplusRound,

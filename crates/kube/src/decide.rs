@@ -13,12 +13,12 @@ use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Engine, Event, Plan, explain};
 use muster_journal::Journal;
-use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 use tracing::{debug, error, info, warn};
 
 use crate::clock::wall_clock;
+use crate::debug_page;
 use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
 use crate::promises::Promises;
@@ -31,15 +31,11 @@ const BATCH: usize = 4_096;
 /// The thread shows that it lives at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
-/// The answer to `/debug/gangs/NS/NAME`.
-pub type Explain = Box<dyn Fn(&mut Engine, Time, &str) -> Option<Value> + Send>;
-
 pub struct Decider {
     pub engine: Engine,
     pub journal: Option<Journal>,
     pub metrics: Arc<Metrics>,
     pub period: Duration,
-    pub explain: Explain,
     /// When the thread was last seen, in milliseconds of the wall clock.
     pub heartbeat: Arc<AtomicI64>,
     /// Kinds whose objects have not all been told.
@@ -66,7 +62,6 @@ impl Decider {
         journal: Option<Journal>,
         metrics: Arc<Metrics>,
         period: Duration,
-        explain: Explain,
         writes: UnboundedSender<Write>,
     ) -> Decider {
         Decider {
@@ -74,7 +69,6 @@ impl Decider {
             journal,
             metrics,
             period,
-            explain,
             heartbeat: Arc::new(AtomicI64::new(wall_clock().0)),
             unread: BTreeSet::new(),
             reporter: Reporter::new(writes.clone()),
@@ -173,7 +167,7 @@ impl Decider {
                 self.stirred = true;
             }
             News::Ask { gang, answer } => {
-                let _ = answer.send((self.explain)(&mut self.engine, self.now, &gang));
+                let _ = answer.send(debug_page::gang(&mut self.engine, self.now, &gang));
             }
             News::Stop => {
                 if self.may_decide() {

@@ -2,6 +2,7 @@
 
 mod client;
 mod clock;
+mod debug_page;
 mod decide;
 mod kinds;
 mod lease;
@@ -20,7 +21,6 @@ mod watch;
 mod writes;
 
 pub use client::{Address, ConnectError};
-pub use decide::Explain;
 pub use kinds::{Id, Watched};
 pub use lease::LeaseOptions;
 pub use listing::{ListError, Listing, list_all};

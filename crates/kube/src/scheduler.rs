@@ -27,7 +27,7 @@ use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
 use crate::client::{Address, ConnectError};
-use crate::decide::{Decider, Explain};
+use crate::decide::Decider;
 use crate::kinds::Watched;
 use crate::lease::{Elector, Leadership, LeaseOptions};
 use crate::logging::LogLevel;
@@ -57,7 +57,6 @@ pub struct Options {
     pub config: Option<PathBuf>,
     pub lease: LeaseOptions,
     pub journal: Option<(PathBuf, Limits)>,
-    pub explain: Explain,
     pub log_level: LogLevel,
 }
 
@@ -105,14 +104,8 @@ pub async fn run(options: Options) -> Result<(), RunError> {
 
     let remembers = usage::remembers(&config);
     let engine = Engine::new(config, options.scheduler_names.clone());
-    let mut decider = Decider::new(
-        engine,
-        journal,
-        metrics.clone(),
-        options.period,
-        options.explain,
-        writes.clone(),
-    );
+    let mut decider =
+        Decider::new(engine, journal, metrics.clone(), options.period, writes.clone());
     start_watches(&client, &news, &metrics, &mut decider);
     let pages = Pages {
         metrics: metrics.clone(),

@@ -4,7 +4,7 @@
 use clap::{Args, ValueEnum};
 use muster_api::Time;
 use muster_engine::Engine;
-use muster_facts::{Look, explain, find};
+use muster_facts::{Look, NODES_SHOWN, explain, find};
 use muster_sim::{Options, Simulation, Until};
 
 use super::simulate::{print_json, scheduler_names};
@@ -42,10 +42,6 @@ pub struct ExplainArgs {
     output: Format,
 }
 
-/// So many nodes are shown for each pod that others could make room for, and so many domains for
-/// each gang.
-pub const NODES: usize = 10;
-
 #[derive(Copy, Clone, ValueEnum)]
 enum Format {
     Text,
@@ -70,7 +66,7 @@ pub fn run(args: ExplainArgs) -> Result<(), Failure> {
     simulation.run(|_| {}).map_err(Failure::Work)?;
     let target = find(simulation.engine.cluster(), &args.name)
         .map_err(|problem| Failure::Input(vec![problem]))?;
-    let nodes = if args.all { usize::MAX } else { NODES };
+    let nodes = if args.all { usize::MAX } else { NODES_SHOWN };
     let world = &simulation.world;
     let look = Look { now: world.now, nodes, find_pod: &|key| world.pods.get(key) };
     let explanation = explain(&mut simulation.engine, target, &look);

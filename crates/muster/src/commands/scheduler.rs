@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use muster_api::keys::SCHEDULER_NAMES;
-use muster_api::{Time, parse_duration};
-use muster_engine::Engine;
-use muster_facts::{Look, find};
+use muster_api::parse_duration;
 use muster_journal::Limits;
 use muster_kube::logging::{self, LogFormat};
 use muster_kube::{Address, LeaseOptions, Options, RunError};
@@ -110,7 +108,6 @@ pub fn run(args: SchedulerArgs) -> Result<(), Failure> {
         config: args.config,
         lease,
         journal: args.journal.map(|folder| (folder, limits(args.journal_size))),
-        explain: Box::new(explain),
         log_level: logging::init(format, level),
     };
     // One thread for everything that waits; the engine has its own.
@@ -144,13 +141,4 @@ fn lease(args: &SchedulerArgs) -> Result<LeaseOptions, Failure> {
         renew_deadline: deadline,
         retry_period: args.leader_elect_retry_period,
     })
-}
-
-/// A gang of that name, else the pod that is one by itself.
-fn explain(engine: &mut Engine, now: Time, name: &str) -> Option<serde_json::Value> {
-    let target = ["gang", "pod"]
-        .iter()
-        .find_map(|kind| find(engine.cluster(), &format!("{kind}/{name}")).ok())?;
-    let look = Look { now, nodes: super::explain::NODES, find_pod: &|_| None };
-    serde_json::to_value(muster_facts::explain(engine, target, &look)).ok()
 }
