@@ -1,16 +1,32 @@
-//! `cargo bench`: the figures of `muster bench`, in a process of their own.
+//! `cargo bench`: the figures of `muster bench`, without the rest of the command.
 
-use peak_alloc::PeakAlloc;
+use std::process::{Command, ExitCode};
 
-#[global_allocator]
-static ALLOCATED: PeakAlloc = PeakAlloc;
+use muster_bench::speed::{self, memory};
 
-fn main() {
+/// With this argument the program only says how much memory a large cluster takes.
+const MEMORY: &str = "--memory";
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args();
+    let program = arguments.next().unwrap_or_default();
+    if arguments.any(|argument| argument == MEMORY) {
+        return match memory::peak_with_large_cluster() {
+            Ok(bytes) => {
+                println!("{bytes}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     // `cargo test --benches` runs it too, to see that it works: one round is enough for that.
     let measuring = std::env::args().any(|argument| argument == "--bench");
     let rounds = if measuring { 9 } else { 1 };
-    let figures = muster_bench::speed::run(rounds, &|| Some(ALLOCATED.current_usage()), |what| {
-        eprintln!("measuring: {what}");
-    });
+    let memory = || memory::of_child(Command::new(program).arg(MEMORY));
+    let figures = speed::run(rounds, memory, |what| eprintln!("measuring: {what}"));
     print!("{figures}");
+    ExitCode::SUCCESS
 }

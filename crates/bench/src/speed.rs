@@ -4,6 +4,7 @@
 
 mod evictions;
 mod gang_claims;
+pub mod memory;
 mod scenarios;
 mod topology;
 
@@ -23,6 +24,8 @@ use muster_engine::model::Cluster;
 use muster_engine::{Engine, Event, Txn};
 use serde::Serialize;
 
+use memory::MemoryError;
+
 /// One figure with the bar that it should not pass.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,17 +43,19 @@ pub struct Figures {
     pub figures: Vec<Figure>,
 }
 
-/// How many bytes are allocated now, if anyone counts.
-pub type Allocated<'a> = &'a dyn Fn() -> Option<usize>;
-
 const NOW: Time = Time(1_800_000_000_000);
 const GPU: &str = "nvidia.com/gpu";
 
 /// Takes a figure: its name, value, unit, bar, and the time behind it.
 type Add<'a> = dyn FnMut(&'static str, f64, &'static str, Option<f64>, Option<f64>) + 'a;
 
-/// Runs all cases. `rounds` is how often each is repeated; `told` hears what is going on.
-pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Figures {
+/// Runs all cases. `rounds` is how often each is repeated; `memory` asks a process of its own for
+/// [`memory::peak_with_large_cluster`]; `told` hears what is going on.
+pub fn run(
+    rounds: u32,
+    memory: impl FnOnce() -> Result<u64, MemoryError>,
+    mut told: impl FnMut(&str),
+) -> Figures {
     let mut figures = Vec::new();
     let mut add = |name, value, unit, at_most, nanos| {
         figures.push(Figure { name, value, unit, at_most, nanos })
@@ -144,12 +149,12 @@ pub fn run(rounds: u32, allocated: Allocated, mut told: impl FnMut(&str)) -> Fig
     scenarios::run(rounds, &mut add);
 
     told("memory");
-    if let Some(before) = allocated() {
-        let engine = busy(20_000, 160_000, 0);
-        let after = allocated().unwrap_or(before);
-        let megabytes = after.saturating_sub(before) as f64 / 1e6;
-        add("memory, 20,000 nodes and 160,000 pods", megabytes, "MB", Some(300.0), None);
-        drop(engine);
+    match memory() {
+        Ok(bytes) => {
+            let name = "peak memory of a process with 20,000 nodes and 160,000 pods";
+            add(name, bytes as f64 / 1e6, "MB", Some(300.0), None);
+        }
+        Err(error) => told(&format!("memory, in vain: {}", causes(&error))),
     }
     Figures { figures }
 }
@@ -179,6 +184,12 @@ tiers:
     );
     let config = Config::parse("bench", &text).expect("a right configuration");
     Engine::new(config, vec!["volcano".into()])
+}
+
+/// An error with what caused it.
+fn causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> f64 {

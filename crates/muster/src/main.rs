@@ -11,10 +11,6 @@ use clap::{Parser, Subcommand};
 
 use failure::Failure;
 
-/// Counts what is allocated, for `muster bench`.
-#[global_allocator]
-static ALLOCATED: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
-
 /// A batch scheduler for Kubernetes: whole gangs or nothing.
 #[derive(Parser)]
 #[command(name = "muster", version, max_term_width = 100, arg_required_else_help = true)]

@@ -4,9 +4,10 @@ mod quality;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::Command;
 
 use clap::{Args, ValueEnum};
-use muster_bench::speed;
+use muster_bench::speed::{self, memory};
 
 use super::simulate::print_json;
 use crate::failure::Failure;
@@ -39,6 +40,9 @@ pub struct BenchArgs {
     /// Draw how the working day went, into this SVG file
     #[arg(long, value_name = "FILE", requires = "quality")]
     plot: Option<PathBuf>,
+    /// Only print how many bytes of memory a large cluster takes; the command runs itself with this
+    #[arg(long, hide = true)]
+    memory: bool,
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
 }
@@ -53,10 +57,16 @@ pub fn run(args: BenchArgs) -> Result<(), Failure> {
     if args.quality {
         return quality::run(&args);
     }
+    if args.memory {
+        let bytes = memory::peak_with_large_cluster();
+        let bytes = bytes.map_err(|error| Failure::Work(error.to_string()))?;
+        return Ok(writeln!(std::io::stdout(), "{bytes}")?);
+    }
     let rounds = args.rounds.unwrap_or(7);
-    let figures = speed::run(rounds, &|| Some(crate::ALLOCATED.current_usage()), |what| {
-        anstream::eprintln!("measuring: {what}");
-    });
+    let muster = std::env::current_exe()
+        .map_err(|error| Failure::Work(format!("finding this program: {error}")))?;
+    let memory = || memory::of_child(Command::new(muster).args(["bench", "--memory"]));
+    let figures = speed::run(rounds, memory, |what| anstream::eprintln!("measuring: {what}"));
     match args.output {
         Format::Table => Ok(write!(std::io::stdout(), "{figures}")?),
         Format::Json => print_json(&figures),
