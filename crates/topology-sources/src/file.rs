@@ -1,5 +1,6 @@
 //! A file that describes the network, in one of three formats.
 
+use crate::error::SourceError;
 use crate::forest::Forest;
 use crate::places::{self, Naming};
 use crate::{json, slurm, table};
@@ -20,7 +21,7 @@ pub fn read(
     format: Option<Format>,
     levels: &[String],
     naming: Naming,
-) -> Result<Forest, Vec<String>> {
+) -> Result<Forest, Vec<SourceError>> {
     let (names, places) = match format.unwrap_or_else(|| detect(text)) {
         Format::Slurm => return slurm::read(file, text, levels),
         Format::Table => table::read(file, text, levels)?,

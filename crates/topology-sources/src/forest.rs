@@ -6,11 +6,25 @@ use muster_api::{
     ExactMatch, HyperNode, HyperNodeSpec, Member, MemberKind, MemberSelector, validate_hyper_node,
 };
 use muster_text::counted;
+use thiserror::Error;
 
-use crate::names::{few, natural};
+use crate::error::SourceError;
+use crate::names::{few, few_of, natural};
 
-/// The names of levels that have none, from the bottom.
-const LEVELS: [&str; 3] = ["leaf", "spine", "core"];
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ForestMistake {
+    /// When the two name nothing alike, it is the names that are wrong.
+    #[error(
+        "none of what was found is a node of the cluster: found {}, the cluster has {}; the names must be the same",
+        few_of(found),
+        if cluster.is_empty() { "none".to_owned() } else { few_of(cluster) }
+    )]
+    NoneInCluster { found: Vec<String>, cluster: Vec<String> },
+    #[error("two HyperNodes, of tiers {tier} and {other}, would have the name {name}: rename one")]
+    SameName { name: String, tier: usize, other: usize },
+    #[error("HyperNode {name}: {path}: {message}")]
+    Invalid { name: String, path: String, message: String },
+}
 
 #[derive(Debug, Default)]
 pub struct Forest {
@@ -38,7 +52,7 @@ impl Forest {
     }
 
     /// Leaves out what is not among the nodes of the cluster, and domains that have nothing else.
-    pub fn keep(&mut self, cluster: &BTreeSet<String>) -> Result<(), Vec<String>> {
+    pub fn keep(&mut self, cluster: &BTreeSet<String>) -> Result<(), ForestMistake> {
         let strangers: Vec<String> = self
             .nodes()
             .into_iter()
@@ -46,7 +60,7 @@ impl Forest {
             .map(str::to_owned)
             .collect();
         if strangers.len() == self.nodes().len() {
-            return Err(vec![nobody(strangers.iter().map(String::as_str), cluster)]);
+            return Err(ForestMistake::none_in(cluster, strangers));
         }
         self.notes.extend(left_out(&strangers));
         // A domain may have the name of a node.
@@ -74,27 +88,24 @@ impl Forest {
     }
 
     /// The objects from tier 1 up, each tier in the natural order of names.
-    pub fn objects(mut self) -> Result<Vec<HyperNode>, Vec<String>> {
+    pub fn objects(mut self) -> Result<Vec<HyperNode>, Vec<SourceError>> {
         self.domains.sort_by(|a, b| a.tier.cmp(&b.tier).then_with(|| natural(&a.name, &b.name)));
         let mut tiers: BTreeMap<&str, usize> = BTreeMap::new();
         let mut problems = Vec::new();
         for domain in &self.domains {
             if let Some(tier) = tiers.insert(&domain.name, domain.tier) {
-                let Domain { name, tier: other, .. } = domain;
-                problems.push(format!(
-                    "two HyperNodes, of tiers {tier} and {other}, would have the name {name}: rename one"
-                ));
+                let (name, other) = (domain.name.clone(), domain.tier);
+                problems.push(SourceError::new(ForestMistake::SameName { name, tier, other }));
             }
         }
         let objects: Vec<HyperNode> = self.domains.iter().map(Domain::object).collect();
         for object in &objects {
             let name = object.metadata.name.as_deref().unwrap_or_default();
             let found = validate_hyper_node(object).into_iter();
-            problems.extend(
-                found.map(|problem| {
-                    format!("HyperNode {name}: {}: {}", problem.path, problem.message)
-                }),
-            );
+            problems.extend(found.map(|problem| {
+                let (name, path, message) = (name.to_owned(), problem.path, problem.message);
+                SourceError::new(ForestMistake::Invalid { name, path, message })
+            }));
         }
         if problems.is_empty() { Ok(objects) } else { Err(problems) }
     }
@@ -123,38 +134,15 @@ impl Domain {
     }
 }
 
-/// The names of levels from the bottom: those that were given from the top, or the usual ones.
-pub fn level_names(given: &[String], count: usize) -> Result<Vec<String>, String> {
-    let usual = |level: usize| {
-        LEVELS.get(level).map_or_else(|| format!("tier{}", level + 1), |name| (*name).to_owned())
-    };
-    match given.len() {
-        0 => Ok((0..count).map(usual).collect()),
-        given_count if given_count == count => Ok(given.iter().rev().cloned().collect()),
-        given_count => Err(format!(
-            "--levels has {} and the network has {}: write one name for each, from the top to the bottom",
-            counted(given_count as u64, "name"),
-            counted(count as u64, "level")
-        )),
+impl ForestMistake {
+    pub(crate) fn none_in(cluster: &BTreeSet<String>, found: Vec<String>) -> ForestMistake {
+        ForestMistake::NoneInCluster { found, cluster: cluster.iter().cloned().collect() }
     }
-}
-
-/// When the two name nothing alike, it is the names that are wrong.
-pub fn nobody<'n>(found: impl IntoIterator<Item = &'n str>, cluster: &BTreeSet<String>) -> String {
-    format!(
-        "none of what was found is a node of the cluster: found {}, the cluster has {}; the names must be the same",
-        few(found),
-        if cluster.is_empty() {
-            "none".to_owned()
-        } else {
-            few(cluster.iter().map(String::as_str))
-        }
-    )
 }
 
 pub fn left_out(strangers: &[String]) -> Option<String> {
     let count = counted(strangers.len() as u64, "host");
-    let names = few(strangers.iter().map(String::as_str));
+    let names = few_of(strangers);
     (!strangers.is_empty())
         .then(|| format!("left out: {count} not among the nodes of the cluster: {names}"))
 }
@@ -221,11 +209,11 @@ mod tests {
 
     #[test]
     fn names_that_are_all_strange_are_an_error() {
-        let problems =
+        let mistake =
             forest().keep(&["gpu1.example.com".to_owned()].into()).expect_err("none is known");
         assert!(
-            problems[0].contains("found n1, n2, n9, n10, the cluster has gpu1.example.com"),
-            "{problems:?}"
+            mistake.to_string().contains("found n1, n2, n9, n10, the cluster has gpu1.example.com"),
+            "{mistake}"
         );
     }
 
@@ -235,7 +223,7 @@ mod tests {
         let problems =
             Forest { domains, notes: Vec::new() }.objects().expect_err("the name is there twice");
         assert_eq!(
-            problems,
+            problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["two HyperNodes, of tiers 1 and 2, would have the name a: rename one"]
         );
     }

@@ -1,32 +1,59 @@
 //! Slurm's short form for many names: `node[0-15,20],login1` and `rack[1-2]n[01-16]`.
 
+use thiserror::Error;
+
 /// More names than any cluster has nodes, so that a slip of the finger can't fill the memory.
 const NAMES: usize = 100_000;
 
+/// What is wrong with such a text.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HostListError {
+    #[error("{text:?} has a [ inside of [ ]; write for example node[0-3,7]")]
+    Nested { text: String },
+    #[error("{text:?} has a ] without a [; write for example node[0-3,7]")]
+    NotOpened { text: String },
+    #[error("{text:?} has a [ without a ]; write for example node[0-3,7]")]
+    NotClosed { text: String },
+    #[error("{text:?} has an empty name; write names with one comma between them")]
+    EmptyName { text: String },
+    #[error("{text:?} stands for more than {NAMES} names; write fewer")]
+    TooMany { text: String },
+    #[error("{item:?}: {problem}")]
+    Range { item: String, problem: RangeError },
+}
+
+/// What is wrong between brackets.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RangeError {
+    #[error("{text:?} is no number; write numbers and ranges in the brackets, like 0-3,7")]
+    NotANumber { text: String },
+    #[error("the range {first}-{last} goes down; write {last}-{first}")]
+    Down { first: String, last: String },
+    #[error("{range:?} stands for more than {NAMES} names; write fewer")]
+    TooMany { range: String },
+}
+
 /// All names that the text stands for, in its order.
-pub fn expand(text: &str) -> Result<Vec<String>, String> {
+pub fn expand(text: &str) -> Result<Vec<String>, HostListError> {
     let mut names = Vec::new();
     for item in items(text)? {
         names.extend(item_names(item)?);
-        within_limit(names.len(), text)?;
+        if names.len() > NAMES {
+            return Err(HostListError::TooMany { text: text.to_owned() });
+        }
     }
     Ok(names)
 }
 
 /// The parts between commas outside of brackets.
-fn items(text: &str) -> Result<Vec<&str>, String> {
+fn items(text: &str) -> Result<Vec<&str>, HostListError> {
+    let own = || text.to_owned();
     let (mut items, mut start, mut inside) = (Vec::new(), 0, false);
     for (at, c) in text.char_indices() {
         match (c, inside) {
             ('[', false) | (']', true) => inside = !inside,
-            ('[', true) => {
-                return Err(format!(
-                    "{text:?} has a [ inside of [ ]; write for example node[0-3,7]"
-                ));
-            }
-            (']', false) => {
-                return Err(format!("{text:?} has a ] without a [; write for example node[0-3,7]"));
-            }
+            ('[', true) => return Err(HostListError::Nested { text: own() }),
+            (']', false) => return Err(HostListError::NotOpened { text: own() }),
             (',', false) => {
                 items.push(&text[start..at]);
                 start = at + 1;
@@ -36,23 +63,24 @@ fn items(text: &str) -> Result<Vec<&str>, String> {
     }
     items.push(&text[start..]);
     match (inside, items.contains(&"")) {
-        (true, _) => Err(format!("{text:?} has a [ without a ]; write for example node[0-3,7]")),
-        (_, true) => {
-            Err(format!("{text:?} has an empty name; write names with one comma between them"))
-        }
+        (true, _) => Err(HostListError::NotClosed { text: own() }),
+        (_, true) => Err(HostListError::EmptyName { text: own() }),
         _ => Ok(items),
     }
 }
 
 /// The names of one part: each bracket multiplies them.
-fn item_names(item: &str) -> Result<Vec<String>, String> {
+fn item_names(item: &str) -> Result<Vec<String>, HostListError> {
     let mut names = vec![String::new()];
     let mut rest = item;
     while let Some((literal, (ranges, after))) =
         rest.split_once('[').and_then(|(literal, more)| Some((literal, more.split_once(']')?)))
     {
-        let numbers = numbers(ranges).map_err(|problem| format!("{item:?}: {problem}"))?;
-        within_limit(names.len().saturating_mul(numbers.len()), item)?;
+        let numbers = numbers(ranges)
+            .map_err(|problem| HostListError::Range { item: item.to_owned(), problem })?;
+        if names.len().saturating_mul(numbers.len()) > NAMES {
+            return Err(HostListError::TooMany { text: item.to_owned() });
+        }
         let each =
             |name: String| numbers.iter().map(move |number| format!("{name}{literal}{number}"));
         names = names.into_iter().flat_map(each).collect();
@@ -63,34 +91,26 @@ fn item_names(item: &str) -> Result<Vec<String>, String> {
 }
 
 /// The numbers of "0-15,20", as wide as the first of each range is written.
-fn numbers(ranges: &str) -> Result<Vec<String>, String> {
+fn numbers(ranges: &str) -> Result<Vec<String>, RangeError> {
     let mut numbers = Vec::new();
     for range in ranges.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (from, to) = (number(first)?, number(last)?);
         if from > to {
-            return Err(format!("the range {range} goes down; write {last}-{first}"));
+            return Err(RangeError::Down { first: first.to_owned(), last: last.to_owned() });
         }
-        within_limit(usize::try_from(to - from).unwrap_or(usize::MAX), range)?;
+        if to - from > NAMES as u64 {
+            return Err(RangeError::TooMany { range: range.to_owned() });
+        }
         numbers.extend((from..=to).map(|number| format!("{number:0width$}", width = first.len())));
     }
     Ok(numbers)
 }
 
-fn number(text: &str) -> Result<u64, String> {
+fn number(text: &str) -> Result<u64, RangeError> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.then(|| text.parse().ok()).flatten();
-    number.ok_or_else(|| {
-        format!("{text:?} is no number; write numbers and ranges in the brackets, like 0-3,7")
-    })
-}
-
-fn within_limit(count: usize, text: &str) -> Result<(), String> {
-    if count <= NAMES {
-        Ok(())
-    } else {
-        Err(format!("{text:?} stands for more than {NAMES} names; write fewer"))
-    }
+    number.ok_or_else(|| RangeError::NotANumber { text: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -123,7 +143,7 @@ mod tests {
             ("n[0-999][0-999]", "more than 100000"),
             ("n[0-18446744073709551615]", "more than 100000"),
         ] {
-            let problem = expand(text).expect_err(text);
+            let problem = expand(text).expect_err(text).to_string();
             assert!(problem.contains(hint), "{text}: {problem}");
         }
     }

@@ -3,78 +3,105 @@
 
 use muster_api::yaml::{self, Value, Yaml};
 use serde::de::IgnoredAny;
+use thiserror::Error;
 
-use crate::forest::level_names;
+use crate::error::{Origin, SourceError};
+use crate::levels::level_names;
 use crate::places::Place;
 
 const FORM: &str = r#"[{"node": "n1", "levels": ["leaf1", "spine1"]}]"#;
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum JsonMistake {
+    #[error("{reason}; write {FORM}")]
+    NotJson { reason: String },
+    /// It is JSON, but has something in it that is no tree of plain values.
+    #[error("{reason}")]
+    Unusual { reason: String },
+    #[error("not a list; write {FORM}")]
+    NotAList,
+    #[error("the list is empty; write {FORM}")]
+    Empty,
+    #[error("{found} levels for {node} where the first node has {expected}; write as many")]
+    Levels { found: usize, node: String, expected: usize },
+    #[error("this is a port of UFM; read the file with --from ufm")]
+    Port,
+    #[error("there is no field {name}; write {FORM}")]
+    UnknownField { name: String },
+    #[error("node is missing or no name; write {FORM}")]
+    NoNode,
+    #[error("levels of node {node} is missing or no list; write {FORM}")]
+    NoLevels { node: String },
+    #[error("levels of node {node} must be names, the leaf first; write {FORM}")]
+    BadLevels { node: String },
+}
 
 /// The names of the levels and the places of the nodes.
 pub fn read(
     file: &str,
     text: &str,
     given: &[String],
-) -> Result<(Vec<String>, Vec<Place>), Vec<String>> {
+) -> Result<(Vec<String>, Vec<Place>), Vec<SourceError>> {
     // Broken JSON is told as such; the tree below takes it for YAML, but knows the lines of what is
     // in it.
-    serde_json::from_str::<IgnoredAny>(text)
-        .map_err(|error| vec![format!("{file}: {error}; write {FORM}")])?;
-    let tree =
-        yaml::parse(text).map_err(|error| vec![format!("{file}:{}: {error}", error.line)])?;
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
+        vec![SourceError::of(file, JsonMistake::NotJson { reason: error.to_string() })]
+    })?;
+    let tree = yaml::parse(text).map_err(|error| {
+        let mistake = JsonMistake::Unusual { reason: error.to_string() };
+        vec![SourceError::at(file, error.line as usize, mistake)]
+    })?;
     let Value::Seq(entries) = &tree.value else {
-        return Err(vec![format!("{file}:{}: not a list; write {FORM}", tree.line)]);
+        return Err(vec![SourceError::at(file, tree.line as usize, JsonMistake::NotAList)]);
     };
     if entries.is_empty() {
-        return Err(vec![format!("{file}: the list is empty; write {FORM}")]);
+        return Err(vec![SourceError::of(file, JsonMistake::Empty)]);
     }
     let mut problems = Vec::new();
     let mut places = Vec::new();
     for entry in entries {
         match place(file, entry) {
             Ok(place) => places.push(place),
-            Err(problem) => problems.push(format!("{file}:{}: {problem}", entry.line)),
+            Err(mistake) => {
+                problems.push(SourceError::at(file, entry.line as usize, mistake));
+            }
         }
     }
     let count = places.first().map_or(0, |place| place.values.len());
     for place in places.iter().filter(|place| place.values.len() != count) {
-        let (origin, node, found) =
-            (place.origin.as_deref().unwrap_or_default(), &place.node, place.values.len());
-        problems.push(format!(
-            "{origin}: {found} levels for {node} where the first node has {count}; write as many"
-        ));
+        let (found, node) = (place.values.len(), place.node.clone());
+        let mistake = JsonMistake::Levels { found, node, expected: count };
+        problems.push(SourceError::from_origin(place.origin.as_ref(), mistake));
     }
     match level_names(given, count) {
         Ok(names) if problems.is_empty() => Ok((names, places)),
-        Err(problem) if problems.is_empty() => Err(vec![format!("{file}: {problem}")]),
+        Err(mistake) if problems.is_empty() => Err(vec![SourceError::of(file, mistake)]),
         _ => Err(problems),
     }
 }
 
-fn place(file: &str, entry: &Yaml) -> Result<Place, String> {
+fn place(file: &str, entry: &Yaml) -> Result<Place, JsonMistake> {
     if entry.entry("system_name").is_some() {
-        return Err("this is a port of UFM; read the file with --from ufm".to_owned());
+        return Err(JsonMistake::Port);
     }
     if let Value::Map(entries) = &entry.value
         && let Some((key, _)) =
             entries.iter().find(|(key, _)| !["node", "levels"].contains(&key.name.as_str()))
     {
-        return Err(format!("there is no field {}; write {FORM}", key.name));
+        return Err(JsonMistake::UnknownField { name: key.name.clone() });
     }
-    let node = entry
-        .entry("node")
-        .and_then(name)
-        .ok_or_else(|| format!("node is missing or no name; write {FORM}"))?;
+    let node = entry.entry("node").and_then(name).ok_or(JsonMistake::NoNode)?;
     let Some(Value::Seq(levels)) = entry.entry("levels").map(|levels| &levels.value) else {
-        return Err(format!("levels of node {node} is missing or no list; write {FORM}"));
+        return Err(JsonMistake::NoLevels { node });
     };
     let values: Option<Vec<String>> = levels.iter().map(name).collect();
     match values {
         Some(values) if !values.is_empty() => Ok(Place {
             node: node.to_lowercase(),
             values,
-            origin: Some(format!("{file}:{}", entry.line)),
+            origin: Some(Origin { file: file.to_owned(), line: entry.line as usize }),
         }),
-        _ => Err(format!("levels of node {node} must be names, the leaf first; write {FORM}")),
+        _ => Err(JsonMistake::BadLevels { node }),
     }
 }
 
@@ -102,7 +129,7 @@ mod tests {
         let place = Place {
             node: "n1".into(),
             values: vec!["l1".into(), "7".into()],
-            origin: Some("t:2".into()),
+            origin: Some(Origin { file: "t".into(), line: 2 }),
         };
         assert_eq!(places[0], place);
     }
@@ -129,11 +156,12 @@ mod tests {
         ];
         assert_eq!(problems.len(), starts.len(), "{problems:#?}");
         for (problem, start) in problems.iter().zip(starts) {
-            assert!(problem.starts_with(start), "{problem}");
+            assert!(problem.to_string().starts_with(start), "{problem}");
         }
         for (text, hint) in [("{}", "not a list"), ("[]", "empty"), ("[{", "t: EOF")] {
             let problems = read("t", text, &[]).expect_err(text);
-            assert!(problems[0].contains(hint) && problems[0].contains("levels"), "{problems:?}");
+            let told = problems[0].to_string();
+            assert!(told.contains(hint) && told.contains("levels"), "{told}");
         }
     }
 }

@@ -4,13 +4,33 @@ use std::collections::BTreeSet;
 
 use muster_api::core::Node;
 use muster_text::counted;
+use thiserror::Error;
 
+use crate::error::SourceError;
 use crate::forest::Forest;
-use crate::names::few;
+use crate::names::{few, few_of};
 use crate::places::{self, Naming, Place};
 
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LabelMistake {
+    #[error(
+        "there are no nodes in what was read, so there is no network to be made of their labels"
+    )]
+    NoNodes,
+    #[error(
+        "none of {} has the label {label}, the lowest of --labels; they have {}",
+        counted(*nodes, "node"),
+        if known.is_empty() { "no labels".to_owned() } else { few_of(known) }
+    )]
+    Missing { nodes: u64, label: String, known: Vec<String> },
+}
+
 /// Reads the labels, given from the top of the network to the bottom.
-pub fn read(nodes: &[&Node], labels: &[String], naming: Naming) -> Result<Forest, Vec<String>> {
+pub fn read(
+    nodes: &[&Node],
+    labels: &[String],
+    naming: Naming,
+) -> Result<Forest, Vec<SourceError>> {
     let upwards: Vec<String> = labels.iter().rev().cloned().collect();
     let values = |node: &Node| {
         let value =
@@ -24,7 +44,7 @@ pub fn read(nodes: &[&Node], labels: &[String], naming: Naming) -> Result<Forest
     };
     let places: Vec<Place> = nodes.iter().map(place).collect();
     if places.iter().all(|place| place.values.is_empty()) {
-        return Err(vec![nothing(nodes, &upwards[0])]);
+        return Err(vec![SourceError::new(nothing(nodes, &upwards[0]))]);
     }
     let mut forest = places::forest(&upwards, &places, naming)?;
     forest.notes =
@@ -51,18 +71,17 @@ fn lacking(places: &[Place], labels: &[String], level: usize) -> Option<String> 
     (count > 0).then(|| format!("{so}: {}", few(lacking)))
 }
 
-fn nothing(nodes: &[&Node], label: &str) -> String {
+fn nothing(nodes: &[&Node], label: &str) -> LabelMistake {
     if nodes.is_empty() {
-        return "there are no nodes in what was read, so there is no network to be made of their labels"
-            .to_owned();
+        return LabelMistake::NoNodes;
     }
-    let labels: BTreeSet<&str> =
-        nodes.iter().flat_map(|node| node.metadata.labels.keys()).map(String::as_str).collect();
-    let labels = if labels.is_empty() { "no labels".to_owned() } else { few(labels) };
-    format!(
-        "none of {} has the label {label}, the lowest of --labels; they have {labels}",
-        counted(nodes.len() as u64, "node")
-    )
+    let known: BTreeSet<&String> =
+        nodes.iter().flat_map(|node| node.metadata.labels.keys()).collect();
+    LabelMistake::Missing {
+        nodes: nodes.len() as u64,
+        label: label.to_owned(),
+        known: known.into_iter().cloned().collect(),
+    }
 }
 
 #[cfg(test)]
@@ -112,11 +131,10 @@ mod tests {
         let problems =
             read(&[&nodes[0]], &labels("zone,rack"), Naming::Value).expect_err("none has it");
         assert_eq!(
-            problems,
+            problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["none of 1 node has the label rack, the lowest of --labels; they have rak, zone"]
         );
-        assert!(
-            read(&[], &labels("rack"), Naming::Value).expect_err("nothing")[0].contains("no nodes")
-        );
+        let problems = read(&[], &labels("rack"), Naming::Value).expect_err("nothing");
+        assert_eq!(problems, [SourceError::new(LabelMistake::NoNodes)]);
     }
 }

@@ -5,11 +5,13 @@
 //! objects, and what is added to the network adds objects and members without changing the names
 //! of others.
 
+mod error;
 pub mod file;
 mod forest;
 mod hostlist;
 mod json;
 pub mod labels;
+mod levels;
 mod names;
 pub mod places;
 mod slurm;
@@ -17,4 +19,5 @@ mod table;
 pub mod ufm;
 pub mod yaml;
 
-pub use forest::{Domain, Forest};
+pub use error::{Mistake, Origin, SourceError};
+pub use forest::{Domain, Forest, ForestMistake};

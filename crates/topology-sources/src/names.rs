@@ -125,6 +125,11 @@ pub fn few<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     if more == 0 { shown } else { format!("{shown} and {} more", grouped(more as u64)) }
 }
 
+/// The first few of owned names, as [`few`] does it.
+pub fn few_of(names: &[String]) -> String {
+    few(names.iter().map(String::as_str))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

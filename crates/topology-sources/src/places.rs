@@ -2,11 +2,14 @@
 //! are under the same switch.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use muster_api::{MemberKind, is_dns_subdomain};
+use thiserror::Error;
 
+use crate::error::{Origin, SourceError};
 use crate::forest::{Domain, Forest};
-use crate::names::{Level, few, levels};
+use crate::names::{Level, few_of, levels};
 
 /// The place of one node.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,8 +17,8 @@ pub struct Place {
     pub node: String,
     /// From the leaf up, as far as it is known.
     pub values: Vec<String>,
-    /// Where it was found, if that is a file: "racks.txt:7".
-    pub origin: Option<String>,
+    /// Where it was found, if that is a file.
+    pub origin: Option<Origin>,
 }
 
 /// What tells two domains of a level apart.
@@ -27,12 +30,66 @@ pub enum Naming {
     Path,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlaceMistake {
+    #[error(
+        "{name:?} is no name of a node; write it as kubectl get nodes does: lower case letters, digits, - and ."
+    )]
+    NodeName { name: String },
+    #[error(
+        "node {node} is under {level} {here}, and under {level} {former}{}: a node has one {level}; delete one of the two",
+        at(former_origin)
+    )]
+    TwoParents {
+        node: String,
+        level: String,
+        here: String,
+        former: String,
+        former_origin: Option<Origin>,
+    },
+    #[error("node {node} is there twice, first{}: delete one of the two", at(first))]
+    NodeTwice { node: String, first: Option<Origin> },
+    /// Either a wrong label or line, or two switches of one name. Only people know which.
+    #[error(
+        "{level} {value} is {}: correct what is wrong, or add --names path if they are different ones of the same name",
+        parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+    )]
+    SeveralParents { level: String, value: String, parents: Vec<Parent> },
+}
+
+/// One of several parents that a value has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    pub level: String,
+    pub value: String,
+    pub nodes: Vec<String>,
+    /// Where the first of the nodes was found.
+    pub first: Option<Origin>,
+}
+
+impl fmt::Display for Parent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Parent { level, value, nodes, first } = self;
+        write!(f, "under {level} {value} ({}", few_of(nodes))?;
+        first.iter().try_for_each(|origin| write!(f, ", first at {origin}"))?;
+        write!(f, ")")
+    }
+}
+
+fn at(origin: &Option<Origin>) -> String {
+    origin.as_ref().map_or_else(String::new, |origin| format!(" at {origin}"))
+}
+
 /// A level, and the values by which a domain of it is known.
 type Key<'p> = (usize, Vec<&'p str>);
 
 /// Puts the nodes under their domains and the domains under theirs. The names of the levels are
 /// from the bottom.
-pub fn forest(names: &[String], places: &[Place], naming: Naming) -> Result<Forest, Vec<String>> {
+pub fn forest(
+    names: &[String],
+    places: &[Place],
+    naming: Naming,
+) -> Result<Forest, Vec<SourceError>> {
     let levels = levels(names);
     let mut problems = node_problems(places, &levels);
     if naming == Naming::Value {
@@ -70,36 +127,36 @@ fn key(place: &Place, level: usize, naming: Naming) -> Key<'_> {
 }
 
 /// A node is in one place, and has a name that a node can have.
-fn node_problems(places: &[Place], levels: &[Level]) -> Vec<String> {
+fn node_problems(places: &[Place], levels: &[Level]) -> Vec<SourceError> {
     let mut problems = Vec::new();
     let mut first: BTreeMap<&str, &Place> = BTreeMap::new();
     for place in places {
-        let at = place.origin.as_ref().map_or_else(String::new, |origin| format!("{origin}: "));
-        problems.extend(bad_node(&place.node).map(|problem| format!("{at}{problem}")));
+        let mut add = |mistake: PlaceMistake| {
+            problems.push(SourceError::from_origin(place.origin.as_ref(), mistake));
+        };
+        bad_node(&place.node).into_iter().for_each(&mut add);
         let Some(other) = first.insert(&place.node, place) else { continue };
-        let there =
-            other.origin.as_ref().map_or_else(String::new, |origin| format!(" at {origin}"));
-        let (node, level) = (&place.node, &levels[0].name);
-        problems.push(match (place.values.first(), other.values.first()) {
-            (Some(here), Some(former)) if here != former => format!(
-                "{at}node {node} is under {level} {here}, and under {level} {former}{there}: a node has one {level}; delete one of the two"
-            ),
-            _ => format!("{at}node {node} is there twice, first{there}: delete one of the two"),
+        let (node, level) = (place.node.clone(), levels[0].name.clone());
+        add(match (place.values.first(), other.values.first()) {
+            (Some(here), Some(former)) if here != former => PlaceMistake::TwoParents {
+                node,
+                level,
+                here: here.clone(),
+                former: former.clone(),
+                former_origin: other.origin.clone(),
+            },
+            _ => PlaceMistake::NodeTwice { node, first: other.origin.clone() },
         });
     }
     problems
 }
 
 /// What is wrong with the name of a node.
-pub fn bad_node(name: &str) -> Option<String> {
-    (!is_dns_subdomain(name)).then(|| {
-        format!("{name:?} is no name of a node; write it as kubectl get nodes does: lower case letters, digits, - and .")
-    })
+pub fn bad_node(name: &str) -> Option<PlaceMistake> {
+    (!is_dns_subdomain(name)).then(|| PlaceMistake::NodeName { name: name.to_owned() })
 }
 
-/// A value under two parents is either a wrong label or line, or two switches of one name. Only
-/// people know which.
-fn parent_problems(places: &[Place], levels: &[Level]) -> Vec<String> {
+fn parent_problems(places: &[Place], levels: &[Level]) -> Vec<SourceError> {
     let mut parents: BTreeMap<(usize, &str), BTreeMap<&str, Vec<&Place>>> = BTreeMap::new();
     for place in places {
         for (level, pair) in place.values.windows(2).enumerate() {
@@ -109,21 +166,17 @@ fn parent_problems(places: &[Place], levels: &[Level]) -> Vec<String> {
     }
     let several = parents.into_iter().filter(|(_, parents)| parents.len() > 1);
     let tell = |((level, value), parents): ((usize, &str), BTreeMap<&str, Vec<&Place>>)| {
-        let (name, above) = (&levels[level].name, &levels[level + 1].name);
-        let under = parents.iter().map(|(parent, places)| {
-            let origin = places[0]
-                .origin
-                .as_ref()
-                .map_or_else(String::new, |origin| format!(", first at {origin}"));
-            format!(
-                "under {above} {parent} ({}{origin})",
-                few(places.iter().map(|place| place.node.as_str()))
-            )
-        });
-        let under = under.collect::<Vec<_>>().join(" and ");
-        format!(
-            "{name} {value} is {under}: correct what is wrong, or add --names path if they are different ones of the same name"
-        )
+        let parent = |(parent, places): (&str, Vec<&Place>)| Parent {
+            level: levels[level + 1].name.clone(),
+            value: parent.to_owned(),
+            nodes: places.iter().map(|place| place.node.clone()).collect(),
+            first: places[0].origin.clone(),
+        };
+        SourceError::new(PlaceMistake::SeveralParents {
+            level: levels[level].name.clone(),
+            value: value.to_owned(),
+            parents: parents.into_iter().map(parent).collect(),
+        })
     };
     several.map(tell).collect()
 }
@@ -137,7 +190,8 @@ mod tests {
         let place = |(index, line): (usize, &str)| {
             let mut words = line.split_whitespace().map(str::to_owned);
             let node = words.next()?;
-            Some(Place { node, values: words.collect(), origin: Some(format!("t:{}", index + 1)) })
+            let origin = Origin { file: "t".to_owned(), line: index + 1 };
+            Some(Place { node, values: words.collect(), origin: Some(origin) })
         };
         text.lines().enumerate().filter_map(place).collect()
     }
@@ -148,7 +202,11 @@ mod tests {
             let members: Vec<String> = domain.members.into_iter().collect();
             format!("{} {}: {}", domain.tier, domain.name, members.join(" "))
         };
-        Ok(forest(&names, &places(text), naming)?.domains.into_iter().map(line).collect())
+        let told = |problems: Vec<SourceError>| -> Vec<String> {
+            problems.iter().map(ToString::to_string).collect()
+        };
+        let forest = forest(&names, &places(text), naming).map_err(told)?;
+        Ok(forest.domains.into_iter().map(line).collect())
     }
 
     #[test]

@@ -3,11 +3,53 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::MemberKind;
+use thiserror::Error;
 
-use crate::forest::{Domain, Forest, level_names};
-use crate::hostlist::expand;
+use crate::error::{Mistake, SourceError};
+use crate::forest::{Domain, Forest};
+use crate::hostlist::{HostListError, expand};
+use crate::levels::level_names;
 use crate::names::named;
 use crate::places::bad_node;
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SlurmMistake {
+    #[error("no switches; write lines like SwitchName=leaf1 Nodes=node[0-15]")]
+    NoSwitches,
+    #[error("{key}: {error}")]
+    Names { key: String, error: HostListError },
+    #[error(
+        "blocks have no tree of switches; describe them as a table with a line for each node: node block"
+    )]
+    Blocks,
+    #[error("{word:?} is not known here; write SwitchName=, Nodes=, Switches= or LinkSpeed=")]
+    UnknownWord { word: String },
+    #[error("SwitchName= is missing; write SwitchName=leaf1 Nodes=node[0-15]")]
+    NoName,
+    #[error("switch {switch} has neither nodes nor switches; write Nodes= or Switches=")]
+    EmptySwitch { switch: String },
+    #[error(
+        "switch {switch} has both nodes and switches; write a switch of their own for the nodes"
+    )]
+    MixedSwitch { switch: String },
+    #[error("switch {switch} is there twice, first at line {first}; join the two lines")]
+    SwitchTwice { switch: String, first: usize },
+    #[error(
+        "switch {switch} has switch {below} below it, which has no line; write SwitchName={below} Nodes=…"
+    )]
+    MissingSwitch { switch: String, below: String },
+    #[error("{what} {name} is there twice under switch {switch}; delete one")]
+    MemberTwice { what: &'static str, name: String, switch: String },
+    #[error(
+        "{what} {name} is under switch {here}, and under switch {there} at line {line}: there is one way up; delete it from one of the two"
+    )]
+    SecondParent { what: &'static str, name: String, here: String, there: String, line: usize },
+    #[error(
+        "switches below each other in a circle: {}; delete one of these Switches=",
+        switches.join(" > ")
+    )]
+    Circle { switches: Vec<String> },
+}
 
 struct Switch {
     name: String,
@@ -25,20 +67,18 @@ pub fn is_line(line: &str) -> bool {
     ["switchname=", "blockname="].iter().any(|start| line.starts_with(start))
 }
 
-pub fn read(file: &str, text: &str, given: &[String]) -> Result<Forest, Vec<String>> {
+pub fn read(file: &str, text: &str, given: &[String]) -> Result<Forest, Vec<SourceError>> {
     let mut problems = Vec::new();
     let mut switches = Switches::new();
     for (line, statement) in statements(text) {
         match switch(line, &statement) {
             Ok(switch) => problems.extend(add(file, switch, &mut switches)),
             Err(found) => problems
-                .extend(found.into_iter().map(|problem| format!("{file}:{line}: {problem}"))),
+                .extend(found.into_iter().map(|mistake| SourceError::at(file, line, mistake))),
         }
     }
     if switches.is_empty() && problems.is_empty() {
-        problems.push(format!(
-            "{file}: no switches; write lines like SwitchName=leaf1 Nodes=node[0-15]"
-        ));
+        problems.push(SourceError::of(file, SlurmMistake::NoSwitches));
     }
     // Those of a line that could not be read are not there either.
     if problems.is_empty() {
@@ -51,7 +91,8 @@ pub fn read(file: &str, text: &str, given: &[String]) -> Result<Forest, Vec<Stri
         return Err(problems);
     }
     let count = heights.values().copied().max().unwrap_or_default();
-    let levels = level_names(given, count).map_err(|problem| vec![format!("{file}: {problem}")])?;
+    let levels =
+        level_names(given, count).map_err(|mistake| vec![SourceError::of(file, mistake)])?;
     let name = |switch: &str| named(switch, true, &[switch]);
     let domain = |switch: &Switch| {
         let tier = heights[switch.name.as_str()];
@@ -89,14 +130,16 @@ fn statements(text: &str) -> Vec<(usize, String)> {
     statements
 }
 
-fn switch(line: usize, statement: &str) -> Result<Switch, Vec<String>> {
+fn switch(line: usize, statement: &str) -> Result<Switch, Vec<Mistake>> {
     let mut switch = Switch { name: String::new(), line, nodes: Vec::new(), switches: Vec::new() };
-    let mut problems = Vec::new();
+    let mut problems: Vec<Mistake> = Vec::new();
     for word in statement.split_whitespace() {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         let mut many = |value| {
             expand(value)
-                .map_err(|problem| problems.push(format!("{key}: {problem}")))
+                .map_err(|error| {
+                    problems.push(SlurmMistake::Names { key: key.to_owned(), error }.into());
+                })
                 .unwrap_or_default()
         };
         match key.to_lowercase().as_str() {
@@ -104,61 +147,48 @@ fn switch(line: usize, statement: &str) -> Result<Switch, Vec<String>> {
             "nodes" => switch.nodes.extend(many(value).into_iter().map(|node| node.to_lowercase())),
             "switches" => switch.switches.extend(many(value)),
             "linkspeed" => {}
-            "blockname" | "blocksizes" => {
-                problems.push("blocks have no tree of switches; describe them as a table with a line for each node: node block".to_owned());
-            }
-            _ => problems.push(format!(
-                "{word:?} is not known here; write SwitchName=, Nodes=, Switches= or LinkSpeed="
-            )),
+            "blockname" | "blocksizes" => problems.push(SlurmMistake::Blocks.into()),
+            _ => problems.push(SlurmMistake::UnknownWord { word: word.to_owned() }.into()),
         }
     }
-    problems.extend(switch.nodes.iter().filter_map(|node| bad_node(node)));
-    let name = &switch.name;
+    problems.extend(switch.nodes.iter().filter_map(|node| Some(bad_node(node)?.into())));
+    let name = || switch.name.clone();
     let wrong = match (switch.nodes.is_empty(), switch.switches.is_empty()) {
         _ if !problems.is_empty() => None,
-        _ if name.is_empty() => {
-            Some("SwitchName= is missing; write SwitchName=leaf1 Nodes=node[0-15]".to_owned())
-        }
-        (true, true) => {
-            Some(format!("switch {name} has neither nodes nor switches; write Nodes= or Switches="))
-        }
-        (false, false) => Some(format!(
-            "switch {name} has both nodes and switches; write a switch of their own for the nodes"
-        )),
+        _ if switch.name.is_empty() => Some(SlurmMistake::NoName),
+        (true, true) => Some(SlurmMistake::EmptySwitch { switch: name() }),
+        (false, false) => Some(SlurmMistake::MixedSwitch { switch: name() }),
         _ => None,
     };
-    problems.extend(wrong);
+    problems.extend(wrong.map(Mistake::from));
     if problems.is_empty() { Ok(switch) } else { Err(problems) }
 }
 
-fn add(file: &str, switch: Switch, switches: &mut Switches) -> Option<String> {
+fn add(file: &str, switch: Switch, switches: &mut Switches) -> Option<SourceError> {
     let Switch { name, line, .. } = &switch;
     if let Some(other) = switches.get(name) {
-        return Some(format!(
-            "{file}:{line}: switch {name} is there twice, first at line {}; join the two lines",
-            other.line
-        ));
+        let mistake = SlurmMistake::SwitchTwice { switch: name.clone(), first: other.line };
+        return Some(SourceError::at(file, *line, mistake));
     }
     switches.insert(name.clone(), switch);
     None
 }
 
-fn missing(file: &str, switches: &Switches) -> Vec<String> {
+fn missing(file: &str, switches: &Switches) -> Vec<SourceError> {
     let below = switches
         .values()
         .flat_map(|switch| switch.switches.iter().map(move |below| (switch, below)));
     let missing = below.filter(|(_, below)| !switches.contains_key(*below));
     let tell = |(switch, below): (&Switch, &String)| {
-        format!(
-            "{file}:{}: switch {} has switch {below} below it, which has no line; write SwitchName={below} Nodes=…",
-            switch.line, switch.name
-        )
+        let (name, below) = (switch.name.clone(), below.clone());
+        let mistake = SlurmMistake::MissingSwitch { switch: name, below };
+        SourceError::at(file, switch.line, mistake)
     };
     missing.map(tell).collect()
 }
 
 /// Each node is under one switch, each switch under one other.
-fn second_parents(file: &str, switches: &Switches) -> Vec<String> {
+fn second_parents(file: &str, switches: &Switches) -> Vec<SourceError> {
     let mut in_order: Vec<&Switch> = switches.values().collect();
     in_order.sort_by_key(|switch| switch.line);
     let mut first: BTreeMap<(&str, &str), &Switch> = BTreeMap::new();
@@ -168,14 +198,12 @@ fn second_parents(file: &str, switches: &Switches) -> Vec<String> {
         let below = nodes.chain(switch.switches.iter().map(|below| ("switch", below.as_str())));
         for (what, name) in below {
             let Some(other) = first.insert((what, name), switch) else { continue };
-            let (Switch { name: here, line, .. }, there) = (switch, &other.name);
-            problems.push(match here == there {
-                true => format!("{file}:{line}: {what} {name} is there twice under switch {here}; delete one"),
-                false => format!(
-                    "{file}:{line}: {what} {name} is under switch {here}, and under switch {there} at line {}: there is one way up; delete it from one of the two",
-                    other.line
-                ),
-            });
+            let (name, here, there) = (name.to_owned(), switch.name.clone(), other.name.clone());
+            let mistake = match here == there {
+                true => SlurmMistake::MemberTwice { what, name, switch: here },
+                false => SlurmMistake::SecondParent { what, name, here, there, line: other.line },
+            };
+            problems.push(SourceError::at(file, switch.line, mistake));
         }
     }
     problems
@@ -206,7 +234,7 @@ fn heights(switches: &Switches) -> BTreeMap<&str, usize> {
     }
 }
 
-fn circles(file: &str, switches: &Switches, heights: &BTreeMap<&str, usize>) -> Vec<String> {
+fn circles(file: &str, switches: &Switches, heights: &BTreeMap<&str, usize>) -> Vec<SourceError> {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut problems = Vec::new();
     for start in switches.keys().filter(|name| !heights.contains_key(name.as_str())) {
@@ -224,10 +252,8 @@ fn circles(file: &str, switches: &Switches, heights: &BTreeMap<&str, usize>) -> 
         };
         let circle = [&way[at..], &way[at..=at]].concat();
         let line = switches[circle[0]].line;
-        problems.push(format!(
-            "{file}:{line}: switches below each other in a circle: {}; delete one of these Switches=",
-            circle.join(" > ")
-        ));
+        let switches = circle.into_iter().map(str::to_owned).collect();
+        problems.push(SourceError::at(file, line, SlurmMistake::Circle { switches }));
     }
     problems
 }
@@ -241,7 +267,10 @@ mod tests {
             let members: Vec<String> = domain.members.into_iter().collect();
             format!("{} {} {}: {}", domain.tier, domain.tier_name, domain.name, members.join(" "))
         };
-        Ok(read("t", text, &[])?.domains.into_iter().map(line).collect())
+        let told = |problems: Vec<SourceError>| -> Vec<String> {
+            problems.iter().map(ToString::to_string).collect()
+        };
+        Ok(read("t", text, &[]).map_err(told)?.domains.into_iter().map(line).collect())
     }
 
     #[test]

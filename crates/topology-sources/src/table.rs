@@ -1,10 +1,33 @@
 //! A plain table, a node a line: `node leaf spine …`, with blanks or commas between the columns.
 
-use crate::forest::level_names;
+use thiserror::Error;
+
+use crate::error::{Origin, SourceError};
+use crate::levels::level_names;
 use crate::places::Place;
 
 /// What the first column of a header may be called.
 const HEADS: [&str; 6] = ["node", "nodes", "nodename", "name", "host", "hostname"];
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TableMistake {
+    #[error("no lines; write one for each node: node leaf spine")]
+    NoLines,
+    #[error("a header but no nodes; write a line for each: node leaf spine")]
+    NoNodes,
+    #[error("only one column; write the node and what is above it: node leaf spine")]
+    OneColumn,
+    #[error("{found} columns for {node:?} where line {first} has {expected}; write as many")]
+    Columns { found: usize, node: String, first: usize, expected: usize },
+    #[error("column {column} is empty; write a name between the commas")]
+    EmptyCell { column: usize },
+    #[error("two columns are called {name}; give each level a name of its own")]
+    SameName { name: String },
+    #[error("a column has no name; write one for each level: node,leaf,spine")]
+    NoName,
+    #[error("the levels have names in this line; leave out --levels")]
+    HasNames,
+}
 
 /// The names of the levels and the places of the nodes. Names that the file does not have are taken
 /// from those given.
@@ -12,46 +35,40 @@ pub fn read(
     file: &str,
     text: &str,
     given: &[String],
-) -> Result<(Vec<String>, Vec<Place>), Vec<String>> {
+) -> Result<(Vec<String>, Vec<Place>), Vec<SourceError>> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, cells(line)));
     let mut lines = lines.filter(|(_, cells)| !cells.is_empty()).peekable();
     let header = lines.next_if(|(_, cells)| HEADS.contains(&cells[0].to_lowercase().as_str()));
     let Some((first, columns)) =
         header.as_ref().or(lines.peek()).map(|(line, cells)| (*line, cells.len()))
     else {
-        return Err(vec![format!("{file}: no lines; write one for each node: node leaf spine")]);
+        return Err(vec![SourceError::of(file, TableMistake::NoLines)]);
     };
     let mut problems = Vec::new();
     let names = match &header {
         Some((line, cells)) => header_names(file, *line, cells, given),
-        None => level_names(given, columns - 1).map_err(|problem| format!("{file}: {problem}")),
+        None => level_names(given, columns - 1).map_err(|mistake| SourceError::of(file, mistake)),
     };
     if columns == 1 {
-        problems.push(format!(
-            "{file}:{first}: only one column; write the node and what is above it: node leaf spine"
-        ));
+        problems.push(SourceError::at(file, first, TableMistake::OneColumn));
     }
     let mut places = Vec::new();
     for (line, cells) in lines {
-        let origin = format!("{file}:{line}");
         if cells.len() != columns {
-            let (found, node) = (cells.len(), cells[0]);
-            problems.push(format!(
-                "{origin}: {found} columns for {node:?} where line {first} has {columns}; write as many"
-            ));
+            let (found, node) = (cells.len(), cells[0].to_owned());
+            let mistake = TableMistake::Columns { found, node, first, expected: columns };
+            problems.push(SourceError::at(file, line, mistake));
         } else if let Some(empty) = cells.iter().position(|cell| cell.is_empty()) {
-            problems.push(format!(
-                "{origin}: column {} is empty; write a name between the commas",
-                empty + 1
-            ));
+            let mistake = TableMistake::EmptyCell { column: empty + 1 };
+            problems.push(SourceError::at(file, line, mistake));
         } else {
+            let origin = Origin { file: file.to_owned(), line };
             let values = cells[1..].iter().map(|cell| (*cell).to_owned()).collect();
             places.push(Place { node: cells[0].to_lowercase(), values, origin: Some(origin) });
         }
     }
     if places.is_empty() && problems.is_empty() {
-        problems
-            .push(format!("{file}: a header but no nodes; write a line for each: node leaf spine"));
+        problems.push(SourceError::of(file, TableMistake::NoNodes));
     }
     match names {
         Ok(names) if problems.is_empty() => Ok((names, places)),
@@ -75,38 +92,35 @@ fn header_names(
     line: usize,
     cells: &[&str],
     given: &[String],
-) -> Result<Vec<String>, String> {
+) -> Result<Vec<String>, SourceError> {
     let names: Vec<String> = cells[1..].iter().map(|cell| (*cell).to_owned()).collect();
     let doubtful = (1..names.len()).find(|index| names[..*index].contains(&names[*index]));
-    if let Some(twice) = doubtful {
-        return Err(format!(
-            "{file}:{line}: two columns are called {}; give each level a name of its own",
-            names[twice]
-        ));
-    }
-    if names.iter().any(String::is_empty) {
-        return Err(format!(
-            "{file}:{line}: a column has no name; write one for each level: node,leaf,spine"
-        ));
-    }
-    match given.is_empty() {
-        true => Ok(names),
-        false => {
-            Err(format!("{file}:{line}: the levels have names in this line; leave out --levels"))
-        }
-    }
+    let mistake = if let Some(twice) = doubtful {
+        TableMistake::SameName { name: names[twice].clone() }
+    } else if names.iter().any(String::is_empty) {
+        TableMistake::NoName
+    } else if !given.is_empty() {
+        TableMistake::HasNames
+    } else {
+        return Ok(names);
+    };
+    Err(SourceError::at(file, line, mistake))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn told(problems: Vec<SourceError>) -> Vec<String> {
+        problems.iter().map(ToString::to_string).collect()
+    }
+
     fn lines(text: &str) -> Result<Vec<String>, Vec<String>> {
-        let (names, places) = read("t", text, &[])?;
+        let (names, places) = read("t", text, &[]).map_err(told)?;
         let place = |place: Place| {
             format!(
                 "{} {} {}",
-                place.origin.unwrap_or_default(),
+                place.origin.expect("it is in a line"),
                 place.node,
                 place.values.join(" ")
             )
@@ -151,11 +165,11 @@ mod tests {
         }
         let given = ["leaf".to_owned()];
         assert!(
-            read("t", "node leaf\nn1 l1", &given).expect_err("both")[0]
+            told(read("t", "node leaf\nn1 l1", &given).expect_err("both"))[0]
                 .contains("leave out --levels")
         );
         assert!(
-            read("t", "n1 l1 s1", &given).expect_err("too few")[0]
+            told(read("t", "n1 l1 s1", &given).expect_err("too few"))[0]
                 .contains("1 name and the network has 2 levels")
         );
     }

@@ -10,12 +10,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_api::{MemberKind, is_dns_subdomain};
 use muster_text::counted;
 use serde::Deserialize;
+use thiserror::Error;
 
-use crate::forest::{Domain, Forest, left_out, level_names, nobody};
-use crate::names::{Level, few, levels, natural};
+use crate::error::SourceError;
+use crate::forest::{Domain, Forest, ForestMistake, left_out};
+use crate::levels::level_names;
+use crate::names::{Level, few, few_of, levels, natural};
 
 /// The path under which UFM lists its ports.
 pub const PATH: &str = "/ufmRest/resources/ports";
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum UfmMistake {
+    #[error("not a list of ports as GET {PATH} gives it: {reason}")]
+    NotPorts { reason: String },
+    #[error(
+        "{} and none of a host that is plugged into a switch: there must be some with Computer in \
+         their description, a system_name and a peer_node_name",
+        counted(*ports, "port")
+    )]
+    NoHosts { ports: u64 },
+    #[error("no host has a name that a node can have: {}", few_of(hosts))]
+    NoNodeNames { hosts: Vec<String> },
+}
 
 /// As much of a port as matters. UFM writes "N/A" for what it doesn't know.
 #[derive(Debug, Default, Deserialize)]
@@ -51,9 +68,9 @@ pub fn read(
     text: &str,
     cluster: Option<&BTreeSet<String>>,
     given: &[String],
-) -> Result<Forest, Vec<String>> {
+) -> Result<Forest, SourceError> {
     let ports: Vec<Port> = serde_json::from_str(text).map_err(|error| {
-        vec![format!("{source}: not a list of ports as GET {} gives it: {error}", PATH)]
+        SourceError::of(source, UfmMistake::NotPorts { reason: error.to_string() })
     })?;
     let mut notes = Vec::new();
     let mut cables = cables(source, &ports, cluster, &mut notes)?;
@@ -69,8 +86,7 @@ pub fn read(
         );
         cables.between = chain(heights.keys().copied()).collect();
     }
-    let names =
-        level_names(given, tiers).map_err(|problem| vec![format!("{source}: {problem}")])?;
+    let names = level_names(given, tiers).map_err(|mistake| SourceError::of(source, mistake))?;
     let levels = levels(&names);
     let mut domains: Vec<Domain> = Vec::new();
     // What has nothing above it yet, found by any of its leaves.
@@ -130,7 +146,7 @@ fn cables<'p>(
     ports: &'p [Port],
     cluster: Option<&BTreeSet<String>>,
     notes: &mut Vec<String>,
-) -> Result<Cables<'p>, Vec<String>> {
+) -> Result<Cables<'p>, SourceError> {
     let of_hosts = || ports.iter().filter(|port| port.is_of_host());
     let machines: BTreeSet<&str> = of_hosts().filter_map(|port| known(&port.system_name)).collect();
     let mut hosts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
@@ -141,11 +157,7 @@ fn cables<'p>(
         hosts.entry(host.to_lowercase()).or_default().insert(leaf);
     }
     if hosts.is_empty() {
-        return Err(vec![format!(
-            "{source}: {} and none of a host that is plugged into a switch: there must be some with Computer in \
-             their description, a system_name and a peer_node_name",
-            counted(ports.len() as u64, "port")
-        )]);
+        return Err(SourceError::of(source, UfmMistake::NoHosts { ports: ports.len() as u64 }));
     }
     let loose: Vec<&str> = machines
         .iter()
@@ -170,27 +182,24 @@ fn admit(
     hosts: &mut BTreeMap<String, BTreeSet<&str>>,
     cluster: Option<&BTreeSet<String>>,
     notes: &mut Vec<String>,
-) -> Result<(), Vec<String>> {
+) -> Result<(), SourceError> {
     let is_node = |host: &str| {
         cluster.map_or_else(|| is_dns_subdomain(host), |cluster| cluster.contains(host))
     };
     let strangers: Vec<String> = hosts.keys().filter(|host| !is_node(host)).cloned().collect();
-    let names = strangers.iter().map(String::as_str);
     match cluster {
         Some(cluster) if strangers.len() == hosts.len() => {
-            return Err(vec![format!("{source}: {}", nobody(names, cluster))]);
+            return Err(SourceError::of(source, ForestMistake::none_in(cluster, strangers)));
         }
         None if strangers.len() == hosts.len() => {
-            return Err(vec![format!(
-                "{source}: no host has a name that a node can have: {}",
-                few(names)
-            )]);
+            return Err(SourceError::of(source, UfmMistake::NoNodeNames { hosts: strangers }));
         }
         Some(_) => notes.extend(left_out(&strangers)),
         None if strangers.is_empty() => {}
         None => {
             let count = counted(strangers.len() as u64, "host");
-            notes.push(format!("left out: {count} named as no node can be: {}", few(names)));
+            notes
+                .push(format!("left out: {count} named as no node can be: {}", few_of(&strangers)));
         }
     }
     hosts.retain(|host, _| is_node(host));
@@ -280,7 +289,7 @@ mod tests {
     fn lines(
         text: &str,
         cluster: Option<&[&str]>,
-    ) -> Result<(Vec<String>, Vec<String>), Vec<String>> {
+    ) -> Result<(Vec<String>, Vec<String>), SourceError> {
         let cluster = cluster.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
         let forest = read("t", &ports(text), cluster.as_ref(), &[])?;
         let line = |domain: Domain| {
@@ -366,11 +375,9 @@ mod tests {
                 "left out: 1 host not among the nodes of the cluster: nas"
             ]
         );
-        let problems = lines(FAT_TREE, Some(&["gpu1"])).expect_err("no name is the same");
-        assert!(
-            problems[0].contains("found n1, n2, n3, n4, n5, the cluster has gpu1"),
-            "{problems:?}"
-        );
+        let problem =
+            lines(FAT_TREE, Some(&["gpu1"])).expect_err("no name is the same").to_string();
+        assert!(problem.contains("found n1, n2, n3, n4, n5, the cluster has gpu1"), "{problem}");
     }
 
     #[test]
@@ -378,8 +385,8 @@ mod tests {
         for (text, hint) in
             [("[]", "0 ports"), ("{}", "not a list of ports"), ("<html>", "line 1 column 1")]
         {
-            let problems = read("t", text, None, &[]).expect_err(text);
-            assert!(problems[0].starts_with("t: ") && problems[0].contains(hint), "{problems:?}");
+            let problem = read("t", text, None, &[]).expect_err(text).to_string();
+            assert!(problem.starts_with("t: ") && problem.contains(hint), "{problem}");
         }
     }
 
@@ -389,6 +396,6 @@ mod tests {
         let (found, notes) = lines("n1 l1\nn_2 l1", None).expect("one is a node");
         assert_eq!(found, ["1 leaf-l1: n1"]);
         assert_eq!(notes, ["left out: 1 host named as no node can be: n_2"]);
-        assert!(lines("n_1 l1", None).expect_err("none is a node")[0].contains("n_1"));
+        assert!(lines("n_1 l1", None).expect_err("none is a node").to_string().contains("n_1"));
     }
 }

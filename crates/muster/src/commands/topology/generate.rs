@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use muster_api::HyperNode;
 use muster_api::core::Node;
 use muster_api::manifest::Object;
-use muster_topology_sources::{Forest, file, labels, places, ufm, yaml};
+use muster_topology_sources::{Forest, SourceError, file, labels, places, ufm, yaml};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -128,7 +128,7 @@ pub fn run(args: GenerateArgs) -> Result<(), Failure> {
     for note in std::mem::take(&mut forest.notes) {
         anstream::eprintln!("note: {note}");
     }
-    let objects = forest.objects().map_err(Failure::Input)?;
+    let objects = forest.objects().map_err(|problems| input(&problems))?;
     let mut text = Vec::new();
     match args.output {
         Output::Yaml => objects.iter().try_for_each(|object| yaml::write(object, &mut text))?,
@@ -205,7 +205,7 @@ fn read(args: &GenerateArgs) -> Result<Forest, Failure> {
     if args.from == Origin::Labels {
         let collection = collect(&args.nodes)?;
         return labels::read(&nodes(&collection), &args.labels, args.names.into())
-            .map_err(Failure::Input);
+            .map_err(|problems| input(&problems));
     }
     let name = if source == "-" { "standard input" } else { source };
     let text = match args.from {
@@ -214,17 +214,23 @@ fn read(args: &GenerateArgs) -> Result<Forest, Failure> {
     };
     let cluster = cluster(&args.nodes)?;
     let forest = match args.from {
-        Origin::Ufm => ufm::read(name, &text, cluster.as_ref(), &args.levels),
+        Origin::Ufm => {
+            ufm::read(name, &text, cluster.as_ref(), &args.levels).map_err(|problem| vec![problem])
+        }
         _ => file::read(name, &text, args.format.map(Into::into), &args.levels, args.names.into()),
     };
-    let mut forest = forest.map_err(Failure::Input)?;
+    let mut forest = forest.map_err(|problems| input(&problems))?;
     if let Some(cluster) = cluster {
-        forest.keep(&cluster).map_err(|problems| {
-            Failure::Input(problems.iter().map(|problem| format!("{name}: {problem}")).collect())
-        })?;
+        forest
+            .keep(&cluster)
+            .map_err(|mistake| Failure::Input(vec![format!("{name}: {mistake}")]))?;
         forest.miss(&cluster);
     }
     Ok(forest)
+}
+
+fn input(problems: &[SourceError]) -> Failure {
+    Failure::Input(problems.iter().map(ToString::to_string).collect())
 }
 
 fn access(args: &GenerateArgs) -> Result<fetch::Access, Failure> {
