@@ -11,7 +11,7 @@ use muster_engine::trace::{Attempt, Bill, Obstacle, Outcome, Trace, Trial};
 use muster_engine::{Engine, Reason, Shown};
 use serde::Serialize;
 
-use crate::explanation::listed;
+use crate::amounts::listed;
 use crate::gang_claims::{PassFacts, pass};
 
 #[derive(Serialize)]

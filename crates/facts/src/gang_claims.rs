@@ -12,8 +12,8 @@ use muster_engine::trace::{Bundle, DomainOutcome, DomainTrial, Kind, Pass};
 use muster_text::counted;
 use serde::Serialize;
 
+use crate::amounts::listed;
 use crate::claims::gang_of;
-use crate::explanation::listed;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

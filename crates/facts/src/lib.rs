@@ -3,29 +3,35 @@
 //! HyperNodes. The engine is asked and nothing is decided here; words for a terminal and pictures
 //! are made elsewhere.
 
+mod advice;
+mod amounts;
 mod claims;
 mod domains;
 mod explanation;
 mod fair_shares;
 mod gang_claims;
+mod gangs;
 mod lines;
+mod pods;
 mod promises;
+mod queues;
 mod room;
 mod target;
 pub mod topology;
 
 pub use claims::{ClaimFacts, NodeTrial};
 pub use domains::ClosestDomain;
-pub use explanation::{
-    Explanation, GangFacts, Look, NODES_SHOWN, PodFacts, QueueFacts, Subject, TakesBack, explain,
-};
+pub use explanation::{Explanation, Look, NODES_SHOWN, Subject, explain};
 pub use fair_shares::{
     DivisionSteps, FairShares, QueueShare, ResourceShares, Standing, SurplusPart, SurplusRound,
     fair_shares,
 };
 pub use gang_claims::{BundleFacts, DomainClaim, PassFacts};
+pub use gangs::GangFacts;
 pub use lines::{
     BarLine, GangLine, NodesLine, QueueLine, ReasonLine, gang_line, queue_line, reason_line,
 };
+pub use pods::PodFacts;
 pub use promises::{FindPod, PromiseFacts};
+pub use queues::{QueueFacts, TakesBack};
 pub use target::{Target, find};

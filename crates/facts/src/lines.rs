@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use muster_engine::ids::{GangId, QueueId, ResourceId};
+use muster_engine::ids::{GangId, QueueId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
 use muster_engine::{Amounts, Engine, Reason, Shown, explain, search};
 use serde::Serialize;
+
+use crate::amounts::{amounts, sparse};
 
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -153,29 +155,19 @@ pub fn queue_line(engine: &Engine, id: QueueId) -> QueueLine {
         Some((measure, share)) if !measure.is_zero() => (measure, share),
         _ => (Amounts::default(), muster_engine::Share::dominant(&taken, |r| cluster.total.get(r))),
     };
-    let shown = |amounts: &mut dyn Iterator<Item = (ResourceId, i64)>| -> BTreeMap<String, String> {
-        amounts
-            .map(|(resource, amount)| {
-                (
-                    cluster.dimensions.name(resource).to_owned(),
-                    cluster.dimensions.show(resource, amount),
-                )
-            })
-            .collect()
-    };
     let gangs = || {
         cluster.gangs.iter().filter(|(_, gang)| cluster.queues[gang.queue].lineage.contains(&id))
     };
     QueueLine {
         name: queue.name.to_string(),
         share: share.ppm().min(i64::from(u32::MAX)) as f64 / 1e6,
-        allocated: shown(&mut taken.iter()),
+        allocated: amounts(cluster, taken.iter()),
         deserved: match fair {
-            Some(_) => shown(&mut queue.deserved.iter()),
-            None => shown(&mut measure.iter()),
+            Some(_) => sparse(cluster, &queue.deserved),
+            None => amounts(cluster, measure.iter()),
         },
-        fair_share: fair.map(|(fair, _)| shown(&mut fair.iter())),
-        capability: shown(&mut queue.capability.iter()),
+        fair_share: fair.map(|(fair, _)| amounts(cluster, fair.iter())),
+        capability: sparse(cluster, &queue.capability),
         weight: queue.weight,
         parent: queue.lineage.get(1).map(|&parent| cluster.queues[parent].name.to_string()),
         running: gangs()
