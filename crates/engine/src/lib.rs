@@ -17,23 +17,34 @@ mod report;
 mod settings;
 pub mod shares;
 
-pub use actions::stalegangeviction::{Fate, Staleness};
+pub use base::cards::ALL_CORES;
 pub use base::ids;
+pub use base::purpose::{Method, Mode, Purpose};
 pub use base::resources::{Amounts, Dimensions, Share, Sparse};
-pub use config::lists::{Argument, PLUGINS, VOLCANO_ONLY};
-pub use decision::plan::{
-    Bind, CardNote, Cause, Eviction, FastPath, GroupNote, Method, Plan, Search, Work,
-};
-pub use decision::reason::{Bar, Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
+pub use base::room::Room;
+pub use config::lists::{ACTIONS, PLUGINS, VOLCANO_ONLY};
+pub use decision::cause::Cause;
+pub use decision::counters::{FastPath, Search, Work};
+pub use decision::node_reason::{Bar, Histogram, Shown, Why};
+pub use decision::plan::{Bind, CardNote, Eviction, GroupNote, Plan};
+pub use decision::reason::{Lack, Limit, Near, Reason, Stage};
+pub use decision::staleness::{Fate, Staleness};
 pub use engine::Engine;
 pub use engine::checkpoint::Checkpoint;
-pub use eviction::bundles::{Bundle, Needed};
 pub use eviction::trace;
 pub use model::event::Event;
 pub use model::txn::{Mark, Move, Txn};
-pub use order::session::{ACTIONS, Action};
-pub use placement::search;
-pub use policy::answers::{
-    Claim, Plugin, Policy, Purpose, Question, Reach, Room, Seat, Switches, Vote,
-};
+pub use order::session::Action;
+pub use policy::answers::{Policy, Seat};
+pub use policy::bundle::{Bundle, Needed};
+pub use policy::plugin::{Plugin, Reach, Vote};
+pub use policy::preemptor::Claim;
+pub use policy::question::{Question, Switches};
 pub use report::{status, words as explain};
+pub use settings::argument::Argument;
+
+/// Where the pods of a gang are, and the domains that it may use.
+pub mod search {
+    pub use crate::model::topology::places::{around, domain_of};
+    pub use crate::placement::domains::reach;
+}

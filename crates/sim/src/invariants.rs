@@ -7,9 +7,9 @@ mod moves;
 use std::collections::BTreeSet;
 
 use muster_api::QueueState;
+use muster_engine::ALL_CORES;
 use muster_engine::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
-use muster_engine::model::devices::demand::ALL_CORES;
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
 use muster_engine::model::subgroups::Closeness;

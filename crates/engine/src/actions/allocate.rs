@@ -4,18 +4,21 @@
 use muster_api::DequeueStrategy;
 
 use crate::base::ids::{GangId, PodId, ShapeId};
-use crate::config::lists::Argument;
+use crate::base::room::Room;
 use crate::decision::reason::Reason;
-use crate::model::gangs::Missing;
-use crate::model::pods::PodState;
+use crate::model::gangs::missing;
+use crate::model::gangs::missing::Missing;
+use crate::model::shapes::one_shape;
 use crate::model::topology::domains::ROOT;
 use crate::model::txn::Txn;
-use crate::nomination::reaffirm;
-use crate::order::line::{Line, blocks, gate, overdue};
+use crate::nomination::fulfil;
+use crate::order::gates::{blocks, gate, overdue};
+use crate::order::line::Line;
+use crate::order::pods::{Serving, in_order};
 use crate::order::session::{Action, Session};
-use crate::placement::rankings::{Wish, one_shape};
+use crate::placement::request::Wish;
 use crate::placement::search::seat;
-use crate::policy::answers::Room;
+use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
     name: "allocate",
@@ -47,19 +50,11 @@ pub static ACTION: Action = Action {
 };
 
 fn run(session: &mut Session) {
-    reaffirm::fulfil(session);
+    fulfil::fulfil(session);
     explain_absence(session);
     let waiting = session.cluster.gangs.waiting().iter().copied();
     let candidates = waiting.filter(|&gang| wants_room(session, gang)).collect();
     serve(session, candidates, Serving::All);
-}
-
-/// Which pods get their turn.
-#[derive(Copy, Clone, PartialEq, Eq)]
-pub enum Serving {
-    All,
-    /// Those that request nothing; how much their queue has used doesn't matter to them.
-    BestEffort,
 }
 
 /// Gives turns to the gangs until none of them can place anything more.
@@ -191,7 +186,7 @@ fn turn(session: &mut Session, gang: GangId, serving: Serving) -> Result<(), Vec
     let minimum = row.missing(whole);
     let missing = match minimum.total {
         0 => Missing::one(row.roles.len()),
-        _ => reaffirm::not_promised(row, whole),
+        _ => missing::not_promised(row, whole),
     };
     if missing.total == 0 {
         return Err(vec![Reason::Promised { places: row.counts.nominated }]);
@@ -245,16 +240,4 @@ fn attempt(
             Err(reasons)
         }
     }
-}
-
-/// The gang's pending pods in the order in which they are placed.
-pub fn in_order(session: &Session, gang: GangId, serving: Serving) -> Vec<PodId> {
-    let cluster = &*session.cluster;
-    let pending = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
-    let mut pods: Vec<PodId> = cluster.gangs[gang].pods.iter().filter(pending).copied().collect();
-    if serving == Serving::BestEffort {
-        pods.retain(|&pod| cluster.shapes[cluster.pods.shape[pod]].best_effort);
-    }
-    session.policy.order_pods(cluster, &mut pods);
-    pods
 }

@@ -3,20 +3,23 @@
 
 use muster_api::Time;
 
-use crate::actions::allocate::{Serving, in_order, may_try, serve};
+use crate::actions::allocate::{may_try, serve};
 use crate::base::ids::{GangId, PodId, QueueId};
-use crate::config::lists::Argument;
+use crate::base::room::Room;
 use crate::decision::reason::Reason;
 use crate::model::Cluster;
-use crate::model::gangs::Missing;
+use crate::model::gangs::missing::{Missing, not_promised};
 use crate::model::pods::PodState;
+use crate::model::topology::places::is_near_enough;
 use crate::model::txn::{Mark, Move, Txn};
-use crate::nomination::reaffirm::not_promised;
-use crate::order::line::gate;
+use crate::order::gates::gate;
+use crate::order::pods::{Serving, in_order};
 use crate::order::session::{Action, Session};
-use crate::placement::rankings::{Rankings, Wish};
-use crate::placement::search::{is_near_enough, seat};
-use crate::policy::answers::{Policy, Room};
+use crate::placement::rankings::Rankings;
+use crate::placement::request::Wish;
+use crate::placement::search::seat;
+use crate::policy::answers::Policy;
+use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
     name: "backfill",

@@ -1,10 +1,10 @@
 //! Makes room by moving: for a gang for which there is enough in all, but not where it could use
 //! it. Nobody leaves who has no other place in the same plan.
 
-use crate::config::lists::Argument;
 use crate::eviction::arguments::{EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG};
 use crate::eviction::claims;
 use crate::order::session::Action;
+use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
     name: "consolidate",

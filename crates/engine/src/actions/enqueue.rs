@@ -5,11 +5,12 @@
 use muster_api::{DequeueStrategy, PodGroupPhase};
 
 use crate::base::ids::GangId;
-use crate::config::lists::Argument;
 use crate::decision::reason::Reason;
 use crate::model::gangs::Origin;
-use crate::order::line::{Line, named};
+use crate::order::gates::named;
+use crate::order::line::Line;
 use crate::order::session::{Action, Session};
+use crate::settings::argument::Argument;
 use crate::shares::admission::Admission;
 
 pub static ACTION: Action = Action {

@@ -2,8 +2,7 @@
 //! matter less.
 
 use crate::base::ids::{GangId, PodId};
-use crate::config::Mode;
-use crate::config::lists::Argument;
+use crate::base::purpose::Mode;
 use crate::eviction::arguments::{
     ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS,
     MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
@@ -11,8 +10,9 @@ use crate::eviction::arguments::{
 use crate::eviction::claims;
 use crate::eviction::claims::{Errand, serve_within};
 use crate::model::pods::PodState;
-use crate::order::line::gate;
+use crate::order::gates::gate;
 use crate::order::session::{Action, Session};
+use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
     name: "preempt",

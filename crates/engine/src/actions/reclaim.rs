@@ -1,12 +1,12 @@
 //! Takes back for a queue what it deserves, from queues that have more than they deserve.
 
-use crate::config::lists::Argument;
 use crate::eviction::arguments::{
     ALLOW_CONSOLIDATING_RECLAIM, ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD,
     MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
 };
 use crate::eviction::claims;
 use crate::order::session::Action;
+use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
     name: "reclaim",

@@ -1,10 +1,12 @@
 //! Asks pods to leave that shouldn't run where they run, for nobody's sake: plugins say which.
 
 use crate::base::ids::PodId;
-use crate::decision::plan::{Cause, Eviction, Method};
+use crate::base::purpose::Method;
+use crate::decision::cause::Cause;
+use crate::decision::plan::Eviction;
 use crate::model::txn::Txn;
 use crate::order::session::{Action, Session};
-use crate::policy::answers::Unwanted;
+use crate::policy::plugin::Unwanted;
 
 pub static ACTION: Action = Action {
     name: "shuffle",

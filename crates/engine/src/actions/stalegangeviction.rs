@@ -5,19 +5,19 @@
 use muster_api::Time;
 
 use crate::base::ids::{GangId, PodId};
-use crate::config::Settings;
-use crate::config::lists::Argument;
-use crate::decision::plan::{Cause, Eviction, Method};
-use crate::engine::Engine;
+use crate::base::purpose::Method;
+use crate::decision::cause::Cause;
+use crate::decision::plan::Eviction;
 use crate::model::Cluster;
+use crate::model::gangs::broken::{is_stale, time_staleness, torn};
 use crate::model::gangs::{Gang, Role};
-use crate::model::pods::{Counts, PodState};
+use crate::model::pods::PodState;
 use crate::model::txn::Txn;
-use crate::nomination::reaffirm::{expected, will_be_ready};
 use crate::order::session::{Action, Session};
 use crate::policy::answers::Policy;
-use crate::report::status::time_staleness;
+use crate::settings::actions::Settings;
 use crate::settings::args::Args;
+use crate::settings::argument::Argument;
 
 const GRACE: &str = "defaultStalenessGracePeriod";
 const SHORT_NAME: &str = "gracePeriod";
@@ -53,28 +53,6 @@ fn configure(args: &mut Args, settings: &mut Settings) {
 pub fn grace(gang: &Gang, settings: &Settings) -> Option<i64> {
     let own = gang.allowance.as_ref().and_then(|allowance| allowance.staleness_grace);
     Some(own.unwrap_or(settings.stale_after_ms)).filter(|grace| *grace >= 0)
-}
-
-/// Holds places for less than it needs, with nothing to show for it and nothing promised that would
-/// complete it; or one of its subgroups does. One that was stale stays so while its pods are asked
-/// to leave: they may be refused.
-pub fn is_stale(gang: &Gang, whole: bool, was_stale: bool) -> bool {
-    let Counts { allocated, running, releasing, succeeded, .. } = gang.counts;
-    let holds = allocated + running > 0 || was_stale && releasing > 0;
-    let lacks =
-        || !gang.ready(whole) && !will_be_ready(gang, whole) || torn(gang, whole).next().is_some();
-    holds && succeeded == 0 && lacks()
-}
-
-/// The subgroups that hold places for less than their size, whether the gang needs them or not.
-fn torn(gang: &Gang, whole: bool) -> impl Iterator<Item = usize> + '_ {
-    let subgroups = gang.subgroups().iter().enumerate().filter(move |_| whole);
-    let torn = subgroups.filter(|(_, group)| {
-        let Counts { allocated, running, releasing, .. } = group.counts;
-        let holds = allocated + running + releasing > 0;
-        holds && group.rule.is_some() && expected(gang, group) < gang.size_of(group)
-    });
-    torn.map(|(place, _)| place)
 }
 
 fn run(session: &mut Session) {
@@ -116,7 +94,7 @@ fn may_leave(cluster: &Cluster, policy: &Policy, id: GangId) -> bool {
 }
 
 /// What keeps a stale gang where it is.
-fn kept(cluster: &Cluster, policy: &Policy, id: GangId) -> Option<&'static str> {
+pub fn kept(cluster: &Cluster, policy: &Policy, id: GangId) -> Option<&'static str> {
     if cluster.gangs[id].counts.allocated > 0 {
         return Some("binds under way, which may complete it");
     }
@@ -124,52 +102,8 @@ fn kept(cluster: &Cluster, policy: &Policy, id: GangId) -> Option<&'static str> 
     leaving.pods.into_iter().find_map(|pod| policy.protects(cluster, pod))
 }
 
-/// What becomes of a stale gang, for those who ask.
-#[derive(Copy, Clone, Debug)]
-pub struct Staleness {
-    pub since: Time,
-    /// What those who leave are told.
-    pub cause: Cause,
-    pub fate: Fate,
-}
-
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// Nobody takes its places back: the action is not among the configured ones.
-    NotWatched,
-    /// Its grace has no end.
-    ForEver,
-    /// Something keeps it, as long as it does.
-    Kept(&'static str),
-    /// It leaves then, unless it is completed before.
-    Leaves(Time),
-}
-
-impl Engine {
-    /// What a gang lacks that holds places for less than it needs, since when, and what will become
-    /// of it.
-    pub fn staleness(&self, id: GangId, now: Time) -> Option<Staleness> {
-        let (cluster, policy, settings) =
-            (&self.cluster, &self.config.policy, &self.config.settings);
-        let since = cluster.gangs.broken_since(id)?;
-        let (gang, whole) = (&cluster.gangs[id], policy.gangs_are_whole());
-        let cause = cause(gang, whole, &leaving(cluster, id, whole), now.0 - since.0);
-        let acts = self.config.actions.iter().any(|action| action.name == ACTION.name);
-        let fate = match (acts, grace(gang, settings), kept(cluster, policy, id)) {
-            (false, ..) => Fate::NotWatched,
-            (_, None, _) => Fate::ForEver,
-            (.., Some(rule)) => Fate::Kept(rule),
-            (_, Some(grace), None) => {
-                let times = due_of(cluster, policy, id, since.plus_ms(grace));
-                Fate::Leaves(times.min().unwrap_or(now))
-            }
-        };
-        Some(Staleness { since, cause, fate })
-    }
-}
-
 /// Who leaves of a stale gang.
-struct Leaving {
+pub struct Leaving {
     pods: Vec<PodId>,
     /// How many of the places that it holds are in torn subgroups.
     torn: u32,
@@ -177,7 +111,7 @@ struct Leaving {
     in_part: bool,
 }
 
-fn leaving(cluster: &Cluster, id: GangId, whole: bool) -> Leaving {
+pub fn leaving(cluster: &Cluster, id: GangId, whole: bool) -> Leaving {
     let gang = &cluster.gangs[id];
     let runs = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Running(_));
     let mut pods: Vec<PodId> = gang.pods.iter().copied().filter(runs).collect();
@@ -200,7 +134,7 @@ fn leaving(cluster: &Cluster, id: GangId, whole: bool) -> Leaving {
 }
 
 /// What those who leave are told.
-fn cause(gang: &Gang, whole: bool, leaving: &Leaving, for_ms: i64) -> Cause {
+pub fn cause(gang: &Gang, whole: bool, leaving: &Leaving, for_ms: i64) -> Cause {
     let of_torn = || {
         let groups = torn(gang, whole).map(|place| &gang.subgroups()[place]);
         let lacks =
@@ -241,7 +175,7 @@ pub fn due<'c>(
 }
 
 /// When those leave who leave of a gang that is due then; some may be spared for longer.
-fn due_of(
+pub fn due_of(
     cluster: &Cluster,
     policy: &Policy,
     gang: GangId,

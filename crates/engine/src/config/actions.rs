@@ -2,9 +2,11 @@
 
 use muster_api::yaml::{Value, Yaml};
 
+use crate::config::lists::ACTIONS;
 use crate::config::modes::Said;
-use crate::config::{Settings, arguments, field, items, name};
-use crate::order::session::{ACTIONS, Action};
+use crate::config::reading::{arguments, field, items, name};
+use crate::order::session::Action;
+use crate::settings::actions::Settings;
 use crate::settings::args::Args;
 use crate::settings::diagnostic::{Place, Report, describe, quoted, suggest};
 use crate::settings::scalar;

@@ -2,7 +2,7 @@
 //! out.
 
 use crate::config::tiers::Chosen;
-use crate::policy::answers::Switches;
+use crate::policy::question::Switches;
 use crate::settings::diagnostic::{Place, Report};
 
 /// A configuration as it is written.

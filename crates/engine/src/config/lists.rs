@@ -1,31 +1,17 @@
-//! The plugins, in one list. The configuration, `muster check`, the documentation and its tests
-//! read the same list.
+//! The plugins and the actions, in two lists. The configuration, `muster check`, the documentation and
+//! its tests read the same lists.
 
+use crate::actions::{
+    allocate, backfill, consolidate, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle,
+    stalegangeviction,
+};
+use crate::order::session::Action;
 use crate::plugins::{
     binpack, capacity, cdp, conformance, deviceshare, drf, gang, minruntime,
     network_topology_aware, nodegroup, nodeorder, overcommit, pdb, predicates, priority,
     proportion, propose, resourcequota, sla, tdm,
 };
-use crate::policy::answers::{Plugin, Question, Switches};
-use crate::settings::args::Args;
-
-pub struct Entry {
-    pub name: &'static str,
-    pub summary: &'static str,
-    pub arguments: &'static [Argument],
-    /// Where it differs from Volcano's plugin of the same name, on purpose.
-    pub differs: &'static str,
-    /// The questions that it is asked; an answer to any other would never be heard.
-    pub answers: &'static [Question],
-    /// Takes its arguments; what is left over was misspelt.
-    pub build: fn(&mut Args, &Switches) -> Box<dyn Plugin>,
-}
-
-pub struct Argument {
-    pub name: &'static str,
-    pub default: &'static str,
-    pub meaning: &'static str,
-}
+use crate::policy::plugin::Entry;
 
 pub static PLUGINS: &[&Entry] = &[
     &binpack::ENTRY,
@@ -59,4 +45,17 @@ pub static VOLCANO_ONLY: &[&str] = &[
     "resource-strategy-fit",
     "task-topology",
     "usage",
+];
+
+pub static ACTIONS: &[&Action] = &[
+    &allocate::ACTION,
+    &backfill::ACTION,
+    &consolidate::ACTION,
+    &enqueue::ACTION,
+    &gangpreempt::ACTION,
+    &gangreclaim::ACTION,
+    &preempt::ACTION,
+    &reclaim::ACTION,
+    &shuffle::ACTION,
+    &stalegangeviction::ACTION,
 ];

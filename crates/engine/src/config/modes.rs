@@ -4,8 +4,9 @@
 
 use muster_api::yaml::{Value, Yaml};
 
-use crate::config::lists::Argument;
-use crate::config::{Mode, Settings};
+use crate::base::purpose::Mode;
+use crate::settings::actions::Settings;
+use crate::settings::argument::Argument;
 use crate::settings::diagnostic::{Place, Report, describe};
 use crate::settings::scalar;
 

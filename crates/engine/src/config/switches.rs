@@ -2,7 +2,7 @@
 
 use muster_api::yaml::{Key, Yaml};
 
-use crate::policy::answers::Switches;
+use crate::policy::question::Switches;
 use crate::settings::diagnostic::{Report, describe};
 use crate::settings::scalar;
 

@@ -1,9 +1,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::config::lists::{PLUGINS, VOLCANO_ONLY};
-use crate::order::session::ACTIONS;
-use crate::policy::answers::Switches;
+use crate::config::lists::{ACTIONS, PLUGINS, VOLCANO_ONLY};
+use crate::policy::question::Switches;
 
 use super::*;
 

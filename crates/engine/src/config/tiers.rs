@@ -2,10 +2,13 @@
 
 use muster_api::yaml::{Key, Value, Yaml};
 
-use crate::config::lists::{Entry, PLUGINS, VOLCANO_ONLY};
+use crate::config::lists::{PLUGINS, VOLCANO_ONLY};
 use crate::config::modes::Said;
-use crate::config::{arguments, items, modes, name, switches};
-use crate::policy::answers::{Seat, Switches};
+use crate::config::reading::{arguments, items, name};
+use crate::config::{modes, switches};
+use crate::policy::answers::Seat;
+use crate::policy::plugin::Entry;
+use crate::policy::question::Switches;
 use crate::settings::args::Args;
 use crate::settings::diagnostic::{Place, Report, describe, quoted, suggest};
 use crate::settings::scalar;

@@ -1,4 +1,8 @@
 //! What a cycle decides and why, as data. Nothing here knows the model, or how anything is decided.
 
+pub mod cause;
+pub mod counters;
+pub mod node_reason;
 pub mod plan;
 pub mod reason;
+pub mod staleness;

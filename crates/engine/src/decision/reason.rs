@@ -5,11 +5,10 @@ use std::sync::Arc;
 use muster_api::{QueueState, Time};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::base::ids::{ResourceId, TermId};
+use crate::base::ids::ResourceId;
+use crate::base::purpose::Purpose;
 use crate::config::lists::PLUGINS;
-use crate::model::devices::demand::Ask;
-use crate::model::queues::BrokenLine;
-use crate::policy::answers::Purpose;
+use crate::decision::node_reason::Histogram;
 
 /// The step that stopped a gang.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -196,76 +195,6 @@ pub struct Lack {
     pub limit: i64,
 }
 
-/// Why each node of the cluster does not do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Histogram {
-    pub nodes: u32,
-    pub fit: u32,
-    /// Most nodes first.
-    pub bars: Vec<Bar>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bar {
-    pub nodes: u32,
-    pub why: Shown,
-}
-
-/// A [`Why`] as it is shown, with what is known of all nodes that share it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Shown {
-    Short {
-        resource: ResourceId,
-        want: i64,
-        best: i64,
-    },
-    /// Too few cards do for a container: how many at best, and how much memory one has free at
-    /// most. `picky` if not every kind of card would do.
-    Card {
-        ask: Ask,
-        picky: bool,
-        best: u32,
-        free: i64,
-    },
-    Tainted(String),
-    /// With the name of the node's zone.
-    Zone(Why, String),
-    Rule(Why, String),
-    Plain(Why),
-}
-
-/// Why one node does not do for a pod. Small, because there is one per node and shape.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Why {
-    Fits,
-    Gone,
-    NotReady,
-    Cordoned,
-    Tainted,
-    /// Node selector or node affinity.
-    Affinity,
-    Volume,
-    ClaimMissing,
-    NodeGroup,
-    /// The node is for work that can be revoked.
-    RevocableOnly,
-    /// The node's zone is for others now.
-    ZoneClosed,
-    /// Nobody knows when the node's zone is open.
-    ZoneUnknown,
-    Port,
-    Short(ResourceId),
-    /// No card that pods share has room.
-    Card,
-    /// Pods that it wants to be with are elsewhere.
-    Together(TermId),
-    /// Pods that it avoids are there.
-    Apart(TermId),
-    /// Pods there avoid it.
-    Avoided(TermId),
-    Spread(TermId),
-}
-
 /// As in the list of plugins. A name of its own, because serde would borrow a plain reference from
 /// what it reads.
 type PluginName = &'static str;
@@ -333,4 +262,24 @@ impl Reason {
 pub struct Near {
     pub domain: Arc<str>,
     pub holds: u32,
+}
+
+/// Why a queue is not under the root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BrokenLine {
+    UnknownParent(Arc<str>),
+    Cycle,
+}
+
+impl Stage {
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Reference => "reference",
+            Stage::Admission => "admission",
+            Stage::Gang => "gang",
+            Stage::Quota => "quota",
+            Stage::Order => "order",
+            Stage::Nodes => "nodes",
+        }
+    }
 }

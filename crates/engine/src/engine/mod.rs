@@ -1,6 +1,7 @@
 //! The two calls: `apply` an event, run a `cycle`.
 
 pub mod checkpoint;
+pub mod queries;
 
 use std::borrow::Borrow;
 
@@ -15,7 +16,7 @@ use crate::model::Cluster;
 use crate::model::event::Event;
 use crate::model::gangs::Gang;
 use crate::model::usage::Memory;
-use crate::nomination::{reaffirm, reservations};
+use crate::nomination::{backoff, publish, reaffirm, reservations, restore};
 use crate::order::session::Session;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
@@ -95,10 +96,10 @@ impl Engine {
             reservations::restore(&mut session);
         }
         reservations::review(&mut session);
-        reaffirm::restore(&mut session);
+        restore::restore(&mut session);
         reaffirm::withdraw(&mut session);
         reservations::take_up(&mut session);
-        let held = reaffirm::hold(&mut session);
+        let held = backoff::hold(&mut session);
         for action in &self.config.actions {
             (action.run)(&mut session);
             through(action.name);
@@ -110,8 +111,8 @@ impl Engine {
         // Some of those who were to move may stay after all.
         reservations::review(&mut session);
         claims::count_losses(&mut session);
-        reaffirm::let_go(&mut session, &held);
-        reaffirm::announce(&mut session);
+        backoff::let_go(&mut session, &held);
+        publish::announce(&mut session);
         let (acts, settings) = (self.acts(stalegangeviction::ACTION.name), &self.config.settings);
         let timed = |gang: &Gang| acts && stalegangeviction::grace(gang, settings).is_some();
         status::update(

@@ -1,6 +1,6 @@
 //! The arguments that the actions which take room have in common.
 
-use crate::config::lists::Argument;
+use crate::settings::argument::Argument;
 
 pub const EVICTION_METHOD: Argument = Argument {
     name: "evictionMethod",

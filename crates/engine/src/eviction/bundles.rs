@@ -6,95 +6,20 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use crate::base::ids::{GangId, PodId, QueueId, ResourceId};
+use crate::base::parts_per_million::share;
+use crate::base::purpose::Purpose;
 use crate::base::resources::PODS;
-use crate::config::Bundling;
 use crate::model::Cluster;
 use crate::model::gangs::lost_work::{lost_with, says_how_far};
+use crate::model::gangs::missing::not_promised;
 use crate::model::txn::Txn;
-use crate::nomination::reaffirm::not_promised;
-use crate::policy::answers::{Claim, Policy, Purpose};
+use crate::policy::answers::Policy;
+use crate::policy::bundle::{Bundle, Kind, Needed};
+use crate::policy::preemptor::Claim;
+use crate::settings::eviction::Bundling;
 
 /// One, in parts per million.
-const ONE: i64 = 1_000_000;
-
-/// The rule that keeps what a gang needs where it may not be broken.
-pub const AT_MINIMUM: &str = "gang at its minimum";
-
-/// What a gang lacks in a domain, by resource; only what it does lack.
-pub type Needed = Vec<(ResourceId, i64)>;
-
-#[derive(Clone, Debug)]
-pub struct Bundle {
-    pub gang: GangId,
-    pub kind: Kind,
-    /// The gang lacks pods to its minimum anyway.
-    pub broken: bool,
-    /// They go all together or not at all.
-    pub together: bool,
-    /// In the order in which they would leave.
-    pub pods: Vec<PodId>,
-    /// What the gang could lose goes with the rest of it.
-    pub rest: Vec<PodId>,
-    /// Who could go instead of these, if each may go alone.
-    pub instead: Vec<PodId>,
-    /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost
-    /// with a safe one.
-    pub roi: Option<i64>,
-    /// Those before which nothing else goes have the same number; no matter of what they return.
-    pub class: u32,
-    /// How much it frees that nobody asked for, by pods and resources.
-    unasked: usize,
-}
-
-impl Bundle {
-    /// One pod that may go for itself.
-    pub fn single(gang: GangId, pod: PodId) -> Bundle {
-        Bundle {
-            gang,
-            kind: Kind::Safe,
-            broken: true,
-            together: false,
-            pods: vec![pod],
-            rest: Vec::new(),
-            instead: Vec::new(),
-            roi: None,
-            class: 0,
-            unasked: 0,
-        }
-    }
-
-    /// The same with these of its pods.
-    pub fn of(&self, pods: Vec<PodId>) -> Bundle {
-        let &Bundle { gang, kind, broken, together, roi, class, unasked, .. } = self;
-        let (rest, instead) = (Vec::new(), Vec::new());
-        Bundle { gang, kind, broken, together, pods, rest, instead, roi, class, unasked }
-    }
-
-    /// The least that can go of it, each for itself; who could go instead is with the first.
-    pub fn units(&self) -> Vec<Bundle> {
-        if self.together || self.pods.len() < 2 {
-            return vec![self.clone()];
-        }
-        let mut units: Vec<Bundle> = self.pods.iter().map(|&pod| self.of(vec![pod])).collect();
-        units[0].instead.clone_from(&self.instead);
-        units
-    }
-
-    /// The least that can go of it, each for itself, and who could go instead.
-    pub fn one_by_one(&self) -> Vec<Bundle> {
-        match self.together {
-            true => vec![self.clone()],
-            false => self.pods.iter().chain(&self.instead).map(|&pod| self.of(vec![pod])).collect(),
-        }
-    }
-}
-
-/// In the order in which they are taken.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    Safe,
-    Whole,
-}
+pub const ONE: i64 = 1_000_000;
 
 /// A pod that may be asked to leave.
 #[derive(Copy, Clone, Debug)]
@@ -204,17 +129,6 @@ fn order_within(cluster: &Cluster, needed: &Needed, a: &Tenant, b: &Tenant) -> O
         .then_with(|| age(a).cmp(&age(b)))
 }
 
-/// An amount against a need, in parts per million, rounded down.
-pub fn share(amount: i64, need: i64) -> i64 {
-    match amount.checked_mul(ONE) {
-        Some(scaled) => scaled / need.max(1),
-        None => {
-            let ppm = i128::from(amount) * i128::from(ONE) / i128::from(need.max(1));
-            i64::try_from(ppm).unwrap_or(i64::MAX / 64)
-        }
-    }
-}
-
 /// How much of what is needed it frees.
 fn gain(needed: &Needed, has: impl Fn(ResourceId) -> i64) -> i64 {
     needed.iter().map(|&(resource, need)| share(has(resource).min(need), need)).sum()
@@ -231,7 +145,7 @@ pub fn roi(cluster: &Cluster, gang: GangId, pods: &[PodId], needed: &Needed) -> 
 }
 
 /// How much pods free that nobody asked for, by pods and resources.
-fn unasked(cluster: &Cluster, pods: &[PodId], needed: &Needed) -> usize {
+pub fn unasked(cluster: &Cluster, pods: &[PodId], needed: &Needed) -> usize {
     let asked = |resource| needed.iter().any(|&(need, _)| need == resource);
     let more = |&pod: &PodId| {
         let request = &cluster.shapes[cluster.pods.shape[pod]].request;

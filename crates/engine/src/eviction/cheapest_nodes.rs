@@ -5,8 +5,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId, ShapeId};
-use crate::eviction::bundles::{Bundle, Kind, share};
+use crate::base::parts_per_million::share;
 use crate::model::Cluster;
+use crate::policy::bundle::{Bundle, Kind};
 
 /// A node that is being cleared.
 struct Site {

@@ -7,27 +7,38 @@ use std::ops::Range;
 
 use muster_api::Time;
 
-use crate::actions::allocate::{Serving, in_order};
 use crate::base::ids::{DomainId, GangId, NodeId, PodId, ResourceId};
+use crate::base::purpose::{Mode, Purpose};
 use crate::base::resources::Amounts;
-use crate::config::{Mode, Settings, Taking};
-use crate::decision::plan::{Cause, Eviction, Search, Work};
+use crate::base::room::Room;
+use crate::decision::cause::Cause;
+use crate::decision::counters::{Search, Work};
+use crate::decision::plan::Eviction;
 use crate::decision::reason::{Limit, Reason};
 use crate::eviction::failed_searches::{Fruitless, Lack, Signature};
 use crate::eviction::gang_claims::{Causes, GangTaker};
 use crate::eviction::trace::{Record, Trace};
 use crate::eviction::victims::{Leaver, Refusal, concerns, make_room, reprieve};
-use crate::model::cluster::{Cluster, Promise};
-use crate::model::gangs::{Gang, Missing};
+use crate::model::Cluster;
+use crate::model::gangs::Gang;
+use crate::model::gangs::missing::{Missing, not_promised};
+use crate::model::nominations::Promise;
 use crate::model::pods::PodState;
+use crate::model::shapes::one_shape;
 use crate::model::txn::{Mark, Move, Txn};
-use crate::nomination::reaffirm::{not_promised, would_stand};
-use crate::order::line::{Line, gate};
+use crate::nomination::reaffirm::would_stand;
+use crate::order::gates::gate;
+use crate::order::line::Line;
+use crate::order::pods::{Serving, in_order};
 use crate::order::session::Session;
-use crate::placement::rankings::{Rankings, Wish, one_shape};
-use crate::placement::search;
+use crate::placement::rankings::Rankings;
+use crate::placement::request::Wish;
 use crate::placement::search::{seat, seat_by_force};
-use crate::policy::answers::{Claim, Policy, Purpose, Room};
+use crate::placement::{domains, place_one};
+use crate::policy::answers::Policy;
+use crate::policy::preemptor::Claim;
+use crate::settings::actions::Settings;
+use crate::settings::eviction::Taking;
 
 /// What an action is out for.
 #[derive(Copy, Clone)]
@@ -787,12 +798,14 @@ impl<'t> Taker<'t> {
         left: u32,
     ) -> Result<(), Reason> {
         let shape = txn.pods.shape[pod];
-        let tops = search::reach(txn, self.gang, pod)?;
+        let tops = domains::reach(txn, self.gang, pod)?;
         let tops = self.large_enough(txn, rankings, tops, pod, left);
         let claim = self.claim_for(pod);
         let refused = self.policy.may_take(txn, self.gang, shape, Room::Later).err();
         let free = match &refused {
-            None => search::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left),
+            None => {
+                place_one::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left)
+            }
             Some(_) => None,
         };
         // What others have just left is not simply free: the queue may have no more than it may

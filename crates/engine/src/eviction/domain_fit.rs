@@ -6,15 +6,19 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::base::ids::{DomainId, NodeId, PodId, ResourceId, ShapeId};
-use crate::eviction::bundles::share;
+use crate::base::parts_per_million::share;
+use crate::base::room::Room;
 use crate::eviction::victims::all_stand;
 use crate::model::Cluster;
+use crate::model::gangs::missing::not_promised;
 use crate::model::pods::PodState;
+use crate::model::shapes::{one_shape, size_of};
+use crate::model::topology::places::{Others, domain_of};
 use crate::model::txn::Txn;
-use crate::nomination::reaffirm::not_promised;
-use crate::placement::rankings::{Ask, Kind, Rankings, Vicinity, Wish, one_shape, size_of};
-use crate::placement::search::{Others, domain_of, seat};
-use crate::policy::answers::{Policy, Room};
+use crate::placement::rankings::Rankings;
+use crate::placement::request::{Ask, Kind, Vicinity, Wish};
+use crate::placement::search::seat;
+use crate::policy::answers::Policy;
 
 pub struct Seating<'s> {
     policy: &'s Policy,

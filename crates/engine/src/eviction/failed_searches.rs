@@ -8,16 +8,15 @@ use muster_api::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{DomainId, GangId, PodId, QueueId, ResourceId, ShapeId};
+use crate::base::purpose::{Mode, Purpose};
 use crate::base::resources::Amounts;
-use crate::config::Mode;
 use crate::decision::reason::Reason;
 use crate::eviction::victims::Refusal;
 use crate::model::Cluster;
-use crate::model::gangs::Missing;
+use crate::model::gangs::missing::{Missing, required};
+use crate::model::shapes::{one_shape, shapes};
 use crate::model::topology::subgroups::{Closeness, Rule};
-use crate::placement::rankings::one_shape;
-use crate::placement::search::{required, shapes};
-use crate::policy::answers::{Policy, Purpose};
+use crate::policy::answers::Policy;
 
 /// All that matters to whether room can be made for a gang that has none yet. A shape says what a
 /// pod asks for and which labels, ports, volumes and claims it has.

@@ -11,11 +11,13 @@ use muster_api::Time;
 use rustc_hash::FxHashSet;
 
 use crate::base::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
+use crate::base::parts_per_million;
+use crate::base::purpose::Purpose;
 use crate::base::resources::{Amounts, PODS};
-use crate::config::Taking;
-use crate::decision::plan::Cause;
+use crate::base::room::Room;
+use crate::decision::cause::Cause;
 use crate::decision::reason::Reason;
-use crate::eviction::bundles::{AT_MINIMUM, Bundle, Kind, Needed, Tenant};
+use crate::eviction::bundles::Tenant;
 use crate::eviction::domain_fit::Seating;
 use crate::eviction::failed_searches::Progress;
 use crate::eviction::order::by_turns;
@@ -25,12 +27,20 @@ use crate::eviction::victims::{
 };
 use crate::eviction::{bundles, cheapest_nodes, relocate};
 use crate::model::Cluster;
+use crate::model::gangs::missing::required;
 use crate::model::pods::PodState;
+use crate::model::shapes::{shapes, size_of};
 use crate::model::txn::{Move, Txn};
-use crate::nomination::reaffirm::suffice;
-use crate::placement::rankings::{Rankings, Wish, size_of};
-use crate::placement::search::{domains_for, required, seat, shapes};
-use crate::policy::answers::{Claim, Policy, Purpose, Room, Shield};
+use crate::nomination::release::suffice;
+use crate::placement::domains::domains_for;
+use crate::placement::rankings::Rankings;
+use crate::placement::request::Wish;
+use crate::placement::search::seat;
+use crate::policy::answers::Policy;
+use crate::policy::bundle::{AT_MINIMUM, Bundle, Kind, Needed};
+use crate::policy::plugin::Shield;
+use crate::policy::preemptor::Claim;
+use crate::settings::eviction::Taking;
 
 /// How many bundles are tried as the first where the usual order leads to nothing.
 pub const HEADS: usize = 16;
@@ -924,7 +934,7 @@ impl Need {
     /// added up and domains compared.
     fn weigh(&self, resource: ResourceId, amount: i64) -> i64 {
         let wanted = self.wanted.iter().find(|(of, _)| *of == resource);
-        wanted.map_or(0, |&(_, wanted)| bundles::share(amount, wanted))
+        wanted.map_or(0, |&(_, wanted)| parts_per_million::share(amount, wanted))
     }
 
     /// What is lost with a bundle of what is needed: all that the gang had, if it is broken.

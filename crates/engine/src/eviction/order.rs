@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use crate::base::ids::{GangId, QueueId};
-use crate::eviction::bundles::{Bundle, Kind};
 use crate::model::Cluster;
 use crate::model::gangs::lost_work::{lost_with, says_how_far};
 use crate::model::txn::Txn;
-use crate::policy::answers::{Claim, Policy};
+use crate::policy::answers::Policy;
+use crate::policy::bundle::{Bundle, Kind};
+use crate::policy::preemptor::Claim;
 
 /// Puts bundles in the order in which they are taken, each as small as it can be. Leaves the
 /// transaction as it was.

@@ -5,16 +5,21 @@
 use std::collections::BTreeMap;
 
 use crate::base::ids::{GangId, NodeId, PodId};
+use crate::base::room::Room;
 use crate::model::Cluster;
 use crate::model::gangs::Origin;
+use crate::model::gangs::missing::not_promised;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
-use crate::nomination::reaffirm::{not_promised, suffice};
+use crate::nomination::release::suffice;
 use crate::order::line::Line;
-use crate::placement::ranking::has_room;
-use crate::placement::rankings::{Rankings, Wish};
-use crate::placement::search::{free_place, reach, seat};
-use crate::policy::answers::{Policy, Room};
+use crate::placement::domains::reach;
+use crate::placement::fit::has_room;
+use crate::placement::place_one::free_place;
+use crate::placement::rankings::Rankings;
+use crate::placement::request::Wish;
+use crate::placement::search::seat;
+use crate::policy::answers::Policy;
 
 /// Finds places for pods that were asked to leave, in the order in which their gangs would be
 /// served: where they are if that can be, else elsewhere. A gang that breaks gets its minimum back

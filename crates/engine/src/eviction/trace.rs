@@ -5,22 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use muster_api::Time;
-
-use crate::base::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId};
-use crate::decision::plan::{Plan, Work};
-use crate::decision::reason::{Reason, Shown};
-use crate::engine::Engine;
-use crate::eviction::claims::Errand;
+use crate::base::ids::{DomainId, NodeId, PodId, ResourceId};
+use crate::decision::counters::Work;
+use crate::decision::node_reason::Shown;
+use crate::decision::reason::Reason;
 use crate::eviction::failed_searches::Progress;
-use crate::eviction::{claims, rights};
-use crate::order::session::Session;
-use crate::placement::rankings::Rankings;
-use crate::policy::answers::Purpose;
 
-pub use crate::eviction::bundles::Bundle;
-pub use crate::eviction::bundles::Kind;
 pub use crate::eviction::rights::TakingBack;
+pub use crate::policy::bundle::Bundle;
+pub use crate::policy::bundle::Kind;
 
 /// What comes to light while room is made: the work that it takes, and all of it for someone who
 /// looks.
@@ -210,57 +203,6 @@ impl Trace {
         if let Some(attempt) = self.attempts.last_mut() {
             let untried = Trial { outcome: Outcome::NotTried, kept: Vec::new() };
             change(attempt.trials.entry(node).or_insert(untried));
-        }
-    }
-}
-
-impl Engine {
-    /// What `preempt` and `reclaim` would try for a gang that starves, by the name of the action.
-    /// Nothing comes of it.
-    pub fn trace(&mut self, gang: GangId, now: Time) -> Vec<(&'static str, Trace)> {
-        let mut traces = Vec::new();
-        self.look(now, &mut |session, errand| {
-            traces.extend(claims::trace(session, gang, errand).map(|trace| (errand.action, trace)));
-        });
-        traces
-    }
-
-    /// What a queue would take back for the first of its gangs that lacks room, and from whom.
-    pub fn taking_back(&mut self, queue: QueueId, now: Time) -> Option<TakingBack> {
-        let mut found = None;
-        self.look(now, &mut |session, errand| {
-            if errand.purpose == Purpose::Reclaim && found.is_none() {
-                found = rights::taking_back(session, queue, errand);
-            }
-        });
-        found
-    }
-
-    /// Lets someone look at the errand of each action that takes room, as in a cycle. Everything
-    /// stays as it was.
-    fn look(&mut self, now: Time, at: &mut dyn FnMut(&mut Session, Errand)) {
-        self.cluster.settle();
-        let before = self.cluster.generation;
-        let settings = &self.config.settings;
-        for action in &self.config.actions {
-            let Some(errand) = Errand::of(settings, action.name) else { continue };
-            let mut session = Session {
-                cluster: &mut self.cluster,
-                policy: &self.config.policy,
-                // Those of the cycles stay as they are.
-                rankings: &mut Rankings::default(),
-                settings,
-                plan: &mut Plan::default(),
-                now,
-                heads: Vec::new(),
-            };
-            at(&mut session, errand);
-        }
-        // Who was at rest is so still.
-        if let Some((generation, _)) =
-            self.rests.as_mut().filter(|(generation, _)| *generation == before)
-        {
-            *generation = self.cluster.generation;
         }
     }
 }

@@ -10,16 +10,20 @@ use std::ops::Range;
 use muster_api::Time;
 
 use crate::base::ids::{GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
+use crate::base::purpose::Purpose;
+use crate::base::room::Room;
 use crate::decision::reason::Reason;
 use crate::eviction::trace::{Bill, Obstacle, Outcome, Record};
 use crate::model::Cluster;
 use crate::model::gangs::Origin;
+use crate::model::gangs::missing::not_promised;
 use crate::model::pods::PodState;
 use crate::model::txn::{Mark, Move, Txn};
-use crate::nomination::reaffirm::not_promised;
-use crate::placement::ranking::{has_room, shortcoming};
+use crate::placement::fit::{has_room, shortcoming};
 use crate::placement::rankings::Rankings;
-use crate::policy::answers::{Claim, Policy, Purpose, Room, Shield};
+use crate::policy::answers::Policy;
+use crate::policy::plugin::Shield;
+use crate::policy::preemptor::Claim;
 
 /// How many nodes without a solution are tried for each that may have one.
 const PATIENCE: usize = 8;

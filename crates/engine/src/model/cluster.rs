@@ -15,9 +15,11 @@ use crate::base::names::Names;
 use crate::base::resources::{Amounts, Dimensions, Sparse};
 use crate::eviction::failed_searches::Memory;
 use crate::model::budgets::Budgets;
+use crate::model::changes::Log;
 use crate::model::devices::{Devices, Held};
 use crate::model::gangs::Gangs;
 use crate::model::nodes::Nodes;
+use crate::model::nominations::Promise;
 use crate::model::pods::{PodState, Pods, Sum};
 use crate::model::queues::Queues;
 use crate::model::selectors::Tags;
@@ -122,20 +124,6 @@ pub struct Guards {
     pub ancestors: u64,
 }
 
-/// What is known of a promised place.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promise {
-    pub node: NodeId,
-    /// When this process first saw it.
-    pub since: Time,
-    /// Its place among those of the same cycle.
-    pub turn: u32,
-    /// Others were asked to leave the node for it.
-    pub evicted: bool,
-    /// The cluster knows of it.
-    pub told: bool,
-}
-
 /// A namespace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Space {
@@ -155,39 +143,6 @@ pub struct PriorityClass {
     pub global_default: bool,
     /// Its pods wait rather than make others leave.
     pub never_preempts: bool,
-}
-
-/// What happened since a reader last looked. Old entries are cut; a reader that is behind the cut
-/// starts over.
-#[derive(Clone, Debug, Default)]
-pub struct Log {
-    nodes: Vec<NodeId>,
-    cut: usize,
-}
-
-impl Log {
-    /// Longer than this it is dearer to read than to start over.
-    const LIMIT: usize = 1 << 17;
-
-    #[inline]
-    pub(super) fn push(&mut self, node: NodeId) {
-        self.nodes.push(node);
-    }
-
-    pub fn end(&self) -> usize {
-        self.cut + self.nodes.len()
-    }
-
-    pub fn since(&self, place: usize) -> Option<&[NodeId]> {
-        self.nodes.get(place.checked_sub(self.cut)?..)
-    }
-
-    pub(super) fn trim(&mut self) {
-        if self.nodes.len() > Log::LIMIT {
-            self.cut = self.end();
-            self.nodes.clear();
-        }
-    }
 }
 
 impl Cluster {

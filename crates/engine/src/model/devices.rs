@@ -12,11 +12,11 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{NodeId, PodId, ShapeId, Table};
+use crate::base::room::Room;
 use crate::model::Cluster;
 use crate::model::devices::cards::{Cards, Taken};
 use crate::model::devices::demand::Demand;
 use crate::model::pods::PodState;
-use crate::policy::answers::Room;
 
 pub use crate::model::devices::demand::Likes;
 pub use crate::model::devices::notes::Noted;

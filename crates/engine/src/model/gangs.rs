@@ -1,6 +1,10 @@
 //! The gang table. A gang is a PodGroup with its pods, or one pod without a PodGroup.
 
+pub mod broken;
 pub mod lost_work;
+pub mod missing;
+
+pub use missing::Missing;
 
 use std::sync::Arc;
 
@@ -402,31 +406,6 @@ impl Gang {
     pub fn idle(&self) -> bool {
         self.counts.allocated + self.counts.running + self.counts.nominated + self.counts.releasing
             == 0
-    }
-}
-
-/// See [`Gang::missing`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
-    pub total: u32,
-    pub roles: Vec<u32>,
-}
-
-impl Missing {
-    /// One pod, of any role.
-    pub fn one(roles: usize) -> Missing {
-        Missing { total: 1, roles: vec![0; roles] }
-    }
-
-    /// Whether a pod of this role helps.
-    pub fn wants(&self, role: usize) -> bool {
-        self.roles[role] > 0 || self.total > self.roles.iter().sum()
-    }
-
-    /// A pod of this role is placed.
-    pub fn take(&mut self, role: usize) {
-        self.roles[role] = self.roles[role].saturating_sub(1);
-        self.total -= 1;
     }
 }
 

@@ -4,11 +4,13 @@
 pub mod apply;
 pub mod audit;
 pub mod budgets;
+pub mod changes;
 pub mod cluster;
 pub mod devices;
 pub mod event;
 pub mod gangs;
 pub mod nodes;
+pub mod nominations;
 pub mod notes;
 pub mod pods;
 pub mod queues;

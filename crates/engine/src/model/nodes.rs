@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{DomainId, NodeId, PodId, ResourceId, Table};
-use crate::policy::answers::Room;
+use crate::base::room::Room;
 
 /// One column of nodes per resource.
 pub type Columns = Table<ResourceId, Table<NodeId, i64>>;

@@ -7,8 +7,10 @@ use muster_api::{DequeueStrategy, QueueState, Time};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::base::ids::{QueueId, Table};
-use crate::base::resources::{Amounts, Sparse};
+use crate::base::ids::{QueueId, ResourceId, Table};
+use crate::base::resources::{Amounts, PODS, Sparse};
+use crate::decision::reason::BrokenLine;
+use crate::model::Cluster;
 use crate::model::pods::Sum;
 
 pub const ROOT: QueueId = QueueId(0);
@@ -69,13 +71,6 @@ pub struct MinRuntime {
     pub preempt: Option<i64>,
     /// Other queues.
     pub reclaim: Option<i64>,
-}
-
-/// Why a queue is not under the root.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum BrokenLine {
-    UnknownParent(Arc<str>),
-    Cycle,
 }
 
 /// Where a queue's pods may run, by node group (plugin `nodegroup`).
@@ -284,6 +279,21 @@ impl std::ops::IndexMut<QueueId> for Queues {
     fn index_mut(&mut self, id: QueueId) -> &mut Queue {
         &mut self.rows[id]
     }
+}
+
+/// The resources of which queues have shares.
+pub fn divided(cluster: &Cluster) -> impl Iterator<Item = ResourceId> + use<> {
+    (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS)
+}
+
+/// What there is to divide: all that ready nodes have and other schedulers don't use.
+pub fn total(cluster: &Cluster, resource: ResourceId) -> i64 {
+    let all = cluster.total.get(resource) - cluster.foreign.get(resource);
+    all.max(0).min(capability(&cluster.queues[ROOT], resource))
+}
+
+pub fn capability(queue: &Queue, resource: ResourceId) -> i64 {
+    queue.capability.get(resource).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{
     GangId, PodId, QueueId, ResourceId, ShapeId, SpaceId, Symbol, Table, TermId,
 };
-use crate::base::resources::{PODS, Sparse};
+use crate::base::resources::{Amounts, PODS, Share, Sparse};
 use crate::model::Cluster;
 use crate::model::devices::By;
 use crate::model::devices::demand::{Demand, Likes};
@@ -556,4 +556,25 @@ impl Cluster {
     pub fn request_of(&self, shape: ShapeId, resource: ResourceId) -> i64 {
         self.shapes[shape].request.get(resource).unwrap_or(0)
     }
+}
+
+/// What a pod of the shape asks for of the cluster, where it asks for most.
+pub fn size_of(cluster: &Cluster, shape: ShapeId) -> Share {
+    let mut amounts = Amounts::default();
+    amounts.add_all(&cluster.shapes[shape].request, 1);
+    Share::dominant(&amounts, |resource| cluster.total.get(resource))
+}
+
+/// The shape of all of them, if it is one and no rule between pods concerns it.
+pub fn one_shape(cluster: &Cluster, pods: &[PodId]) -> Option<ShapeId> {
+    let shape = cluster.pods.shape[*pods.first()?];
+    let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape);
+    (same && !cluster.shapes[shape].uses_claims() && !cluster.far_reaching(shape)).then_some(shape)
+}
+
+/// The shapes of pods with how many have each.
+pub fn shapes(cluster: &Cluster, pods: &[PodId]) -> Vec<(ShapeId, u32)> {
+    let mut found: Vec<ShapeId> = pods.iter().map(|&pod| cluster.pods.shape[pod]).collect();
+    found.sort_unstable();
+    found.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).collect()
 }

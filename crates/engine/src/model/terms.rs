@@ -9,9 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{KeyId, NodeId, SpaceId, Symbol, Table, TermId};
+use crate::base::room::Room;
 use crate::model::pods::PodState;
 use crate::model::selectors::{Selector, Tags};
-use crate::policy::answers::Room;
 
 /// Which pods a rule is about, and within which part of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -2,4 +2,5 @@
 
 pub mod domains;
 pub mod hypernodes;
+pub mod places;
 pub mod subgroups;

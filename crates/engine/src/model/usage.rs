@@ -11,12 +11,12 @@ use muster_api::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{QueueId, ResourceId, Table};
+use crate::base::parts_per_million::PPM;
 use crate::base::resources::{Amounts, Dimensions, PODS};
 use crate::model::Cluster;
+use crate::model::queues;
 use crate::model::queues::Queue;
 use crate::model::usage::decay::{ONE, half_lives};
-use crate::shares::division::PPM;
-use crate::shares::fair;
 
 pub use crate::model::usage::record::Record;
 
@@ -228,8 +228,8 @@ impl Cluster {
         };
         self.usage.held = self.queues.iter().filter_map(holds).collect();
         let mut total = Amounts::default();
-        for resource in fair::divided(self) {
-            total.add(resource, fair::total(self, resource));
+        for resource in queues::divided(self) {
+            total.add(resource, queues::total(self, resource));
         }
         self.usage.total = total;
     }

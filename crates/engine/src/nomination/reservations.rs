@@ -6,18 +6,19 @@ use std::collections::BTreeMap;
 
 use muster_api::{Reserved, Time};
 
-use crate::actions::allocate::{Serving, in_order};
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId};
+use crate::base::room::Room;
 use crate::decision::reason::Reason;
 use crate::model::Cluster;
 use crate::model::gangs::{Gang, Origin};
 use crate::model::reservations::Reservation;
+use crate::model::topology::places::is_near_enough;
 use crate::model::txn::Txn;
-use crate::nomination::reaffirm::fits;
-use crate::order::line::named;
+use crate::order::gates::named;
+use crate::order::pods::{Serving, in_order};
 use crate::order::session::Session;
-use crate::placement::search::is_near_enough;
-use crate::policy::answers::{Policy, Room};
+use crate::placement::fit::fits;
+use crate::policy::answers::Policy;
 
 /// Ends reservations that can't be kept or are of no use: their time is over, the node is gone, not
 /// ready or was filled by others, or the pod stays that was to leave for it. Where a node has too

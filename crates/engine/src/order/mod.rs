@@ -1,5 +1,7 @@
 //! Whose turn it is and what holds a gang back; and `Session`, which a turn works with. Nothing here
 //! knows eviction or a single action.
 
+pub mod gates;
 pub mod line;
+pub mod pods;
 pub mod session;

@@ -1,20 +1,15 @@
-//! The actions, in one list. A cycle runs the configured ones in order; each is a plain function on
-//! a [`Session`].
+//! An action, and what it works with.
 
 use muster_api::Time;
 
-use crate::actions::{
-    allocate, backfill, consolidate, enqueue, gangpreempt, gangreclaim, preempt, reclaim, shuffle,
-    stalegangeviction,
-};
 use crate::base::ids::{GangId, QueueId};
-use crate::config::Settings;
-use crate::config::lists::Argument;
 use crate::decision::plan::Plan;
 use crate::model::Cluster;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
+use crate::settings::actions::Settings;
 use crate::settings::args::Args;
+use crate::settings::argument::Argument;
 
 pub struct Action {
     pub name: &'static str,
@@ -24,19 +19,6 @@ pub struct Action {
     pub configure: fn(&mut Args, &mut Settings),
     pub run: fn(&mut Session),
 }
-
-pub static ACTIONS: &[&Action] = &[
-    &allocate::ACTION,
-    &backfill::ACTION,
-    &consolidate::ACTION,
-    &enqueue::ACTION,
-    &gangpreempt::ACTION,
-    &gangreclaim::ACTION,
-    &preempt::ACTION,
-    &reclaim::ACTION,
-    &shuffle::ACTION,
-    &stalegangeviction::ACTION,
-];
 
 /// What an action works with.
 pub struct Session<'e> {

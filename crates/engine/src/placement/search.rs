@@ -10,16 +10,21 @@ use std::rc::Rc;
 
 use crate::base::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::base::resources::Amounts;
+use crate::base::room::Room;
 use crate::decision::reason::{Near, Reason};
 use crate::model::Cluster;
-use crate::model::gangs::Missing;
-use crate::model::pods::{Counts, PodState};
+use crate::model::gangs::missing::{Missing, not_promised};
+use crate::model::pods::Counts;
+use crate::model::shapes::{one_shape, shapes};
 use crate::model::topology::domains::{Domains, ROOT};
-use crate::model::topology::subgroups::{Closeness, Subgroup};
+use crate::model::topology::places::{Others, place_of};
+use crate::model::topology::subgroups::Closeness;
 use crate::model::txn::{Mark, Txn};
-use crate::nomination::reaffirm::not_promised;
-use crate::placement::rankings::{Ask, Kind, Rankings, Vicinity, Wish, one_shape, place};
-use crate::policy::answers::{Policy, Room};
+use crate::placement::domains::steps;
+use crate::placement::place::place;
+use crate::placement::rankings::Rankings;
+use crate::placement::request::{Vicinity, Wish};
+use crate::policy::answers::Policy;
 
 /// How many domains that came close are named.
 const NAMED: usize = 3;
@@ -120,36 +125,6 @@ struct Set<'p> {
     pods: &'p [PodId],
     missing: &'p Missing,
     others: &'p Others,
-}
-
-/// Where others of a set are already.
-#[derive(Default)]
-pub struct Others {
-    /// The smallest domain that holds them all.
-    pub pin: Option<DomainId>,
-    /// Their homes, in order.
-    pub homes: Vec<DomainId>,
-}
-
-impl Others {
-    /// Where these pods are, or will be.
-    pub fn of<'p>(cluster: &Cluster, pods: impl IntoIterator<Item = &'p PodId>) -> Others {
-        Others::on(&cluster.domains, pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
-    }
-
-    fn on(domains: &Domains, nodes: impl Iterator<Item = NodeId>) -> Others {
-        let mut others = Others::default();
-        others.join(domains, nodes);
-        others
-    }
-
-    fn join(&mut self, domains: &Domains, nodes: impl Iterator<Item = NodeId>) {
-        for home in nodes.map(|node| domains.home(node)) {
-            self.pin = Some(self.pin.map_or(home, |pin| domains.common(pin, home)));
-            self.homes.push(home);
-        }
-        self.homes.sort_unstable();
-    }
 }
 
 /// A domain that may do, and how good it would be at best.
@@ -666,199 +641,4 @@ impl Search<'_, '_> {
             near: near.collect(),
         }
     }
-}
-
-/// The domains that may hold pods with this closeness inside another domain: step by step those
-/// that keep them nearest to where others of them are, and of those the lowest tiers. The error
-/// says why there are none at all.
-fn steps(
-    domains: &Domains,
-    closeness: Option<&Closeness>,
-    pin: Option<DomainId>,
-    inside: DomainId,
-) -> Result<Vec<Vec<DomainId>>, Reason> {
-    let Some(closeness) = closeness else { return Ok(vec![vec![inside]]) };
-    let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
-    let allowed = |domain: &DomainId| domains[*domain].tier <= limit;
-    let top = match pin {
-        // The highest domain around them that is allowed, but not above where the search is.
-        Some(pin) => {
-            let around = domains.chain(pin).filter(|at| domains.holds(inside, *at));
-            around.take_while(allowed).last().ok_or_else(|| Reason::TooFarApart {
-                domain: domains[pin].name.clone(),
-                tier: domains[pin].tier,
-                limit,
-            })?
-        }
-        None => inside,
-    };
-    let near = |domain: DomainId| pin.map_or(0, |pin| domains[domains.common(pin, domain)].tier);
-    let below = domains.below(top).map(DomainId).filter(allowed);
-    let mut keyed: Vec<((u32, u32), DomainId)> =
-        below.map(|domain| ((near(domain), domains[domain].tier), domain)).collect();
-    keyed.sort_unstable();
-    let steps = keyed.chunk_by(|a, b| a.0 == b.0);
-    Ok(steps.map(|step| step.iter().map(|&(_, domain)| domain).collect()).collect())
-}
-
-/// The largest domains in which a pod of the gang may be, given where others of the gang and of its
-/// subgroup are. Who only wishes to be near may be anywhere.
-pub fn reach(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>, Reason> {
-    let (gang, domains) = (&cluster.gangs[id], &cluster.domains);
-    let place = cluster.pods.subgroup[pod];
-    let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
-    let rule = gang.subgroups().get(place as usize).and_then(|group| group.rule);
-    let of_rule = rule.and_then(|rule| gang.rules()[rule as usize].closeness.as_ref());
-    let of_gang = tops(domains, gang.closeness(), around(cluster, &gang.pods))?;
-    let of_group = tops(domains, of_rule, around(cluster, company))?;
-    let both = |&a: &DomainId| {
-        of_group.iter().copied().filter_map(move |b| {
-            match (domains.holds(a, b), domains.holds(b, a)) {
-                (true, _) => Some(b),
-                (_, true) => Some(a),
-                _ => None,
-            }
-        })
-    };
-    Ok(of_gang.iter().flat_map(both).collect())
-}
-
-/// Where a gang may be put by making others leave, the nearest first: who must be near in one
-/// domain, anyone else anywhere.
-pub fn domains_for(cluster: &Cluster, id: GangId) -> Result<Vec<Vec<DomainId>>, Reason> {
-    let gang = &cluster.gangs[id];
-    let closeness = gang.closeness().filter(|closeness| closeness.hard);
-    steps(&cluster.domains, closeness, around(cluster, &gang.pods), ROOT)
-}
-
-fn tops(
-    domains: &Domains,
-    closeness: Option<&Closeness>,
-    pin: Option<DomainId>,
-) -> Result<Vec<DomainId>, Reason> {
-    let Some(closeness) = closeness.filter(|closeness| closeness.hard) else {
-        return Ok(vec![ROOT]);
-    };
-    let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
-    let allowed = |domain: DomainId| domains[domain].tier <= limit;
-    let is_top =
-        |&domain: &DomainId| allowed(domain) && !domains[domain].parent.is_some_and(allowed);
-    match pin {
-        None => Ok(domains.ids().filter(is_top).collect()),
-        Some(pin) => domains.chain(pin).find(is_top).map(|top| vec![top]).ok_or_else(|| {
-            Reason::TooFarApart {
-                domain: domains[pin].name.clone(),
-                tier: domains[pin].tier,
-                limit,
-            }
-        }),
-    }
-}
-
-/// A free place for one pod of a gang in these domains, near to the others if they want to be near.
-pub fn free_place(
-    cluster: &Cluster,
-    policy: &Policy,
-    rankings: &mut Rankings,
-    (id, pod): (GangId, PodId),
-    tops: &[DomainId],
-    left: u32,
-) -> Option<NodeId> {
-    let gang = &cluster.gangs[id];
-    let shape = cluster.pods.shape[pod];
-    let kind = Kind::of(cluster, policy, shape);
-    let ask = Ask { cluster, policy, shape, room: Room::Later, avoid: &[], kind };
-    if gang.choosy.is_none() {
-        return rankings.best(&ask);
-    }
-    let place = cluster.pods.subgroup[pod];
-    let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
-    let others = Others::of(cluster, company);
-    tops.iter().find_map(|&within| {
-        let pin = others.pin.filter(|&pin| cluster.domains.holds(within, pin));
-        let near = Vicinity { of: pin.unwrap_or(within), within, others: &others.homes };
-        rankings.nearest(&ask, near, left)
-    })
-}
-
-/// The smallest domain that holds those of the pods that have places.
-pub fn around<'p>(
-    cluster: &Cluster,
-    pods: impl IntoIterator<Item = &'p PodId>,
-) -> Option<DomainId> {
-    cluster.domains.around(pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
-}
-
-/// Where a pod is, or will be, unless it is on its way out.
-fn place_of(cluster: &Cluster, pod: PodId) -> Option<NodeId> {
-    match cluster.pods.state[pod] {
-        PodState::Allocated(node) | PodState::Running(node) | PodState::Nominated(node) => {
-            Some(node)
-        }
-        _ => None,
-    }
-}
-
-/// Whether the places that a gang has are as near to each other as they must be, and those of its
-/// subgroups.
-pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
-    let gang = &cluster.gangs[id];
-    let holds = |closeness: Option<&Closeness>, domain: Option<DomainId>| {
-        let (Some(closeness), Some(domain)) =
-            (closeness.filter(|closeness| closeness.hard), domain)
-        else {
-            return true;
-        };
-        closeness.limit(&cluster.domains).is_ok_and(|limit| cluster.domains[domain].tier <= limit)
-    };
-    let mut pins: Vec<Option<DomainId>> = vec![None; gang.subgroups().len()];
-    for &pod in &gang.pods {
-        let pin = pins.get_mut(cluster.pods.subgroup[pod] as usize);
-        if let (Some(pin), Some(node)) = (pin, place_of(cluster, pod)) {
-            let home = cluster.domains.home(node);
-            *pin = Some(pin.map_or(home, |pin| cluster.domains.common(pin, home)));
-        }
-    }
-    let of_rule = |group: &Subgroup| gang.rules()[group.rule? as usize].closeness.as_ref();
-    holds(gang.closeness(), around(cluster, &gang.pods))
-        && gang.subgroups().iter().zip(pins).all(|(group, pin)| holds(of_rule(group), pin))
-}
-
-/// Whether no subgroup of these pods is placed in part. One that lost pods before is no reason
-/// against the others.
-pub fn has_whole_subgroups(cluster: &Cluster, gang: GangId, placed: &[(PodId, NodeId)]) -> bool {
-    let gang = &cluster.gangs[gang];
-    let whole =
-        |group: &Subgroup| group.counts.ready() == 0 || group.counts.ready() >= gang.size_of(group);
-    placed.iter().all(|&(pod, _)| gang.subgroups().get(cluster.pods.place(pod).1).is_none_or(whole))
-}
-
-/// The domain in which a gang is, if any of it has a place.
-pub fn domain_of(cluster: &Cluster, gang: GangId) -> Option<DomainId> {
-    around(cluster, &cluster.gangs[gang].pods)
-}
-
-/// Of pods in the order in which they are placed, those that make up what is missing.
-pub fn required(cluster: &Cluster, pods: &[PodId], missing: &Missing) -> Vec<PodId> {
-    let Missing { mut total, mut roles } = missing.clone();
-    let mut required = Vec::new();
-    for &pod in pods {
-        let role = roles.get_mut(cluster.pods.role[pod] as usize).filter(|role| **role > 0);
-        let owed = role.is_some();
-        if let Some(role) = role {
-            *role -= 1;
-        }
-        if total > 0 && (owed || total > roles.iter().sum()) {
-            total -= 1;
-            required.push(pod);
-        }
-    }
-    required
-}
-
-/// The shapes of pods with how many have each.
-pub fn shapes(cluster: &Cluster, pods: &[PodId]) -> Vec<(ShapeId, u32)> {
-    let mut found: Vec<ShapeId> = pods.iter().map(|&pod| cluster.pods.shape[pod]).collect();
-    found.sort_unstable();
-    found.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)).collect()
 }

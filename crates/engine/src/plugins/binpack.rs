@@ -3,11 +3,12 @@
 use std::cell::{Ref, RefCell};
 
 use crate::base::ids::{NodeId, ResourceId, ShapeId};
-use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::answers::{Plugin, Question, Reach};
+use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::question::Question;
 use crate::settings::args::Args;
+use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
     name: "binpack",

@@ -6,20 +6,24 @@ pub mod fair_shares;
 use std::cmp::Ordering;
 
 use crate::base::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
+use crate::base::parts_per_million::PPM;
+use crate::base::purpose::Purpose;
 use crate::base::resources::{Amounts, PODS, Share};
-use crate::config::lists::{Argument, Entry};
+use crate::base::room::Room;
 use crate::decision::reason::{Lack, Limit, Reason};
-use crate::eviction::bundles::Needed;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::queues::ROOT;
 use crate::model::usage::Memory;
 use crate::plugins::capacity::fair_shares::SHARE;
 use crate::plugins::proportion::{PerEvent, counted, guarded, real_capability, vote};
-use crate::policy::answers::{Claim, Plugin, Purpose, Question, Room, Vote};
+use crate::policy::bundle::Needed;
+use crate::policy::plugin::{Entry, Plugin, Vote};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::Question;
 use crate::settings::args::Args;
+use crate::settings::argument::Argument;
 use crate::shares::admission::Admission;
-use crate::shares::division::PPM;
 use crate::shares::fair::{Rules, Shares};
 
 pub static ENTRY: Entry = Entry {

@@ -3,9 +3,10 @@
 use muster_api::Time;
 
 use crate::base::ids::PodId;
-use crate::config::lists::Entry;
 use crate::model::Cluster;
-use crate::policy::answers::{Claim, Plugin, Question, Shield};
+use crate::policy::plugin::{Entry, Plugin, Shield};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "cdp",

@@ -1,9 +1,9 @@
 //! What keeps the cluster alive is never evicted.
 
 use crate::base::ids::PodId;
-use crate::config::lists::Entry;
 use crate::model::Cluster;
-use crate::policy::answers::{Plugin, Question};
+use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "conformance",

@@ -1,12 +1,14 @@
 //! GPUs that pods share: each pod finds a card that has room for it, not only a node.
 
 use crate::base::ids::{NodeId, ShapeId};
-use crate::config::lists::{Argument, Entry};
+use crate::base::room::Room;
 use crate::model::Cluster;
 use crate::model::devices::cards::{Card, Cards};
 use crate::model::devices::{By, Prefer, Sharing, Slot};
-use crate::policy::answers::{Plugin, Question, Reach, Room};
+use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::question::Question;
 use crate::settings::args::Args;
+use crate::settings::argument::Argument;
 
 const MEMORY: &str = "deviceshare.GPUSharingEnable";
 const NUMBER: &str = "deviceshare.GPUNumberEnable";

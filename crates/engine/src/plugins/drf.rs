@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::base::ids::{GangId, PodId, QueueId};
+use crate::base::purpose::Purpose;
 use crate::base::resources::{Amounts, PODS, Share, Sparse};
-use crate::config::lists::Entry;
 use crate::decision::reason::Reason;
 use crate::model::Cluster;
 use crate::model::queues::ROOT;
-use crate::policy::answers::{Claim, Plugin, Purpose, Question};
+use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "drf",

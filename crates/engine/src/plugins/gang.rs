@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 
 use crate::base::ids::{GangId, PodId};
-use crate::config::lists::Entry;
 use crate::decision::reason::Reason;
-use crate::eviction::bundles::AT_MINIMUM;
 use crate::model::Cluster;
 use crate::model::gangs::Role;
 use crate::model::topology::subgroups::Subgroup;
-use crate::policy::answers::{Claim, Plugin, Question};
+use crate::policy::bundle::AT_MINIMUM;
+use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "gang",

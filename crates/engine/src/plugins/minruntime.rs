@@ -7,12 +7,15 @@ use muster_api::Time;
 use rustc_hash::FxHashMap;
 
 use crate::base::ids::{GangId, PodId, QueueId};
-use crate::config::lists::{Argument, Entry};
+use crate::base::purpose::Purpose;
 use crate::model::Cluster;
 use crate::model::gangs::lost_work;
 use crate::model::queues::MinRuntime;
 use crate::plugins::proportion::PerEvent;
-use crate::policy::answers::{Claim, Plugin, Purpose, Question, Shield};
+use crate::policy::plugin::{Entry, Plugin, Shield};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::Question;
+use crate::settings::argument::Argument;
 
 const PREEMPT: &str = "defaultPreemptMinRuntime";
 const RECLAIM: &str = "defaultReclaimMinRuntime";

@@ -5,11 +5,12 @@
 
 use crate::base::ids::{DomainId, ResourceId, ShapeId};
 use crate::base::resources::{CPU, EPHEMERAL, MEMORY, PODS};
-use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
 use crate::model::topology::domains::ROOT;
-use crate::policy::answers::{Plugin, Question};
+use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::question::Question;
 use crate::settings::args::Args;
+use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
     name: "network-topology-aware",

@@ -4,11 +4,13 @@ use muster_api::keys::NODEGROUP_NAME;
 
 use crate::base::ids::{NodeId, QueueId, ShapeId};
 use crate::base::resources::{Amounts, Sparse};
-use crate::config::lists::{Argument, Entry};
-use crate::decision::reason::Why;
+use crate::base::room::Room;
+use crate::decision::node_reason::Why;
 use crate::model::Cluster;
 use crate::model::queues::{GroupLimits, NodeGroups};
-use crate::policy::answers::{Plugin, Question, Reach, Room};
+use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::question::Question;
+use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
     name: "nodegroup",

@@ -2,11 +2,12 @@
 
 use crate::base::ids::{NodeId, ShapeId};
 use crate::base::resources::{CPU, MEMORY};
-use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::answers::{Plugin, Question, Reach};
+use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::question::Question;
 use crate::settings::args::Args;
+use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
     name: "nodeorder",

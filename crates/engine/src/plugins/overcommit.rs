@@ -1,10 +1,11 @@
 //! Admits gangs as long as what they await fits into the cluster, stretched by a factor.
 
 use crate::base::ids::GangId;
-use crate::config::lists::{Argument, Entry};
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::policy::answers::{Plugin, Question, Vote};
+use crate::policy::plugin::{Entry, Plugin, Vote};
+use crate::policy::question::Question;
+use crate::settings::argument::Argument;
 use crate::shares::admission::Admission;
 
 pub static ENTRY: Entry = Entry {

@@ -2,10 +2,11 @@
 //! they are taken last.
 
 use crate::base::ids::PodId;
-use crate::config::lists::Entry;
-use crate::decision::plan::Method;
+use crate::base::purpose::Method;
 use crate::model::Cluster;
-use crate::policy::answers::{Claim, Plugin, Question};
+use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "pdb",

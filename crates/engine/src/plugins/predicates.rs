@@ -1,13 +1,15 @@
 //! Kubernetes' filters: whether a node takes a pod, apart from room.
 
 use crate::base::ids::{NodeId, ShapeId, TermId};
-use crate::config::lists::{Argument, Entry};
-use crate::decision::reason::Why;
+use crate::base::room::Room;
+use crate::decision::node_reason::Why;
 use crate::model::Cluster;
 use crate::model::shapes::Shape;
 use crate::model::terms::Spread;
-use crate::policy::answers::{Plugin, Question, Reach, Room};
+use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::question::Question;
 use crate::settings::args::Args;
+use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
     name: "predicates",

@@ -3,9 +3,11 @@
 use std::cmp::Ordering;
 
 use crate::base::ids::{GangId, PodId};
-use crate::config::lists::Entry;
+use crate::base::purpose::Purpose;
 use crate::model::Cluster;
-use crate::policy::answers::{Claim, Plugin, Purpose, Question};
+use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "priority",

@@ -4,11 +4,14 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 
 use crate::base::ids::{GangId, PodId, QueueId, ResourceId, ShapeId, Table};
+use crate::base::purpose::Purpose;
 use crate::base::resources::{Amounts, PODS, Share};
-use crate::config::lists::Entry;
+use crate::base::room::Room;
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::policy::answers::{Claim, Plugin, Purpose, Question, Room, Vote};
+use crate::policy::plugin::{Entry, Plugin, Vote};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::Question;
 use crate::shares::admission::Admission;
 use crate::shares::proportional::{Party, divide};
 

@@ -1,7 +1,7 @@
 //! Proposes for each gang and subgroup the domain that costs others least: see `search.rs`.
 
-use crate::config::lists::Entry;
-use crate::policy::answers::{Plugin, Question};
+use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "propose",

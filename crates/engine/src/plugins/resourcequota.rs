@@ -1,10 +1,10 @@
 //! Admits gangs only as far as the ResourceQuotas of their namespace reach.
 
 use crate::base::ids::GangId;
-use crate::config::lists::Entry;
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::policy::answers::{Plugin, Question, Vote};
+use crate::policy::plugin::{Entry, Plugin, Vote};
+use crate::policy::question::Question;
 use crate::shares::admission::Admission;
 
 pub static ENTRY: Entry = Entry {

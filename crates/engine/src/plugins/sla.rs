@@ -5,9 +5,10 @@ use std::cmp::Ordering;
 use muster_api::Time;
 
 use crate::base::ids::GangId;
-use crate::config::lists::{Argument, Entry};
 use crate::model::Cluster;
-use crate::policy::answers::{Plugin, Question};
+use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::question::Question;
+use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
     name: "sla",

@@ -6,14 +6,18 @@ use std::cmp::{Ordering, Reverse};
 use muster_api::Time;
 
 use crate::base::ids::{GangId, NodeId, PodId, ShapeId};
-use crate::config::lists::{Argument, Entry};
-use crate::decision::plan::Cause;
-use crate::decision::reason::Why;
+use crate::base::purpose::Purpose;
+use crate::base::room::Room;
+use crate::decision::cause::Cause;
+use crate::decision::node_reason::Why;
 use crate::model::Cluster;
 use crate::model::gangs::Gang;
 use crate::model::pods::PodState;
-use crate::policy::answers::{Claim, Plugin, Purpose, Question, Reach, Room, Shield, Unwanted};
+use crate::policy::plugin::{Entry, Plugin, Reach, Shield, Unwanted};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::Question;
 use crate::settings::args::Args;
+use crate::settings::argument::Argument;
 
 const ZONE: &str = "tdm.revocable-zone.";
 const PERIOD: &str = "tdm.evict.period";

@@ -4,368 +4,25 @@
 use std::cmp::{Ordering, Reverse};
 
 use muster_api::Time;
-use serde::{Deserialize, Serialize};
 
 use crate::base::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
+use crate::base::purpose::Purpose;
 use crate::base::resources::{Amounts, EPHEMERAL, PODS, Share};
-use crate::config::{Bundling, Mode};
-use crate::decision::plan::{Cause, Method};
-use crate::decision::reason::{Reason, Why};
+use crate::base::room::Room;
+use crate::decision::cause::Cause;
+use crate::decision::node_reason::Why;
+use crate::decision::reason::Reason;
 use crate::eviction::bundles;
-use crate::eviction::bundles::{Bundle, Needed};
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::model::topology::domains::ROOT;
+use crate::policy::bundle::{Bundle, Needed};
+use crate::policy::plugin::{Plugin, Reach, Shield, Unwanted, Vote};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::{Question, Switches};
+use crate::settings::eviction::Bundling;
 use crate::shares::admission::Admission;
 use crate::shares::fair::Rules;
-
-/// Which room a placement may use.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Room {
-    /// Free now and promised to nobody: the pod can be bound.
-    Now,
-    /// Free once what is leaving has left: the pod can be promised a place.
-    Later,
-    /// Free now, even if it is promised: the pod is gone before the promise needs it.
-    Meanwhile,
-}
-
-/// How far an answer about a node looks. It says when the answer must be asked for again.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// At what the node says of itself.
-    Facts,
-    /// At what is on the node.
-    Node,
-    /// At what is on other nodes too.
-    Cluster,
-}
-
-/// A vote on letting a gang into the line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Vote {
-    Abstain,
-    Permit,
-    Reject(Reason),
-}
-
-/// Who wants room that others have.
-#[derive(Copy, Clone, Debug)]
-pub struct Claim {
-    pub mode: Mode,
-    pub purpose: Purpose,
-    pub gang: GangId,
-    pub pod: PodId,
-    pub now: Time,
-    /// How the pods leave that it takes.
-    pub method: Method,
-}
-
-/// A rule that keeps a pod where it is, and when it ends if time alone ends it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Shield {
-    pub rule: &'static str,
-    pub until: Option<Time>,
-}
-
-/// Pods that should not run where they run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unwanted {
-    /// Who is to leave now, in order.
-    pub pods: Vec<(PodId, Cause)>,
-    /// When others are to leave.
-    pub next: Option<Time>,
-}
-
-/// From whom room is taken.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Purpose {
-    /// From gangs of the same queue that matter less.
-    Preempt,
-    /// From pods of the same gang that matter less.
-    Within,
-    /// From queues that have more than they deserve.
-    Reclaim,
-    /// From gangs of any queue whose pods find a place elsewhere.
-    Consolidate,
-}
-
-impl Claim {
-    /// Whole gangs are taken rather than pod by pod: what a gang needs is then no rule, but a
-    /// price.
-    pub fn by_gang(&self) -> bool {
-        self.mode != Mode::Task
-    }
-
-    /// Queues are measured by their fair shares rather than by what they deserve.
-    pub fn by_fair_share(&self) -> bool {
-        self.mode == Mode::Scenario
-    }
-}
-
-impl Purpose {
-    fn question(self) -> Question {
-        match self {
-            Purpose::Preempt | Purpose::Within | Purpose::Consolidate => Question::Preempt,
-            Purpose::Reclaim => Question::Reclaim,
-        }
-    }
-}
-
-/// What can be asked. A plugin lists the questions that it answers, and only those are put to it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Question {
-    GangOrder,
-    QueueOrder,
-    PodOrder,
-    Ready,
-    Enqueue,
-    Overused,
-    MayTake,
-    Filter,
-    Score,
-    DomainScore,
-    Domains,
-    Protects,
-    Preempt,
-    Reclaim,
-    Shuffle,
-}
-
-impl Question {
-    const ALL: [Question; 15] = [
-        Question::GangOrder,
-        Question::QueueOrder,
-        Question::PodOrder,
-        Question::Ready,
-        Question::Enqueue,
-        Question::Overused,
-        Question::MayTake,
-        Question::Filter,
-        Question::Score,
-        Question::DomainScore,
-        Question::Domains,
-        Question::Protects,
-        Question::Preempt,
-        Question::Reclaim,
-        Question::Shuffle,
-    ];
-
-    /// Whether the configuration lets a plugin's answer count.
-    fn switched_on(self, switches: &Switches) -> bool {
-        match self {
-            Question::GangOrder => switches.gang_order,
-            Question::QueueOrder => switches.queue_order,
-            Question::PodOrder => switches.pod_order,
-            Question::Ready => switches.ready,
-            Question::Enqueue => switches.enqueue,
-            Question::Overused => switches.overused,
-            Question::MayTake => switches.may_take,
-            Question::Filter => switches.filter,
-            Question::Score | Question::DomainScore => switches.score,
-            Question::Domains => switches.domains,
-            Question::Protects => switches.preemptable || switches.reclaimable,
-            Question::Preempt => switches.preemptable,
-            Question::Reclaim => switches.reclaimable,
-            Question::Shuffle => switches.shuffle,
-        }
-    }
-}
-
-/// A scheduling opinion. Every method has a neutral answer; override only what you decide.
-pub trait Plugin: Send {
-    // Order.
-    fn gang_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
-        Ordering::Equal
-    }
-    fn queue_order(&self, _: &Cluster, _a: QueueId, _b: QueueId) -> Ordering {
-        Ordering::Equal
-    }
-    /// Between the next gangs of two queues that are equal otherwise.
-    fn turn_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
-        Ordering::Equal
-    }
-    /// Of a gang's pods, the most urgent is placed first.
-    fn pod_urgency(&self, _: &Cluster, _: PodId) -> i64 {
-        0
-    }
-
-    // Gates and votes.
-    /// Whether a gang could start if there were room.
-    fn valid(&self, _: &Cluster, _: GangId) -> Result<(), Reason> {
-        Ok(())
-    }
-    /// A gang starts with its whole minimum or not at all.
-    fn gangs_are_whole(&self) -> bool {
-        false
-    }
-    fn enqueue(&self, _: &Cluster, _: &Admission, _: GangId) -> Vote {
-        Vote::Abstain
-    }
-    /// Whether a queue's line is served at all.
-    fn overused(&self, _: &Cluster, _: QueueId) -> Option<Reason> {
-        None
-    }
-    /// Whether a gang's queue may take one more pod of a shape for it.
-    fn may_take(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
-        Ok(())
-    }
-    /// Whether a gang's queue may have so much more for it, whoever leaves: asked before anyone has
-    /// to.
-    fn may_hold(&self, _: &Cluster, _: GangId, _wanted: &Needed) -> Result<(), Reason> {
-        Ok(())
-    }
-
-    // Placement.
-    /// Marks the nodes that won't do, among those that still fit.
-    fn filter(&self, _: Reach, _: &Cluster, _: (ShapeId, Room), _: &[NodeId], _: &mut [Why]) {}
-    /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
-    fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
-
-    /// When time alone changes what it says of nodes, if it does.
-    fn next_change(&self, _now: Time) -> Option<Time> {
-        None
-    }
-
-    /// Points for all nodes below a domain, because of what is in it; for the root, for those that
-    /// no other domain holds.
-    fn domain_score(&self, _: &Cluster, _: ShapeId, _: DomainId) -> Option<i64> {
-        None
-    }
-    /// How pods share the cards of a node. The ranking sees to it that each finds one.
-    fn sharing(&self) -> Option<Sharing> {
-        None
-    }
-
-    /// How much a resource counts in how full a domain is.
-    fn domain_weight(&self, _: &Cluster, _: ResourceId) -> Option<i64> {
-        None
-    }
-    /// Of domains that are equally near, take the one that leaves the largest others whole.
-    fn spares_whole_domains(&self) -> bool {
-        false
-    }
-
-    // Eviction.
-    /// Protects a pod from eviction, with a word for the rule.
-    fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
-        None
-    }
-    /// The same for one claim, whatever else is taken for it.
-    fn shields(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Shield> {
-        None
-    }
-    /// The same, given all that has been taken for it already.
-    fn restrains(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<&'static str> {
-        None
-    }
-    /// When time alone ends the rule by which it restrains such a pod, if it does.
-    fn restrains_until(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Time> {
-        None
-    }
-    /// Which of these pods, leaving in this order, break a rule that the claim breaks only if it
-    /// must.
-    fn breaks(&self, _: &Cluster, _: &Claim, _victims: &[PodId], _broken: &mut Vec<PodId>) {}
-    /// Whether the claimant matters more than the victim.
-    fn outranks(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<bool> {
-        None
-    }
-    /// What it costs to take these pods from a node, if not what their priorities say.
-    fn price(&self, _: &Cluster, _: &Claim, _: NodeId, _victims: &[PodId]) -> Option<i64> {
-        None
-    }
-    /// Whether the claimant's queue may take from others for one more pod.
-    fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
-        None
-    }
-    /// Keeps what a gang would lose at once, given all that has been taken already. Asked where
-    /// queues are measured by fair shares.
-    fn withholds(&self, _: &Cluster, _: &Claim, _gang: GangId) -> Option<&'static str> {
-        None
-    }
-    /// Why a plan may not stand in which the claimant has its places and these pods have left for
-    /// it; its queue had so much before.
-    fn objects(&self, _: &Cluster, _: &Claim, _had: &Amounts, _gone: &[PodId]) -> Option<Reason> {
-        None
-    }
-    /// Which of two queues gives first.
-    fn victim_order(&self, _: &Cluster, _: &Claim, _a: QueueId, _b: QueueId) -> Ordering {
-        Ordering::Equal
-    }
-    /// Who leaves a domain that lacks this much, where whole gangs are taken: the places of these
-    /// bundles in the order in which they are taken. Who is not named stays.
-    fn select(&self, _: &Cluster, _: &Claim, _: &Needed, _: &[Bundle]) -> Option<Vec<usize>> {
-        None
-    }
-
-    /// Pods that should leave for nobody's sake.
-    fn unwanted(&self, _: &Cluster) -> Unwanted {
-        Unwanted::default()
-    }
-    /// Keeps such a pod where it is, given all that have left, with a word for the rule.
-    fn retains(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
-        None
-    }
-
-    // Shares.
-    /// How the fair shares of queues are found, if it goes by them.
-    fn fairness(&self) -> Option<Rules> {
-        None
-    }
-    /// Queues are to be served by their fair shares from now on.
-    fn measure_by_fair_shares(&mut self) {}
-
-    // Reports.
-    /// The queue's fair share and what it has of it, if queues are measured by that rather than by
-    /// what they deserve.
-    fn fair_share_of(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
-        None
-    }
-    /// What the queue should have and what it has of it, as this plugin sees them.
-    fn deserves(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
-        None
-    }
-}
-
-/// Which of a plugin's answers count, as the configuration says. Named after the questions.
-#[derive(Clone, Debug)]
-pub struct Switches {
-    pub gang_order: bool,
-    pub queue_order: bool,
-    pub pod_order: bool,
-    pub ready: bool,
-    pub enqueue: bool,
-    pub overused: bool,
-    pub may_take: bool,
-    pub filter: bool,
-    pub score: bool,
-    pub domains: bool,
-    pub preemptable: bool,
-    pub reclaimable: bool,
-    pub shuffle: bool,
-    pub hierarchy: bool,
-}
-
-impl Default for Switches {
-    fn default() -> Self {
-        Switches {
-            gang_order: true,
-            queue_order: true,
-            pod_order: true,
-            ready: true,
-            enqueue: true,
-            overused: true,
-            may_take: true,
-            filter: true,
-            score: true,
-            domains: true,
-            preemptable: true,
-            reclaimable: true,
-            shuffle: true,
-            hierarchy: false,
-        }
-    }
-}
 
 pub struct Seat {
     pub name: &'static str,
@@ -578,13 +235,13 @@ impl Policy {
 
     /// The rule that keeps a pod from this claim, whatever else is taken, if any.
     pub fn shields(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
-        let mut asked = self.asked(claim.purpose.question());
+        let mut asked = self.asked(Question::of(claim.purpose));
         asked.find_map(|plugin| plugin.shields(cluster, claim, victim))
     }
 
     /// The rule that keeps a pod from being taken for this claim now, if any.
     pub fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
-        let mut asked = self.asked(claim.purpose.question());
+        let mut asked = self.asked(Question::of(claim.purpose));
         asked.find_map(|plugin| {
             let rule = plugin.restrains(cluster, claim, victim)?;
             Some(Shield { rule, until: plugin.restrains_until(cluster, claim, victim) })
@@ -595,7 +252,7 @@ impl Policy {
     /// and what breaks fewest rules is best.
     pub fn breaks(&self, cluster: &Cluster, claim: &Claim, victims: &[PodId]) -> Vec<PodId> {
         let mut broken = Vec::new();
-        for plugin in self.asked(claim.purpose.question()) {
+        for plugin in self.asked(Question::of(claim.purpose)) {
             plugin.breaks(cluster, claim, victims, &mut broken);
         }
         broken
@@ -606,7 +263,7 @@ impl Policy {
     pub fn outranks(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> bool {
         let mut tier = None;
         let mut verdict = false;
-        for &seat in &self.asked[claim.purpose.question() as usize] {
+        for &seat in &self.asked[Question::of(claim.purpose) as usize] {
             let seat = &self.seats[seat];
             if tier.is_some_and(|tier| tier != seat.tier) {
                 break;
@@ -627,7 +284,7 @@ impl Policy {
         node: NodeId,
         victims: &[PodId],
     ) -> Option<i64> {
-        let mut asked = self.asked(claim.purpose.question());
+        let mut asked = self.asked(Question::of(claim.purpose));
         asked.find_map(|plugin| plugin.price(cluster, claim, node, victims))
     }
 
@@ -638,7 +295,7 @@ impl Policy {
         claim: &Claim,
         gang: GangId,
     ) -> Option<&'static str> {
-        let mut asked = self.asked(claim.purpose.question());
+        let mut asked = self.asked(Question::of(claim.purpose));
         asked.find_map(|plugin| plugin.withholds(cluster, claim, gang))
     }
 
@@ -650,7 +307,7 @@ impl Policy {
         had: &Amounts,
         gone: &[PodId],
     ) -> Option<Reason> {
-        let mut asked = self.asked(claim.purpose.question());
+        let mut asked = self.asked(Question::of(claim.purpose));
         asked.find_map(|plugin| plugin.objects(cluster, claim, had, gone))
     }
 
@@ -695,7 +352,7 @@ impl Policy {
         needed: &Needed,
         mut bundles: Vec<Bundle>,
     ) -> Vec<Bundle> {
-        let mut asked = self.asked(claim.purpose.question());
+        let mut asked = self.asked(Question::of(claim.purpose));
         let Some(chosen) = asked.find_map(|plugin| plugin.select(cluster, claim, needed, &bundles))
         else {
             bundles::sort(cluster, self, claim, bundling, &mut bundles);

@@ -2,3 +2,7 @@
 //! here knows a plugin by name.
 
 pub mod answers;
+pub mod bundle;
+pub mod plugin;
+pub mod preemptor;
+pub mod question;

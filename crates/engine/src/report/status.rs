@@ -3,10 +3,10 @@
 
 use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
 
-use crate::actions::stalegangeviction::is_stale;
 use crate::base::ids::{GangId, PodId};
 use crate::decision::plan::{GroupNote, Plan};
 use crate::model::Cluster;
+use crate::model::gangs::broken::time_staleness;
 use crate::model::gangs::{Condition, Gang, Origin, Reported};
 use crate::model::notes::{Notes, Texts};
 use crate::report::words;
@@ -54,15 +54,6 @@ pub fn update(
     let by_name = |a: GangId, b: GangId| cluster.gangs[a].key.cmp(&cluster.gangs[b].key);
     plan.updates.sort_by(|&a, &b| by_name(a, b));
     plan.group_notes.sort_by(|a, b| by_name(a.gang, b.gang));
-}
-
-/// Since when a gang is stale: now, or since when its PodGroup says, if an earlier process has seen
-/// it.
-pub fn time_staleness(cluster: &mut Cluster, id: GangId, whole: bool, now: Time) {
-    let inherited = Notes::take_inherited(&mut cluster.gangs[id].notes);
-    let was_stale = inherited.is_some() || cluster.gangs.broken_since(id).is_some();
-    let stale = is_stale(&cluster.gangs[id], whole, was_stale);
-    cluster.gangs.note_broken(id, stale, inherited.map_or(now, |since| since.min(now)));
 }
 
 fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Reported> {

@@ -2,29 +2,18 @@
 
 use muster_api::QueueState;
 
-use crate::actions::stalegangeviction::{Fate, Staleness};
+use crate::base::cards::{ALL_CORES, Ask, Memory};
 use crate::base::ids::{PodId, QueueId, Symbol};
+use crate::base::purpose::Purpose;
 use crate::base::resources::Dimensions;
-use crate::decision::plan::{Cause, Eviction, Plan, Search};
-use crate::decision::reason::{Histogram, Lack, Limit, Near, Reason, Shown, Stage, Why};
+use crate::decision::cause::Cause;
+use crate::decision::counters::Search;
+use crate::decision::node_reason::{Histogram, Shown, Why};
+use crate::decision::plan::{Eviction, Plan};
+use crate::decision::reason::{BrokenLine, Lack, Limit, Near, Reason};
+use crate::decision::staleness::{Fate, Staleness};
 use crate::model::Cluster;
-use crate::model::devices::demand::{ALL_CORES, Ask, Memory};
-use crate::model::queues::BrokenLine;
 use crate::model::topology::domains::Fault;
-use crate::policy::answers::Purpose;
-
-impl Stage {
-    pub fn name(self) -> &'static str {
-        match self {
-            Stage::Reference => "reference",
-            Stage::Admission => "admission",
-            Stage::Gang => "gang",
-            Stage::Quota => "quota",
-            Stage::Order => "order",
-            Stage::Nodes => "nodes",
-        }
-    }
-}
 
 /// The reason in one CamelCase word, for conditions.
 pub fn word(reason: &Reason) -> &'static str {
@@ -562,7 +551,7 @@ pub fn duration(milliseconds: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decision::reason::Bar;
+    use crate::decision::node_reason::Bar;
 
     #[test]
     fn a_histogram_reads_like_a_sentence() {

@@ -7,10 +7,10 @@
 use muster_api::parse_duration;
 use muster_api::yaml::{Key, Value, Yaml};
 
-use crate::config::lists::Argument;
-use crate::config::{Bundling, Mode, Taking};
-use crate::decision::plan::Method;
+use crate::base::purpose::{Method, Mode};
+use crate::settings::argument::Argument;
 use crate::settings::diagnostic::{Diagnostic, Place, describe, diagnostic, suggest};
+use crate::settings::eviction::{Bundling, Taking};
 use crate::settings::scalar;
 
 /// The most a weight can be. Scores are sums of points times weights, and must stay far from

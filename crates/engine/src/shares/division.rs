@@ -5,8 +5,7 @@
 use muster_api::Time;
 
 use crate::base::ids::QueueId;
-
-pub const PPM: i64 = 1_000_000;
+use crate::base::parts_per_million::PPM;
 
 /// A queue as the division sees it.
 #[derive(Copy, Clone, Debug)]

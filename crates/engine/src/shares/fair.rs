@@ -5,11 +5,11 @@
 use crate::base::ids::{QueueId, ResourceId, Table};
 use crate::base::resources::{Amounts, PODS, Sparse};
 use crate::model::Cluster;
-use crate::model::queues::{Queue, ROOT};
+use crate::model::queues::{Queue, capability, divided};
 use crate::model::usage::Memory;
 use crate::shares::families::Families;
 
-pub use crate::shares::division::PPM;
+pub use crate::base::parts_per_million::PPM;
 pub use crate::shares::division::Part;
 pub use crate::shares::division::Round;
 pub use crate::shares::division::Steps;
@@ -88,23 +88,8 @@ pub fn trace(cluster: &Cluster, tree: bool, k_ppm: i64, resource: ResourceId) ->
     divisions
 }
 
-/// The resources of which queues have shares.
-pub fn divided(cluster: &Cluster) -> impl Iterator<Item = ResourceId> + use<> {
-    (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS)
-}
-
-/// What there is to divide: all that ready nodes have and other schedulers don't use.
-pub fn total(cluster: &Cluster, resource: ResourceId) -> i64 {
-    let all = cluster.total.get(resource) - cluster.foreign.get(resource);
-    all.max(0).min(capability(&cluster.queues[ROOT], resource))
-}
-
 /// What a queue deserves, and at least what is guaranteed.
 pub fn quota(queue: &Queue, resource: ResourceId) -> i64 {
     let amount = |list: &Sparse| list.get(resource).unwrap_or(0);
     amount(&queue.deserved).max(amount(&queue.guarantee))
-}
-
-pub fn capability(queue: &Queue, resource: ResourceId) -> i64 {
-    queue.capability.get(resource).unwrap_or(i64::MAX)
 }

@@ -2,9 +2,9 @@
 
 use crate::base::ids::{QueueId, ResourceId, Table};
 use crate::model::Cluster;
-use crate::model::queues::ROOT;
+use crate::model::queues::{ROOT, capability, total};
 use crate::shares::division::{Party, Steps, divide};
-use crate::shares::fair::{Division, Portion, capability, quota, total};
+use crate::shares::fair::{Division, Portion, quota};
 
 /// The queues that divide, by the queue that they are below.
 pub struct Families<'c> {

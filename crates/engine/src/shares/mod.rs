@@ -6,5 +6,7 @@ pub mod fair;
 pub mod families;
 pub mod proportional;
 
-pub use division::{PPM, Part, Round, Steps, Tier};
-pub use fair::{Division, Portion, Shares, divided, total, trace};
+pub use crate::base::parts_per_million::PPM;
+pub use crate::model::queues::{divided, total};
+pub use division::{Part, Round, Steps, Tier};
+pub use fair::{Division, Portion, Shares, trace};

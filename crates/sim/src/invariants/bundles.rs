@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_engine::config::Mode;
+use muster_engine::Mode;
 use muster_engine::ids::{GangId, NodeId, PodId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT;

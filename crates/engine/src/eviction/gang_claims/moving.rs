@@ -5,8 +5,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::ids::{DomainId, NodeId, PodId, ShapeId};
-use crate::decision::plan::Cause;
-use crate::eviction::bundles::{Bundle, share};
+use crate::base::parts_per_million::share;
+use crate::base::purpose::Purpose;
+use crate::base::room::Room;
+use crate::decision::cause::Cause;
 use crate::eviction::cheapest_nodes;
 use crate::eviction::domain_fit::Seating;
 use crate::eviction::gang_claims::{Findings, GangTaker, HEADS, Need, Way};
@@ -15,11 +17,13 @@ use crate::eviction::trace::DomainOutcome;
 use crate::eviction::victims::{Verdict, concerns, consider_one};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
+use crate::model::shapes::size_of;
 use crate::model::topology::domains::ROOT;
 use crate::model::txn::{Move, Txn};
-use crate::placement::rankings::{Rankings, size_of};
-use crate::placement::search::reach;
-use crate::policy::answers::{Purpose, Room, Shield};
+use crate::placement::domains::reach;
+use crate::placement::rankings::Rankings;
+use crate::policy::bundle::Bundle;
+use crate::policy::plugin::Shield;
 
 /// What it costs to move a pod, before its size: fewer pods first, then smaller ones.
 const MOVE: i64 = 1_000_000;

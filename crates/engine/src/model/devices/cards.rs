@@ -4,9 +4,10 @@
 use muster_api::cards::Card as Fact;
 use serde::{Deserialize, Serialize};
 
-use crate::model::devices::demand::{ALL_CORES, Ask, Demand, Memory};
+use crate::base::cards::{ALL_CORES, Ask, Memory};
+use crate::base::room::Room;
+use crate::model::devices::demand::Demand;
 use crate::model::devices::{Prefer, Slot};
-use crate::policy::answers::Room;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cards(Box<[Card]>);

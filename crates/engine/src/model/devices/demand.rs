@@ -9,42 +9,14 @@ use muster_api::keys::{
 use muster_api::{ResourceList, container_requests, pod_requests};
 use serde::{Deserialize, Serialize};
 
+use crate::base::cards::{ALL_CORES, Ask, Memory};
 use crate::model::devices::{By, Slot};
-
-/// All cores of a card, in percent. Who asks for them shares the card with nobody.
-pub const ALL_CORES: i64 = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
     /// One for each container that asks, or one for the pod.
     pub asks: Box<[Ask]>,
     pub likes: Option<Box<Likes>>,
-}
-
-/// So many cards, and the same of each of them.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
-    pub cards: u32,
-    pub memory: Memory,
-    /// In percent.
-    pub cores: i64,
-}
-
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Memory {
-    Mib(i64),
-    /// Of the card.
-    Percent(i64),
-}
-
-impl Memory {
-    /// In MiB, of a card with so much.
-    pub fn of(self, whole: i64) -> i64 {
-        match self {
-            Memory::Mib(amount) => amount,
-            Memory::Percent(percent) => whole.saturating_mul(percent) / 100,
-        }
-    }
 }
 
 impl Demand {

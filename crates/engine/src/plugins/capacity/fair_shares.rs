@@ -10,12 +10,10 @@ use crate::base::ids::{GangId, PodId, QueueId, ResourceId};
 use crate::base::resources::{Amounts, PODS, Share, Sparse};
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::model::gangs::Missing;
+use crate::model::gangs::missing::{Missing, not_promised, required};
 use crate::model::queues::Queue;
-use crate::nomination::reaffirm::not_promised;
-use crate::placement::search::required;
 use crate::plugins::capacity::Capacity;
-use crate::policy::answers::Claim;
+use crate::policy::preemptor::Claim;
 use crate::shares::fair::{Shares, quota};
 
 /// The rule that keeps what a queue has.

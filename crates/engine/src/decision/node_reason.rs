@@ -1,0 +1,99 @@
+//! Why single nodes do not do for a pod, and how many share each reason.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::cards::Ask;
+use crate::base::ids::{ResourceId, TermId};
+
+/// Why each node of the cluster does not do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    pub nodes: u32,
+    pub fit: u32,
+    /// Most nodes first.
+    pub bars: Vec<Bar>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bar {
+    pub nodes: u32,
+    pub why: Shown,
+}
+
+/// A [`Why`] as it is shown, with what is known of all nodes that share it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Shown {
+    Short {
+        resource: ResourceId,
+        want: i64,
+        best: i64,
+    },
+    /// Too few cards do for a container: how many at best, and how much memory one has free at
+    /// most. `picky` if not every kind of card would do.
+    Card {
+        ask: Ask,
+        picky: bool,
+        best: u32,
+        free: i64,
+    },
+    Tainted(String),
+    /// With the name of the node's zone.
+    Zone(Why, String),
+    Rule(Why, String),
+    Plain(Why),
+}
+
+/// Why one node does not do for a pod. Small, because there is one per node and shape.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Why {
+    Fits,
+    Gone,
+    NotReady,
+    Cordoned,
+    Tainted,
+    /// Node selector or node affinity.
+    Affinity,
+    Volume,
+    ClaimMissing,
+    NodeGroup,
+    /// The node is for work that can be revoked.
+    RevocableOnly,
+    /// The node's zone is for others now.
+    ZoneClosed,
+    /// Nobody knows when the node's zone is open.
+    ZoneUnknown,
+    Port,
+    Short(ResourceId),
+    /// No card that pods share has room.
+    Card,
+    /// Pods that it wants to be with are elsewhere.
+    Together(TermId),
+    /// Pods that it avoids are there.
+    Apart(TermId),
+    /// Pods there avoid it.
+    Avoided(TermId),
+    Spread(TermId),
+}
+
+impl Shown {
+    pub(crate) fn joins(&self, other: &Shown) -> bool {
+        match (self, other) {
+            (Shown::Short { resource: a, .. }, Shown::Short { resource: b, .. }) => a == b,
+            (Shown::Card { ask: a, .. }, Shown::Card { ask: b, .. }) => a == b,
+            _ => self == other,
+        }
+    }
+
+    pub(crate) fn widen(&mut self, other: &Shown) {
+        match (self, other) {
+            (Shown::Short { best, .. }, Shown::Short { best: another, .. }) => {
+                *best = (*best).max(*another)
+            }
+            (Shown::Card { best, free, .. }, Shown::Card { best: another, free: more, .. }) => {
+                *best = (*best).max(*another);
+                *free = (*free).max(*more);
+            }
+            _ => {}
+        }
+    }
+}

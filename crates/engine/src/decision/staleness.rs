@@ -1,0 +1,26 @@
+//! What becomes of a gang that holds places for less than its minimum.
+
+use muster_api::Time;
+
+use crate::decision::cause::Cause;
+
+/// What becomes of a stale gang, for those who ask.
+#[derive(Copy, Clone, Debug)]
+pub struct Staleness {
+    pub since: Time,
+    /// What those who leave are told.
+    pub cause: Cause,
+    pub fate: Fate,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nobody takes its places back: the action is not among the configured ones.
+    NotWatched,
+    /// Its grace has no end.
+    ForEver,
+    /// Something keeps it, as long as it does.
+    Kept(&'static str),
+    /// It leaves then, unless it is completed before.
+    Leaves(Time),
+}

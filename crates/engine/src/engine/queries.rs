@@ -1,0 +1,90 @@
+//! What an engine says when asked, without deciding anything.
+
+use muster_api::Time;
+
+use crate::actions::stalegangeviction::{ACTION, cause, due_of, grace, kept, leaving};
+use crate::base::ids::{GangId, QueueId};
+use crate::base::purpose::Purpose;
+use crate::decision::plan::Plan;
+use crate::decision::staleness::{Fate, Staleness};
+use crate::engine::Engine;
+use crate::eviction::claims::Errand;
+use crate::eviction::rights::TakingBack;
+use crate::eviction::trace::Trace;
+use crate::eviction::{claims, rights};
+use crate::order::session::Session;
+use crate::placement::rankings::Rankings;
+
+impl Engine {
+    /// What a gang lacks that holds places for less than it needs, since when, and what will become
+    /// of it.
+    pub fn staleness(&self, id: GangId, now: Time) -> Option<Staleness> {
+        let (cluster, policy, settings) =
+            (&self.cluster, &self.config.policy, &self.config.settings);
+        let since = cluster.gangs.broken_since(id)?;
+        let (gang, whole) = (&cluster.gangs[id], policy.gangs_are_whole());
+        let cause = cause(gang, whole, &leaving(cluster, id, whole), now.0 - since.0);
+        let acts = self.config.actions.iter().any(|action| action.name == ACTION.name);
+        let fate = match (acts, grace(gang, settings), kept(cluster, policy, id)) {
+            (false, ..) => Fate::NotWatched,
+            (_, None, _) => Fate::ForEver,
+            (.., Some(rule)) => Fate::Kept(rule),
+            (_, Some(grace), None) => {
+                let times = due_of(cluster, policy, id, since.plus_ms(grace));
+                Fate::Leaves(times.min().unwrap_or(now))
+            }
+        };
+        Some(Staleness { since, cause, fate })
+    }
+}
+
+impl Engine {
+    /// What `preempt` and `reclaim` would try for a gang that starves, by the name of the action.
+    /// Nothing comes of it.
+    pub fn trace(&mut self, gang: GangId, now: Time) -> Vec<(&'static str, Trace)> {
+        let mut traces = Vec::new();
+        self.look(now, &mut |session, errand| {
+            traces.extend(claims::trace(session, gang, errand).map(|trace| (errand.action, trace)));
+        });
+        traces
+    }
+
+    /// What a queue would take back for the first of its gangs that lacks room, and from whom.
+    pub fn taking_back(&mut self, queue: QueueId, now: Time) -> Option<TakingBack> {
+        let mut found = None;
+        self.look(now, &mut |session, errand| {
+            if errand.purpose == Purpose::Reclaim && found.is_none() {
+                found = rights::taking_back(session, queue, errand);
+            }
+        });
+        found
+    }
+
+    /// Lets someone look at the errand of each action that takes room, as in a cycle. Everything
+    /// stays as it was.
+    fn look(&mut self, now: Time, at: &mut dyn FnMut(&mut Session, Errand)) {
+        self.cluster.settle();
+        let before = self.cluster.generation;
+        let settings = &self.config.settings;
+        for action in &self.config.actions {
+            let Some(errand) = Errand::of(settings, action.name) else { continue };
+            let mut session = Session {
+                cluster: &mut self.cluster,
+                policy: &self.config.policy,
+                // Those of the cycles stay as they are.
+                rankings: &mut Rankings::default(),
+                settings,
+                plan: &mut Plan::default(),
+                now,
+                heads: Vec::new(),
+            };
+            at(&mut session, errand);
+        }
+        // Who was at rest is so still.
+        if let Some((generation, _)) =
+            self.rests.as_mut().filter(|(generation, _)| *generation == before)
+        {
+            *generation = self.cluster.generation;
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Whether a gang holds places for less than it needs, and since when.
+
+use muster_api::Time;
+
+use crate::base::ids::GangId;
+use crate::model::Cluster;
+use crate::model::gangs::Gang;
+use crate::model::gangs::missing::{expected, will_be_ready};
+use crate::model::notes::Notes;
+use crate::model::pods::Counts;
+
+/// Holds places for less than it needs, with nothing to show for it and nothing promised that would
+/// complete it; or one of its subgroups does. One that was stale stays so while its pods are asked
+/// to leave: they may be refused.
+pub fn is_stale(gang: &Gang, whole: bool, was_stale: bool) -> bool {
+    let Counts { allocated, running, releasing, succeeded, .. } = gang.counts;
+    let holds = allocated + running > 0 || was_stale && releasing > 0;
+    let lacks =
+        || !gang.ready(whole) && !will_be_ready(gang, whole) || torn(gang, whole).next().is_some();
+    holds && succeeded == 0 && lacks()
+}
+
+/// The subgroups that hold places for less than their size, whether the gang needs them or not.
+pub fn torn(gang: &Gang, whole: bool) -> impl Iterator<Item = usize> + '_ {
+    let subgroups = gang.subgroups().iter().enumerate().filter(move |_| whole);
+    let torn = subgroups.filter(|(_, group)| {
+        let Counts { allocated, running, releasing, .. } = group.counts;
+        let holds = allocated + running + releasing > 0;
+        holds && group.rule.is_some() && expected(gang, group) < gang.size_of(group)
+    });
+    torn.map(|(place, _)| place)
+}
+
+/// Since when a gang is stale: now, or since when its PodGroup says, if an earlier process has seen
+/// it.
+pub fn time_staleness(cluster: &mut Cluster, id: GangId, whole: bool, now: Time) {
+    let inherited = Notes::take_inherited(&mut cluster.gangs[id].notes);
+    let was_stale = inherited.is_some() || cluster.gangs.broken_since(id).is_some();
+    let stale = is_stale(&cluster.gangs[id], whole, was_stale);
+    cluster.gangs.note_broken(id, stale, inherited.map_or(now, |since| since.min(now)));
+}

@@ -1,0 +1,20 @@
+//! What is known of a nomination.
+
+use muster_api::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::base::ids::NodeId;
+
+/// What is known of a promised place.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Promise {
+    pub node: NodeId,
+    /// When this process first saw it.
+    pub since: Time,
+    /// Its place among those of the same cycle.
+    pub turn: u32,
+    /// Others were asked to leave the node for it.
+    pub evicted: bool,
+    /// The cluster knows of it.
+    pub told: bool,
+}

@@ -1,0 +1,53 @@
+//! Room for gangs of which a bind was refused, while they back off.
+
+use crate::base::ids::{GangId, PodId};
+use crate::base::room::Room;
+use crate::decision::reason::Reason;
+use crate::model::gangs::missing::not_promised;
+use crate::model::txn::Txn;
+use crate::order::gates::gate;
+use crate::order::pods::{Serving, in_order};
+use crate::order::session::Session;
+use crate::placement::request::Wish;
+use crate::placement::search::seat;
+
+/// Keeps room for gangs of which some binds succeeded and some were refused, while they back off.
+/// If others took it, what is bound of them would hold its places in vain. The places last for this
+/// cycle; [`let_go`] gives them back.
+pub fn hold(session: &mut Session) -> Vec<PodId> {
+    let (cluster, whole) = (&*session.cluster, session.policy.gangs_are_whole());
+    let broken = |gang: &GangId| {
+        cluster.gangs[*gang].is_broken(whole) && backs_off(session, *gang).is_some()
+    };
+    let mut gangs: Vec<GangId> = cluster.gangs.waiting().iter().copied().filter(broken).collect();
+    gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
+    let mut held = Vec::new();
+    for gang in gangs {
+        let pods = in_order(session, gang, Serving::All);
+        let missing = not_promised(&session.cluster.gangs[gang], whole);
+        let mut txn = Txn::begin(session.cluster);
+        let room = Room::Later;
+        let wish = Wish { gang, pods: &pods, missing: &missing, room, avoid: &[], near: None };
+        if missing.total > 0 && seat(&mut txn, session.policy, session.rankings, &wish).is_ok() {
+            held.extend(txn.commit().iter().map(|step| step.pod));
+        }
+    }
+    held
+}
+
+/// Ends what [`hold`] began. Whoever was refused because of it may try again.
+pub fn let_go(session: &mut Session, held: &[PodId]) {
+    if held.is_empty() {
+        return;
+    }
+    let mut txn = Txn::begin(session.cluster);
+    held.iter().for_each(|&pod| txn.release(pod));
+    let _ = txn.commit();
+    session.cluster.freed += 1;
+}
+
+/// Why the gang is not tried, if that is because a bind of it was refused.
+pub fn backs_off(session: &Session, gang: GangId) -> Option<Reason> {
+    let reason = gate(session.cluster, session.policy, gang, session.now).err()?;
+    matches!(reason, Reason::Backoff { .. }).then_some(reason)
+}

@@ -1,0 +1,95 @@
+//! The domains that a gang may use, nearest first.
+
+use crate::base::ids::{DomainId, GangId, PodId};
+use crate::decision::reason::Reason;
+use crate::model::Cluster;
+use crate::model::topology::domains::{Domains, ROOT};
+use crate::model::topology::places::around;
+use crate::model::topology::subgroups::Closeness;
+
+/// The domains that may hold pods with this closeness inside another domain: step by step those
+/// that keep them nearest to where others of them are, and of those the lowest tiers. The error
+/// says why there are none at all.
+pub fn steps(
+    domains: &Domains,
+    closeness: Option<&Closeness>,
+    pin: Option<DomainId>,
+    inside: DomainId,
+) -> Result<Vec<Vec<DomainId>>, Reason> {
+    let Some(closeness) = closeness else { return Ok(vec![vec![inside]]) };
+    let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
+    let allowed = |domain: &DomainId| domains[*domain].tier <= limit;
+    let top = match pin {
+        // The highest domain around them that is allowed, but not above where the search is.
+        Some(pin) => {
+            let around = domains.chain(pin).filter(|at| domains.holds(inside, *at));
+            around.take_while(allowed).last().ok_or_else(|| Reason::TooFarApart {
+                domain: domains[pin].name.clone(),
+                tier: domains[pin].tier,
+                limit,
+            })?
+        }
+        None => inside,
+    };
+    let near = |domain: DomainId| pin.map_or(0, |pin| domains[domains.common(pin, domain)].tier);
+    let below = domains.below(top).map(DomainId).filter(allowed);
+    let mut keyed: Vec<((u32, u32), DomainId)> =
+        below.map(|domain| ((near(domain), domains[domain].tier), domain)).collect();
+    keyed.sort_unstable();
+    let steps = keyed.chunk_by(|a, b| a.0 == b.0);
+    Ok(steps.map(|step| step.iter().map(|&(_, domain)| domain).collect()).collect())
+}
+
+/// The largest domains in which a pod of the gang may be, given where others of the gang and of its
+/// subgroup are. Who only wishes to be near may be anywhere.
+pub fn reach(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>, Reason> {
+    let (gang, domains) = (&cluster.gangs[id], &cluster.domains);
+    let place = cluster.pods.subgroup[pod];
+    let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
+    let rule = gang.subgroups().get(place as usize).and_then(|group| group.rule);
+    let of_rule = rule.and_then(|rule| gang.rules()[rule as usize].closeness.as_ref());
+    let of_gang = tops(domains, gang.closeness(), around(cluster, &gang.pods))?;
+    let of_group = tops(domains, of_rule, around(cluster, company))?;
+    let both = |&a: &DomainId| {
+        of_group.iter().copied().filter_map(move |b| {
+            match (domains.holds(a, b), domains.holds(b, a)) {
+                (true, _) => Some(b),
+                (_, true) => Some(a),
+                _ => None,
+            }
+        })
+    };
+    Ok(of_gang.iter().flat_map(both).collect())
+}
+
+/// Where a gang may be put by making others leave, the nearest first: who must be near in one
+/// domain, anyone else anywhere.
+pub fn domains_for(cluster: &Cluster, id: GangId) -> Result<Vec<Vec<DomainId>>, Reason> {
+    let gang = &cluster.gangs[id];
+    let closeness = gang.closeness().filter(|closeness| closeness.hard);
+    steps(&cluster.domains, closeness, around(cluster, &gang.pods), ROOT)
+}
+
+pub fn tops(
+    domains: &Domains,
+    closeness: Option<&Closeness>,
+    pin: Option<DomainId>,
+) -> Result<Vec<DomainId>, Reason> {
+    let Some(closeness) = closeness.filter(|closeness| closeness.hard) else {
+        return Ok(vec![ROOT]);
+    };
+    let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
+    let allowed = |domain: DomainId| domains[domain].tier <= limit;
+    let is_top =
+        |&domain: &DomainId| allowed(domain) && !domains[domain].parent.is_some_and(allowed);
+    match pin {
+        None => Ok(domains.ids().filter(is_top).collect()),
+        Some(pin) => domains.chain(pin).find(is_top).map(|top| vec![top]).ok_or_else(|| {
+            Reason::TooFarApart {
+                domain: domains[pin].name.clone(),
+                tier: domains[pin].tier,
+                limit,
+            }
+        }),
+    }
+}

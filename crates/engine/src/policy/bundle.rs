@@ -1,0 +1,84 @@
+//! Pods of one gang that leave together. A *safe* bundle is what a gang can lose and still run, or
+//! all of a gang that doesn't run anyway; a *whole* bundle is the rest of it in a domain, and breaks
+//! it.
+
+use crate::base::ids::{GangId, PodId, ResourceId};
+
+/// The rule that keeps what a gang needs where it may not be broken.
+pub const AT_MINIMUM: &str = "gang at its minimum";
+
+/// What a gang lacks in a domain, by resource; only what it does lack.
+pub type Needed = Vec<(ResourceId, i64)>;
+
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    pub gang: GangId,
+    pub kind: Kind,
+    /// The gang lacks pods to its minimum anyway.
+    pub broken: bool,
+    /// They go all together or not at all.
+    pub together: bool,
+    /// In the order in which they would leave.
+    pub pods: Vec<PodId>,
+    /// What the gang could lose goes with the rest of it.
+    pub rest: Vec<PodId>,
+    /// Who could go instead of these, if each may go alone.
+    pub instead: Vec<PodId>,
+    /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost
+    /// with a safe one.
+    pub roi: Option<i64>,
+    /// Those before which nothing else goes have the same number; no matter of what they return.
+    pub class: u32,
+    /// How much it frees that nobody asked for, by pods and resources.
+    pub(crate) unasked: usize,
+}
+
+impl Bundle {
+    /// One pod that may go for itself.
+    pub fn single(gang: GangId, pod: PodId) -> Bundle {
+        Bundle {
+            gang,
+            kind: Kind::Safe,
+            broken: true,
+            together: false,
+            pods: vec![pod],
+            rest: Vec::new(),
+            instead: Vec::new(),
+            roi: None,
+            class: 0,
+            unasked: 0,
+        }
+    }
+
+    /// The same with these of its pods.
+    pub fn of(&self, pods: Vec<PodId>) -> Bundle {
+        let &Bundle { gang, kind, broken, together, roi, class, unasked, .. } = self;
+        let (rest, instead) = (Vec::new(), Vec::new());
+        Bundle { gang, kind, broken, together, pods, rest, instead, roi, class, unasked }
+    }
+
+    /// The least that can go of it, each for itself; who could go instead is with the first.
+    pub fn units(&self) -> Vec<Bundle> {
+        if self.together || self.pods.len() < 2 {
+            return vec![self.clone()];
+        }
+        let mut units: Vec<Bundle> = self.pods.iter().map(|&pod| self.of(vec![pod])).collect();
+        units[0].instead.clone_from(&self.instead);
+        units
+    }
+
+    /// The least that can go of it, each for itself, and who could go instead.
+    pub fn one_by_one(&self) -> Vec<Bundle> {
+        match self.together {
+            true => vec![self.clone()],
+            false => self.pods.iter().chain(&self.instead).map(|&pod| self.of(vec![pod])).collect(),
+        }
+    }
+}
+
+/// In the order in which they are taken.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Safe,
+    Whole,
+}

@@ -1,0 +1,223 @@
+//! A scheduling opinion: every question with its neutral answer.
+
+use std::cmp::Ordering;
+
+use muster_api::Time;
+
+use crate::base::ids::{DomainId, GangId, NodeId, PodId, QueueId, ResourceId, ShapeId};
+use crate::base::resources::{Amounts, Share};
+use crate::base::room::Room;
+use crate::decision::cause::Cause;
+use crate::decision::node_reason::Why;
+use crate::decision::reason::Reason;
+use crate::model::Cluster;
+use crate::model::devices::Sharing;
+use crate::policy::bundle::{Bundle, Needed};
+use crate::policy::preemptor::Claim;
+use crate::policy::question::{Question, Switches};
+use crate::settings::args::Args;
+use crate::settings::argument::Argument;
+use crate::shares::admission::Admission;
+use crate::shares::fair::Rules;
+
+pub struct Entry {
+    pub name: &'static str,
+    pub summary: &'static str,
+    pub arguments: &'static [Argument],
+    /// Where it differs from Volcano's plugin of the same name, on purpose.
+    pub differs: &'static str,
+    /// The questions that it is asked; an answer to any other would never be heard.
+    pub answers: &'static [Question],
+    /// Takes its arguments; what is left over was misspelt.
+    pub build: fn(&mut Args, &Switches) -> Box<dyn Plugin>,
+}
+
+/// How far an answer about a node looks. It says when the answer must be asked for again.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// At what the node says of itself.
+    Facts,
+    /// At what is on the node.
+    Node,
+    /// At what is on other nodes too.
+    Cluster,
+}
+
+/// A vote on letting a gang into the line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Vote {
+    Abstain,
+    Permit,
+    Reject(Reason),
+}
+
+/// A rule that keeps a pod where it is, and when it ends if time alone ends it.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Shield {
+    pub rule: &'static str,
+    pub until: Option<Time>,
+}
+
+/// Pods that should not run where they run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unwanted {
+    /// Who is to leave now, in order.
+    pub pods: Vec<(PodId, Cause)>,
+    /// When others are to leave.
+    pub next: Option<Time>,
+}
+
+/// A scheduling opinion. Every method has a neutral answer; override only what you decide.
+pub trait Plugin: Send {
+    // Order.
+    fn gang_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
+        Ordering::Equal
+    }
+    fn queue_order(&self, _: &Cluster, _a: QueueId, _b: QueueId) -> Ordering {
+        Ordering::Equal
+    }
+    /// Between the next gangs of two queues that are equal otherwise.
+    fn turn_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
+        Ordering::Equal
+    }
+    /// Of a gang's pods, the most urgent is placed first.
+    fn pod_urgency(&self, _: &Cluster, _: PodId) -> i64 {
+        0
+    }
+
+    // Gates and votes.
+    /// Whether a gang could start if there were room.
+    fn valid(&self, _: &Cluster, _: GangId) -> Result<(), Reason> {
+        Ok(())
+    }
+    /// A gang starts with its whole minimum or not at all.
+    fn gangs_are_whole(&self) -> bool {
+        false
+    }
+    fn enqueue(&self, _: &Cluster, _: &Admission, _: GangId) -> Vote {
+        Vote::Abstain
+    }
+    /// Whether a queue's line is served at all.
+    fn overused(&self, _: &Cluster, _: QueueId) -> Option<Reason> {
+        None
+    }
+    /// Whether a gang's queue may take one more pod of a shape for it.
+    fn may_take(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
+        Ok(())
+    }
+    /// Whether a gang's queue may have so much more for it, whoever leaves: asked before anyone has
+    /// to.
+    fn may_hold(&self, _: &Cluster, _: GangId, _wanted: &Needed) -> Result<(), Reason> {
+        Ok(())
+    }
+
+    // Placement.
+    /// Marks the nodes that won't do, among those that still fit.
+    fn filter(&self, _: Reach, _: &Cluster, _: (ShapeId, Room), _: &[NodeId], _: &mut [Why]) {}
+    /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
+    fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
+
+    /// When time alone changes what it says of nodes, if it does.
+    fn next_change(&self, _now: Time) -> Option<Time> {
+        None
+    }
+
+    /// Points for all nodes below a domain, because of what is in it; for the root, for those that
+    /// no other domain holds.
+    fn domain_score(&self, _: &Cluster, _: ShapeId, _: DomainId) -> Option<i64> {
+        None
+    }
+    /// How pods share the cards of a node. The ranking sees to it that each finds one.
+    fn sharing(&self) -> Option<Sharing> {
+        None
+    }
+
+    /// How much a resource counts in how full a domain is.
+    fn domain_weight(&self, _: &Cluster, _: ResourceId) -> Option<i64> {
+        None
+    }
+    /// Of domains that are equally near, take the one that leaves the largest others whole.
+    fn spares_whole_domains(&self) -> bool {
+        false
+    }
+
+    // Eviction.
+    /// Protects a pod from eviction, with a word for the rule.
+    fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
+        None
+    }
+    /// The same for one claim, whatever else is taken for it.
+    fn shields(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Shield> {
+        None
+    }
+    /// The same, given all that has been taken for it already.
+    fn restrains(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<&'static str> {
+        None
+    }
+    /// When time alone ends the rule by which it restrains such a pod, if it does.
+    fn restrains_until(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Time> {
+        None
+    }
+    /// Which of these pods, leaving in this order, break a rule that the claim breaks only if it
+    /// must.
+    fn breaks(&self, _: &Cluster, _: &Claim, _victims: &[PodId], _broken: &mut Vec<PodId>) {}
+    /// Whether the claimant matters more than the victim.
+    fn outranks(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<bool> {
+        None
+    }
+    /// What it costs to take these pods from a node, if not what their priorities say.
+    fn price(&self, _: &Cluster, _: &Claim, _: NodeId, _victims: &[PodId]) -> Option<i64> {
+        None
+    }
+    /// Whether the claimant's queue may take from others for one more pod.
+    fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
+        None
+    }
+    /// Keeps what a gang would lose at once, given all that has been taken already. Asked where
+    /// queues are measured by fair shares.
+    fn withholds(&self, _: &Cluster, _: &Claim, _gang: GangId) -> Option<&'static str> {
+        None
+    }
+    /// Why a plan may not stand in which the claimant has its places and these pods have left for
+    /// it; its queue had so much before.
+    fn objects(&self, _: &Cluster, _: &Claim, _had: &Amounts, _gone: &[PodId]) -> Option<Reason> {
+        None
+    }
+    /// Which of two queues gives first.
+    fn victim_order(&self, _: &Cluster, _: &Claim, _a: QueueId, _b: QueueId) -> Ordering {
+        Ordering::Equal
+    }
+    /// Who leaves a domain that lacks this much, where whole gangs are taken: the places of these
+    /// bundles in the order in which they are taken. Who is not named stays.
+    fn select(&self, _: &Cluster, _: &Claim, _: &Needed, _: &[Bundle]) -> Option<Vec<usize>> {
+        None
+    }
+
+    /// Pods that should leave for nobody's sake.
+    fn unwanted(&self, _: &Cluster) -> Unwanted {
+        Unwanted::default()
+    }
+    /// Keeps such a pod where it is, given all that have left, with a word for the rule.
+    fn retains(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
+        None
+    }
+
+    // Shares.
+    /// How the fair shares of queues are found, if it goes by them.
+    fn fairness(&self) -> Option<Rules> {
+        None
+    }
+    /// Queues are to be served by their fair shares from now on.
+    fn measure_by_fair_shares(&mut self) {}
+
+    // Reports.
+    /// The queue's fair share and what it has of it, if queues are measured by that rather than by
+    /// what they deserve.
+    fn fair_share_of(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
+        None
+    }
+    /// What the queue should have and what it has of it, as this plugin sees them.
+    fn deserves(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
+        None
+    }
+}

@@ -1,0 +1,56 @@
+//! The arguments of all actions.
+
+use crate::base::purpose::{Mode, Purpose};
+use crate::settings::eviction::Taking;
+
+/// The arguments of actions. Each action's `configure` fills in its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// In a traverse queue nobody passes a gang that has waited this long; 0 is never.
+    pub traverse_head_wait_ms: i64,
+    /// An admitted gang that could not start gives its admission back after this time; 0 is never.
+    pub admission_timeout_ms: i64,
+    /// A gang may hold places for less than its minimum this long, if `stalegangeviction` is among
+    /// the actions; negative is for ever.
+    pub stale_after_ms: i64,
+    /// A promised place is kept this long; 0 is for ever.
+    pub nomination_limit_ms: i64,
+    pub preempt: Taking,
+    pub reclaim: Taking,
+    pub gangpreempt: Taking,
+    pub gangreclaim: Taking,
+    pub consolidate: Taking,
+    /// A place that is kept for the successor of a pod that was moved is kept this long.
+    pub reservation_limit_ms: i64,
+}
+
+impl Settings {
+    /// How an action takes room, if it does.
+    pub fn taking(&self, action: &str) -> Option<(Purpose, &Taking)> {
+        match action {
+            "preempt" => Some((Purpose::Preempt, &self.preempt)),
+            "reclaim" => Some((Purpose::Reclaim, &self.reclaim)),
+            "gangpreempt" => Some((Purpose::Preempt, &self.gangpreempt)),
+            "gangreclaim" => Some((Purpose::Reclaim, &self.gangreclaim)),
+            "consolidate" => Some((Purpose::Consolidate, &self.consolidate)),
+            _ => None,
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            traverse_head_wait_ms: 600_000,
+            admission_timeout_ms: 300_000,
+            stale_after_ms: 60_000,
+            nomination_limit_ms: 1_800_000,
+            preempt: Taking::default(),
+            reclaim: Taking::default(),
+            gangpreempt: Taking { mode: Mode::Gang, ..Taking::default() },
+            gangreclaim: Taking { mode: Mode::Gang, ..Taking::default() },
+            consolidate: Taking { mode: Mode::Scenario, ..Taking::default() },
+            reservation_limit_ms: 300_000,
+        }
+    }
+}
