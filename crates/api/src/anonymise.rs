@@ -10,7 +10,9 @@ use std::collections::BTreeSet;
 use crate::core::NodeTerm;
 use crate::keys::TASK_INDEX;
 use crate::manifest::Object;
-use crate::{ExactMatch, GoRegex, HyperNode, Member, MemberKind, MemberSelector};
+use muster_goregex::GoRegex;
+
+use crate::{ExactMatch, HyperNode, Member, MemberKind, MemberSelector};
 use names::Walk;
 pub use pseudonyms::{Class, Pseudonyms};
 

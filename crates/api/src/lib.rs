@@ -4,7 +4,6 @@ mod anonymise;
 pub mod cards;
 pub mod core;
 mod crds;
-mod goregex;
 mod hypernode;
 pub mod keys;
 pub mod manifest;
@@ -19,11 +18,9 @@ mod schema;
 mod selector;
 mod time;
 mod validate;
-pub mod yaml;
 
 pub use anonymise::{Class, Pseudonyms, anonymise};
 pub use crds::crds;
-pub use goregex::{GoRegex, GoRegexError, GoRegexErrorKind};
 pub use hypernode::{
     ExactMatch, HyperNode, HyperNodeCondition, HyperNodeSpec, HyperNodeStatus, Member, MemberKind,
     MemberSelector, RegexMatch,

@@ -15,8 +15,8 @@ pub use object::Object;
 pub use trim::trim;
 pub use write::write;
 
-use crate::yaml::{self, Value, Yaml, YamlError};
 use documents::{Document, Documents, Refusal};
+use muster_yaml::{Value, Yaml, YamlError};
 use object::Kind;
 
 /// One thing that was found in the input.
@@ -92,7 +92,7 @@ impl Reader<'_> {
     fn document(&mut self, document: &Document) {
         let Document { text, first_line } = document;
         let mut take_item = |list_kind: &str, item: Yaml| self.item(list_kind, &item);
-        match yaml::read(text, *first_line, Some(&mut take_item)) {
+        match muster_yaml::read(text, *first_line, Some(&mut take_item)) {
             Ok(root) => self.root(&root),
             Err(error) => {
                 let help = help_with(document, &error);

@@ -1,8 +1,8 @@
 //! Which nodes or HyperNodes a member selector means, compiled once.
 
 use crate::core::{LabelSelector, Labels};
-use crate::goregex::GoRegex;
 use crate::hypernode::MemberSelector;
+use muster_goregex::GoRegex;
 
 #[derive(Clone, Debug)]
 pub enum Matcher {

@@ -278,14 +278,13 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::yaml;
 
     /// The problems of the object that the YAML describes, one line each.
     pub(super) fn problems<T: for<'de> Deserialize<'de>>(
         text: &str,
         validate: fn(&T) -> Vec<Problem>,
     ) -> Vec<String> {
-        let tree = yaml::parse(text).expect("valid YAML");
+        let tree = muster_yaml::parse(text).expect("valid YAML");
         let object = T::deserialize(&tree).unwrap_or_else(|error| panic!("{error}"));
         validate(&object)
             .iter()

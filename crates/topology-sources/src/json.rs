@@ -1,7 +1,7 @@
 //! A list of nodes with their levels, from the leaf up: `[{"node": "n1", "levels": ["leaf1",
 //! "spine1"]}]`.
 
-use muster_api::yaml::{self, Value, Yaml};
+use muster_yaml::{Value, Yaml};
 use serde::de::IgnoredAny;
 use thiserror::Error;
 
@@ -47,7 +47,7 @@ pub fn read(
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
         vec![SourceError::of(file, JsonMistake::NotJson { reason: error.to_string() })]
     })?;
-    let tree = yaml::parse(text).map_err(|error| {
+    let tree = muster_yaml::parse(text).map_err(|error| {
         let mistake = JsonMistake::Unusual { reason: error.to_string() };
         vec![SourceError::at(file, error.line as usize, mistake)]
     })?;

@@ -53,7 +53,7 @@ mod tests {
             assert_eq!(scalar(word), word);
         }
         for other in ["12", "1e3", "0x1f", "no", "Null", "", "a: b", "row 7", "#1", "é\n"] {
-            let tree = muster_api::yaml::parse(&scalar(other)).expect("it is YAML");
+            let tree = muster_yaml::parse(&scalar(other)).expect("it is YAML");
             assert_eq!(tree.as_str(), Some(other));
         }
     }

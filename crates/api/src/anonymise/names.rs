@@ -18,7 +18,7 @@ use crate::manifest::Object;
 use crate::{
     HyperNode, HyperNodeCondition, HyperNodeSpec, MemberKind, NetworkTopologySpec,
     NodeGroupAffinity, PodGroup, PodGroupSpec, PodGroupStatus, Portion, Queue, QueueSpec,
-    QueueStatus, Reserved, ResourceList, SubGroupPolicy, Time, cards, keys, parse_duration, yaml,
+    QueueStatus, Reserved, ResourceList, SubGroupPolicy, Time, cards, keys, parse_duration,
 };
 
 /// Labels whose values say what a machine is, not whose.
@@ -161,8 +161,8 @@ impl Walk<'_> {
     }
 
     fn group_limits(&mut self, text: &mut String) {
-        let limits =
-            yaml::parse(text).and_then(|tree| BTreeMap::<String, ResourceList>::deserialize(&tree));
+        let limits = muster_yaml::parse(text)
+            .and_then(|tree| BTreeMap::<String, ResourceList>::deserialize(&tree));
         let limits = limits.map(|limits| {
             let renamed = limits.into_iter().map(|(mut group, amounts)| {
                 self.value(keys::NODEGROUP_NAME, &mut group);

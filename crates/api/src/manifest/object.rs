@@ -9,8 +9,8 @@ use crate::core::{
     PriorityClass, ResourceQuota,
 };
 use crate::validate::{self, Problem};
-use crate::yaml::{Yaml, YamlError};
 use crate::{HyperNode, PodGroup, Queue, Time};
+use muster_yaml::{Yaml, YamlError};
 
 /// An object that scheduling needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -266,18 +266,17 @@ impl Object {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml;
 
     #[test]
     fn every_kind_decodes_to_itself_even_if_empty() {
         for kind in &KINDS {
-            let mut tree = yaml::parse("metadata: {name: a, namespace: b}\n").unwrap();
+            let mut tree = muster_yaml::parse("metadata: {name: a, namespace: b}\n").unwrap();
             assert_eq!(kind.decode(&tree).unwrap().kind(), kind.name);
             assert_eq!(
                 kind.decode(&tree).unwrap().key(),
                 if kind.namespaced { "b/a" } else { "a" }
             );
-            tree = yaml::parse("metadata: {name: a}\n").unwrap();
+            tree = muster_yaml::parse("metadata: {name: a}\n").unwrap();
             assert_eq!(
                 kind.decode(&tree).unwrap().key(),
                 if kind.namespaced { "default/a" } else { "a" }

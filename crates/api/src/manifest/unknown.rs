@@ -7,8 +7,8 @@ use kube::CustomResourceExt;
 use serde_json::Value as Json;
 
 use super::PlacedProblem;
-use crate::yaml::{Value, Yaml};
 use crate::{HyperNode, PodGroup, Queue};
+use muster_yaml::{Value, Yaml};
 
 /// The fields of an object that its kind doesn't have, each with the nearest name that it has.
 pub(super) fn unknown_fields(kind: &str, tree: &Yaml) -> Vec<PlacedProblem> {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn unknown(kind: &str, text: &str) -> Vec<String> {
-        let tree = crate::yaml::parse(text).expect("a good document");
+        let tree = muster_yaml::parse(text).expect("a good document");
         unknown_fields(kind, &tree)
             .into_iter()
             .map(|field| format!("{}: {} {}", field.line, field.path, field.message))

@@ -1,11 +1,13 @@
 //! Problems of the custom resources: everything that Volcano's schemas and webhooks check on one
 //! object alone.
 
+use muster_goregex::GoRegex;
+
 use super::{NAME_LENGTH, Problem, Problems};
 use crate::core::Meta;
 use crate::{
-    GoRegex, HyperNode, MemberSelector, NetworkTopologySpec, PodGroup, Queue, ResourceList,
-    SubGroupPolicy, keys, parse_duration,
+    HyperNode, MemberSelector, NetworkTopologySpec, PodGroup, Queue, ResourceList, SubGroupPolicy,
+    keys, parse_duration,
 };
 
 pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {

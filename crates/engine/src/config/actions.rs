@@ -1,6 +1,6 @@
 //! `actions`: what a cycle does, in order; and `configurations`: their arguments.
 
-use muster_api::yaml::{Value, Yaml};
+use muster_yaml::{Value, Yaml};
 
 use crate::config::lists::ACTIONS;
 use crate::config::modes::Said;

@@ -13,8 +13,7 @@ pub mod reading;
 pub mod switches;
 pub mod tiers;
 
-use muster_api::yaml;
-use muster_api::yaml::{Value, Yaml};
+use muster_yaml::{Value, Yaml};
 
 use crate::base::purpose::{Mode, Purpose};
 use crate::config::reading::field;
@@ -92,7 +91,7 @@ type Parts = (Vec<&'static Action>, Policy, Settings);
 
 /// Nothing if the text has no configuration in it at all; what is wrong in one goes to the report.
 fn read(text: &str, report: &mut Report) -> Option<Parts> {
-    let root = match yaml::parse(text) {
+    let root = match muster_yaml::parse(text) {
         Ok(root) => root,
         Err(error) => {
             let at = Place { line: error.line, column: error.column };

@@ -2,7 +2,7 @@
 //! action's arguments, or `gangAwareEnable` there, in the arguments of a plugin or of a tier. Two
 //! places that disagree are an error, for nobody can say which was meant.
 
-use muster_api::yaml::{Value, Yaml};
+use muster_yaml::{Value, Yaml};
 
 use crate::base::purpose::Mode;
 use crate::settings::actions::Settings;

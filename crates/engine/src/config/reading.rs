@@ -1,6 +1,6 @@
 //! Entries, lists and names in a YAML mapping.
 
-use muster_api::yaml::{Value, Yaml};
+use muster_yaml::{Value, Yaml};
 
 use crate::settings::diagnostic::{Place, Report, describe};
 

@@ -1,6 +1,6 @@
 //! Volcano's switches on a plugin: which of its answers count.
 
-use muster_api::yaml::{Key, Yaml};
+use muster_yaml::{Key, Yaml};
 
 use crate::policy::question::Switches;
 use crate::settings::diagnostic::{Report, describe};

@@ -1,6 +1,6 @@
 //! `tiers`: the plugins in the order in which they are asked.
 
-use muster_api::yaml::{Key, Value, Yaml};
+use muster_yaml::{Key, Value, Yaml};
 
 use crate::config::lists::{PLUGINS, VOLCANO_ONLY};
 use crate::config::modes::Said;

@@ -5,7 +5,7 @@
 //! mistakes are reported at once.
 
 use muster_api::parse_duration;
-use muster_api::yaml::{Key, Value, Yaml};
+use muster_yaml::{Key, Value, Yaml};
 
 use crate::base::purpose::{Method, Mode};
 use crate::settings::argument::Argument;
@@ -311,7 +311,7 @@ fn names(argument: &Argument, key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use muster_api::yaml::parse;
+    use muster_yaml::parse;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use muster_api::yaml::{Key, Value, Yaml};
+use muster_yaml::{Key, Value, Yaml};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {

@@ -1,7 +1,7 @@
 //! Single values as people write them for Volcano: numbers and booleans with or without quotes,
 //! lists as lists or with commas.
 
-use muster_api::yaml::{Value, Yaml};
+use muster_yaml::{Value, Yaml};
 
 use crate::settings::diagnostic::Place;
 
@@ -77,7 +77,7 @@ pub(crate) fn words(value: &Yaml) -> Result<Vec<Word>, &Yaml> {
 
 #[cfg(test)]
 mod tests {
-    use muster_api::yaml::parse;
+    use muster_yaml::parse;
 
     use super::*;
 

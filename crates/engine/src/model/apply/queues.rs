@@ -73,7 +73,7 @@ impl Cluster {
     }
 
     fn group_limits(&mut self, text: &str) -> GroupLimits {
-        let parsed = muster_api::yaml::parse(text)
+        let parsed = muster_yaml::parse(text)
             .and_then(|tree| BTreeMap::<String, ResourceList>::deserialize(&tree));
         let Ok(limits) = parsed else { return GroupLimits::Unreadable };
         let limits = limits

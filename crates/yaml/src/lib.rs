@@ -13,7 +13,7 @@ mod scalar;
 
 use std::fmt;
 
-pub(crate) use build::read;
+pub use build::{ItemSink, read};
 
 /// How deep values may be nested. Real manifests need about 20.
 pub const DEPTH: usize = 128;
@@ -119,7 +119,7 @@ impl Yaml {
     }
 
     /// What the value is, to be read after "found".
-    pub(crate) fn description(&self) -> String {
+    pub fn description(&self) -> String {
         match &self.value {
             Value::Null => "nothing".to_owned(),
             Value::Bool(value) => format!("the boolean {value}"),

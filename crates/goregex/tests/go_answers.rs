@@ -1,19 +1,19 @@
-//! Compares our reading of patterns with Go's own answers. `goregex/main.go` says how to write them
+//! Compares our reading of patterns with Go's own answers. `go/main.go` says how to write them
 //! anew.
 
-use muster_api::{GoRegex, GoRegexErrorKind};
+use muster_goregex::{GoRegex, GoRegexErrorKind};
 use proptest::prelude::*;
 
 /// A pattern, Go's error or nothing, and the numbers of the names that match.
 type Answer = (String, String, Vec<usize>);
 
 fn answers() -> Vec<Answer> {
-    let lines = include_str!("goregex/answers.jsonl").lines();
+    let lines = include_str!("go/answers.jsonl").lines();
     lines.map(|line| serde_json::from_str(line).expect("an answer")).collect()
 }
 
 fn names() -> Vec<String> {
-    serde_json::from_str(include_str!("goregex/names.json")).expect("a list of names")
+    serde_json::from_str(include_str!("go/names.json")).expect("a list of names")
 }
 
 /// What we say of a pattern, as Go would.

@@ -30,7 +30,7 @@ fn fnv_1a(text: &str) -> u64 {
 #[test]
 fn classes_have_the_same_characters_as_in_go() {
     let mut differences = String::new();
-    for line in include_str!("../../tests/goregex/classes.jsonl").lines() {
+    for line in include_str!("../tests/go/classes.jsonl").lines() {
         let (pattern, count, hash): (String, usize, String) =
             serde_json::from_str(line).expect("a class");
         let ranges = characters(&pattern);
@@ -50,7 +50,7 @@ fn classes_have_the_same_characters_as_in_go() {
 #[test]
 fn characters_differ_in_case_as_in_go() {
     let mut same: BTreeMap<char, Vec<char>> = BTreeMap::new();
-    for line in include_str!("../../tests/goregex/folds.jsonl").lines() {
+    for line in include_str!("../tests/go/folds.jsonl").lines() {
         let fold: Vec<char> = serde_json::from_str(line).expect("characters");
         for c in &fold {
             same.insert(*c, fold.clone());

@@ -16,11 +16,11 @@ const JSON_AS_YAML_BYTES: usize = 1 << 20;
 const FEW_KEYS: usize = 16;
 
 /// Takes the items of a list one at a time, with the kind of the list.
-pub(crate) type ItemSink<'s> = dyn FnMut(&str, Yaml) + 's;
+pub type ItemSink<'s> = dyn FnMut(&str, Yaml) + 's;
 
 /// Reads one document whose first line has the given number. With a sink, the items of a Kubernetes
 /// list go there instead of into the tree, so that only one of them is held at a time.
-pub(crate) fn read(
+pub fn read(
     text: &str,
     first_line: u32,
     sink: Option<&mut ItemSink<'_>>,

@@ -4,7 +4,7 @@
 //!
 //! The syntax is read by Go's rules (`parse`, `class`) into the form that the automata of the
 //! `regex` crate are built from. The answers that Go 1.26 gave for thousands of patterns are in
-//! `tests/goregex`.
+//! `tests/go`.
 
 mod class;
 mod error;

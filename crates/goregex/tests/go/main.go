@@ -1,6 +1,6 @@
-// Writes what Go's own regexp says of many patterns, for ../goregex.rs and ../../src/goregex/tests.rs to compare with.
+// Writes what Go's own regexp says of many patterns, for ../go_answers.rs and ../../src/tests.rs to compare with.
 //
-// To write the tables anew, with Go 1.26: cd crates/api/tests/goregex && go run .
+// To write the tables anew, with Go 1.26: cd crates/goregex/tests/go && go run .
 //
 // Reads patterns.txt (a pattern on each line; # begins a comment) and names.json. Writes answers.jsonl, classes.jsonl and
 // folds.jsonl. It writes the same bytes each time.
