@@ -88,7 +88,7 @@ impl Teller {
         for fate in gangs.iter().take(ROWS) {
             let (starts, style) = match (&fate.starts, fate.promised.is_empty()) {
                 (Some(moment), _) => (when(moment), GOOD),
-                (None, false) => ("promised".to_owned(), WAITS),
+                (None, false) => ("nominated".to_owned(), WAITS),
                 (None, true) => ("no".to_owned(), BAD),
             };
             let row = Row::default()
