@@ -2,7 +2,7 @@
 //! it. Nobody leaves who has no other place in the same plan.
 
 use crate::eviction::arguments::{EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG};
-use crate::eviction::claims;
+use crate::eviction::turns;
 use crate::order::session::Action;
 use crate::settings::argument::Argument;
 
@@ -30,5 +30,5 @@ pub static ACTION: Action = Action {
         let limit = args.duration_ms("reservationLimit", Some(settings.reservation_limit_ms));
         settings.reservation_limit_ms = limit.unwrap_or(settings.reservation_limit_ms);
     },
-    run: |session| claims::run(session, ACTION.name),
+    run: |session| turns::run(session, ACTION.name),
 };

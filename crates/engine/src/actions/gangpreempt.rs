@@ -1,7 +1,7 @@
 //! `preempt` in its mode `gang`, under the name that Volcano gives it.
 
 use crate::eviction::arguments::BY_GANG;
-use crate::eviction::claims;
+use crate::eviction::turns;
 use crate::order::session::Action;
 
 pub static ACTION: Action = Action {
@@ -9,5 +9,5 @@ pub static ACTION: Action = Action {
     summary: "evict what matters less in the same queue by whole gangs: preempt in mode gang",
     arguments: BY_GANG,
     configure: |args, settings| settings.gangpreempt = args.taking_by_gang(),
-    run: |session| claims::run(session, ACTION.name),
+    run: |session| turns::run(session, ACTION.name),
 };

@@ -1,7 +1,7 @@
 //! `reclaim` in its mode `gang`, under the name that Volcano gives it.
 
 use crate::eviction::arguments::BY_GANG;
-use crate::eviction::claims;
+use crate::eviction::turns;
 use crate::order::session::Action;
 
 pub static ACTION: Action = Action {
@@ -9,5 +9,5 @@ pub static ACTION: Action = Action {
     summary: "evict from queues that have more than they deserve by whole gangs: reclaim in mode gang",
     arguments: BY_GANG,
     configure: |args, settings| settings.gangreclaim = args.taking_by_gang(),
-    run: |session| claims::run(session, ACTION.name),
+    run: |session| turns::run(session, ACTION.name),
 };

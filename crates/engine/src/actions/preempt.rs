@@ -7,8 +7,9 @@ use crate::eviction::arguments::{
     ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS,
     MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
 };
-use crate::eviction::claims;
-use crate::eviction::claims::{Errand, serve_within};
+use crate::eviction::attempt::serve_within;
+use crate::eviction::request::Errand;
+use crate::eviction::turns;
 use crate::model::pods::PodState;
 use crate::order::gates::gate;
 use crate::order::session::{Action, Session};
@@ -61,7 +62,7 @@ pub static ACTION: Action = Action {
 };
 
 fn run(session: &mut Session) {
-    claims::run(session, ACTION.name);
+    turns::run(session, ACTION.name);
     let task = |errand: &Errand| errand.taking.mode == Mode::Task;
     let Some(errand) = Errand::of(session.settings, ACTION.name).filter(task) else { return };
     let mut gangs: Vec<GangId> = session.cluster.gangs.waiting().to_vec();

@@ -4,7 +4,7 @@ use crate::eviction::arguments::{
     ALLOW_CONSOLIDATING_RECLAIM, ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD,
     MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
 };
-use crate::eviction::claims;
+use crate::eviction::turns;
 use crate::order::session::Action;
 use crate::settings::argument::Argument;
 
@@ -31,5 +31,5 @@ pub static ACTION: Action = Action {
         },
     ],
     configure: |args, settings| settings.reclaim = args.taking(),
-    run: |session| claims::run(session, ACTION.name),
+    run: |session| turns::run(session, ACTION.name),
 };

@@ -11,7 +11,7 @@ use crate::actions::{backfill, enqueue, stalegangeviction};
 use crate::base::ids::GangId;
 use crate::config::Config;
 use crate::decision::plan::Plan;
-use crate::eviction::claims;
+use crate::eviction::{losses, review};
 use crate::model::Cluster;
 use crate::model::event::Event;
 use crate::model::gangs::Gang;
@@ -107,10 +107,10 @@ impl Engine {
         if !backfills {
             backfill::explain_absence(&mut session);
         }
-        claims::review(&mut session);
+        review::review(&mut session);
         // Some of those who were to move may stay after all.
         reservations::review(&mut session);
-        claims::count_losses(&mut session);
+        losses::count_losses(&mut session);
         backoff::let_go(&mut session, &held);
         publish::announce(&mut session);
         let (acts, settings) = (self.acts(stalegangeviction::ACTION.name), &self.config.settings);

@@ -8,10 +8,10 @@ use crate::base::purpose::Purpose;
 use crate::decision::plan::Plan;
 use crate::decision::staleness::{Fate, Staleness};
 use crate::engine::Engine;
-use crate::eviction::claims::Errand;
-use crate::eviction::rights::TakingBack;
+use crate::eviction::queries;
+use crate::eviction::queries::TakingBack;
+use crate::eviction::request::Errand;
 use crate::eviction::trace::Trace;
-use crate::eviction::{claims, rights};
 use crate::order::session::Session;
 use crate::placement::rankings::Rankings;
 
@@ -44,7 +44,8 @@ impl Engine {
     pub fn trace(&mut self, gang: GangId, now: Time) -> Vec<(&'static str, Trace)> {
         let mut traces = Vec::new();
         self.look(now, &mut |session, errand| {
-            traces.extend(claims::trace(session, gang, errand).map(|trace| (errand.action, trace)));
+            traces
+                .extend(queries::trace(session, gang, errand).map(|trace| (errand.action, trace)));
         });
         traces
     }
@@ -54,7 +55,7 @@ impl Engine {
         let mut found = None;
         self.look(now, &mut |session, errand| {
             if errand.purpose == Purpose::Reclaim && found.is_none() {
-                found = rights::taking_back(session, queue, errand);
+                found = queries::taking_back(session, queue, errand);
             }
         });
         found

@@ -3,20 +3,15 @@
 //! rest of it in a domain, and breaks it.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use crate::base::ids::{GangId, PodId, QueueId, ResourceId};
+use crate::base::ids::{GangId, PodId, ResourceId};
 use crate::base::parts_per_million::share;
-use crate::base::purpose::Purpose;
 use crate::base::resources::PODS;
 use crate::model::Cluster;
-use crate::model::gangs::lost_work::{lost_with, says_how_far};
 use crate::model::gangs::missing::not_promised;
 use crate::model::txn::Txn;
-use crate::policy::answers::Policy;
 use crate::policy::bundle::{Bundle, Kind, Needed};
-use crate::policy::preemptor::Claim;
-use crate::settings::eviction::Bundling;
 
 /// One, in parts per million.
 pub const ONE: i64 = 1_000_000;
@@ -154,65 +149,13 @@ pub fn unasked(cluster: &Cluster, pods: &[PodId], needed: &Needed) -> usize {
     pods.iter().map(more).sum()
 }
 
-/// Puts bundles in the order in which they are taken. What returns about the same is equal: from
-/// the best down, everything within a threshold of the first of a group belongs to it, and inside a
-/// group the next key decides.
-pub fn sort(
-    cluster: &Cluster,
-    policy: &Policy,
-    claim: &Claim,
-    bundling: &Bundling,
-    bundles: &mut [Bundle],
-) {
-    let priority = |bundle: &Bundle| cluster.gangs[bundle.gang].priority;
-    let queue = |bundle: &Bundle| cluster.gangs[bundle.gang].queue;
-    let mut queues: Vec<QueueId> = bundles.iter().map(queue).collect();
-    queues.sort_unstable();
-    queues.dedup();
-    queues.sort_by(|&a, &b| policy.victim_order(cluster, claim, a, b));
-    // Queues of which neither gives first are one.
-    let mut turns: Vec<(QueueId, usize)> = queues.iter().map(|&queue| (queue, 0)).collect();
-    for at in 1..turns.len() {
-        let later = policy.victim_order(cluster, claim, queues[at - 1], queues[at]).is_ne();
-        turns[at].1 = turns[at - 1].1 + usize::from(later);
-    }
-    let turn = |bundle: &Bundle| {
-        turns.iter().find(|(of, _)| *of == queue(bundle)).map_or(0, |&(_, turn)| turn)
-    };
-    let before = |a: &Bundle, b: &Bundle| match claim.purpose {
-        Purpose::Reclaim => a.kind.cmp(&b.kind).then_with(|| turn(a).cmp(&turn(b))),
-        _ if bundling.priority_first => priority(a).cmp(&priority(b)).then(a.kind.cmp(&b.kind)),
-        _ => a.kind.cmp(&b.kind).then(priority(a).cmp(&priority(b))),
-    };
-    // Only where somebody says how far it has come.
-    let told = bundles
-        .iter()
-        .any(|bundle| bundle.kind == Kind::Whole && says_how_far(cluster, bundle.gang));
-    let whole = bundles.iter().filter(|bundle| told && bundle.kind == Kind::Whole);
-    let lost: BTreeMap<GangId, i64> =
-        whole.map(|bundle| (bundle.gang, lost_with(cluster, bundle.gang, claim.now))).collect();
-    let lost = |bundle: &Bundle| lost.get(&bundle.gang).filter(|_| bundle.kind == Kind::Whole);
-    let after = |a: &Bundle, b: &Bundle| {
-        priority(a)
-            .cmp(&priority(b))
-            .then_with(|| lost(a).cmp(&lost(b)))
-            .then_with(|| a.unasked.cmp(&b.unasked))
-            // What would be served last leaves first.
-            .then_with(|| policy.gang_order(cluster, b.gang, a.gang))
-    };
-    let returns = |bundle: &Bundle| Reverse(bundle.roi.unwrap_or(i64::MAX));
-    bundles.sort_by(|a, b| before(a, b).then_with(|| returns(a).cmp(&returns(b))));
-    for (class, equal) in bundles.chunk_by_mut(|a, b| before(a, b).is_eq()).enumerate() {
-        equal.iter_mut().for_each(|bundle| bundle.class = class as u32);
-        let mut rest = equal;
-        while let Some(first) = rest.first() {
-            let least = first.roi.map_or(i64::MAX, |best| best - bundling.roi_threshold);
-            let end = rest.partition_point(|bundle| bundle.roi.unwrap_or(i64::MAX) >= least);
-            let (group, others) = rest.split_at_mut(end.max(1));
-            group.sort_by(&after);
-            rest = others;
-        }
-    }
+pub fn count(bundles: &[Bundle]) -> u32 {
+    bundles.iter().map(|bundle| bundle.pods.len() as u32).sum()
+}
+
+/// The gangs that are broken.
+pub fn broken(taken: &[Bundle]) -> BTreeSet<GangId> {
+    taken.iter().filter(|bundle| bundle.kind == Kind::Whole).map(|bundle| bundle.gang).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::base::ids::{DomainId, NodeId, PodId, ResourceId, ShapeId};
 use crate::base::parts_per_million::share;
 use crate::base::room::Room;
-use crate::eviction::victims::all_stand;
+use crate::eviction::lower_nominations::all_stand;
 use crate::model::Cluster;
 use crate::model::gangs::missing::not_promised;
 use crate::model::pods::PodState;

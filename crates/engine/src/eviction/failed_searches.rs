@@ -11,7 +11,7 @@ use crate::base::ids::{DomainId, GangId, PodId, QueueId, ResourceId, ShapeId};
 use crate::base::purpose::{Mode, Purpose};
 use crate::base::resources::Amounts;
 use crate::decision::reason::Reason;
-use crate::eviction::victims::Refusal;
+use crate::eviction::refusal::Refusal;
 use crate::model::Cluster;
 use crate::model::gangs::missing::{Missing, required};
 use crate::model::shapes::{one_shape, shapes};

@@ -1,14 +1,31 @@
 //! Which pods leave for which gang. Nothing here knows which action asked, but for its name.
 
 pub mod arguments;
+pub mod attempt;
 pub mod bundles;
+pub mod candidates;
+pub mod causes;
 pub mod cheapest_nodes;
-pub mod claims;
+pub mod commit;
+pub mod consolidate;
+pub mod domain_candidates;
 pub mod domain_fit;
 pub mod failed_searches;
-pub mod gang_claims;
+pub mod give_back;
+pub mod losses;
+pub mod lower_nominations;
+pub mod need;
+pub mod node_candidates;
 pub mod order;
+pub mod per_domain;
+pub mod per_pod;
+pub mod queries;
+pub mod refusal;
 pub mod relocate;
-pub mod rights;
+pub mod request;
+pub mod review;
+pub mod search;
+pub mod search_log;
 pub mod trace;
-pub mod victims;
+pub mod turns;
+pub mod verdict;

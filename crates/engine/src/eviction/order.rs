@@ -1,15 +1,114 @@
-//! The order in which bundles are taken by fair shares: each time the queue gives that has most of
-//! its share then, and of a queue what matters least.
+//! The order in which pods and bundles leave.
 
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use crate::base::ids::{GangId, QueueId};
+use crate::base::ids::{GangId, PodId, QueueId};
+use crate::base::purpose::Purpose;
 use crate::model::Cluster;
 use crate::model::gangs::lost_work::{lost_with, says_how_far};
 use crate::model::txn::Txn;
 use crate::policy::answers::Policy;
 use crate::policy::bundle::{Bundle, Kind};
 use crate::policy::preemptor::Claim;
+use crate::settings::eviction::Bundling;
+
+/// Who leaves first: the queue that gives first, then lower priority, then who started last.
+pub fn victim_order(
+    cluster: &Cluster,
+    policy: &Policy,
+    claim: &Claim,
+    a: PodId,
+    b: PodId,
+) -> Ordering {
+    let queue = |pod: PodId| cluster.pods.gang[pod].map(|gang| cluster.gangs[gang].queue);
+    let queues = match (queue(a), queue(b)) {
+        (Some(a), Some(b)) if a != b => {
+            policy.victim_order(cluster, claim, a, b).then_with(|| named(cluster, a, b))
+        }
+        _ => Ordering::Equal,
+    };
+    queues.then_with(|| worth_order(cluster, a, b))
+}
+
+/// Who matters less: lower priority, then who started last.
+pub fn worth_order(cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
+    let worth = |pod: PodId| {
+        let fact = &cluster.pods.fact[pod];
+        (priority(cluster, pod), cluster.pods.order[pod], Reverse(fact.started), Reverse(&fact.key))
+    };
+    worth(a).cmp(&worth(b))
+}
+
+fn named(cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
+    cluster.queues[a].name.cmp(&cluster.queues[b].name)
+}
+
+pub fn priority(cluster: &Cluster, pod: PodId) -> i32 {
+    cluster.pods.gang[pod]
+        .map_or(cluster.pods.fact[pod].priority, |gang| cluster.gangs[gang].priority)
+}
+
+/// Puts bundles in the order in which they are taken. What returns about the same is equal: from
+/// the best down, everything within a threshold of the first of a group belongs to it, and inside a
+/// group the next key decides.
+pub fn sort(
+    cluster: &Cluster,
+    policy: &Policy,
+    claim: &Claim,
+    bundling: &Bundling,
+    bundles: &mut [Bundle],
+) {
+    let priority = |bundle: &Bundle| cluster.gangs[bundle.gang].priority;
+    let queue = |bundle: &Bundle| cluster.gangs[bundle.gang].queue;
+    let mut queues: Vec<QueueId> = bundles.iter().map(queue).collect();
+    queues.sort_unstable();
+    queues.dedup();
+    queues.sort_by(|&a, &b| policy.victim_order(cluster, claim, a, b));
+    // Queues of which neither gives first are one.
+    let mut turns: Vec<(QueueId, usize)> = queues.iter().map(|&queue| (queue, 0)).collect();
+    for at in 1..turns.len() {
+        let later = policy.victim_order(cluster, claim, queues[at - 1], queues[at]).is_ne();
+        turns[at].1 = turns[at - 1].1 + usize::from(later);
+    }
+    let turn = |bundle: &Bundle| {
+        turns.iter().find(|(of, _)| *of == queue(bundle)).map_or(0, |&(_, turn)| turn)
+    };
+    let before = |a: &Bundle, b: &Bundle| match claim.purpose {
+        Purpose::Reclaim => a.kind.cmp(&b.kind).then_with(|| turn(a).cmp(&turn(b))),
+        _ if bundling.priority_first => priority(a).cmp(&priority(b)).then(a.kind.cmp(&b.kind)),
+        _ => a.kind.cmp(&b.kind).then(priority(a).cmp(&priority(b))),
+    };
+    // Only where somebody says how far it has come.
+    let told = bundles
+        .iter()
+        .any(|bundle| bundle.kind == Kind::Whole && says_how_far(cluster, bundle.gang));
+    let whole = bundles.iter().filter(|bundle| told && bundle.kind == Kind::Whole);
+    let lost: BTreeMap<GangId, i64> =
+        whole.map(|bundle| (bundle.gang, lost_with(cluster, bundle.gang, claim.now))).collect();
+    let lost = |bundle: &Bundle| lost.get(&bundle.gang).filter(|_| bundle.kind == Kind::Whole);
+    let after = |a: &Bundle, b: &Bundle| {
+        priority(a)
+            .cmp(&priority(b))
+            .then_with(|| lost(a).cmp(&lost(b)))
+            .then_with(|| a.unasked.cmp(&b.unasked))
+            // What would be served last leaves first.
+            .then_with(|| policy.gang_order(cluster, b.gang, a.gang))
+    };
+    let returns = |bundle: &Bundle| Reverse(bundle.roi.unwrap_or(i64::MAX));
+    bundles.sort_by(|a, b| before(a, b).then_with(|| returns(a).cmp(&returns(b))));
+    for (class, equal) in bundles.chunk_by_mut(|a, b| before(a, b).is_eq()).enumerate() {
+        equal.iter_mut().for_each(|bundle| bundle.class = class as u32);
+        let mut rest = equal;
+        while let Some(first) = rest.first() {
+            let least = first.roi.map_or(i64::MAX, |best| best - bundling.roi_threshold);
+            let end = rest.partition_point(|bundle| bundle.roi.unwrap_or(i64::MAX) >= least);
+            let (group, others) = rest.split_at_mut(end.max(1));
+            group.sort_by(&after);
+            rest = others;
+        }
+    }
+}
 
 /// Puts bundles in the order in which they are taken, each as small as it can be. Leaves the
 /// transaction as it was.

@@ -1,11 +1,13 @@
 //! Another place for those who were asked to leave, so that nobody is lost who can be housed
 //! elsewhere. In the transaction a pod that leaves and has a place elsewhere is promised that
-//! place; `claims.rs` says what becomes of it when the plan stands.
+//! place; `commit.rs` says what becomes of it when the plan stands.
 
 use std::collections::BTreeMap;
 
 use crate::base::ids::{GangId, NodeId, PodId};
 use crate::base::room::Room;
+use crate::eviction::relocate;
+use crate::eviction::search::GangTaker;
 use crate::model::Cluster;
 use crate::model::gangs::Origin;
 use crate::model::gangs::missing::not_promised;
@@ -20,6 +22,7 @@ use crate::placement::rankings::Rankings;
 use crate::placement::request::Wish;
 use crate::placement::search::seat;
 use crate::policy::answers::Policy;
+use crate::policy::bundle::{Bundle, Kind};
 
 /// Finds places for pods that were asked to leave, in the order in which their gangs would be
 /// served: where they are if that can be, else elsewhere. A gang that breaks gets its minimum back
@@ -56,7 +59,49 @@ pub fn may_move(cluster: &Cluster, pod: PodId) -> bool {
     cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].origin == Origin::Group)
 }
 
-fn rehouse(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId, pods: &[PodId]) {
+impl GangTaker<'_> {
+    /// Finds other places for those who leave. Who finds one where it was doesn't leave.
+    pub fn rehouse(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        taken: &mut Vec<Bundle>,
+    ) -> Vec<(PodId, NodeId)> {
+        let leaving: Vec<PodId> =
+            taken.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
+        let moved = relocate::rehouse_all(txn, self.policy, rankings, &leaving);
+        let gone = |pod: &PodId| !matches!(txn.pods.state[*pod], PodState::Running(_));
+        taken.iter_mut().for_each(|bundle| bundle.pods.retain(gone));
+        taken.retain(|bundle| !bundle.pods.is_empty());
+        // A gang that has its minimum elsewhere has lost what it can spare. What it waits for is no
+        // such place.
+        let mark = txn.mark();
+        for bundle in taken.iter_mut().filter(|bundle| bundle.kind == Kind::Whole) {
+            for pod in txn.gangs[bundle.gang].pods.clone() {
+                if matches!(txn.pods.state[pod], PodState::Nominated(_)) && !is_moved(&moved, pod) {
+                    txn.release(pod);
+                }
+            }
+            if suffice(txn, bundle.gang, true) {
+                bundle.kind = Kind::Safe;
+            }
+        }
+        txn.rewind(mark);
+        moved
+    }
+}
+
+pub fn is_moved(moved: &[(PodId, NodeId)], pod: PodId) -> bool {
+    moved.iter().any(|&(other, _)| other == pod)
+}
+
+pub fn rehouse(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    gang: GangId,
+    pods: &[PodId],
+) {
     let mark = txn.mark();
     let breaks = not_promised(&txn.gangs[gang], true).total > 0;
     let mut nowhere = |&pod: &PodId| {
@@ -111,7 +156,7 @@ fn keep_homes(txn: &mut Txn, pods: &[PodId], homes: &BTreeMap<PodId, NodeId>) {
 }
 
 /// Each alone, but those of a subgroup that lacks pods without them.
-fn units(cluster: &Cluster, gang: GangId, pods: &[PodId]) -> Vec<Vec<PodId>> {
+pub fn units(cluster: &Cluster, gang: GangId, pods: &[PodId]) -> Vec<Vec<PodId>> {
     let mut units: Vec<Vec<PodId>> = Vec::new();
     let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
     for &pod in pods {

@@ -1,29 +1,16 @@
 //! What is tried to make room for a gang: node by node, or by whole gangs domain by domain. It is
-//! written by the code that decides (`claims.rs`, `victims.rs`, `gang_claims.rs`) while someone
-//! looks, so that what is told can't disagree with what is done. When nobody looks it costs
-//! nothing.
+//! written by the code that decides while someone looks, so that what is told can't disagree with
+//! what is done. When nobody looks it costs nothing.
 
 use std::collections::BTreeMap;
 
 use crate::base::ids::{DomainId, NodeId, PodId, ResourceId};
-use crate::decision::counters::Work;
 use crate::decision::node_reason::Shown;
 use crate::decision::reason::Reason;
-use crate::eviction::failed_searches::Progress;
 
-pub use crate::eviction::rights::TakingBack;
+pub use crate::eviction::queries::TakingBack;
 pub use crate::policy::bundle::Bundle;
 pub use crate::policy::bundle::Kind;
-
-/// What comes to light while room is made: the work that it takes, and all of it for someone who
-/// looks.
-#[derive(Default)]
-pub(crate) struct Record<'t> {
-    pub work: Work,
-    /// How far the search has come, in this cycle or before.
-    pub progress: Progress,
-    pub trace: Option<&'t mut Trace>,
-}
 
 /// What an action tries for a gang.
 #[derive(Clone, Debug, Default)]

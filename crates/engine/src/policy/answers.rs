@@ -12,7 +12,7 @@ use crate::base::room::Room;
 use crate::decision::cause::Cause;
 use crate::decision::node_reason::Why;
 use crate::decision::reason::Reason;
-use crate::eviction::bundles;
+use crate::eviction::order;
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::model::topology::domains::ROOT;
@@ -355,7 +355,7 @@ impl Policy {
         let mut asked = self.asked(Question::of(claim.purpose));
         let Some(chosen) = asked.find_map(|plugin| plugin.select(cluster, claim, needed, &bundles))
         else {
-            bundles::sort(cluster, self, claim, bundling, &mut bundles);
+            order::sort(cluster, self, claim, bundling, &mut bundles);
             return bundles;
         };
         let mut left: Vec<Option<Bundle>> = bundles.into_iter().map(Some).collect();

@@ -9,12 +9,15 @@ use crate::base::parts_per_million::share;
 use crate::base::purpose::Purpose;
 use crate::base::room::Room;
 use crate::decision::cause::Cause;
+use crate::eviction::candidates::{TOO_MANY, Verdict, concerns, consider_one};
 use crate::eviction::cheapest_nodes;
 use crate::eviction::domain_fit::Seating;
-use crate::eviction::gang_claims::{Findings, GangTaker, HEADS, Need, Way};
+use crate::eviction::need::Need;
+use crate::eviction::per_domain::{HEADS, Way};
 use crate::eviction::relocate::move_one;
+use crate::eviction::search::GangTaker;
+use crate::eviction::search_log::Findings;
 use crate::eviction::trace::DomainOutcome;
-use crate::eviction::victims::{Verdict, concerns, consider_one};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::shapes::size_of;
@@ -23,19 +26,15 @@ use crate::model::txn::{Move, Txn};
 use crate::placement::domains::reach;
 use crate::placement::rankings::Rankings;
 use crate::policy::bundle::Bundle;
-use crate::policy::plugin::Shield;
 
 /// What it costs to move a pod, before its size: fewer pods first, then smaller ones.
 const MOVE: i64 = 1_000_000;
-
-/// The rule that keeps those who would be one too many.
-const TOO_MANY: Shield = Shield { rule: "maxMoves", until: None };
 
 /// So many moves are compared with other ways; more of them are taken as they are found.
 const FEW: usize = 8;
 
 /// Those who move, and where to.
-type Moved = Vec<(PodId, NodeId)>;
+pub type Moved = Vec<(PodId, NodeId)>;
 
 /// A way that did not do: someone there could not be placed elsewhere.
 struct Stranded {
@@ -62,7 +61,7 @@ struct Means<'m> {
 
 impl GangTaker<'_> {
     /// Whether there is enough in the whole cluster, so that nobody need be lost.
-    pub(super) fn there_is_enough(&self, txn: &Txn, need: &Need) -> bool {
+    pub fn there_is_enough(&self, txn: &Txn, need: &Need) -> bool {
         let ranks = txn.domains.ranks(ROOT);
         let nodes = &txn.nodes.by_rank[ranks.start as usize..ranks.end as usize];
         need.lacks(txn, nodes).is_empty()
@@ -70,7 +69,7 @@ impl GangTaker<'_> {
 
     /// Makes room in a domain by moving pods elsewhere. Leaves its moves in the transaction either
     /// way.
-    pub(super) fn move_others(
+    pub fn move_others(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,

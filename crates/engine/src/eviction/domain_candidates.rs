@@ -1,0 +1,218 @@
+//! Domains in which room could be made for a gang, and who may leave each.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashSet;
+
+use crate::base::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
+use crate::base::room::Room;
+use crate::eviction::bundles;
+use crate::eviction::bundles::Tenant;
+use crate::eviction::candidates::{Verdict, concerns, consider_one};
+use crate::eviction::lower_nominations::weaker;
+use crate::eviction::need::Need;
+use crate::eviction::order::by_turns;
+use crate::eviction::search::GangTaker;
+use crate::model::Cluster;
+use crate::model::pods::PodState;
+use crate::model::txn::Txn;
+use crate::placement::rankings::Rankings;
+use crate::policy::bundle::{Bundle, Kind, Needed};
+use crate::policy::plugin::Shield;
+
+/// A domain in which room may be made.
+pub struct Field {
+    pub domain: DomainId,
+    /// The nodes there that take pods of the gang.
+    pub nodes: Vec<NodeId>,
+    /// What it has too little of.
+    pub lack: Needed,
+    /// No way to make room there costs less.
+    pub least: i64,
+    /// Who may be asked to leave, once anyone has asked.
+    pub victims: Option<Victims>,
+}
+
+#[derive(Default)]
+pub struct Victims {
+    /// What is lacking; all that is wanted where nothing is in all, since what there is is in
+    /// pieces.
+    pub needed: Needed,
+    /// In the order in which they leave.
+    pub bundles: Vec<Bundle>,
+    pub kept: Vec<(PodId, Shield)>,
+}
+
+impl GangTaker<'_> {
+    /// Of these domains, those that could hold the gang if they were empty; where least is lacking
+    /// first.
+    pub fn promising(
+        &self,
+        txn: &Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        step: &[DomainId],
+    ) -> Vec<Field> {
+        let mut found = Vec::new();
+        for &domain in step {
+            let ranks = txn.domains.ranks(domain);
+            let nodes = &txn.nodes.by_rank[ranks.start as usize..ranks.end as usize];
+            let mut open = vec![false; nodes.len()];
+            let holds = need.shapes.iter().all(|&(shape, count)| {
+                let ranking = rankings.of(txn, self.policy, shape, Room::Later);
+                open.iter_mut().zip(nodes).for_each(|(open, &node)| *open |= ranking.is_open(node));
+                let count = if need.shapes.len() == 1 { count } else { 1 };
+                ranking.could_hold(txn, shape, count, ranks.clone())
+            });
+            let nodes: Vec<NodeId> =
+                nodes.iter().zip(open).filter(|(_, open)| *open).map(|(&node, _)| node).collect();
+            let total = |resource| {
+                nodes.iter().map(|&node| txn.nodes.allocatable[resource][node]).sum::<i64>()
+            };
+            if holds && need.wanted.iter().all(|&(resource, wanted)| total(resource) >= wanted) {
+                let lack = need.lacks(txn, &nodes);
+                let least = lack.iter().map(|&(resource, lack)| need.weigh(resource, lack)).sum();
+                // Promises that are taken back cost nothing, and who is moved half.
+                let least = if weaker(txn, &self.claim, &nodes).is_empty() { least } else { 0 };
+                let least = if self.by_turns() { least / 2 } else { least };
+                found.push(Field { domain, nodes, lack, least, victims: None });
+            }
+        }
+        found.sort_by_key(|field| field.least);
+        found
+    }
+
+    /// Who may be asked to leave a domain, in order.
+    pub fn victims(&self, txn: &mut Txn, need: &Need, field: &Field) -> Victims {
+        let needed = if field.lack.is_empty() { need.wanted.clone() } else { field.lack.clone() };
+        let ranks = txn.domains.ranks(field.domain);
+        let place =
+            |cluster: &Cluster, node: NodeId| (cluster.nodes.rank[node] - ranks.start) as usize;
+        let mut open = vec![false; ranks.len()];
+        field.nodes.iter().for_each(|&node| open[place(txn, node)] = true);
+        let is_open = |cluster: &Cluster, node: NodeId| {
+            ranks.contains(&cluster.nodes.rank[node]) && open[place(cluster, node)]
+        };
+        // What breaks leaves as a whole, wherever it is.
+        let everywhere = self.by_turns();
+        let mut gangs: Vec<GangId> = Vec::new();
+        let mut met: FxHashSet<GangId> = FxHashSet::default();
+        for &pod in field.nodes.iter().flat_map(|&node| &txn.nodes.seats[node]) {
+            gangs.extend(txn.pods.gang[pod].filter(|&gang| met.insert(gang)));
+        }
+        gangs.retain(|&gang| concerns(txn, &self.claim, gang));
+        let mut local: Vec<(GangId, PodId)> = Vec::new();
+        for &gang in &gangs {
+            let here = |pod: &PodId| match txn.pods.state[*pod] {
+                PodState::Running(node) => everywhere || is_open(txn, node),
+                _ => false,
+            };
+            local.extend(txn.gangs[gang].pods.iter().copied().filter(here).map(|pod| (gang, pod)));
+        }
+        let mut kept: Vec<(PodId, Shield)> = Vec::new();
+        let mut partly: BTreeSet<GangId> = BTreeSet::new();
+        local.retain(|&(gang, pod)| match consider_one(txn, self.policy, &self.claim, pod) {
+            Verdict::NoConcern => false,
+            Verdict::Kept(shield) => {
+                kept.push((pod, shield));
+                partly.insert(gang);
+                false
+            }
+            Verdict::Free => true,
+        });
+        let deficits = self.deficits(txn, need, field.domain, &local);
+        let mut bundles: Vec<Bundle> = Vec::new();
+        let mut free: Vec<Tenant> = Vec::new();
+        for pods in local.chunk_by(|a, b| a.0 == b.0) {
+            let gang = pods[0].0;
+            free.clear();
+            free.extend(pods.iter().map(|&(_, pod)| {
+                let node = txn.pods.state[pod].node().filter(|&node| is_open(txn, node));
+                let deficit = node.and_then(|node| deficits[place(txn, node)]);
+                Tenant { pod, deficit }
+            }));
+            let before = bundles.len();
+            bundles::split(txn, gang, &mut free, &needed, &mut bundles);
+            // A gang is not broken for a part of it.
+            let whole = |bundle: &mut Bundle| bundle.gang == gang && bundle.kind == Kind::Whole;
+            if partly.contains(&gang)
+                && bundles.len() > before
+                && let Some(bundle) = bundles.pop_if(whole)
+            {
+                let shield = kept
+                    .iter()
+                    .find(|(pod, _)| txn.pods.gang[*pod] == Some(gang))
+                    .map(|&(_, shield)| shield);
+                kept.extend(bundle.pods.iter().filter_map(|&pod| Some((pod, shield?))));
+            }
+        }
+        let mut bundles = match self.by_turns() {
+            true => by_turns(txn, self.policy, &self.claim, &bundles),
+            false => self.policy.select(txn, &self.claim, &self.taking.bundling, &needed, bundles),
+        };
+        let pods: Vec<PodId> =
+            bundles.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
+        let broken: BTreeSet<PodId> =
+            self.policy.breaks(txn, &self.claim, &pods).into_iter().collect();
+        if !broken.is_empty() {
+            let last = bundles.iter().map(|bundle| bundle.class + 1).max().unwrap_or(0);
+            let breaks = |bundle: &&mut Bundle| bundle.pods.iter().any(|pod| broken.contains(pod));
+            bundles.iter_mut().filter(breaks).for_each(|bundle| bundle.class += last);
+            bundles.sort_by_key(|bundle| bundle.class);
+        }
+        Victims { needed, bundles, kept }
+    }
+
+    /// What each node of a domain lacks for a pod of the gang, against all that is wanted; nothing
+    /// if no pod would fit there whoever leaves.
+    fn deficits(
+        &self,
+        cluster: &Cluster,
+        need: &Need,
+        domain: DomainId,
+        local: &[(GangId, PodId)],
+    ) -> Vec<Option<i64>> {
+        let asked = |&(shape, _): &(ShapeId, u32)| {
+            cluster.shapes[shape].request.iter().map(|(resource, _)| resource)
+        };
+        let resources: BTreeSet<ResourceId> = need.shapes.iter().flat_map(asked).collect();
+        let resources: Vec<ResourceId> = resources.into_iter().collect();
+        let ranks = cluster.domains.ranks(domain);
+        let mut freed = vec![0; ranks.len() * resources.len()];
+        for &(_, pod) in local {
+            let node = cluster.pods.state[pod].node();
+            let Some(node) = node.filter(|&node| ranks.contains(&cluster.nodes.rank[node])) else {
+                continue;
+            };
+            let row = (cluster.nodes.rank[node] - ranks.start) as usize * resources.len();
+            for (sum, &resource) in freed[row..].iter_mut().zip(&resources) {
+                *sum += cluster.request_of(cluster.pods.shape[pod], resource);
+            }
+        }
+        // Where the queue may take no more, it helps that anyone leaves.
+        let limited = |&(shape, _): &(ShapeId, u32)| {
+            self.policy.may_take(cluster, self.claim.gang, shape, Room::Later).is_err()
+        };
+        let limited = need.shapes.iter().any(limited);
+        let of_shape = |shape: ShapeId, node: NodeId, freed: &[i64]| {
+            let mut deficit = 0;
+            for (freed, &resource) in freed.iter().zip(&resources) {
+                let lack =
+                    cluster.request_of(shape, resource) - cluster.nodes.future_idle(resource, node);
+                if lack > *freed {
+                    return None;
+                }
+                if lack > 0 {
+                    deficit += need.weigh(resource, lack);
+                }
+            }
+            Some(deficit)
+        };
+        let nodes = &cluster.nodes.by_rank[ranks.start as usize..ranks.end as usize];
+        let deficit = |(&node, freed): (&NodeId, &[i64])| {
+            let best = need.shapes.iter().find_map(|&(shape, _)| of_shape(shape, node, freed));
+            best.or(limited.then_some(0))
+        };
+        nodes.iter().zip(freed.chunks(resources.len().max(1))).map(deficit).collect()
+    }
+}

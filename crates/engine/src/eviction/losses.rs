@@ -1,0 +1,45 @@
+//! What is lost by those who leave.
+
+use std::collections::BTreeSet;
+
+use crate::base::ids::{GangId, PodId, ResourceId};
+use crate::decision::cause::Cause;
+use crate::model::pods::PodState;
+use crate::order::session::Session;
+
+/// Counts what is lost by those whom the plan asks to leave for others: gangs that break, and the
+/// time that accelerators were held for nothing.
+pub fn count_losses(session: &mut Session) {
+    let (cluster, plan) = (&*session.cluster, &mut *session.plan);
+    let mut losers: Vec<PodId> = Vec::new();
+    let mut broken: BTreeSet<GangId> = BTreeSet::new();
+    for eviction in plan.evictions.iter().filter(|eviction| eviction.claimant.is_some()) {
+        losers.push(eviction.pod);
+        let anyway = matches!(eviction.cause, Cause::Bundle { broken: true, .. });
+        broken.extend(
+            cluster.pods.gang[eviction.pod]
+                .filter(|&gang| !anyway && !cluster.gangs[gang].ready(true)),
+        );
+    }
+    for &gang in &broken {
+        let runs = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Running(_));
+        losers.extend(cluster.gangs[gang].pods.iter().copied().filter(runs));
+    }
+    losers.sort_unstable();
+    losers.dedup();
+    plan.taking.broken += broken.len() as u32;
+    let dimensions = (0..cluster.dimensions.len()).map(ResourceId::from);
+    let accelerators: Vec<ResourceId> =
+        dimensions.filter(|&resource| cluster.dimensions.name(resource).contains('/')).collect();
+    for pod in losers {
+        let Some(started) = cluster.pods.fact[pod].started else { continue };
+        let seconds = (session.now.0 - started.0).max(0) / 1000;
+        for &resource in &accelerators {
+            let amount = cluster.request_of(cluster.pods.shape[pod], resource);
+            if amount > 0 {
+                let sum = plan.taking.wasted_seconds.entry(resource).or_default();
+                *sum = sum.saturating_add(amount.saturating_mul(seconds));
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Nodes on which room could be made for one pod, and what that would cost.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use crate::base::ids::{NodeId, PodId, ResourceId, ShapeId};
+use crate::base::room::Room;
+use crate::eviction::candidates::{Verdict, consider};
+use crate::eviction::lower_nominations::weaker;
+use crate::eviction::order::{priority, victim_order};
+use crate::eviction::per_pod::Findings;
+use crate::eviction::trace::Outcome;
+use crate::model::Cluster;
+use crate::model::pods::PodState;
+use crate::placement::rankings::Rankings;
+use crate::policy::answers::Policy;
+use crate::policy::preemptor::Claim;
+
+/// A node that may do.
+pub struct Candidate {
+    pub node: NodeId,
+    /// Who may be asked to leave, in order.
+    pub victims: Vec<PodId>,
+    /// What the first of them that free enough, as numbers go, would cost.
+    pub guess: Cost,
+}
+
+/// What it costs to make room on a node; the smallest is the best.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cost {
+    /// How many leave against a rule that should hold where it can.
+    pub broken: usize,
+    /// As a plugin prices it, if one does.
+    pub price: Option<i64>,
+    pub highest: i32,
+    pub sum: i64,
+    pub pods: usize,
+    /// Of equal ones, the place where the pods that run longest have run for the shortest time.
+    pub oldest: Reverse<i64>,
+    pub rank: u32,
+}
+
+/// The nodes on which pods could leave for the claim and would free enough, the most promising
+/// first.
+pub fn candidates(
+    cluster: &Cluster,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    claim: &Claim,
+    ranks: &[Range<u32>],
+    findings: &mut Findings,
+) -> Vec<Candidate> {
+    let shape = cluster.pods.shape[claim.pod];
+    let ranking = rankings.of(cluster, policy, shape, Room::Later);
+    let mut found = Vec::new();
+    for rank in ranks.iter().cloned().flatten() {
+        let node = cluster.nodes.by_rank[rank as usize];
+        if !ranking.is_open(node) {
+            findings.conclude(node, || Outcome::Closed);
+            continue;
+        }
+        let mut victims = eligible(cluster, policy, claim, node, findings);
+        if victims.is_empty() && weaker(cluster, claim, &[node]).is_empty() {
+            findings.conclude(node, || Outcome::Nobody);
+            continue;
+        }
+        victims.sort_by(|&a, &b| victim_order(cluster, policy, claim, a, b));
+        let broken = policy.breaks(cluster, claim, &victims);
+        if !broken.is_empty() {
+            victims.sort_by_key(|pod| broken.contains(pod));
+        }
+        match enough(cluster, claim, shape, node, &victims) {
+            Ok(needed) => {
+                let guess = cost(cluster, policy, claim, node, &victims[..needed]);
+                found.push(Candidate { node, victims, guess });
+            }
+            Err(lacks) => findings.conclude(node, || Outcome::TooLittle { victims, lacks }),
+        }
+    }
+    found.sort_by(|a, b| a.guess.cmp(&b.guess));
+    found.iter().for_each(|candidate| findings.conclude(candidate.node, || Outcome::NotTried));
+    found
+}
+
+/// The pods on a node that the claimant may have, but for what counts others that have gone.
+fn eligible(
+    cluster: &Cluster,
+    policy: &Policy,
+    claim: &Claim,
+    node: NodeId,
+    findings: &mut Findings,
+) -> Vec<PodId> {
+    let mut free = Vec::new();
+    for &pod in &cluster.nodes.seats[node] {
+        match consider(cluster, policy, claim, pod) {
+            Verdict::NoConcern => {}
+            Verdict::Kept(shield) => findings.keep(node, pod, shield),
+            Verdict::Free => free.push(pod),
+        }
+    }
+    free
+}
+
+/// How many of the pods must leave, in order, until the node has enough of everything, as numbers
+/// go; or what it lacks even without them.
+pub fn enough(
+    cluster: &Cluster,
+    claim: &Claim,
+    shape: ShapeId,
+    node: NodeId,
+    victims: &[PodId],
+) -> Result<usize, Vec<(ResourceId, i64)>> {
+    let promised = |resource: ResourceId| -> i64 {
+        let pods =
+            weaker(cluster, claim, &[node]).into_iter().flat_map(|gang| &cluster.gangs[gang].pods);
+        let here = pods.filter(|&&pod| cluster.pods.state[pod] == PodState::Nominated(node));
+        here.map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum()
+    };
+    let mut lacks: Vec<(ResourceId, i64)> = cluster.shapes[shape]
+        .request
+        .iter()
+        .map(|(resource, want)| (resource, want - cluster.nodes.future_idle(resource, node)))
+        .filter(|&(_, lack)| lack > 0)
+        .map(|(resource, lack)| (resource, lack - promised(resource)))
+        .collect();
+    lacks.retain(|&(_, lack)| lack > 0);
+    for (count, &pod) in victims.iter().enumerate() {
+        if lacks.is_empty() {
+            return Ok(count);
+        }
+        for (resource, lack) in &mut lacks {
+            *lack -= cluster.request_of(cluster.pods.shape[pod], *resource);
+        }
+        lacks.retain(|&(_, lack)| lack > 0);
+    }
+    if lacks.is_empty() { Ok(victims.len()) } else { Err(lacks) }
+}
+
+pub fn cost(
+    cluster: &Cluster,
+    policy: &Policy,
+    claim: &Claim,
+    node: NodeId,
+    gone: &[PodId],
+) -> Cost {
+    let started = |&pod: &PodId| cluster.pods.fact[pod].started.map_or(i64::MAX, |time| time.0);
+    Cost {
+        broken: policy.breaks(cluster, claim, gone).len(),
+        price: policy.price(cluster, claim, node, gone),
+        highest: gone.iter().map(|&pod| priority(cluster, pod)).max().unwrap_or(i32::MIN),
+        sum: gone.iter().map(|&pod| i64::from(priority(cluster, pod)) + (1 << 31)).sum(),
+        pods: gone.len(),
+        oldest: Reverse(gone.iter().map(started).min().unwrap_or(i64::MAX)),
+        rank: cluster.nodes.rank[node],
+    }
+}

@@ -1,0 +1,414 @@
+//! Modes `gang` and `scenario`: bundles of gangs leave, domain by domain.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use muster_api::Time;
+
+use crate::base::ids::{DomainId, GangId, NodeId, PodId};
+use crate::base::purpose::Purpose;
+use crate::decision::reason::Reason;
+use crate::eviction::bundles::{broken, count};
+use crate::eviction::causes::Causes;
+use crate::eviction::cheapest_nodes;
+use crate::eviction::domain_candidates::{Field, Victims};
+use crate::eviction::domain_fit::Seating;
+use crate::eviction::failed_searches::Progress;
+use crate::eviction::give_back::give_back;
+use crate::eviction::lower_nominations::{give_again, take_back};
+use crate::eviction::need::Need;
+use crate::eviction::refusal::Refusal;
+use crate::eviction::relocate::is_moved;
+use crate::eviction::search::GangTaker;
+use crate::eviction::search_log::{Findings, Record};
+use crate::eviction::trace::DomainOutcome;
+use crate::model::pods::PodState;
+use crate::model::txn::{Move, Txn};
+use crate::placement::domains::domains_for;
+use crate::placement::rankings::Rankings;
+use crate::placement::search::seat;
+use crate::policy::bundle::{AT_MINIMUM, Bundle, Kind, Needed};
+use crate::policy::plugin::Shield;
+
+/// How many bundles are tried as the first where the usual order leads to nothing.
+pub const HEADS: usize = 16;
+
+/// Those who left a domain so that everyone has a place there.
+struct Cleared {
+    cost: i64,
+    taken: Vec<Bundle>,
+    /// Those of them that have another place, and where.
+    moved: Vec<(PodId, NodeId)>,
+    /// How many were to leave before it turned out that they need not.
+    reprieved: u32,
+}
+
+/// A way to make room in a domain.
+pub struct Way {
+    pub cost: i64,
+    pub causes: Causes,
+    pub reprieved: u32,
+}
+
+impl GangTaker<'_> {
+    /// Makes room for what the gang lacks in the transaction, and says why each leaves; or why not,
+    /// and when the first rule ends that stood in the way and that time alone ends.
+    pub fn take(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        until: &mut Option<Time>,
+        record: &mut Record,
+    ) -> Result<Causes, Vec<Reason>> {
+        let need = self.need(txn);
+        if let Some(&pod) = need.pods.iter().find(|&&pod| txn.never_preempts(pod)) {
+            return Err(vec![Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }]);
+        }
+        self.policy.may_hold(txn, self.claim.gang, &need.wanted).map_err(|reason| vec![reason])?;
+        if self.claim.purpose == Purpose::Reclaim {
+            self.policy.may_reclaim(txn, &self.claim).map_err(|reason| vec![reason])?;
+        }
+        let moves = self.claim.purpose == Purpose::Consolidate;
+        if moves && !self.there_is_enough(txn, &need) {
+            return Err(Vec::new());
+        }
+        let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
+        let (refusal, limit) = (Refusal::default(), None);
+        let (again, restrained, cut, spent) = (false, false, false, false);
+        let mut findings = Findings { refusal, again, restrained, cut, spent, limit, record };
+        let bundling = &self.taking.bundling;
+        let passes: &[Kind] =
+            match (bundling.allow_whole, bundling.priority_first || self.by_turns()) {
+                (false, _) => &[Kind::Safe],
+                (true, true) => &[Kind::Whole],
+                (true, false) => &[Kind::Safe, Kind::Whole],
+            };
+        let mut fields: Vec<Vec<Field>> = Vec::new();
+        for &allowed in passes {
+            findings.begin_pass(allowed);
+            let mut left = bundling.max_domains;
+            for (at, step) in steps.iter().enumerate() {
+                if fields.len() == at {
+                    fields.push(self.promising(txn, rankings, &need, step));
+                }
+                for &domain in step
+                    .iter()
+                    .filter(|&&domain| fields[at].iter().all(|field| field.domain != domain))
+                {
+                    findings.record.work.scenarios += 1;
+                    findings.record.work.filtered += 1;
+                    findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
+                }
+                let progress = &findings.record.progress;
+                fields[at].sort_by_cached_key(|field| progress.turn(field.domain));
+                let known = |field: &&Field| progress.tried.contains(&field.domain);
+                let known = fields[at].iter().filter(known).count();
+                let most = left.min(fields[at].len() - known);
+                let (tried, others) = fields[at][known..].split_at_mut(most);
+                let all = others.is_empty();
+                for field in &*others {
+                    findings
+                        .tell(|trace| trace.begin_domain(field.domain, DomainOutcome::NotTried));
+                }
+                left -= tried.len();
+                if let Some(way) = self.take_in(txn, rankings, &need, tried, allowed, &mut findings)
+                {
+                    let work = &mut findings.record.work;
+                    work.selected += way.causes.len() as u32 + way.reprieved;
+                    work.reprieved += way.reprieved;
+                    return Ok(way.causes);
+                }
+                // By scenarios the next cycle goes on with the others.
+                findings.cut |= !all && self.by_turns();
+                if findings.cut {
+                    break;
+                }
+            }
+        }
+        let Findings { refusal, limit, cut, record, .. } = findings;
+        let (progress, purpose) = (&mut record.progress, self.claim.purpose);
+        progress.refused.add(refusal);
+        progress.limit = progress.limit.take().or(limit);
+        *until = progress.refused.until;
+        if cut {
+            return Err(vec![Reason::NotAttempted { purpose, steps: txn.steps() }]);
+        }
+        let Progress { limit, refused, .. } = std::mem::take(progress);
+        Err(vec![limit.unwrap_or_else(|| refused.reason(purpose))])
+    }
+
+    /// Makes room in the domain of a step where that costs least.
+    fn take_in(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        step: &mut [Field],
+        allowed: Kind,
+        findings: &mut Findings,
+    ) -> Option<Way> {
+        let mut best: Option<(Way, DomainId, Vec<Move>)> = None;
+        for at in 0..step.len() {
+            // One is begun in any case, so that the search comes to an end.
+            if findings.record.work.domains > 0 && !self.may_go_on(txn) {
+                findings.cut |= best.is_none();
+                break;
+            }
+            let domain = step[at].domain;
+            findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
+            if best.as_ref().is_some_and(|(best, ..)| best.cost <= step[at].least) {
+                continue;
+            }
+            let mark = txn.mark();
+            findings.record.work.domains += 1;
+            let refusal = findings.refusal.clone();
+            findings.spent = false;
+            let found = match self.claim.purpose {
+                Purpose::Consolidate => {
+                    self.move_others(txn, rankings, need, (domain, &step[at].nodes), findings)
+                }
+                _ => self.attempt(txn, rankings, need, &mut step[at], allowed, findings),
+            };
+            if found.is_none() && findings.spent {
+                // The next cycle goes on here; with more, if this was all that was tried.
+                findings.record.progress.doubled += u32::from(findings.record.work.domains == 1);
+                findings.refusal = refusal;
+                findings.cut |= best.is_none();
+                txn.rewind(mark);
+                break;
+            }
+            if self.by_turns() {
+                findings.record.progress.finish(domain);
+            }
+            if let Some(way) = found
+                && best.as_ref().is_none_or(|(best, ..)| way.cost < best.cost)
+            {
+                let unbeaten = step[at + 1..].iter().all(|next| next.least >= way.cost);
+                if unbeaten {
+                    // What can't be beaten stays as it is.
+                    findings.tell(|trace| trace.choose(domain));
+                    return Some(way);
+                }
+                best = Some((way, domain, txn.since(mark)));
+            }
+            txn.rewind(mark);
+        }
+        let (way, domain, moves) = best?;
+        findings.tell(|trace| trace.choose(domain));
+        txn.replay(&moves);
+        Some(way)
+    }
+
+    /// Makes room in one domain. Leaves its moves in the transaction either way.
+    fn attempt(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        field: &mut Field,
+        allowed: Kind,
+        findings: &mut Findings,
+    ) -> Option<Way> {
+        if field.victims.is_none() {
+            field.victims = Some(self.victims(txn, need, field));
+        }
+        let promises = take_back(txn, &self.claim, &field.nodes);
+        let victims = field.victims.as_ref()?;
+        victims.kept.iter().for_each(|&(pod, shield)| findings.keep(&[pod], shield));
+        let (mut bundles, others): (Vec<&Bundle>, Vec<&Bundle>) =
+            victims.bundles.iter().partition(|bundle| bundle.kind <= allowed);
+        let minimum = Shield { rule: AT_MINIMUM, until: None };
+        others.iter().for_each(|bundle| findings.keep(&bundle.pods, minimum));
+        let start = txn.mark();
+        findings.restrained = false;
+        let mut cleared =
+            self.clear(txn, rankings, need, (field, victims), (&bundles, false), findings);
+        let others = bundles.iter().any(|bundle| !bundle.instead.is_empty());
+        let promising = match &cleared {
+            Some(cleared) => cleared.cost > field.least && (others || bundles.len() > 1),
+            // All have left who may: in another order they are no more, unless a rule counted.
+            None => others || findings.restrained,
+        };
+        if promising {
+            let worst = cleared
+                .as_ref()
+                .map(|cleared| cleared.taken.iter().map(|bundle| bundle.class).max());
+            bundles.retain(|bundle| worst.is_none_or(|worst| worst >= Some(bundle.class)));
+            let moves = txn.since(start);
+            txn.rewind(start);
+            findings.again = true;
+            let better = self.clear_otherwise(
+                txn,
+                rankings,
+                need,
+                (field, victims),
+                (&bundles, cleared.as_ref()),
+                findings,
+            );
+            findings.again = false;
+            match better {
+                Some(better) => cleared = Some(better),
+                None => txn.replay(&moves),
+            }
+        }
+        let Some(mut cleared) = cleared else {
+            findings.refusal.nodes += field.nodes.len() as u32;
+            return None;
+        };
+        give_again(txn, self.policy, &promises);
+        let causes = self.causes(txn, &mut cleared.taken, victims);
+        let Cleared { cost, taken, moved, reprieved } = cleared;
+        findings
+            .tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, moved, cost }));
+        Some(Way { cost, causes, reprieved })
+    }
+
+    /// Looks for a way that costs less than the one that is known, with these bundles in another
+    /// order. Leaves its moves in the transaction if it finds one.
+    fn clear_otherwise(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        (field, victims): (&Field, &Victims),
+        (bundles, known): (&[&Bundle], Option<&Cleared>),
+        findings: &mut Findings,
+    ) -> Option<Cleared> {
+        let start = txn.mark();
+        let single: Vec<Bundle> = bundles.iter().flat_map(|bundle| bundle.one_by_one()).collect();
+        let losses: Vec<i64> =
+            single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
+        // Place after place, each where least is lost.
+        let mut spare: BTreeMap<GangId, usize> = BTreeMap::new();
+        for bundle in bundles.iter().filter(|bundle| bundle.kind == Kind::Safe && !bundle.together)
+        {
+            *spare.entry(bundle.gang).or_default() += bundle.pods.len();
+        }
+        let order =
+            cheapest_nodes::by_place(txn, &need.shapes, &field.nodes, &single, &losses, spare);
+        // And where a rule lets only so many go, each of the first before all others.
+        let heads = if known.is_none() && findings.restrained { HEADS.min(order.len()) } else { 1 };
+        for head in 0..heads {
+            if head > 0 && !self.may_go_on(txn) {
+                findings.spent |= known.is_none();
+                break;
+            }
+            let ahead = std::iter::once(order[head]);
+            let others = order.iter().copied().filter(|&at| at != order[head]);
+            let ordered: Vec<&Bundle> = ahead.chain(others).map(|at| &single[at]).collect();
+            let found =
+                self.clear(txn, rankings, need, (field, victims), (&ordered, false), findings);
+            if let Some(found) =
+                found.filter(|found| known.is_none_or(|known| found.cost < known.cost))
+            {
+                return Some(found);
+            }
+            txn.rewind(start);
+        }
+        let moves = self.claim.purpose == Purpose::Reclaim && !self.taking.bundling.counts_moved;
+        if known.is_some() || !findings.restrained || !self.by_turns() || !moves {
+            return None;
+        }
+        // Whoever has another place isn't taken from its queue.
+        let ordered: Vec<&Bundle> = order.iter().map(|&at| &single[at]).collect();
+        self.clear(txn, rankings, need, (field, victims), (&ordered, true), findings)
+    }
+
+    /// Lets bundles leave in this order until everyone has a place, and as few as possible; then
+    /// also those whom their queue keeps, if they may be moved. Leaves its moves in the
+    /// transaction either way.
+    fn clear(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        (field, victims): (&Field, &Victims),
+        (bundles, moves): (&[&Bundle], bool),
+        findings: &mut Findings,
+    ) -> Option<Cleared> {
+        let mut lack = need.lacks(txn, &field.nodes);
+        let mut seating = Seating::new(txn, self.policy, self.wish, &need.pods, field.domain);
+        let mut taken: Vec<Bundle> = Vec::new();
+        let mut seated = lack.is_empty() && seating.seat(txn, rankings);
+        let mut line: VecDeque<(&Bundle, bool)> =
+            bundles.iter().map(|&bundle| (bundle, false)).collect();
+        while !seated && let Some((bundle, freely)) = line.pop_front() {
+            if !self.may_go_on(txn) {
+                findings.spent = true;
+                return None;
+            }
+            let Some(bundle) = self.evict(txn, bundle, freely, findings) else {
+                line.extend((moves && !freely).then_some((bundle, true)));
+                continue;
+            };
+            for &pod in &bundle.pods {
+                for (resource, lack) in &mut lack {
+                    *lack -= txn.request_of(txn.pods.shape[pod], *resource);
+                }
+            }
+            lack.retain(|&(_, lack)| lack > 0);
+            taken.push(bundle);
+            findings.record.work.scenarios += 1;
+            findings.record.work.filtered += u32::from(!lack.is_empty());
+            seated = lack.is_empty() && seating.seat(txn, rankings);
+        }
+        seated = seated || lack.is_empty() && seating.seat_anew(txn, rankings);
+        if !seated {
+            findings.record.work.simulations += seating.tries;
+            findings.tell(|trace| trace.conclude_domain(self.failed(txn, rankings, taken, lack)));
+            return None;
+        }
+        let asked = count(&taken);
+        give_back(txn, rankings, &mut seating, &mut taken);
+        findings.record.work.simulations += seating.tries;
+        let moved =
+            if self.by_turns() { self.rehouse(txn, rankings, &mut taken) } else { Vec::new() };
+        if moves && (moved.len() > self.taking.max_moves || !self.lost_fairly(txn, &taken, &moved))
+        {
+            return None;
+        }
+        if let Err(reason) = self.stands(txn, &taken, &moved) {
+            // In another order it might.
+            findings.restrained |= self.by_turns();
+            findings.limit.get_or_insert_with(|| reason.clone());
+            let why = vec![reason];
+            findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: taken, why }));
+            return None;
+        }
+        // All of a gang that breaks is lost with its whole bundle.
+        let gangs = broken(&taken);
+        let lost = |bundle: &&Bundle| bundle.kind == Kind::Whole || !gangs.contains(&bundle.gang);
+        let loss = |bundle: &Bundle| match bundle.kind {
+            Kind::Whole => need.loss(txn, victims, bundle),
+            Kind::Safe => {
+                let (moved, lost) = bundle.pods.iter().partition(|pod| is_moved(&moved, **pod));
+                need.loss(txn, victims, &bundle.of(moved)) / 2
+                    + need.loss(txn, victims, &bundle.of(lost))
+            }
+        };
+        let cost = taken.iter().filter(lost).map(loss).sum();
+        Some(Cleared { cost, reprieved: asked - count(&taken), taken, moved })
+    }
+
+    /// Why a domain doesn't do, with all gone who may be asked.
+    fn failed(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        gone: Vec<Bundle>,
+        lacks: Needed,
+    ) -> DomainOutcome {
+        if !lacks.is_empty() {
+            return DomainOutcome::TooLittle { gone, lacks };
+        }
+        let mark = txn.mark();
+        let own = txn.gangs[self.claim.gang].pods.clone();
+        let promised = |pod: &PodId| {
+            matches!(txn.pods.state[*pod], PodState::Nominated(_)) && self.wish.pods.contains(pod)
+        };
+        let seated: Vec<PodId> = own.into_iter().filter(promised).collect();
+        seated.into_iter().for_each(|pod| txn.release(pod));
+        let why = seat(txn, self.policy, rankings, &self.wish).err().unwrap_or_default();
+        txn.rewind(mark);
+        DomainOutcome::Fails { gone, why }
+    }
+}

@@ -1,0 +1,280 @@
+//! Mode `task`: one pod after the other, each on the node where that costs least.
+
+use std::ops::Range;
+
+use crate::base::ids::{DomainId, NodeId, PodId};
+use crate::base::purpose::Purpose;
+use crate::base::room::Room;
+use crate::decision::reason::Reason;
+use crate::eviction::attempt::Taker;
+use crate::eviction::lower_nominations::{give_again, stands_alone, take_back};
+use crate::eviction::node_candidates::{Candidate, Cost, candidates, cost};
+use crate::eviction::refusal::Refusal;
+use crate::eviction::search_log::Record;
+use crate::eviction::trace::{Bill, Obstacle, Outcome};
+use crate::model::gangs::missing::not_promised;
+use crate::model::pods::PodState;
+use crate::model::txn::{Mark, Move, Txn};
+use crate::placement::fit::{has_room, shortcoming};
+use crate::placement::rankings::Rankings;
+use crate::placement::{domains, place_one};
+use crate::policy::answers::Policy;
+use crate::policy::plugin::Shield;
+use crate::policy::preemptor::Claim;
+
+impl<'t> Taker<'t> {
+    pub fn one(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        pod: PodId,
+        left: u32,
+    ) -> Result<(), Reason> {
+        if let Some(trace) = &mut self.record.trace {
+            trace.begin(pod);
+        }
+        let result = self.find_place(txn, rankings, pod, left);
+        if let Some(trace) = &mut self.record.trace {
+            trace.end(txn.pods.state[pod].node(), result.as_ref().err());
+        }
+        result
+    }
+
+    /// Promises a pod a place: a free one if there is any, else one that others leave.
+    fn find_place(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        pod: PodId,
+        left: u32,
+    ) -> Result<(), Reason> {
+        let shape = txn.pods.shape[pod];
+        let tops = domains::reach(txn, self.gang, pod)?;
+        let tops = self.large_enough(txn, rankings, tops, pod, left);
+        let claim = self.claim_for(pod);
+        let refused = self.policy.may_take(txn, self.gang, shape, Room::Later).err();
+        let free = match &refused {
+            None => {
+                place_one::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left)
+            }
+            Some(_) => None,
+        };
+        // What others have just left is not simply free: the queue may have no more than it may
+        // take back, all in all.
+        let takes_back =
+            self.errand.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
+        if free.is_none() && txn.never_preempts(pod) {
+            return Err(
+                refused.unwrap_or(Reason::NeverPreempts { pod: txn.pods.name(pod).clone() })
+            );
+        }
+        if takes_back {
+            self.policy.may_reclaim(txn, &claim)?;
+        }
+        if let Some(node) = free {
+            txn.nominate(pod, node);
+            return Ok(());
+        }
+        let ranks: Vec<Range<u32>> = tops.iter().map(|&domain| txn.domains.ranks(domain)).collect();
+        let record = &mut self.record;
+        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, record).map_err(
+            |refusal| {
+                self.until = [self.until, refusal.until].into_iter().flatten().min();
+                refused.unwrap_or_else(|| refusal.reason(self.errand.purpose))
+            },
+        )
+    }
+
+    /// Of the domains that may hold the gang, those that could hold all that it lacks if they were
+    /// empty.
+    fn large_enough(
+        &self,
+        txn: &Txn,
+        rankings: &mut Rankings,
+        tops: Vec<DomainId>,
+        pod: PodId,
+        left: u32,
+    ) -> Vec<DomainId> {
+        if tops.len() < 2 {
+            return tops;
+        }
+        let need = left
+            .min(not_promised(&txn.gangs[self.gang], self.policy.gangs_are_whole()).total.max(1));
+        let shape = txn.pods.shape[pod];
+        let ranking = rankings.of(txn, self.policy, shape, Room::Later);
+        tops.into_iter()
+            .filter(|&top| ranking.could_hold(txn, shape, need, txn.domains.ranks(top)))
+            .collect()
+    }
+}
+
+/// How many nodes are compared for one pod.
+const CANDIDATES: usize = 100;
+
+/// How many nodes without a solution are tried for each that may have one.
+const PATIENCE: usize = 8;
+
+/// A node that does.
+pub struct Way {
+    pub cost: Cost,
+    pub moves: Vec<Move>,
+    /// How many were to leave before it turned out that they need not.
+    pub reprieved: u32,
+}
+
+/// What comes to light while nodes are tried, and why nobody can make room.
+pub struct Findings<'f, 't> {
+    pub refusal: Refusal,
+    pub record: &'f mut Record<'t>,
+}
+
+impl Findings<'_, '_> {
+    pub fn keep(&mut self, node: NodeId, pod: PodId, shield: Shield) {
+        self.refusal.keep(shield);
+        if let Some(trace) = &mut self.record.trace {
+            trace.keep(node, pod, shield.rule);
+        }
+    }
+
+    pub fn conclude(&mut self, node: NodeId, outcome: impl FnOnce() -> Outcome) {
+        if let Some(trace) = &mut self.record.trace {
+            trace.conclude(node, outcome());
+        }
+    }
+}
+
+/// Finds the cheapest place for the claimant's pod among nodes of these ranks, and makes it in the
+/// transaction: pods leave, weaker promises are taken back, and the pod is promised the place. At
+/// most so many nodes are tried.
+pub fn make_room(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    claim: &Claim,
+    ranks: &[Range<u32>],
+    most: usize,
+    record: &mut Record,
+) -> Result<(), Refusal> {
+    let mut findings = Findings { refusal: Refusal::default(), record };
+    let candidates = candidates(txn, policy, rankings, claim, ranks, &mut findings);
+    let mut best: Option<Way> = None;
+    let mut solved = 0;
+    for candidate in candidates.iter().take(most.saturating_mul(PATIENCE)) {
+        let mark = txn.mark();
+        findings.record.work.simulations += 1;
+        match attempt(txn, policy, claim, candidate, &mut findings) {
+            Some((gone, reprieved)) => {
+                let cost = cost(txn, policy, claim, candidate.node, &gone);
+                findings.conclude(candidate.node, || worked(txn, mark, &gone, &cost));
+                if best.as_ref().is_none_or(|known| cost < known.cost) {
+                    best = Some(Way { cost, moves: txn.since(mark), reprieved });
+                }
+                solved += 1;
+            }
+            None => {
+                findings.refusal.nodes += 1;
+                findings
+                    .conclude(candidate.node, || failed(txn, policy, claim, mark, candidate.node));
+            }
+        }
+        txn.rewind(mark);
+        if solved == most {
+            break;
+        }
+    }
+    let Way { cost, moves, reprieved } = best.ok_or(findings.refusal)?;
+    let work = &mut findings.record.work;
+    work.selected += cost.pods as u32 + reprieved;
+    work.reprieved += reprieved;
+    txn.replay(&moves);
+    Ok(())
+}
+
+/// Makes room on one node, with as few gone as possible, and says how many were given back. Leaves
+/// its moves in the transaction either way.
+pub fn attempt(
+    txn: &mut Txn,
+    policy: &Policy,
+    claim: &Claim,
+    candidate: &Candidate,
+    findings: &mut Findings,
+) -> Option<(Vec<PodId>, u32)> {
+    let node = candidate.node;
+    let shape = txn.pods.shape[claim.pod];
+    let fits = |txn: &Txn| {
+        policy.may_take(txn, claim.gang, shape, Room::Later).is_ok()
+            && has_room(txn, policy, shape, node, Room::Later)
+    };
+    let promises = take_back(txn, claim, &[node]);
+    let mut gone: Vec<(PodId, PodState)> = Vec::new();
+    let mut done = fits(txn);
+    for &pod in &candidate.victims {
+        if done {
+            break;
+        }
+        if let Some(shield) = policy.restrains(txn, claim, pod) {
+            findings.keep(node, pod, shield);
+            continue;
+        }
+        gone.push((pod, txn.pods.state[pod]));
+        txn.evict(pod);
+        done = fits(txn);
+    }
+    if !done {
+        return None;
+    }
+    let asked = gone.len();
+    for at in (0..asked).rev() {
+        let (pod, state) = gone[at];
+        txn.spare(pod, state);
+        if fits(txn) {
+            gone.remove(at);
+        } else {
+            txn.evict(pod);
+        }
+    }
+    if !stands_alone(txn, policy, claim, shape, node) {
+        return None;
+    }
+    txn.nominate(claim.pod, node);
+    give_again(txn, policy, &promises);
+    let reprieved = (asked - gone.len()) as u32;
+    Some((gone.into_iter().map(|(pod, _)| pod).collect(), reprieved))
+}
+
+/// The node does, with these gone.
+fn worked(txn: &Txn, mark: Mark, gone: &[PodId], cost: &Cost) -> Outcome {
+    let lost = |step: &Move| {
+        matches!(step.from, PodState::Nominated(_)) && txn.pods.state[step.pod] == PodState::Pending
+    };
+    let taken_back =
+        txn.since(mark).iter().filter(|step| lost(step)).map(|step| step.pod).collect();
+    let bill = Bill {
+        broken: cost.broken,
+        price: cost.price,
+        highest_priority: Some(cost.highest).filter(|_| cost.pods > 0),
+        // The cost adds to each, so that one more pod is dearer even if its priority is below zero.
+        sum_of_priorities: cost.sum - ((cost.pods as i64) << 31),
+        pods: cost.pods,
+    };
+    Outcome::Works { gone: gone.to_vec(), taken_back, bill }
+}
+
+/// The node doesn't do, with all gone who could be taken.
+pub fn failed(txn: &Txn, policy: &Policy, claim: &Claim, mark: Mark, node: NodeId) -> Outcome {
+    let shape = txn.pods.shape[claim.pod];
+    let left = |step: &Move| {
+        matches!(step.from, PodState::Running(_))
+            && txn.pods.state[step.pod] == PodState::Releasing(node)
+    };
+    let mut gone: Vec<PodId> = Vec::new();
+    for step in txn.since(mark) {
+        // Who was given back and taken again is there twice.
+        if left(&step) && !gone.contains(&step.pod) {
+            gone.push(step.pod);
+        }
+    }
+    let limit = policy.may_take(txn, claim.gang, shape, Room::Later).err().map(Obstacle::Limit);
+    let lack = || shortcoming(txn, policy, shape, node, Room::Later).map(Obstacle::Node);
+    Outcome::Fails { gone, obstacle: limit.or_else(lack).unwrap_or(Obstacle::Company) }
+}

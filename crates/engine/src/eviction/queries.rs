@@ -1,0 +1,139 @@
+//! What would be taken from others, for those who ask.
+
+use std::collections::BTreeMap;
+
+use crate::base::ids::{GangId, PodId, QueueId};
+use crate::base::purpose::{Mode, Purpose};
+use crate::base::room::Room;
+use crate::decision::reason::Reason;
+use crate::eviction::attempt::Taker;
+use crate::eviction::refusal::deserves_nothing;
+use crate::eviction::request::Errand;
+use crate::eviction::trace::Trace;
+use crate::eviction::turns::{anyone_spares, grows, starves, turn_of};
+use crate::eviction::verdict::{IN_NEED, gave_too_much};
+use crate::model::Cluster;
+use crate::model::txn::Txn;
+use crate::order::session::Session;
+use crate::placement::request::Wish;
+
+/// Who would leave for a gang, or why nobody does.
+pub type Outcome = Result<Vec<PodId>, Vec<Reason>>;
+
+/// What is tried to make room for a gang, if it starves or grows; nothing comes of it.
+pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trace> {
+    let overused =
+        || session.policy.overused(session.cluster, session.cluster.gangs[gang].queue).is_some();
+    if errand.purpose == Purpose::Reclaim && overused() {
+        return None;
+    }
+    let (trace, outcome) = decide(session, gang, errand)?;
+    let refused = outcome.err().unwrap_or_default();
+    if refused.iter().any(deserves_nothing) {
+        return None;
+    }
+    // Pod by pod it is in the last attempt.
+    let refused = if errand.taking.mode == Mode::Task { Vec::new() } else { refused };
+    Some(Trace { refused, ..trace })
+}
+
+/// Decides once more whether room is made for a gang that starves or grows, and tells what is
+/// tried. Everything stays as it was.
+pub fn decide(session: &mut Session, gang: GangId, errand: Errand) -> Option<(Trace, Outcome)> {
+    let row = &session.cluster.gangs[gang];
+    let behind = row.reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
+    let more = errand.helps_to_grow() && grows(session, gang);
+    if behind || !more && !starves(session, gang) {
+        return None;
+    }
+    let nobody = |kept| vec![Reason::NothingToTake { purpose: errand.purpose, nodes: 0, kept }];
+    // Nobody is moved for one that would never move for others.
+    if errand.purpose == Purpose::Consolidate && row.protected {
+        return Some((Trace::default(), Err(vec![Reason::NeverMoves { gang: row.key.clone() }])));
+    }
+    if more && !anyone_spares(session, gang, errand) {
+        return Some((Trace::default(), Err(nobody(Vec::new()))));
+    }
+    let modest = errand.taking.breaking_nobody();
+    let errand = if more { Errand { taking: &modest, ..errand } } else { errand };
+    let (pods, missing) = turn_of(session, gang);
+    let mut trace = Trace::default();
+    let mut taker = Taker::new(session, gang, errand, Some(&mut trace));
+    let mut txn = Txn::begin(session.cluster);
+    let wish =
+        Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
+    let result = taker.claim(&mut txn, session.rankings, &wish);
+    let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
+    let nothing = !txn.displaces();
+    let too_much = result.is_ok() && more && gave_too_much(session.policy, &txn, errand, &pods);
+    drop(txn);
+    let outcome = match result {
+        Ok(()) if more && (too_much || nothing) => {
+            trace.choose_nothing();
+            let kept = (IN_NEED.to_owned(), gone.len() as u32);
+            Err(nobody(if too_much { vec![kept] } else { Vec::new() }))
+        }
+        result => result.map(|()| gone),
+    };
+    Some((trace, outcome))
+}
+
+/// What a queue takes back for the first of its gangs that lacks room.
+#[derive(Clone, Debug)]
+pub struct TakingBack {
+    /// The name of the action.
+    pub action: &'static str,
+    pub gang: GangId,
+    /// Why it takes nothing; empty if it does.
+    pub refused: Vec<Reason>,
+    /// The queues of those who leave, in the order in which they do.
+    pub from: Vec<QueueId>,
+    /// Other queues of which someone might have left, but for a rule; by name.
+    pub kept: Vec<(QueueId, &'static str)>,
+}
+
+pub fn taking_back(session: &mut Session, queue: QueueId, errand: Errand) -> Option<TakingBack> {
+    let gang = in_need(session, queue, errand)?;
+    let own = session.cluster.gangs[gang].queue;
+    let (trace, outcome) = match session.policy.overused(session.cluster, own) {
+        Some(reason) => (Trace::default(), Err(vec![reason])),
+        None => decide(session, gang, errand)?,
+    };
+    let cluster = &*session.cluster;
+    let (leaving, refused) = match outcome {
+        Ok(leaving) => (leaving, Vec::new()),
+        Err(refused) => (Vec::new(), refused),
+    };
+    let mut from: Vec<QueueId> = Vec::new();
+    for queue in leaving.iter().filter_map(|&pod| queue_of(cluster, pod)) {
+        if !from.contains(&queue) {
+            from.push(queue);
+        }
+    }
+    let mut rules: BTreeMap<QueueId, &'static str> = BTreeMap::new();
+    for (pod, rule) in trace.kept() {
+        let queue = queue_of(cluster, pod).filter(|queue| *queue != own && !from.contains(queue));
+        queue.map(|queue| *rules.entry(queue).or_insert(rule));
+    }
+    let mut kept: Vec<(QueueId, &'static str)> = rules.into_iter().collect();
+    kept.sort_by_key(|&(queue, _)| &cluster.queues[queue].name);
+    Some(TakingBack { action: errand.action, gang, refused, from, kept })
+}
+
+/// The first gang of a queue, or of those below it, that lacks room: one that starves goes before
+/// one that grows.
+fn in_need(session: &Session, queue: QueueId, errand: Errand) -> Option<GangId> {
+    let (cluster, policy) = (&*session.cluster, session.policy);
+    let below = |gang: &GangId| cluster.queues[cluster.gangs[*gang].queue].lineage.contains(&queue);
+    let first = |wants: fn(&Session, GangId) -> bool| {
+        let waiting = cluster.gangs.waiting().iter().copied().filter(below);
+        waiting
+            .filter(|&gang| wants(session, gang))
+            .min_by(|&a, &b| policy.gang_order(cluster, a, b))
+    };
+    first(starves).or_else(|| first(grows).filter(|_| errand.helps_to_grow()))
+}
+
+fn queue_of(cluster: &Cluster, pod: PodId) -> Option<QueueId> {
+    cluster.pods.gang[pod].map(|gang| cluster.gangs[gang].queue)
+}

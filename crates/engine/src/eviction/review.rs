@@ -1,0 +1,184 @@
+//! Lets those stay whom the plan asks to leave without need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::base::ids::{GangId, NodeId, PodId, ResourceId};
+use crate::decision::cause::Cause;
+use crate::decision::plan::Eviction;
+use crate::eviction::lower_nominations::all_stand;
+use crate::eviction::order::worth_order;
+use crate::model::Cluster;
+use crate::model::pods::PodState;
+use crate::model::txn::Txn;
+use crate::order::session::Session;
+use crate::policy::answers::Policy;
+
+/// Lets those stay whom the plan asks to leave without need, since room was made for one gang after
+/// the other. A gang that breaks stays or goes together; of what others can lose each pod does, or
+/// a subgroup.
+pub fn review(session: &mut Session) {
+    let mut claimants = session.plan.evictions.iter().filter_map(|eviction| eviction.claimant);
+    let first = claimants.next();
+    let at_once = session.plan.searches.iter().filter(|search| search.found).count() < 2;
+    // Where one has gone to another place, another may find that it need not.
+    let moves =
+        session.plan.evictions.iter().any(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
+    if at_once && !moves && claimants.all(|claimant| Some(claimant) == first) {
+        return;
+    }
+    let mut single: Vec<Vec<Leaver>> = Vec::new();
+    let mut whole: BTreeMap<GangId, Vec<Leaver>> = BTreeMap::new();
+    let mut safe: Vec<(GangId, Leaver)> = Vec::new();
+    let mut moved: Vec<(GangId, Leaver)> = Vec::new();
+    let stale: BTreeSet<GangId> = stale(session).collect();
+    for &Eviction { pod, node, claimant, cause, .. } in &session.plan.evictions {
+        let (Some(claimant), Some(gang)) = (claimant, session.cluster.pods.gang[pod]) else {
+            continue;
+        };
+        if stale.contains(&gang) {
+            continue;
+        }
+        let leaver = (pod, node, claimant);
+        match cause {
+            Cause::Bundle { whole: true, .. } => whole.entry(gang).or_default().push(leaver),
+            Cause::Bundle { .. } => safe.push((gang, leaver)),
+            Cause::Moved { .. } => moved.push((gang, leaver)),
+            _ => single.push(vec![leaver]),
+        }
+    }
+    let mut txn = Txn::begin(session.cluster);
+    let mut reprieved = reprieve(&mut txn, session.policy, single);
+    reprieved += reprieve(&mut txn, session.policy, whole.values().cloned().collect());
+    // What a gang could spare is of no use to it once it is broken.
+    let leaves = |(pod, ..): &Leaver| matches!(txn.pods.state[*pod], PodState::Releasing(_));
+    whole.retain(|_, gone| gone.iter().any(leaves));
+    safe.retain(|(gang, _)| !whole.contains_key(gang));
+    let safe = by_subgroup(&txn, safe);
+    session.plan.taking.reprieved += reprieved + reprieve(&mut txn, session.policy, safe);
+    let spared: BTreeSet<PodId> = txn.commit().into_iter().map(|step| step.pod).collect();
+    session.plan.evictions.retain(|eviction| !spared.contains(&eviction.pod));
+    if !spared.is_empty() {
+        recount(session);
+    }
+    review_moves(session, moved);
+}
+
+/// Gangs that leave because they can't go on: what would stay of them would be of no use.
+fn stale(session: &Session) -> impl Iterator<Item = GangId> {
+    let stale =
+        session.plan.evictions.iter().filter(|gone| matches!(gone.cause, Cause::Stale { .. }));
+    stale.filter_map(|gone| session.cluster.pods.gang[gone.pod])
+}
+
+/// The same for those who would move. Who is to be near others stays or goes with them.
+fn review_moves(session: &mut Session, moved: Vec<(GangId, Leaver)>) {
+    let mut sets: Vec<(GangId, Vec<Leaver>)> = Vec::new();
+    for (gang, leaver) in moved {
+        let row = &session.cluster.gangs[gang];
+        let together = row.choosy.is_some() || !row.rules().is_empty();
+        match sets.iter_mut().find(|(of, _)| together && *of == gang) {
+            Some((_, set)) => set.push(leaver),
+            None => sets.push((gang, vec![leaver])),
+        }
+    }
+    for (gang, set) in sets {
+        let cluster = &mut *session.cluster;
+        let places = cluster.end_moves(gang, set.iter().map(|&(pod, ..)| pod));
+        let mut txn = Txn::begin(cluster);
+        let stay = reprieve(&mut txn, session.policy, vec![set.clone()]);
+        if stay == 0 {
+            drop(txn);
+            places.into_iter().for_each(|place| session.cluster.keep_place(gang, place));
+            continue;
+        }
+        txn.commit();
+        session.cluster.freed += 1;
+        session.plan.taking.reprieved += stay;
+        session.plan.evictions.retain(|eviction| set.iter().all(|&(pod, ..)| pod != eviction.pod));
+    }
+}
+
+/// Each alone, but those of a subgroup that goes.
+fn by_subgroup(cluster: &Cluster, gone: Vec<(GangId, Leaver)>) -> Vec<Vec<Leaver>> {
+    let mut sets: Vec<Vec<Leaver>> = Vec::new();
+    let mut groups: BTreeMap<(GangId, u32), Vec<Leaver>> = BTreeMap::new();
+    for (gang, leaver) in gone {
+        let (row, place) = (&cluster.gangs[gang], cluster.pods.subgroup[leaver.0]);
+        let group = row.subgroups().get(place as usize).filter(|group| group.rule.is_some());
+        match group.is_some_and(|group| group.counts.ready() < row.size_of(group)) {
+            true => groups.entry((gang, place)).or_default().push(leaver),
+            false => sets.push(vec![leaver]),
+        }
+    }
+    sets.extend(groups.into_values());
+    sets
+}
+
+/// Bundles of which some stay say how many go.
+fn recount(session: &mut Session) {
+    let mut counts: BTreeMap<(Option<GangId>, Option<GangId>, bool), u32> = BTreeMap::new();
+    let cluster = &*session.cluster;
+    let key = |eviction: &Eviction, whole: bool| {
+        (cluster.pods.gang[eviction.pod], eviction.claimant, whole)
+    };
+    for eviction in &session.plan.evictions {
+        if let Cause::Bundle { whole, .. } = eviction.cause {
+            *counts.entry(key(eviction, whole)).or_default() += 1;
+        }
+    }
+    for eviction in &mut session.plan.evictions {
+        if let Cause::Bundle { whole, .. } = eviction.cause
+            && let Some(&left) = counts.get(&key(eviction, whole))
+            && let Cause::Bundle { pods, .. } = &mut eviction.cause
+        {
+            *pods = left;
+        }
+    }
+}
+
+/// Who is asked to leave, from which node and for which gang.
+pub type Leaver = (PodId, NodeId, GangId);
+
+/// Lets those stay after all who are not needed, the most valuable first: the room that a pod left
+/// may be there without him, since others went for the next claimant. Each set stays or goes
+/// together. Says how many stay.
+pub fn reprieve(txn: &mut Txn, policy: &Policy, gone: Vec<Vec<Leaver>>) -> u32 {
+    let mut reprieved = 0;
+    let dearest =
+        |set: &[Leaver]| set.iter().map(|&(pod, ..)| pod).max_by(|&a, &b| worth_order(txn, a, b));
+    let mut gone: Vec<(PodId, Vec<Leaver>)> =
+        gone.into_iter().filter_map(|set| Some((dearest(&set)?, set))).collect();
+    gone.sort_by(|a, b| worth_order(txn, b.0, a.0));
+    for (_, set) in gone {
+        if !could_stay(txn, &set) {
+            continue;
+        }
+        let mark = txn.mark();
+        for &(pod, node, _) in &set {
+            txn.spare(pod, PodState::Running(node));
+        }
+        let mut places: Vec<(NodeId, GangId)> =
+            set.iter().map(|&(_, node, gang)| (node, gang)).collect();
+        places.sort_unstable();
+        places.dedup();
+        if places.iter().all(|&(node, gang)| all_stand(txn, policy, gang, node)) {
+            reprieved += set.len() as u32;
+        } else {
+            txn.rewind(mark);
+        }
+    }
+    reprieved
+}
+
+/// Whether there is room for all of them beside what is promised, as numbers go.
+fn could_stay(cluster: &Cluster, set: &[Leaver]) -> bool {
+    let mut wanted: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
+    for &(pod, node, _) in set {
+        for (resource, amount) in cluster.shapes[cluster.pods.shape[pod]].request.iter() {
+            *wanted.entry((node, resource)).or_default() += amount;
+        }
+    }
+    wanted
+        .iter()
+        .all(|(&(node, resource), &amount)| cluster.nodes.future_idle(resource, node) >= amount)
+}

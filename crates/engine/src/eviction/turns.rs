@@ -1,0 +1,154 @@
+//! Which gangs get a turn to take room from others.
+
+use crate::base::ids::{GangId, PodId};
+use crate::base::purpose::{Mode, Purpose};
+use crate::decision::reason::Reason;
+use crate::eviction::attempt::{Taker, serve};
+use crate::eviction::candidates::concerns;
+use crate::eviction::failed_searches::Fruitless;
+use crate::eviction::refusal::refuse;
+use crate::eviction::request::Errand;
+use crate::model::gangs::Gang;
+use crate::model::gangs::missing::{Missing, not_promised};
+use crate::order::gates::gate;
+use crate::order::line::Line;
+use crate::order::pods::{Serving, in_order};
+use crate::order::session::Session;
+
+/// Carries out the errand of an action: makes room for all gangs that starve.
+pub fn run(session: &mut Session, action: &'static str) {
+    if let Some(errand) = Errand::of(session.settings, action) {
+        serve_all(session, errand);
+    }
+}
+
+/// Makes room for all gangs that starve, in order; then, where whole gangs are taken, for those
+/// that have their minimum and more pods, by what others can spare.
+fn serve_all(session: &mut Session, errand: Errand) {
+    let (purpose, mode) = (errand.purpose, errand.taking.mode);
+    let mut fruitless = Fruitless::recall(session.cluster, session.policy, purpose, mode);
+    let mut steps = 0;
+    serve_those(session, errand, &mut fruitless, &mut steps, starves);
+    if errand.helps_to_grow() {
+        let taking = &errand.taking.breaking_nobody();
+        serve_those(session, Errand { taking, ..errand }, &mut fruitless, &mut steps, grows);
+    }
+    fruitless.keep(session.cluster, purpose, mode);
+}
+
+/// Gives turns to all gangs of which this is true, as long as it is and they bring something;
+/// beginning with the one for which there was no time in the last cycle.
+fn serve_those(
+    session: &mut Session,
+    errand: Errand,
+    fruitless: &mut Fruitless,
+    steps: &mut u64,
+    wants: fn(&Session, GangId) -> bool,
+) {
+    let waiting = session.cluster.gangs.waiting().to_vec();
+    let mut wanting: Vec<GangId> =
+        waiting.into_iter().filter(|&gang| wants(session, gang)).collect();
+    // Nobody is moved for one that would never move for others.
+    wanting.retain(|&gang| {
+        errand.purpose != Purpose::Consolidate || !session.cluster.gangs[gang].protected
+    });
+    let key = |session: &Session, gang: GangId| session.cluster.gangs[gang].key.clone();
+    let mut first = fruitless.first();
+    first = first.filter(|first| wanting.iter().any(|&gang| key(session, gang) == *first));
+    let mut line = Line::new(session.cluster, session.policy, wanting);
+    // What a queue deserves matters between queues.
+    let next = |line: &mut Line, session: &mut Session| match errand.purpose {
+        Purpose::Reclaim => line.next(session.cluster, session.policy),
+        _ => line.next_of_all(session.cluster, session.policy),
+    };
+    let mut later: Vec<GangId> = Vec::new();
+    loop {
+        let Some((_, gang)) = next(&mut line, session) else {
+            if later.is_empty() {
+                break;
+            }
+            line = Line::new(session.cluster, session.policy, std::mem::take(&mut later));
+            continue;
+        };
+        if first.as_ref().is_some_and(|first| key(session, gang) != *first) {
+            later.push(gang);
+            continue;
+        }
+        first = None;
+        if errand.taking.mode == Mode::Scenario && *steps >= errand.taking.bundling.steps {
+            fruitless.put_off(key(session, gang));
+            let (purpose, steps) = (errand.purpose, *steps);
+            refuse(session, gang, errand.purpose, vec![Reason::NotAttempted { purpose, steps }]);
+            session.plan.wake_at(session.now);
+            continue;
+        }
+        if serve(session, gang, errand, fruitless, steps) && wants(session, gang) {
+            line.put_back(session.cluster, session.policy, gang);
+        }
+    }
+}
+
+/// Whether a gang lacks pods to its minimum that nobody has promised it a place for, and nobody
+/// must go before it.
+pub fn starves(session: &Session, id: GangId) -> bool {
+    wanted(session, id).total > 0 && has_a_turn(session, id)
+}
+
+/// Whether a gang has its minimum or is promised it, more of its pods wait, and nobody must go
+/// before it. Subgroups would have to come as a whole.
+pub fn grows(session: &Session, id: GangId) -> bool {
+    let gang = &session.cluster.gangs[id];
+    wanted(session, id).total == 0
+        && gang.rules().is_empty()
+        && gang.counts.pending > gang.counts.pending_best_effort
+        && has_a_turn(session, id)
+}
+
+fn has_a_turn(session: &Session, id: GangId) -> bool {
+    let gang = &session.cluster.gangs[id];
+    // Whoever goes before a head passes nobody.
+    let goes_first = |head: GangId| session.policy.gang_order(session.cluster, head, id).is_lt();
+    let mut heads =
+        session.heads.iter().filter(|&&(queue, head)| queue == gang.queue && head != id);
+    let behind = heads.any(|&(_, head)| goes_first(head));
+    !behind
+        && gang.admitted()
+        && gang.counts.pending > 0
+        && gate(session.cluster, session.policy, id, session.now).is_ok()
+}
+
+/// What it lacks; without the plugin `gang`, one pod after the other.
+pub fn wanted(session: &Session, id: GangId) -> Missing {
+    let gang = &session.cluster.gangs[id];
+    match session.policy.gangs_are_whole() {
+        true => not_promised(gang, true),
+        false => Missing::one(gang.roles.len()),
+    }
+}
+
+/// The pods that want places, and how many of them must get one: all that the gang lacks, or the
+/// first one above that.
+pub fn turn_of(session: &Session, gang: GangId) -> (Vec<PodId>, Missing) {
+    let mut pods = in_order(session, gang, Serving::All);
+    let missing = wanted(session, gang);
+    if missing.total > 0 {
+        return (pods, missing);
+    }
+    let cluster = &*session.cluster;
+    pods.retain(|&pod| !cluster.shapes[cluster.pods.shape[pod]].best_effort);
+    pods.truncate(1);
+    (pods, Missing::one(cluster.gangs[gang].roles.len()))
+}
+
+/// Whether there is anyone with pods to spare whom the errand of a gang concerns, so that it is
+/// worth looking where they are.
+pub fn anyone_spares(session: &Session, gang: GangId, errand: Errand) -> bool {
+    let taker = Taker::new(session, gang, errand, None);
+    let claim = session.cluster.gangs[gang].pods.first().map(|&pod| taker.claim_for(pod));
+    // Who moves loses nothing.
+    let moves = errand.purpose == Purpose::Consolidate;
+    let spares =
+        |other: &Gang| other.counts.running > 0 && (moves || other.counts.ready() > other.minimum);
+    let concerned = |id: GangId| claim.is_some_and(|claim| concerns(session.cluster, &claim, id));
+    session.cluster.gangs.iter().any(|(id, other)| spares(other) && concerned(id))
+}

@@ -1,0 +1,100 @@
+//! Whether a plan stands.
+
+use crate::base::ids::{GangId, NodeId, PodId};
+use crate::base::purpose::{Mode, Purpose};
+use crate::decision::reason::Reason;
+use crate::eviction::relocate::is_moved;
+use crate::eviction::request::Errand;
+use crate::eviction::search::GangTaker;
+use crate::model::pods::PodState;
+use crate::model::txn::Txn;
+use crate::policy::answers::Policy;
+use crate::policy::bundle::Bundle;
+use crate::policy::preemptor::Claim;
+
+/// The rule that keeps what would be taken back at once.
+pub const IN_NEED: &str = "its queue, which would have too little";
+
+/// Whether a queue from which room was taken back has less now than it deserves of what these pods
+/// ask for: it would take that back. Where queues are measured by fair shares, that has been asked
+/// for each that leaves.
+pub fn gave_too_much(policy: &Policy, txn: &Txn, errand: Errand, pods: &[PodId]) -> bool {
+    let asked =
+        |resource| pods.iter().any(|&pod| txn.request_of(txn.pods.shape[pod], resource) > 0);
+    let lacks = |(victim, _): (PodId, NodeId)| {
+        let queue = txn.pods.gang[victim].map(|gang| txn.gangs[gang].queue)?;
+        let (deserved, _) = policy.deserves(txn, queue)?;
+        let less =
+            |(resource, amount)| asked(resource) && txn.queues[queue].claimed(resource) < amount;
+        Some(deserved.iter().any(less))
+    };
+    let by_deserved = errand.purpose == Purpose::Reclaim && errand.taking.mode != Mode::Scenario;
+    by_deserved && txn.evicted().into_iter().any(|gone| lacks(gone) == Some(true))
+}
+
+impl GangTaker<'_> {
+    /// Whether the plan stands; if not, why.
+    pub fn stands(
+        &self,
+        txn: &mut Txn,
+        taken: &[Bundle],
+        moved: &[(PodId, NodeId)],
+    ) -> Result<(), Reason> {
+        if !self.by_turns() {
+            return if self.claim.purpose == Purpose::Reclaim {
+                self.stays_within(txn)
+            } else {
+                Ok(())
+            };
+        }
+        let counts = |pod: &PodId| self.taking.bundling.counts_moved || !is_moved(moved, *pod);
+        let pods = taken.iter().flat_map(|bundle| bundle.pods.iter().copied());
+        let gone: Vec<PodId> = pods.filter(counts).collect();
+        self.policy.objects(txn, &self.claim, self.had, &gone).map_or(Ok(()), Err)
+    }
+
+    /// Whether the claimant's queue may have all that it was given; if not, why.
+    fn stays_within(&self, txn: &mut Txn) -> Result<(), Reason> {
+        let promised = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Nominated(_));
+        let Some(&last) = self.wish.pods.iter().rev().find(promised) else { return Ok(()) };
+        let PodState::Nominated(node) = txn.pods.state[last] else { return Ok(()) };
+        txn.release(last);
+        let within = self.policy.may_reclaim(txn, &Claim { pod: last, ..self.claim });
+        txn.nominate(last, node);
+        within
+    }
+
+    /// Whether those who leave and have no other place may all be lost, one after the other. Leaves
+    /// the transaction as it was.
+    pub fn lost_fairly(&self, txn: &mut Txn, taken: &[Bundle], moved: &[(PodId, NodeId)]) -> bool {
+        let mark = txn.mark();
+        for &pod in self.wish.pods {
+            if matches!(txn.pods.state[pod], PodState::Nominated(_)) {
+                txn.release(pod);
+            }
+        }
+        let lost = |bundle: &Bundle| -> Vec<PodId> {
+            bundle.pods.iter().copied().filter(|&pod| !is_moved(moved, pod)).collect()
+        };
+        let lost: Vec<(GangId, Vec<PodId>)> =
+            taken.iter().map(|bundle| (bundle.gang, lost(bundle))).collect();
+        for &pod in lost.iter().flat_map(|(_, pods)| pods) {
+            if let PodState::Releasing(home) = txn.pods.state[pod] {
+                txn.spare(pod, PodState::Running(home));
+            }
+        }
+        let fair = lost.iter().filter(|(_, pods)| !pods.is_empty()).all(|(gang, pods)| {
+            let mut asked = false;
+            let fair = pods.iter().all(|&pod| {
+                let alone = txn.gangs[*gang].can_spare(txn.pods.place(pod));
+                let kept = (alone || !asked) && self.withheld(txn, *gang).is_some();
+                asked |= !alone;
+                txn.evict(pod);
+                !kept
+            });
+            fair && !self.goes_first(txn, *gang)
+        });
+        txn.rewind(mark);
+        fair
+    }
+}
