@@ -308,6 +308,26 @@ fn commands_on_the_pages_are_there() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
+/// Apart from tables, pictures and pages that a command writes.
+#[test]
+fn prose_is_at_most_120_columns_wide() {
+    let wide = |line: &str| {
+        let text = line.trim_start();
+        let unbreakable = text.starts_with('|') || text.starts_with("![");
+        !unbreakable && line.chars().count() > 120 && text.contains(' ')
+    };
+    let mut problems = Vec::new();
+    let generated = |page: &&Text| page.text.contains("<!-- Made by");
+    for page in repository().pages().filter(|page| !generated(page)) {
+        for (number, line) in prose(&page.text) {
+            if wide(line) && !line.starts_with("    ") {
+                problems.push(format!("{}:{number}: {line}", page.path));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "wrap these:\n{}", problems.join("\n"));
+}
+
 #[test]
 fn what_is_not_there_is_noticed() {
     let repository = repository();

@@ -1,6 +1,7 @@
 //! One word, one thing: names that were given up do not come back, and neither do words that make
 //! a thing a person. `words/retired.txt` lists them; `words/allowed.txt` says how often those that
-//! are not gone yet may still occur in the whole repository. That number may only shrink:
+//! are not gone yet may still occur in the whole repository. That number may only shrink, but for
+//! parts of names, which a split file repeats: of these none may come back once it is gone.
 //! `MUSTER_REWRITE=1 cargo test -p muster-text --test words` lowers it, and never raises it.
 //! `MUSTER_WORDS=nobody cargo test -p muster-text --test words -- --nocapture` shows where a word is.
 
@@ -24,6 +25,8 @@ struct Retired {
     entry: String,
     pattern: Pattern,
     instead: String,
+    /// A word of sentences, not of names.
+    prose: bool,
 }
 
 struct Lists {
@@ -51,7 +54,7 @@ fn lists(text: &str) -> Lists {
         let (entry, instead) = line.split_once(" -> ").unwrap_or((line, ""));
         let (entry, instead) = (entry.trim().to_owned(), instead.trim().to_owned());
         let pattern = match heading {
-            "[words]" => Pattern::Word {
+            "[people]" | "[words]" => Pattern::Word {
                 word: entry.trim_end_matches('*').to_owned(),
                 prefix: entry.ends_with('*'),
             },
@@ -71,7 +74,8 @@ fn lists(text: &str) -> Lists {
             }
             _ => panic!("no such heading: {heading}"),
         };
-        lists.retired.push(Retired { entry, pattern, instead });
+        let prose = heading == "[people]";
+        lists.retired.push(Retired { entry, pattern, instead, prose });
     }
     lists
 }
@@ -207,9 +211,9 @@ fn retired_words_only_become_fewer() {
     }
     let mut problems = String::new();
     for (index, all) in &places {
-        let Retired { entry, instead, .. } = &lists.retired[*index];
+        let Retired { entry, instead, prose, .. } = &lists.retired[*index];
         let most = allowed.get(entry).copied().unwrap_or(0);
-        if all.len() > most {
+        if all.len() > most && (*prose || most == 0) {
             let count = all.len();
             problems += &format!("\n{entry}: {count} times, {most} allowed; say: {instead}\n  ");
             problems += &all[..count.min(400)].join("\n  ");
