@@ -1,5 +1,12 @@
 //! Numbers, counts and time spans as people read them. Reasons, notes, tables and pages all show
 //! them in the same way.
+//!
+//! ```
+//! use muster_text::{counted, duration};
+//!
+//! assert_eq!(counted(5_000, "node"), "5,000 nodes");
+//! assert_eq!(duration(12_000_000), "3h20m");
+//! ```
 
 /// A number with a comma after each three digits: 5000 → "5,000".
 pub fn grouped(number: u64) -> String {
