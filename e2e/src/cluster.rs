@@ -207,10 +207,7 @@ impl Cluster {
 
 /// The definitions, for an API server that has none.
 pub fn crds(definitions: Definitions) -> Vec<Value> {
-    let mut crds: Vec<Value> = muster_api::crds()
-        .iter()
-        .map(|crd| serde_json::to_value(crd).expect("a definition is JSON"))
-        .collect();
+    let mut crds = muster_api::crds();
     if definitions == Definitions::Volcano {
         for crd in crds.iter_mut().filter(|crd| crd["spec"]["names"]["kind"] == "PodGroup") {
             let version =

@@ -1,48 +1,53 @@
 //! The HyperNode: nodes, or smaller HyperNodes, with equal network between them.
 
-use kube::CustomResource;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::core::LabelSelector;
-use crate::{Time, schema};
+use crate::Time;
+use crate::core::{LabelSelector, Meta};
+#[cfg(feature = "schema")]
+use crate::schema;
 
-#[derive(CustomResource, JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(clippy::duplicated_attributes, reason = "columns may have the same type")]
-#[kube(
-    group = "topology.volcano.sh",
-    version = "v1alpha1",
-    kind = "HyperNode",
-    plural = "hypernodes",
-    shortname = "hn",
-    status = "HyperNodeStatus",
-    derive = "PartialEq",
-    derive = "Default",
-    doc = "Nodes, or smaller HyperNodes, with equal network between them.",
-    printcolumn(name = "Tier", type_ = "integer", json_path = ".spec.tier"),
-    printcolumn(name = "TierName", type_ = "string", json_path = ".spec.tierName"),
-    printcolumn(name = "NodeCount", type_ = "integer", json_path = ".status.nodeCount"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
-)]
+/// Nodes, or smaller HyperNodes, with equal network between them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HyperNode {
+    pub metadata: Meta,
+    pub spec: HyperNodeSpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<HyperNodeStatus>,
+}
+
+impl HyperNode {
+    pub fn new(name: &str, spec: HyperNodeSpec) -> HyperNode {
+        let metadata = Meta { name: name.to_owned(), ..Meta::default() };
+        HyperNode { metadata, spec, status: None }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("required" = ["members", "tier"]))]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["members", "tier"])))]
 pub struct HyperNodeSpec {
     /// Tier 1 has the fastest network; a HyperNode of tier 2 is made of those of tier 1, and so
     /// on.
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub tier: i32,
     /// A name for the tier, for example rack.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 253))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 253)))]
     pub tier_name: String,
     #[serde(default)]
-    #[schemars(length(min = 1))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub members: Vec<Member>,
 }
 
 /// Nodes or HyperNodes that are part of the HyperNode.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[schemars(extend("required" = ["selector", "type"]))]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("required" = ["selector", "type"])))]
 pub struct Member {
     #[serde(rename = "type")]
     pub kind: MemberKind,
@@ -50,7 +55,8 @@ pub struct Member {
     pub selector: MemberSelector,
 }
 
-#[derive(JsonSchema, Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum MemberKind {
     #[default]
     Node,
@@ -58,12 +64,13 @@ pub enum MemberKind {
 }
 
 /// Which members; exactly one of the three is set.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("x-kubernetes-validations" = [{
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = [{
     "rule": "(has(self.exactMatch) ? 1 : 0) + (has(self.regexMatch) ? 1 : 0) + (has(self.labelMatch) ? 1 : 0) == 1",
     "message": "set exactly one of exactMatch, regexMatch and labelMatch",
-}]))]
+}])))]
 pub struct MemberSelector {
     /// The member with this name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,32 +80,35 @@ pub struct MemberSelector {
     pub regex_match: Option<RegexMatch>,
     /// Members with these labels.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::label_selector")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::label_selector"))]
     pub label_match: Option<LabelSelector>,
 }
 
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct ExactMatch {
-    #[schemars(schema_with = "schema::object_name")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::object_name"))]
     pub name: String,
 }
 
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct RegexMatch {
     /// In Go's syntax, matched anywhere in the name unless it is anchored.
-    #[schemars(length(min = 1))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub pattern: String,
 }
 
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct HyperNodeStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "conditions")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "conditions"))]
     pub conditions: Vec<HyperNodeCondition>,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub node_count: i64,
 }
 
@@ -117,6 +127,7 @@ pub struct HyperNodeCondition {
     pub observed_generation: Option<i64>,
 }
 
+#[cfg(feature = "schema")]
 fn conditions(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({
         "type": "array",

@@ -14,13 +14,14 @@ mod quantity;
 mod queue;
 mod requests;
 mod reserved;
+#[cfg(feature = "schema")]
 mod schema;
 mod selector;
 mod time;
 mod validate;
 
 pub use anonymise::{Class, Pseudonyms, anonymise};
-pub use crds::crds;
+pub use crds::{CRDS, crds};
 pub use hypernode::{
     ExactMatch, HyperNode, HyperNodeCondition, HyperNodeSpec, HyperNodeStatus, Member, MemberKind,
     MemberSelector, RegexMatch,

@@ -11,13 +11,12 @@ use std::fmt;
 use std::io::BufRead;
 
 pub use documents::DOCUMENT_BYTES;
-pub use object::Object;
+pub use object::{KINDS, Kind, Object, Resource, Scope};
 pub use trim::trim;
-pub use write::write;
+pub use write::{document, write};
 
 use documents::{Document, Documents, Refusal};
 use muster_yaml::{Value, Yaml, YamlError};
-use object::Kind;
 
 /// One thing that was found in the input.
 #[derive(Clone, Debug, PartialEq)]

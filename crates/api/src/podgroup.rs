@@ -2,59 +2,60 @@
 
 use std::collections::BTreeMap;
 
-use kube::CustomResource;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::core::LabelSelector;
-use crate::{Reserved, ResourceList, Time, keys, parse_duration, schema};
+use crate::core::{LabelSelector, Meta};
+#[cfg(feature = "schema")]
+use crate::schema;
+use crate::{Reserved, ResourceList, Time, keys, parse_duration};
+
+/// Pods that start together or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PodGroup {
+    pub metadata: Meta,
+    pub spec: PodGroupSpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<PodGroupStatus>,
+}
+
+impl PodGroup {
+    pub fn new(name: &str, spec: PodGroupSpec) -> PodGroup {
+        let metadata = Meta { name: name.to_owned(), ..Meta::default() };
+        PodGroup { metadata, spec, status: None }
+    }
+}
 
 /// What a group of pods needs to start.
-#[derive(CustomResource, JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(clippy::duplicated_attributes, reason = "columns may have the same type")]
-#[kube(
-    group = "scheduling.volcano.sh",
-    version = "v1beta1",
-    kind = "PodGroup",
-    plural = "podgroups",
-    shortname = "pg",
-    shortname = "podgroup-v1beta1",
-    namespaced,
-    status = "PodGroupStatus",
-    derive = "PartialEq",
-    derive = "Default",
-    doc = "Pods that start together or not at all.",
-    printcolumn(name = "STATUS", type_ = "string", json_path = ".status.phase"),
-    printcolumn(name = "minMember", type_ = "integer", json_path = ".spec.minMember"),
-    printcolumn(name = "RUNNINGS", type_ = "integer", json_path = ".status.running"),
-    printcolumn(name = "AGE", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "QUEUE", type_ = "string", json_path = ".spec.queue", priority = 1)
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodGroupSpec {
     /// How many pods must be placed before any of them starts; 0 lets each start alone.
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub min_member: i32,
     /// How many pods of each role must be placed, by the value of the label volcano.sh/task-spec.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub min_task_member: BTreeMap<String, i32>,
     /// The queue whose share the group uses.
-    #[schemars(schema_with = "queue_name")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "queue_name"))]
     pub queue: String,
     /// The PriorityClass of the group.
     #[serde(skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 253))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 253)))]
     pub priority_class_name: String,
     /// What must be free before the group may compete for a place.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::resources")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::resources"))]
     pub min_resources: Option<ResourceList>,
     /// How close to each other the pods of the group must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_topology: Option<NetworkTopologySpec>,
     /// Groups inside the group, with their own size and closeness.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 1000))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 1000)))]
     pub sub_group_policy: Vec<SubGroupPolicy>,
 }
 
@@ -72,6 +73,7 @@ impl Default for PodGroupSpec {
     }
 }
 
+#[cfg(feature = "schema")]
 fn queue_name(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     let mut schema = schema::object_name(generator);
     schema.insert("default".to_owned(), keys::DEFAULT_QUEUE.into());
@@ -79,29 +81,30 @@ fn queue_name(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
 }
 
 /// How close to each other pods must be.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
-#[schemars(extend("x-kubernetes-validations" = [{
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = [{
     "rule": "!(has(self.highestTierAllowed) && has(self.highestTierName))",
     "message": "set highestTierAllowed or highestTierName, not both",
-}]))]
+}])))]
 pub struct NetworkTopologySpec {
     /// hard: no farther apart than the highest tier. soft: as close as possible.
     pub mode: NetworkTopologyMode,
     /// The highest tier of HyperNode that may hold the pods, by number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "tier_number")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "tier_number"))]
     pub highest_tier_allowed: Option<i32>,
     /// The highest tier of HyperNode that may hold the pods, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "tier_name")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "tier_name"))]
     pub highest_tier_name: Option<String>,
 }
 
 impl PodGroup {
     /// What is allowed but hardly meant, and what can't be read and is ignored.
     pub fn remarks(&self) -> Vec<String> {
-        let text = |key: &str| self.metadata.annotations.as_ref()?.get(key);
+        let text = |key: &str| self.metadata.annotations.get(key);
         let unread = |key: &str, problem: Option<String>| {
             problem.map(|problem| format!("annotation {key} is ignored: {problem}"))
         };
@@ -140,15 +143,18 @@ impl PodGroupSpec {
     }
 }
 
+#[cfg(feature = "schema")]
 fn tier_number(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "integer", "format": "int32", "minimum": 0 })
 }
 
+#[cfg(feature = "schema")]
 fn tier_name(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "string", "maxLength": 253 })
 }
 
-#[derive(JsonSchema, Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum NetworkTopologyMode {
     #[default]
@@ -158,27 +164,28 @@ pub enum NetworkTopologyMode {
 }
 
 /// A rule that splits the pods of a group into groups inside it.
-#[derive(JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct SubGroupPolicy {
-    #[schemars(length(max = 253))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 253)))]
     pub name: String,
     /// How close to each other the pods of one subgroup must be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_topology: Option<NetworkTopologySpec>,
     /// How many pods of a subgroup must be placed before any of them starts.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub sub_group_size: i32,
     /// How many subgroups must be placed before the group starts.
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub min_sub_groups: i32,
     /// The pods that this rule is about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::label_selector")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::label_selector"))]
     pub label_selector: Option<LabelSelector>,
     /// Pods with equal values of these labels are one subgroup.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::atomic_strings")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::atomic_strings"))]
     pub match_label_keys: Vec<String>,
 }
 
@@ -195,21 +202,23 @@ impl Default for SubGroupPolicy {
     }
 }
 
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodGroupStatus {
     pub phase: PodGroupPhase,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<PodGroupCondition>,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub running: i32,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub succeeded: i32,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub failed: i32,
 }
 
-#[derive(JsonSchema, Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum PodGroupPhase {
     /// Waits for room in its queue.
     #[default]
@@ -223,7 +232,8 @@ pub enum PodGroupPhase {
     Completed,
 }
 
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodGroupCondition {
     /// Unschedulable or Scheduled.
@@ -265,7 +275,7 @@ mod tests {
         let annotations =
             [(keys::STALENESS_GRACE_PERIOD, "soon"), (keys::STALE_SINCE, "2026-01-05T00:00:00Z")];
         let annotations = annotations.map(|(key, text)| (key.to_owned(), text.to_owned()));
-        group.metadata.annotations = Some(annotations.into());
+        group.metadata.annotations = annotations.into();
         let remarks = group.remarks();
         assert_eq!(remarks.len(), 1, "{remarks:?}");
         assert!(

@@ -4,6 +4,7 @@
 //! Nothing here wraps or panics: what is out of range is the nearest amount that is in range, and
 //! what is finer than a nano-unit is rounded away from zero, both as Kubernetes does.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -261,6 +263,7 @@ impl<'de> Deserialize<'de> for Quantity {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Quantity {
     fn schema_name() -> Cow<'static, str> {
         "Quantity".into()

@@ -1,33 +1,37 @@
 //! The Queue: a share of the cluster.
 
-use kube::CustomResource;
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{ResourceList, schema};
+use crate::ResourceList;
+use crate::core::Meta;
+#[cfg(feature = "schema")]
+use crate::schema;
+
+/// A share of the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queue {
+    pub metadata: Meta,
+    pub spec: QueueSpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<QueueStatus>,
+}
+
+impl Queue {
+    pub fn new(name: &str, spec: QueueSpec) -> Queue {
+        let metadata = Meta { name: name.to_owned(), ..Meta::default() };
+        Queue { metadata, spec, status: None }
+    }
+}
 
 /// What a queue may use, and what is kept for it.
-#[derive(CustomResource, JsonSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(clippy::duplicated_attributes, reason = "columns may have the same type")]
-#[kube(
-    group = "scheduling.volcano.sh",
-    version = "v1beta1",
-    kind = "Queue",
-    plural = "queues",
-    shortname = "q",
-    shortname = "queue-v1beta1",
-    status = "QueueStatus",
-    derive = "PartialEq",
-    derive = "Default",
-    doc = "A share of the cluster.",
-    printcolumn(name = "PARENT", type_ = "string", json_path = ".spec.parent"),
-    printcolumn(name = "WEIGHT", type_ = "integer", json_path = ".spec.weight"),
-    printcolumn(name = "STATE", type_ = "string", json_path = ".status.state"),
-    printcolumn(name = "AGE", type_ = "date", json_path = ".metadata.creationTimestamp")
-)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 // CEL compares amounts that are written as strings; the few that are numbers are left to the
 // scheduler.
-#[schemars(extend("x-kubernetes-validations" = [
+#[cfg_attr(feature = "schema", schemars(extend("x-kubernetes-validations" = [
     {
         "rule": "!has(self.deserved) || !has(self.capability) || self.deserved.all(r, \
             !(r in self.capability) || type(self.deserved[r]) != string || type(self.capability[r]) != string || \
@@ -46,15 +50,15 @@ use crate::{ResourceList, schema};
             quantity(self.guarantee.resource[r]).compareTo(quantity(self.deserved[r])) <= 0)",
         "message": "guarantee must not exceed deserved",
     },
-]))]
+])))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueSpec {
     /// The part of the cluster, relative to the weights of the queues beside it.
-    #[schemars(range(min = 1, max = 65535))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 65535)))]
     pub weight: i32,
     /// The most that the queue may use; a resource that is not named is unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::resources")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::resources"))]
     pub capability: Option<ResourceList>,
     /// Whether other queues may take back what this queue uses above its share; unset means yes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,18 +73,18 @@ pub struct QueueSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<QueueAffinity>,
     #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 253))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 253)))]
     pub type_: String,
     /// The queue that this one is part of; unset means root.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::object_name")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::object_name"))]
     pub parent: Option<String>,
     /// What the queue gets when others want it too.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::resources")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::resources"))]
     pub deserved: Option<ResourceList>,
     /// Queues with a higher number are served first and reclaimed from last.
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub priority: i32,
     pub dequeue_strategy: DequeueStrategy,
 }
@@ -104,27 +108,30 @@ impl Default for QueueSpec {
 }
 
 /// A cluster that work may be sent to.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct ExtendCluster {
-    #[schemars(length(max = 253))]
+    #[cfg_attr(feature = "schema", schemars(length(max = 253)))]
     pub name: String,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub weight: i32,
     #[serde(skip_serializing_if = "ResourceList::is_empty")]
-    #[schemars(schema_with = "schema::resources")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::resources"))]
     pub capacity: ResourceList,
 }
 
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Guarantee {
     #[serde(skip_serializing_if = "ResourceList::is_empty")]
-    #[schemars(schema_with = "schema::resources")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::resources"))]
     pub resource: ResourceList,
 }
 
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct QueueAffinity {
     /// Groups of nodes that the queue must or would like to use.
@@ -136,7 +143,8 @@ pub struct QueueAffinity {
 }
 
 /// Names of node groups, as in the label volcano.sh/nodegroup-name.
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct NodeGroupAffinity {
     #[serde(
@@ -152,7 +160,8 @@ pub struct NodeGroupAffinity {
 }
 
 /// What happens behind a gang that has to wait.
-#[derive(JsonSchema, Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DequeueStrategy {
     /// The gangs behind it wait too.
@@ -163,28 +172,30 @@ pub enum DequeueStrategy {
     Traverse,
 }
 
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct QueueStatus {
     pub state: QueueState,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub unknown: i32,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub pending: i32,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub running: i32,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub inqueue: i32,
-    #[schemars(range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
     pub completed: i32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reservation: Option<Reservation>,
     #[serde(skip_serializing_if = "ResourceList::is_empty")]
-    #[schemars(schema_with = "schema::resources")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::resources"))]
     pub allocated: ResourceList,
 }
 
-#[derive(JsonSchema, Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 pub enum QueueState {
     #[default]
     #[serde(alias = "")]
@@ -195,12 +206,13 @@ pub enum QueueState {
     Unknown,
 }
 
-#[derive(JsonSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(default)]
 pub struct Reservation {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
     #[serde(skip_serializing_if = "ResourceList::is_empty")]
-    #[schemars(schema_with = "schema::resources")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::resources"))]
     pub resource: ResourceList,
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -56,15 +57,25 @@ impl<'de> Deserialize<'de> for Time {
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
                 Time::parse(text).map_err(E::custom)
             }
+
+            fn visit_i64<E>(self, milliseconds: i64) -> Result<Time, E> {
+                Ok(Time(milliseconds))
+            }
+
+            fn visit_u64<E: de::Error>(self, milliseconds: u64) -> Result<Time, E> {
+                i64::try_from(milliseconds).map(Time).map_err(E::custom)
+            }
         }
 
         match deserializer.is_human_readable() {
             true => deserializer.deserialize_str(Visitor),
-            false => i64::deserialize(deserializer).map(Time),
+            // Old journals have the times of custom resources as text.
+            false => deserializer.deserialize_any(Visitor),
         }
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Time {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Time".into()

@@ -6,8 +6,6 @@ mod core_kinds;
 mod custom_kinds;
 mod pod;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
 pub use core_kinds::validate_node;
 pub(crate) use core_kinds::{
     validate_budget, validate_meta, validate_priority_class, validate_quota, validate_volume,
@@ -30,24 +28,6 @@ pub struct Problem {
     pub path: String,
     /// What is wrong and what to write instead.
     pub message: String,
-}
-
-impl From<&ObjectMeta> for Meta {
-    fn from(meta: &ObjectMeta) -> Meta {
-        let time = |time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time| {
-            Time(time.0.as_millisecond())
-        };
-        Meta {
-            name: meta.name.clone().unwrap_or_default(),
-            namespace: meta.namespace.clone().unwrap_or_default(),
-            uid: meta.uid.clone().unwrap_or_default(),
-            resource_version: meta.resource_version.clone(),
-            labels: meta.labels.clone().unwrap_or_default(),
-            annotations: meta.annotations.clone().unwrap_or_default(),
-            creation_timestamp: meta.creation_timestamp.as_ref().map(time),
-            deletion_timestamp: meta.deletion_timestamp.as_ref().map(time),
-        }
-    }
 }
 
 /// Collects problems while an object is checked.

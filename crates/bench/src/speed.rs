@@ -407,8 +407,8 @@ impl Group {
             ..PodGroupSpec::default()
         };
         let mut group = PodGroup::new(&name, spec);
-        group.metadata.namespace = Some("default".into());
-        group.metadata.uid = Some(name);
+        group.metadata.namespace = "default".into();
+        group.metadata.uid = name;
         group.status =
             Some(PodGroupStatus { phase: PodGroupPhase::Inqueue, ..PodGroupStatus::default() });
         engine.apply(Event::PodGroup(Box::new(group)));

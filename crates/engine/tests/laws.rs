@@ -522,12 +522,10 @@ fn goodbye(event: &Event) -> Option<Event> {
         Event::Node(node) => Some(Event::NodeGone(node.metadata.name.clone())),
         Event::Pod(pod) => Some(Event::PodGone { key: pod.metadata.key(), uid: String::new() }),
         Event::PodGroup(group) => {
-            let meta = muster_api::core::Meta::from(&group.metadata);
+            let meta = &group.metadata;
             Some(Event::PodGroupGone { key: meta.key(), uid: String::new() })
         }
-        Event::Queue(queue) => {
-            Some(Event::QueueGone(muster_api::core::Meta::from(&queue.metadata).name))
-        }
+        Event::Queue(queue) => Some(Event::QueueGone(queue.metadata.name.clone())),
         _ => None,
     }
 }

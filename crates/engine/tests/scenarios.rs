@@ -407,7 +407,7 @@ impl Stage {
             let Some(Object::PodGroup(group)) = self.others.iter_mut().rfind(of_gang) else {
                 panic!("{name} has no PodGroup to write on")
             };
-            let known = group.metadata.annotations.get_or_insert_default();
+            let known = &mut group.metadata.annotations;
             for (key, text) in annotations {
                 let short_key = key.trim_start_matches("volcano.sh/");
                 match text {

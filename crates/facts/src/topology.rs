@@ -133,13 +133,12 @@ impl<'o> Parts<'o> {
     }
 
     fn means_any(&self, hyper: &HyperNode, member: &Member, matcher: &Matcher) -> bool {
-        let none = Labels::new();
         match member.kind {
             MemberKind::Node => {
                 self.nodes.iter().any(|(name, labels)| matcher.matches(name, labels))
             }
             MemberKind::HyperNode => self.hypers.iter().any(|(&other, object)| {
-                let labels = object.metadata.labels.as_ref().unwrap_or(&none);
+                let labels = &object.metadata.labels;
                 other != name(hyper) && matcher.matches(other, labels)
             }),
         }
@@ -147,7 +146,7 @@ impl<'o> Parts<'o> {
 }
 
 fn name(hyper: &HyperNode) -> &str {
-    hyper.metadata.name.as_deref().unwrap_or_default()
+    &hyper.metadata.name
 }
 
 fn empty(cluster: &Cluster, hyper: &HyperNode) -> Option<Finding> {

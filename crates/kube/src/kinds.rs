@@ -1,7 +1,6 @@
 //! The kinds that are watched: where each is found, and how it becomes an object that the engine
 //! knows.
 
-use kube::core::ObjectMeta;
 use muster_api::core::{
     Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
     PriorityClass, ResourceQuota,
@@ -37,18 +36,6 @@ impl From<&Meta> for Id {
     fn from(meta: &Meta) -> Id {
         let version = meta.resource_version.clone().unwrap_or_default();
         Id { key: meta.key(), uid: meta.uid.clone(), version }
-    }
-}
-
-impl From<&ObjectMeta> for Id {
-    fn from(meta: &ObjectMeta) -> Id {
-        let name = meta.name.as_deref().unwrap_or_default();
-        let key = match &meta.namespace {
-            Some(namespace) => [namespace, "/", name].concat(),
-            None => name.to_owned(),
-        };
-        let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        Id { key, uid: text(&meta.uid), version: text(&meta.resource_version) }
     }
 }
 

@@ -1,9 +1,6 @@
 //! One page of a list. An object in it that can't be read must not hide the others.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::kinds::Watched;
@@ -33,7 +30,7 @@ pub fn decode<T: Watched>(
         return Ok(page);
     }
     let Page { metadata, items } = serde_json::from_str::<Page<Value>>(text)?;
-    let read = |item: Value| match one(&item) {
+    let read = |item: Value| match T::deserialize(&item) {
         Ok(object) => Some(object),
         Err(error) => {
             notes.push(format!(
@@ -46,18 +43,6 @@ pub fn decode<T: Watched>(
     };
     let items = items.into_iter().filter_map(read).collect();
     Ok(Page { metadata, items })
-}
-
-fn one<T: DeserializeOwned>(item: &Value) -> Result<T, serde_json::Error> {
-    T::deserialize(item).or_else(|error| match item.get("spec") {
-        // Custom resources may come without a spec, which the derived types demand.
-        None => {
-            let mut fields: BTreeMap<String, Value> = BTreeMap::deserialize(item)?;
-            fields.insert("spec".to_owned(), Value::Object(serde_json::Map::new()));
-            T::deserialize(Value::from_iter(fields))
-        }
-        Some(_) => Err(error),
-    })
 }
 
 fn key(item: &Value) -> String {

@@ -7,7 +7,7 @@ mod hypernodes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use muster_api::core::{Meta, Pod};
+use muster_api::core::Pod;
 use muster_api::{
     PodGroup, PodGroupCondition, PodGroupPhase, PodGroupStatus, Quantity, Queue, QueueStatus,
 };
@@ -105,7 +105,7 @@ impl Reporter {
     }
 
     fn hear_group(&mut self, group: &PodGroup) {
-        let meta = Meta::from(&group.metadata);
+        let meta = &group.metadata;
         let status = group.status.clone().unwrap_or_default();
         match self.groups.get_mut(&meta.key()).filter(|known| known.uid == meta.uid) {
             Some(known) => known.status = status,
@@ -114,7 +114,7 @@ impl Reporter {
                     word(&status).map(|(kind, reason)| (kind.to_owned(), reason.to_owned()));
                 // One that has a condition has been told before.
                 let remarks = if recorded.is_none() { group.remarks() } else { Vec::new() };
-                let (key, uid) = (meta.key(), meta.uid);
+                let (key, uid) = (meta.key(), meta.uid.clone());
                 self.groups.insert(key, Known { uid, status, written: None, recorded, remarks });
             }
         }
@@ -324,7 +324,7 @@ fn young(cluster: &Cluster, gang: &Gang) -> Option<Duration> {
 }
 
 fn name_of(queue: &Queue) -> String {
-    queue.metadata.name.clone().unwrap_or_default()
+    queue.metadata.name.clone()
 }
 
 fn condition(status: &PodGroupStatus) -> Option<&PodGroupCondition> {

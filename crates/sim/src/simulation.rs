@@ -336,7 +336,7 @@ fn cards(plan: &Plan, bind: &Bind) -> Option<String> {
 fn arrival(event: &Event) -> Option<Time> {
     match event {
         Event::Pod(pod) => pod.metadata.creation_timestamp,
-        Event::PodGroup(group) => muster_api::core::Meta::from(&group.metadata).creation_timestamp,
+        Event::PodGroup(group) => group.metadata.creation_timestamp,
         _ => None,
     }
 }

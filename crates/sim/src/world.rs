@@ -73,8 +73,7 @@ impl World {
                 self.pods.insert(key, pod);
             }
             Object::PodGroup(mut group) => {
-                group.metadata.resource_version = Some(version);
-                group.metadata.uid.get_or_insert_with(|| format!("uid-{key}"));
+                stamp(&mut group.metadata);
                 self.groups.insert(key, group);
             }
             Object::Queue(mut queue) => {
@@ -105,7 +104,6 @@ impl World {
     /// of it. A pod in the place of another is a new pod.
     pub fn replace(&mut self, mut object: Object) -> bool {
         let key = object.key();
-        let age = |metadata| Meta::from(metadata).creation_timestamp;
         let replaced = match &mut object {
             Object::Node(new) => self.nodes.get(&key).map(|old| {
                 if new.status == NodeStatus::default() {
@@ -115,13 +113,15 @@ impl World {
             }),
             Object::PodGroup(new) => self.groups.get(&key).map(|old| {
                 new.status = new.status.take().or_else(|| old.status.clone());
-                age(&old.metadata)
+                old.metadata.creation_timestamp
             }),
             Object::Queue(new) => self.queues.get(&key).map(|old| {
                 new.status = new.status.take().or_else(|| old.status.clone());
-                age(&old.metadata)
+                old.metadata.creation_timestamp
             }),
-            Object::HyperNode(_) => self.domains.get(&key).map(|old| age(&old.metadata)),
+            Object::HyperNode(_) => {
+                self.domains.get(&key).map(|old| old.metadata.creation_timestamp)
+            }
             Object::Pod(_) => self.pods.get(&key).map(|_| Some(self.now)),
             Object::PriorityClass(_) => self.classes.get(&key).map(|_| None),
             Object::Namespace(_) => self.namespaces.get(&key).map(|_| None),
@@ -257,10 +257,7 @@ impl World {
     pub fn remove_group(&mut self, key: &str) -> Option<Event> {
         self.version += 1;
         let group = self.groups.remove(key)?;
-        Some(Event::PodGroupGone {
-            key: key.to_owned(),
-            uid: group.metadata.uid.unwrap_or_default(),
-        })
+        Some(Event::PodGroupGone { key: key.to_owned(), uid: group.metadata.uid })
     }
 
     pub fn remove_node(&mut self, name: &str) -> Option<Event> {
@@ -284,15 +281,15 @@ impl World {
 
     pub fn put_group(&mut self, mut group: PodGroup) -> Event {
         self.incarnations += 1;
-        group.metadata.uid = Some(format!("uid-{}", self.incarnations));
+        group.metadata.uid = format!("uid-{}", self.incarnations);
         group.metadata.resource_version = self.next_version();
-        self.groups.insert(Meta::from(&group.metadata).key(), group.clone());
+        self.groups.insert(group.metadata.key(), group.clone());
         Event::PodGroup(Box::new(group))
     }
 
     pub fn put_domain(&mut self, mut domain: HyperNode) -> Event {
         domain.metadata.resource_version = self.next_version();
-        self.domains.insert(Meta::from(&domain.metadata).name, domain.clone());
+        self.domains.insert(domain.metadata.name.clone(), domain.clone());
         Event::HyperNode(Box::new(domain))
     }
 
@@ -314,9 +311,8 @@ impl World {
     /// off.
     pub fn note_group(&mut self, key: &str, uid: &str, notes: GroupNotes) -> Option<Event> {
         let version = self.next_version();
-        let group =
-            self.groups.get_mut(key).filter(|group| group.metadata.uid.as_deref() == Some(uid))?;
-        let annotations = group.metadata.annotations.get_or_insert_default();
+        let group = self.groups.get_mut(key).filter(|group| group.metadata.uid == uid)?;
+        let annotations = &mut group.metadata.annotations;
         for (key, text) in notes {
             match text {
                 Some(text) => drop(annotations.insert((*key).to_owned(), text.clone())),

@@ -100,7 +100,7 @@ impl Forest {
         }
         let objects: Vec<HyperNode> = self.domains.iter().map(Domain::object).collect();
         for object in &objects {
-            let name = object.metadata.name.as_deref().unwrap_or_default();
+            let name = &object.metadata.name;
             let found = validate_hyper_node(object).into_iter();
             problems.extend(found.map(|problem| {
                 let (name, path, message) = (name.to_owned(), problem.path, problem.message);
@@ -128,8 +128,7 @@ impl Domain {
             &self.name,
             HyperNodeSpec { tier, tier_name: self.tier_name.clone(), members },
         );
-        object.metadata.labels =
-            Some([("app.kubernetes.io/managed-by".into(), "muster".into())].into());
+        object.metadata.labels = [("app.kubernetes.io/managed-by".into(), "muster".into())].into();
         object
     }
 }
@@ -173,11 +172,7 @@ mod tests {
             let members = object.spec.members.iter();
             let members = members
                 .filter_map(|member| Some(member.selector.exact_match.as_ref()?.name.as_str()));
-            format!(
-                "{}: {}",
-                object.metadata.name.as_deref().unwrap_or_default(),
-                members.collect::<Vec<_>>().join(" ")
-            )
+            format!("{}: {}", &object.metadata.name, members.collect::<Vec<_>>().join(" "))
         };
         objects.iter().map(line).collect()
     }

@@ -9,13 +9,13 @@ use muster_api::{HyperNode, Member, MemberKind};
 const NOT_TEXT: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
 
 pub fn write(object: &HyperNode, out: &mut impl Write) -> io::Result<()> {
-    let name = scalar(object.metadata.name.as_deref().unwrap_or_default());
+    let name = scalar(&object.metadata.name);
     writeln!(
         out,
         "---\napiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata:\n  name: {name}"
     )?;
     writeln!(out, "  labels:")?;
-    for (key, value) in object.metadata.labels.iter().flatten() {
+    for (key, value) in &object.metadata.labels {
         writeln!(out, "    {}: {}", scalar(key), scalar(value))?;
     }
     let (tier, tier_name) = (object.spec.tier, scalar(&object.spec.tier_name));

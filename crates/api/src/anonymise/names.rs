@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 use super::Class;
@@ -83,20 +82,6 @@ impl Walk<'_> {
         *resource_version = None;
         self.labels(labels);
         self.annotations(annotations);
-    }
-
-    fn custom_meta(&mut self, class: Class, meta: &mut ObjectMeta) {
-        let mut plain = Meta::from(&*meta);
-        self.meta(class, &mut plain);
-        *meta = ObjectMeta {
-            name: Some(plain.name),
-            namespace: Some(plain.namespace).filter(|namespace| !namespace.is_empty()),
-            labels: Some(plain.labels).filter(|labels| !labels.is_empty()),
-            annotations: Some(plain.annotations).filter(|annotations| !annotations.is_empty()),
-            creation_timestamp: meta.creation_timestamp.take(),
-            deletion_timestamp: meta.deletion_timestamp.take(),
-            ..ObjectMeta::default()
-        };
     }
 
     fn labels(&mut self, labels: &mut Labels) {
@@ -405,7 +390,7 @@ impl Walk<'_> {
             network_topology,
             sub_group_policy,
         } = spec;
-        self.custom_meta(Class::Work, metadata);
+        self.meta(Class::Work, metadata);
         for (mut role, minimum) in std::mem::take(min_task_member) {
             self.name(Class::Role, &mut role);
             min_task_member.insert(role, minimum);
@@ -459,7 +444,7 @@ impl Walk<'_> {
             priority: _,
             dequeue_strategy: _,
         } = spec;
-        self.custom_meta(Class::Queue, metadata);
+        self.meta(Class::Queue, metadata);
         self.names(Class::Cluster, extend_clusters.iter_mut().map(|cluster| &mut cluster.name));
         self.name(Class::Value, type_);
         self.names(Class::Queue, parent);
@@ -480,7 +465,7 @@ impl Walk<'_> {
     fn hyper_node(&mut self, hyper_node: &mut HyperNode) {
         let HyperNode { metadata, spec, status } = hyper_node;
         let HyperNodeSpec { tier: _, tier_name, members } = spec;
-        self.custom_meta(Class::Domain, metadata);
+        self.meta(Class::Domain, metadata);
         self.name(Class::Tier, tier_name);
         for member in members {
             let class = if member.kind == MemberKind::Node { Class::Node } else { Class::Domain };

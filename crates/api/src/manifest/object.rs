@@ -1,8 +1,8 @@
-//! The kinds of objects that scheduling needs, each with its apiVersion, decoder and validation.
+//! The one table of kinds: every kind of object that scheduling needs, with what reading, checking
+//! and writing must know of it. All other lists of kinds come from here.
 
-use k8s_openapi::apimachinery::pkg::apis::meta;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::core::{
     Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
@@ -12,254 +12,158 @@ use crate::validate::{self, Problem};
 use crate::{HyperNode, PodGroup, Queue, Time};
 use muster_yaml::{Yaml, YamlError};
 
-/// An object that scheduling needs.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Object {
-    Node(Node),
-    Pod(Pod),
-    PodGroup(PodGroup),
-    Queue(Queue),
-    HyperNode(HyperNode),
-    PriorityClass(PriorityClass),
-    PodDisruptionBudget(PodDisruptionBudget),
-    Namespace(Namespace),
-    ResourceQuota(ResourceQuota),
-    PersistentVolume(PersistentVolume),
-    PersistentVolumeClaim(PersistentVolumeClaim),
-}
-
-/// What the reader must know about a kind.
-pub(super) struct Kind {
+/// What there is to know of a kind.
+#[derive(Debug)]
+pub struct Kind {
     pub name: &'static str,
     pub api_version: &'static str,
-    namespaced: bool,
+    /// As in paths.
+    pub plural: &'static str,
+    pub scope: Scope,
     decode: fn(&Yaml) -> Result<Object, YamlError>,
 }
 
-static KINDS: [Kind; 11] = [
-    Kind {
-        name: "HyperNode",
-        api_version: "topology.volcano.sh/v1alpha1",
-        namespaced: false,
-        decode: |tree| {
-            let Custom { metadata, spec, status } = Custom::deserialize(tree)?;
-            Ok(Object::HyperNode(HyperNode { metadata, spec, status }))
-        },
-    },
-    Kind {
-        name: "Namespace",
-        api_version: "v1",
-        namespaced: false,
-        decode: |tree| Namespace::deserialize(tree).map(Object::Namespace),
-    },
-    Kind {
-        name: "Node",
-        api_version: "v1",
-        namespaced: false,
-        decode: |tree| Node::deserialize(tree).map(Object::Node),
-    },
-    Kind {
-        name: "PersistentVolume",
-        api_version: "v1",
-        namespaced: false,
-        decode: |tree| PersistentVolume::deserialize(tree).map(Object::PersistentVolume),
-    },
-    Kind {
-        name: "PersistentVolumeClaim",
-        api_version: "v1",
-        namespaced: true,
-        decode: |tree| PersistentVolumeClaim::deserialize(tree).map(Object::PersistentVolumeClaim),
-    },
-    Kind {
-        name: "Pod",
-        api_version: "v1",
-        namespaced: true,
-        decode: |tree| Pod::deserialize(tree).map(Object::Pod),
-    },
-    Kind {
-        name: "PodDisruptionBudget",
-        api_version: "policy/v1",
-        namespaced: true,
-        decode: |tree| PodDisruptionBudget::deserialize(tree).map(Object::PodDisruptionBudget),
-    },
-    Kind {
-        name: "PodGroup",
-        api_version: "scheduling.volcano.sh/v1beta1",
-        namespaced: true,
-        decode: |tree| {
-            let Custom { metadata, spec, status } = Custom::deserialize(tree)?;
-            Ok(Object::PodGroup(PodGroup { metadata, spec, status }))
-        },
-    },
-    Kind {
-        name: "PriorityClass",
-        api_version: "scheduling.k8s.io/v1",
-        namespaced: false,
-        decode: |tree| PriorityClass::deserialize(tree).map(Object::PriorityClass),
-    },
-    Kind {
-        name: "Queue",
-        api_version: "scheduling.volcano.sh/v1beta1",
-        namespaced: false,
-        decode: |tree| {
-            let Custom { metadata, spec, status } = Custom::deserialize(tree)?;
-            Ok(Object::Queue(Queue { metadata, spec, status }))
-        },
-    },
-    Kind {
-        name: "ResourceQuota",
-        api_version: "v1",
-        namespaced: true,
-        decode: |tree| ResourceQuota::deserialize(tree).map(Object::ResourceQuota),
-    },
-];
-
-/// A custom resource. Unlike the derived types it lets the spec be left out, as API servers do.
-#[derive(Deserialize)]
-#[serde(default, bound = "S: Default + Deserialize<'de>, T: Deserialize<'de>")]
-struct Custom<S, T> {
-    metadata: ObjectMeta,
-    spec: S,
-    status: Option<T>,
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Cluster,
+    Namespaced,
 }
 
-impl<S: Default, T> Default for Custom<S, T> {
-    fn default() -> Custom<S, T> {
-        Custom { metadata: ObjectMeta::default(), spec: S::default(), status: None }
-    }
+/// A type whose objects are of one kind.
+pub trait Resource {
+    const KIND: &'static Kind;
+
+    fn meta(&self) -> &Meta;
+}
+
+macro_rules! kinds {
+    ($($kind:ident, $api_version:literal, $plural:literal, $scope:ident, $problems:expr;)*) => {
+        /// An object that scheduling needs.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Object {
+            $($kind($kind),)*
+        }
+
+        /// Every kind that scheduling needs.
+        pub static KINDS: &[&Kind] = &[$($kind::KIND),*];
+
+        $(
+            impl Resource for $kind {
+                const KIND: &'static Kind = &Kind {
+                    name: stringify!($kind),
+                    api_version: $api_version,
+                    plural: $plural,
+                    scope: Scope::$scope,
+                    decode: |tree| $kind::deserialize(tree).map(Object::$kind),
+                };
+
+                fn meta(&self) -> &Meta {
+                    &self.metadata
+                }
+            }
+
+            impl From<$kind> for Object {
+                fn from(object: $kind) -> Object {
+                    Object::$kind(object)
+                }
+            }
+        )*
+
+        impl Object {
+            /// Its row in the table of kinds.
+            pub(super) fn row(&self) -> &'static Kind {
+                match self {
+                    $(Object::$kind(_) => $kind::KIND,)*
+                }
+            }
+
+            pub fn meta(&self) -> &Meta {
+                match self {
+                    $(Object::$kind(object) => &object.metadata,)*
+                }
+            }
+
+            pub fn meta_mut(&mut self) -> &mut Meta {
+                match self {
+                    $(Object::$kind(object) => &mut object.metadata,)*
+                }
+            }
+
+            /// What must be changed before the object can be used.
+            pub fn problems(&self) -> Vec<Problem> {
+                match self {
+                    $(Object::$kind(object) => ($problems)(object),)*
+                }
+            }
+
+            /// The fields of the object, without its kind.
+            pub(super) fn fields(&self) -> serde_json::Result<Value> {
+                match self {
+                    $(Object::$kind(object) => serde_json::to_value(object),)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    HyperNode, "topology.volcano.sh/v1alpha1", "hypernodes", Cluster, validate::validate_hyper_node;
+    Namespace, "v1", "namespaces", Cluster, validate::validate_meta;
+    Node, "v1", "nodes", Cluster, validate::validate_node;
+    PersistentVolume, "v1", "persistentvolumes", Cluster, validate::validate_volume;
+    PersistentVolumeClaim, "v1", "persistentvolumeclaims", Namespaced, validate::validate_meta;
+    Pod, "v1", "pods", Namespaced, validate::validate_pod;
+    PodDisruptionBudget, "policy/v1", "poddisruptionbudgets", Namespaced, validate::validate_budget;
+    PodGroup, "scheduling.volcano.sh/v1beta1", "podgroups", Namespaced, validate::validate_pod_group;
+    PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", Cluster, validate::validate_priority_class;
+    Queue, "scheduling.volcano.sh/v1beta1", "queues", Cluster, validate::validate_queue;
+    ResourceQuota, "v1", "resourcequotas", Namespaced, validate::validate_quota;
 }
 
 impl Kind {
     pub fn named(name: &str) -> Option<&'static Kind> {
-        KINDS.iter().find(|kind| kind.name == name)
+        KINDS.iter().copied().find(|kind| kind.name == name)
+    }
+
+    /// Where an API server lists all objects of the kind, in all namespaces.
+    pub fn path(&self) -> String {
+        let root = if self.api_version.contains('/') { "apis" } else { "api" };
+        format!("/{root}/{}/{}", self.api_version, self.plural)
     }
 
     /// Decodes the object and gives it a namespace if its kind has one.
-    pub fn decode(&self, tree: &Yaml) -> Result<Object, YamlError> {
+    pub(super) fn decode(&self, tree: &Yaml) -> Result<Object, YamlError> {
         let mut object = (self.decode)(tree)?;
-        object.set_namespace(self.namespaced);
+        // As with kubectl, an object of a namespaced kind without a namespace is in "default", and
+        // one of another kind is in none, whatever it says.
+        let namespace = &mut object.meta_mut().namespace;
+        match self.scope {
+            Scope::Cluster => namespace.clear(),
+            Scope::Namespaced if namespace.is_empty() => "default".clone_into(namespace),
+            Scope::Namespaced => {}
+        }
         Ok(object)
     }
 }
 
-/// The metadata of either form.
-pub(super) enum AnyMeta<'a> {
-    Core(&'a mut Meta),
-    Custom(&'a mut ObjectMeta),
-}
-
 impl Object {
     pub fn kind(&self) -> &'static str {
-        match self {
-            Object::Node(_) => "Node",
-            Object::Pod(_) => "Pod",
-            Object::PodGroup(_) => "PodGroup",
-            Object::Queue(_) => "Queue",
-            Object::HyperNode(_) => "HyperNode",
-            Object::PriorityClass(_) => "PriorityClass",
-            Object::PodDisruptionBudget(_) => "PodDisruptionBudget",
-            Object::Namespace(_) => "Namespace",
-            Object::ResourceQuota(_) => "ResourceQuota",
-            Object::PersistentVolume(_) => "PersistentVolume",
-            Object::PersistentVolumeClaim(_) => "PersistentVolumeClaim",
-        }
+        self.row().name
     }
 
     /// `namespace/name`, or the bare name of an object without a namespace.
     pub fn key(&self) -> String {
-        match self {
-            Object::Node(node) => node.metadata.key(),
-            Object::Pod(pod) => pod.metadata.key(),
-            Object::PodGroup(group) => Meta::from(&group.metadata).key(),
-            Object::Queue(queue) => Meta::from(&queue.metadata).key(),
-            Object::HyperNode(hyper_node) => Meta::from(&hyper_node.metadata).key(),
-            Object::PriorityClass(class) => class.metadata.key(),
-            Object::PodDisruptionBudget(budget) => budget.metadata.key(),
-            Object::Namespace(namespace) => namespace.metadata.key(),
-            Object::ResourceQuota(quota) => quota.metadata.key(),
-            Object::PersistentVolume(volume) => volume.metadata.key(),
-            Object::PersistentVolumeClaim(claim) => claim.metadata.key(),
-        }
-    }
-
-    /// What must be changed before the object can be used.
-    pub fn problems(&self) -> Vec<Problem> {
-        match self {
-            Object::Node(node) => validate::validate_node(node),
-            Object::Pod(pod) => validate::validate_pod(pod),
-            Object::PodGroup(group) => validate::validate_pod_group(group),
-            Object::Queue(queue) => validate::validate_queue(queue),
-            Object::HyperNode(hyper_node) => validate::validate_hyper_node(hyper_node),
-            Object::PriorityClass(class) => validate::validate_priority_class(class),
-            Object::PodDisruptionBudget(budget) => validate::validate_budget(budget),
-            Object::Namespace(namespace) => validate::validate_meta(&namespace.metadata),
-            Object::ResourceQuota(quota) => validate::validate_quota(quota),
-            Object::PersistentVolume(volume) => validate::validate_volume(volume),
-            Object::PersistentVolumeClaim(claim) => validate::validate_meta(&claim.metadata),
-        }
+        self.meta().key()
     }
 
     /// The value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
-        let annotations = match self {
-            Object::Node(node) => &node.metadata.annotations,
-            Object::Pod(pod) => &pod.metadata.annotations,
-            Object::PodGroup(group) => group.metadata.annotations.as_ref()?,
-            Object::Queue(queue) => queue.metadata.annotations.as_ref()?,
-            Object::HyperNode(hyper_node) => hyper_node.metadata.annotations.as_ref()?,
-            Object::PriorityClass(class) => &class.metadata.annotations,
-            Object::PodDisruptionBudget(budget) => &budget.metadata.annotations,
-            Object::Namespace(namespace) => &namespace.metadata.annotations,
-            Object::ResourceQuota(quota) => &quota.metadata.annotations,
-            Object::PersistentVolume(volume) => &volume.metadata.annotations,
-            Object::PersistentVolumeClaim(claim) => &claim.metadata.annotations,
-        };
-        annotations.get(key).map(String::as_str)
-    }
-
-    pub(super) fn meta(&mut self) -> AnyMeta<'_> {
-        match self {
-            Object::Node(node) => AnyMeta::Core(&mut node.metadata),
-            Object::Pod(pod) => AnyMeta::Core(&mut pod.metadata),
-            Object::PodGroup(group) => AnyMeta::Custom(&mut group.metadata),
-            Object::Queue(queue) => AnyMeta::Custom(&mut queue.metadata),
-            Object::HyperNode(hyper_node) => AnyMeta::Custom(&mut hyper_node.metadata),
-            Object::PriorityClass(class) => AnyMeta::Core(&mut class.metadata),
-            Object::PodDisruptionBudget(budget) => AnyMeta::Core(&mut budget.metadata),
-            Object::Namespace(namespace) => AnyMeta::Core(&mut namespace.metadata),
-            Object::ResourceQuota(quota) => AnyMeta::Core(&mut quota.metadata),
-            Object::PersistentVolume(volume) => AnyMeta::Core(&mut volume.metadata),
-            Object::PersistentVolumeClaim(claim) => AnyMeta::Core(&mut claim.metadata),
-        }
+        self.meta().annotations.get(key).map(String::as_str)
     }
 
     /// Gives it an age where it has none.
     pub fn date(&mut self, created: Time) {
-        match self.meta() {
-            AnyMeta::Core(meta) => drop(meta.creation_timestamp.get_or_insert(created)),
-            AnyMeta::Custom(meta) => {
-                let time = jiff::Timestamp::from_millisecond(created.0).ok();
-                meta.creation_timestamp =
-                    meta.creation_timestamp.take().or(time.map(meta::v1::Time));
-            }
-        }
-    }
-
-    /// An object of a namespaced kind without a namespace is in "default", as with kubectl; one of
-    /// another kind is in none, whatever it says.
-    fn set_namespace(&mut self, namespaced: bool) {
-        let corrected = |given: &str| match (namespaced, given) {
-            (false, _) => String::new(),
-            (true, "") => "default".to_owned(),
-            (true, given) => given.to_owned(),
-        };
-        match self.meta() {
-            AnyMeta::Core(meta) => meta.namespace = corrected(&meta.namespace),
-            AnyMeta::Custom(meta) => {
-                let namespace = corrected(meta.namespace.as_deref().unwrap_or_default());
-                meta.namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
-            }
-        }
+        self.meta_mut().creation_timestamp.get_or_insert(created);
     }
 }
 
@@ -269,18 +173,22 @@ mod tests {
 
     #[test]
     fn every_kind_decodes_to_itself_even_if_empty() {
-        for kind in &KINDS {
-            let mut tree = muster_yaml::parse("metadata: {name: a, namespace: b}\n").unwrap();
-            assert_eq!(kind.decode(&tree).unwrap().kind(), kind.name);
-            assert_eq!(
-                kind.decode(&tree).unwrap().key(),
-                if kind.namespaced { "b/a" } else { "a" }
-            );
-            tree = muster_yaml::parse("metadata: {name: a}\n").unwrap();
-            assert_eq!(
-                kind.decode(&tree).unwrap().key(),
-                if kind.namespaced { "default/a" } else { "a" }
-            );
+        for kind in KINDS {
+            let is_namespaced = kind.scope == Scope::Namespaced;
+            for (metadata, key) in [
+                ("{name: a, namespace: b}", if is_namespaced { "b/a" } else { "a" }),
+                ("{name: a}", if is_namespaced { "default/a" } else { "a" }),
+            ] {
+                let tree = muster_yaml::parse(&format!("metadata: {metadata}\n")).unwrap();
+                let object = kind.decode(&tree).unwrap();
+                assert_eq!((object.kind(), &*object.key()), (kind.name, key));
+            }
         }
+    }
+
+    #[test]
+    fn paths_are_those_of_the_api_server() {
+        assert_eq!(Pod::KIND.path(), "/api/v1/pods");
+        assert_eq!(PodGroup::KIND.path(), "/apis/scheduling.volcano.sh/v1beta1/podgroups");
     }
 }

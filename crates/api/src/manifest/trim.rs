@@ -4,16 +4,13 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-
 use super::Object;
-use super::object::AnyMeta;
-use crate::core::{Condition, Labels, Meta, Node, Pod};
+use crate::core::{Condition, Node, Pod};
 use crate::keys;
 
 pub fn trim(objects: &mut [Object]) {
     let wanted = wanted_images(objects);
-    let cools_down = objects.iter_mut().any(cools_down);
+    let cools_down = objects.iter().any(cools_down);
     for object in objects {
         match object {
             Object::Node(node) => trim_node(node, &wanted),
@@ -27,32 +24,11 @@ pub fn trim(objects: &mut [Object]) {
 fn trim_meta(object: &mut Object) {
     // The API server took it, so it stays; a file with it would be refused without this word.
     let as_found = !object.problems().is_empty();
-    let keep = |annotations: &mut Labels| {
-        annotations.retain(|key, _| keys::ANNOTATIONS.contains(&key.as_str()));
-        if as_found {
-            annotations.insert(keys::AS_FOUND.to_owned(), "true".to_owned());
-        }
-    };
-    match object.meta() {
-        AnyMeta::Core(meta) => {
-            meta.resource_version = None;
-            keep(&mut meta.annotations);
-        }
-        AnyMeta::Custom(meta) => {
-            let all = std::mem::take(meta);
-            let mut annotations = all.annotations.unwrap_or_default();
-            keep(&mut annotations);
-            *meta = ObjectMeta {
-                name: all.name,
-                namespace: all.namespace,
-                uid: all.uid,
-                labels: all.labels,
-                annotations: Some(annotations).filter(|annotations| !annotations.is_empty()),
-                creation_timestamp: all.creation_timestamp,
-                deletion_timestamp: all.deletion_timestamp,
-                ..ObjectMeta::default()
-            };
-        }
+    let meta = object.meta_mut();
+    meta.resource_version = None;
+    meta.annotations.retain(|key, _| keys::ANNOTATIONS.contains(&key.as_str()));
+    if as_found {
+        meta.annotations.insert(keys::AS_FOUND.to_owned(), "true".to_owned());
     }
 }
 
@@ -72,13 +48,8 @@ fn trim_node(node: &mut Node, wanted: &BTreeSet<String>) {
 }
 
 /// Whether it matters to anyone since when pods have their places.
-fn cools_down(object: &mut Object) -> bool {
-    match object.meta() {
-        AnyMeta::Core(meta) => meta.annotation_or_label(keys::COOLDOWN_TIME).is_some(),
-        AnyMeta::Custom(meta) => {
-            Meta::from(&*meta).annotation_or_label(keys::COOLDOWN_TIME).is_some()
-        }
-    }
+fn cools_down(object: &Object) -> bool {
+    object.meta().annotation_or_label(keys::COOLDOWN_TIME).is_some()
 }
 
 fn trim_pod(pod: &mut Pod, cools_down: bool) {

@@ -3,11 +3,9 @@
 
 use std::io::{self, Write};
 
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::Object;
-use super::object::Kind;
 
 /// Lines are no longer than this where that is possible.
 const WIDTH: usize = 110;
@@ -32,22 +30,9 @@ pub fn write<'o>(
 }
 
 /// The object as the API server would give it, with its kind.
-fn document(object: &Object) -> io::Result<Map<String, Value>> {
-    let value = match object {
-        Object::Node(node) => tree(node),
-        Object::Pod(pod) => tree(pod),
-        Object::PodGroup(group) => tree(group),
-        Object::Queue(queue) => tree(queue),
-        Object::HyperNode(hyper_node) => tree(hyper_node),
-        Object::PriorityClass(class) => tree(class),
-        Object::PodDisruptionBudget(budget) => tree(budget),
-        Object::Namespace(namespace) => tree(namespace),
-        Object::ResourceQuota(quota) => tree(quota),
-        Object::PersistentVolume(volume) => tree(volume),
-        Object::PersistentVolumeClaim(claim) => tree(claim),
-    }?;
-    let Value::Object(mut map) = value else { unreachable!("every kind is a map") };
-    let kind = Kind::named(object.kind()).expect("every object has a kind");
+pub fn document(object: &Object) -> io::Result<Map<String, Value>> {
+    let Value::Object(mut map) = object.fields()? else { unreachable!("every kind is a map") };
+    let kind = object.row();
     map.insert("apiVersion".to_owned(), kind.api_version.into());
     map.insert("kind".to_owned(), kind.name.into());
     if let Some(status) = map.get_mut("status") {
@@ -55,10 +40,6 @@ fn document(object: &Object) -> io::Result<Map<String, Value>> {
     }
     map.retain(|_, value| !value.is_null());
     Ok(map)
-}
-
-fn tree(object: &impl Serialize) -> io::Result<Value> {
-    serde_json::to_value(object).map_err(io::Error::from)
 }
 
 /// Custom kinds write zeros and empty texts in their status, which say nothing there.

@@ -3,8 +3,9 @@
 use super::pod::check_node_term;
 use super::{Problem, Problems};
 use crate::core::{
-    IntOrString, Meta, Node, PersistentVolume, PodDisruptionBudget, PriorityClass, ResourceQuota,
+    IntOrString, Node, PersistentVolume, PodDisruptionBudget, PriorityClass, ResourceQuota,
 };
+use crate::manifest::Resource;
 
 pub fn validate_node(node: &Node) -> Vec<Problem> {
     let mut problems = Problems::default();
@@ -31,9 +32,9 @@ pub fn validate_node(node: &Node) -> Vec<Problem> {
 }
 
 /// For kinds of which only the name is used.
-pub(crate) fn validate_meta(meta: &Meta) -> Vec<Problem> {
+pub(crate) fn validate_meta(object: &impl Resource) -> Vec<Problem> {
     let mut problems = Problems::default();
-    problems.meta(meta);
+    problems.meta(object.meta());
     problems.0
 }
 

@@ -12,12 +12,12 @@ use crate::{
 
 pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {
     let mut problems = Problems::default();
-    let meta = Meta::from(&group.metadata);
+    let meta = &group.metadata;
     let spec = &group.spec;
-    problems.meta(&meta);
-    problems.durations(&meta);
-    problems.times(&meta);
-    problems.revocable(&meta);
+    problems.meta(meta);
+    problems.durations(meta);
+    problems.times(meta);
+    problems.revocable(meta);
     // Negative is for ever.
     if let Some(Err(message)) =
         meta.annotations.get(keys::STALENESS_GRACE_PERIOD).map(|text| parse_duration(text))
@@ -76,9 +76,9 @@ fn check_sub_group(problems: &mut Problems, path: &str, policy: &SubGroupPolicy)
 
 pub fn validate_queue(queue: &Queue) -> Vec<Problem> {
     let mut problems = Problems::default();
-    let meta = Meta::from(&queue.metadata);
+    let meta = &queue.metadata;
     let spec = &queue.spec;
-    problems.meta(&meta);
+    problems.meta(meta);
     // Volcano's webhook makes 1 of 0.
     let message = format!("{} is out of range; write a number from 1 to 65535", spec.weight);
     problems.check((0..=65_535).contains(&spec.weight), "spec.weight", message);
@@ -108,7 +108,7 @@ pub fn validate_queue(queue: &Queue) -> Vec<Problem> {
         problems.amounts(&format!("spec.extendClusters[{index}].capacity"), &cluster.capacity);
     }
     check_hierarchy(&mut problems, &meta);
-    problems.min_runtimes(&meta);
+    problems.min_runtimes(meta);
     problems.0
 }
 
@@ -141,7 +141,7 @@ fn check_hierarchy(problems: &mut Problems, meta: &Meta) {
 pub fn validate_hyper_node(hyper_node: &HyperNode) -> Vec<Problem> {
     let mut problems = Problems::default();
     let spec = &hyper_node.spec;
-    problems.meta(&Meta::from(&hyper_node.metadata));
+    problems.meta(&hyper_node.metadata);
     problems.at_least("spec.tier", 0, spec.tier);
     problems.at_most_long("spec.tierName", NAME_LENGTH, &spec.tier_name);
     problems.check(!spec.members.is_empty(), "spec.members", "is empty; write at least one member");

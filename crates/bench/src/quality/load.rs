@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_api::core::{Meta, Pod};
+use muster_api::core::Pod;
 use muster_api::keys::{GROUP_NAME, SCHEDULER_NAMES};
 use muster_api::manifest::{Found, read};
 use muster_api::{Time, pod_requests};
@@ -205,7 +205,7 @@ fn play(
 fn gangs(world: &World) -> BTreeMap<String, Gang> {
     let gang = |key: &String| {
         let group = &world.groups[key];
-        let arrived = Meta::from(&group.metadata).creation_timestamp.unwrap_or(START);
+        let arrived = group.metadata.creation_timestamp.unwrap_or(START);
         Gang::new(
             arrived,
             group.spec.min_member.max(1) as u32,

@@ -78,8 +78,8 @@ pub const DAYS: &[Day] = &[
 fn paths_and_groups(event: &mut Event) {
     match event {
         Event::Queue(queue) => {
-            let name = queue.metadata.name.clone().unwrap_or_default();
-            let annotations = queue.metadata.annotations.get_or_insert_default();
+            let name = queue.metadata.name.clone();
+            let annotations = &mut queue.metadata.annotations;
             let (path, weights) = match name.as_str() {
                 "red" | "blue" => (format!("root/colours/{name}"), "1/3/2"),
                 _ => (format!("root/{name}"), "1/1"),

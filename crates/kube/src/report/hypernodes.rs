@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use muster_api::core::Meta;
 use muster_api::{HyperNode, HyperNodeCondition, HyperNodeStatus, Time};
 use muster_engine::explain;
 use muster_engine::model::Cluster;
@@ -32,7 +31,7 @@ struct Known {
 
 impl HyperNodeReporter {
     pub fn hear(&mut self, domain: &HyperNode) {
-        let meta = Meta::from(&domain.metadata);
+        let meta = domain.metadata.clone();
         let status = domain.status.clone();
         self.known
             .insert(meta.name, Known { uid: meta.uid, version: meta.resource_version, status });

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
+use muster_api::{CRDS, crds};
 
 use crate::failure::Failure;
 
@@ -21,14 +22,10 @@ enum Format {
 
 pub fn run(args: CrdsArgs) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    for crd in muster_api::crds() {
-        match args.output {
-            Format::Yaml => {
-                let text = serde_saphyr::to_string(&crd)
-                    .map_err(|error| Failure::Work(error.to_string()))?;
-                write!(out, "---\n{text}")?;
-            }
-            Format::Json => {
+    match args.output {
+        Format::Yaml => CRDS.iter().try_for_each(|text| write!(out, "---\n{text}"))?,
+        Format::Json => {
+            for crd in crds() {
                 serde_json::to_writer_pretty(&mut out, &crd).map_err(std::io::Error::from)?;
                 writeln!(out)?;
             }

@@ -69,7 +69,7 @@ impl<'c> Day<'c> {
         let free =
             arrival.pods.iter().all(|pod| !self.world.pods.contains_key(&pod.metadata.key()))
                 && arrival.group.as_ref().is_none_or(|group| {
-                    let key = muster_api::core::Meta::from(&group.metadata).key();
+                    let key = group.metadata.key();
                     !self.world.groups.contains_key(&key)
                 });
         if !free {
@@ -96,7 +96,7 @@ impl<'c> Day<'c> {
             return;
         }
         if let Some(group) = work::gang(index, self.world.now, self.crowded, &mut self.dice).group {
-            let key = muster_api::core::Meta::from(&group.metadata).key();
+            let key = group.metadata.key();
             if !self.world.groups.contains_key(&key) {
                 let event = self.world.put_group(group);
                 self.tell(event);

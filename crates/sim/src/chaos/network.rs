@@ -17,8 +17,7 @@ const DOMAINS: [&str; 7] = ["rack0", "rack1", "rack2", "rack3", "line0", "line1"
 impl Day<'_> {
     pub(super) fn domain_comes_or_changes(&mut self) {
         let name = *self.dice.one_of(&DOMAINS).expect("seven");
-        let created =
-            self.world.domains.get(name).map(|domain| domain.metadata.creation_timestamp.clone());
+        let created = self.world.domains.get(name).map(|domain| domain.metadata.creation_timestamp);
         let mut domain = if self.dice.chance(60) {
             right(name, self.world.now, &mut self.dice)
         } else {

@@ -135,9 +135,8 @@ impl Day<'_> {
     fn notes_are_written(&self) -> Result<(), String> {
         for (_, gang) in self.engine.cluster().gangs.iter() {
             for (key, told) in gang.noted() {
-                let annotations = self.world.groups[&*gang.key].metadata.annotations.as_ref();
-                let written =
-                    annotations.and_then(|annotations| annotations.get(key)).map(String::as_str);
+                let annotations = &self.world.groups[&*gang.key].metadata.annotations;
+                let written = annotations.get(key).map(String::as_str);
                 if written != told {
                     return Err(format!(
                         "{} has {key} {told:?}, but its object says {written:?}",
@@ -155,7 +154,7 @@ impl Day<'_> {
         let cluster = self.engine.cluster();
         for (_, gang) in cluster.gangs.iter() {
             let group = self.world.groups.get(&*gang.key);
-            let annotations = group.and_then(|group| group.metadata.annotations.as_ref());
+            let annotations = group.map(|group| &group.metadata.annotations);
             let text = annotations.and_then(|annotations| annotations.get(RESERVATIONS));
             let written = text.and_then(|text| Reserved::read(text).ok()).unwrap_or_default();
             let pods =

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use muster_api::core::Meta;
 use muster_engine::Event;
 
 use super::History;
@@ -102,16 +101,16 @@ fn lane_of(event: &Event) -> String {
         Event::NodeGone(name) => format!("node {name}"),
         Event::Pod(pod) => format!("pod {}", pod.metadata.key()),
         Event::PodGone { key, .. } => format!("pod {key}"),
-        Event::PodGroup(group) => format!("group {}", Meta::from(&group.metadata).key()),
+        Event::PodGroup(group) => format!("group {}", group.metadata.key()),
         Event::PodGroupGone { key, .. } => format!("group {key}"),
-        Event::Queue(queue) => format!("queue {}", Meta::from(&queue.metadata).name),
+        Event::Queue(queue) => format!("queue {}", queue.metadata.name),
         Event::QueueGone(name) => format!("queue {name}"),
         Event::Usage(_) => "usage".to_owned(),
         Event::Bound { key, uid, .. }
         | Event::BindFailed { key, uid, .. }
         | Event::NominationRefused { key, uid, .. }
         | Event::EvictionRefused { key, uid, .. } => format!("write {key} {uid}"),
-        Event::HyperNode(domain) => format!("domain {}", Meta::from(&domain.metadata).name),
+        Event::HyperNode(domain) => format!("domain {}", domain.metadata.name),
         Event::HyperNodeGone(name) => format!("domain {name}"),
         Event::PodDisruptionBudget(budget) => format!("budget {}", budget.metadata.key()),
         Event::PodDisruptionBudgetGone(key) => format!("budget {key}"),

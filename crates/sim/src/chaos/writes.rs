@@ -176,11 +176,8 @@ impl Day<'_> {
         self.writes.held.extend(held.into_values());
         self.release_evictions();
         for (key, uid, status) in groups {
-            let current = self
-                .world
-                .groups
-                .get(&key)
-                .is_some_and(|group| group.metadata.uid.as_deref() == Some(&uid));
+            let current =
+                self.world.groups.get(&key).is_some_and(|group| group.metadata.uid == uid);
             if let Some(event) = current.then(|| self.world.report(&key, status)).flatten() {
                 self.tell(event);
             }
@@ -226,7 +223,7 @@ impl Day<'_> {
             self.writes.notes.extract_if(.., |note| note.due <= self.step).collect();
         for Note { group, annotations, fate, awaited, .. } in due {
             let there = self.world.groups.get(&group.0);
-            let gone = there.is_none_or(|there| there.metadata.uid.as_ref() != Some(&group.1));
+            let gone = there.is_none_or(|there| there.metadata.uid != group.1);
             if fate != Fate::Lost
                 && let Some(event) = self.world.note_group(&group.0, &group.1, &annotations)
             {

@@ -152,8 +152,8 @@ impl Cluster {
     }
 
     pub(in crate::model) fn pod_group(&mut self, object: &PodGroup) {
-        let meta = Meta::from(&object.metadata);
-        let version = version_of(&meta);
+        let meta = &object.metadata;
+        let version = version_of(meta);
         let key = meta.key();
         let space = self.space(&meta.namespace);
         let id = match self.gangs.find(&key) {

@@ -19,8 +19,8 @@ use crate::model::selectors::tags;
 
 impl Cluster {
     pub(in crate::model) fn queue(&mut self, object: &Queue) {
-        let meta = Meta::from(&object.metadata);
-        let version = version_of(&meta);
+        let meta = &object.metadata;
+        let version = version_of(meta);
         let id = self.queues.slot(&meta.name);
         if self.queues[id].exists && stale(version, self.queues[id].version) {
             return;

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use muster_api::core::{Labels, Meta};
+use muster_api::core::Labels;
 use muster_api::{Matcher, Member, MemberKind, Time};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -86,8 +86,8 @@ impl HyperNodes {
     }
 
     pub(in crate::model) fn put(&mut self, object: &muster_api::HyperNode) {
-        let meta = Meta::from(&object.metadata);
-        let version = apply::version_of(&meta);
+        let meta = &object.metadata;
+        let version = apply::version_of(meta);
         let name: Arc<str> = meta.name.as_str().into();
         let known = self.by_name.get(&name);
         if known.is_some_and(|known| apply::stale(version, known.version)) {
@@ -101,7 +101,7 @@ impl HyperNodes {
             tier: spec.tier.max(0) as u32,
             tier_name: Some(spec.tier_name.as_str()).filter(|name| !name.is_empty()).map(Arc::from),
             version,
-            labels: meta.labels,
+            labels: meta.labels.clone(),
             members: spec.members.clone(),
             nodes: BTreeSet::new(),
             matchers: None,

@@ -120,7 +120,7 @@ impl Bench {
                 .groups
                 .get_mut(&*self.engine.cluster.gangs[note.gang].key)
                 .expect("a PodGroup");
-            let annotations = group.metadata.annotations.get_or_insert_default();
+            let annotations = &mut group.metadata.annotations;
             for (key, text) in note.annotations.clone() {
                 match text {
                     Some(text) => drop(annotations.insert(key.to_owned(), text)),
@@ -152,7 +152,7 @@ impl Bench {
     }
 
     fn says(&self, group: &str) -> Option<&str> {
-        let annotations = self.groups[&key(group)].metadata.annotations.as_ref()?;
+        let annotations = &self.groups[&key(group)].metadata.annotations;
         annotations.get(muster_api::keys::RESERVATIONS).map(String::as_str)
     }
 
@@ -275,7 +275,7 @@ fn a_reservation_ends_when_it_is_of_no_use() {
     assert!(!kept_after(refused), "nobody leaves");
     let another = |bench: &mut Bench| {
         let mut group = bench.groups[&key("ring")].clone();
-        group.metadata.uid = Some("another".into());
+        group.metadata.uid = "another".into();
         bench.groups.insert(key("ring"), group.clone());
         bench.apply(Event::PodGroup(Box::new(group)));
     };
@@ -381,9 +381,9 @@ fn after_a_restart_only_what_makes_sense_is_kept() {
     let back = |bench: &mut Bench| bench.add("pod ring-1 gang=ring gpu=1 on=a");
     assert_eq!(after(&back), (0, false), "it has come back and has another place");
     let odd = |bench: &mut Bench| {
-        let annotations =
-            bench.groups.get_mut(&key("ring")).expect("a PodGroup").metadata.annotations.as_mut();
-        annotations.expect("notes").insert(muster_api::keys::RESERVATIONS.into(), "[odd]".into());
+        let group = bench.groups.get_mut(&key("ring")).expect("a PodGroup");
+        let annotations = &mut group.metadata.annotations;
+        annotations.insert(muster_api::keys::RESERVATIONS.into(), "[odd]".into());
     };
     assert_eq!(after(&odd), (0, false), "what can't be read is taken off");
 }
@@ -395,7 +395,7 @@ fn what_is_written_later_is_no_reservation() {
     let mut group = bench.groups[&key("ring")].clone();
     let text = r#"[{"node":"b","requests":{"nvidia.com/gpu":"1"},"until":"2027-01-05T00:05:00Z","pods":["x"]}]"#;
     let note = (muster_api::keys::RESERVATIONS.to_owned(), text.to_owned());
-    group.metadata.annotations.get_or_insert_default().extend([note]);
+    group.metadata.annotations.extend([note]);
     bench.groups.insert(key("ring"), group.clone());
     bench.apply(Event::PodGroup(Box::new(group)));
     bench.cycle();

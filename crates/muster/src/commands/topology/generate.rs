@@ -9,11 +9,10 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use muster_api::HyperNode;
 use muster_api::core::Node;
-use muster_api::manifest::Object;
+use muster_api::manifest::{Object, document};
 use muster_topology_sources::{Forest, SourceError, file, labels, places, ufm, yaml};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::failure::Failure;
 use crate::input::{Collection, SourceArgs, read_text};
@@ -133,7 +132,8 @@ pub fn run(args: GenerateArgs) -> Result<(), Failure> {
     match args.output {
         Output::Yaml => objects.iter().try_for_each(|object| yaml::write(object, &mut text))?,
         Output::Json => {
-            let items: Vec<Value> = objects.iter().map(tree).collect::<Result<_, Failure>>()?;
+            let items = objects.into_iter().map(|object| document(&object.into()));
+            let items = items.collect::<Result<Vec<_>, _>>()?;
             let list = json!({ "apiVersion": "v1", "kind": "List", "items": items });
             serde_json::to_writer_pretty(&mut text, &list).map_err(std::io::Error::from)?;
             text.push(b'\n');
@@ -271,11 +271,4 @@ fn cluster(source: &SourceArgs) -> Result<Option<BTreeSet<String>>, Failure> {
     }
     let collection = collect(source)?;
     Ok(Some(nodes(&collection).into_iter().map(|node| node.metadata.name.clone()).collect()))
-}
-
-/// The object without what it doesn't have yet.
-fn tree(object: &HyperNode) -> Result<Value, Failure> {
-    let mut tree = serde_json::to_value(object).map_err(std::io::Error::from)?;
-    tree.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
-    Ok(tree)
 }
