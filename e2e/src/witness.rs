@@ -216,7 +216,7 @@ impl Life {
     }
 
     /// The node that it was promised at a version.
-    pub fn promised_at(&self, version: u64) -> Option<&str> {
+    pub fn nominated_at(&self, version: u64) -> Option<&str> {
         let before = self.promises.iter().rfind(|(at, _)| *at < version);
         before.and_then(|(_, node)| node.as_deref())
     }

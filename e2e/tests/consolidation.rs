@@ -46,9 +46,9 @@ const GPUS: i64 = 8;
 /// How many nodes have two pods of two GPUs, by history; on each of the others there is one that
 /// fills it. With 32 there is a place for everyone and not one more.
 const FRAGMENTED: [usize; 3] = [60, 44, 32];
-const CLAIMANT: usize = 16;
+const PREEMPTOR: usize = 16;
 /// Two pods of each node that the gang takes.
-const MOVES: usize = 2 * CLAIMANT;
+const MOVES: usize = 2 * PREEMPTOR;
 /// How long a moment to kill is waited for once a life decides.
 const MOMENT: Duration = Duration::from_secs(20);
 
@@ -166,9 +166,9 @@ fn ends(dice: &mut Dice) -> [End; 7] {
     let let_go_early = dice.below(2) == 0;
     [
         // Before the first place is kept; among the promises.
-        End { writes: is_promise, pass: dice.below(CLAIMANT), let_go: false },
+        End { writes: is_promise, pass: dice.below(PREEMPTOR), let_go: false },
         // Some PodGroups say what is kept for their pods.
-        End { writes: is_promise, pass: CLAIMANT + dice.below(CLAIMANT), let_go: false },
+        End { writes: is_promise, pass: PREEMPTOR + dice.below(PREEMPTOR), let_go: false },
         // All say so, and nobody is asked to leave.
         End { writes: Ask::is_eviction, pass: 0, let_go: false },
         End { writes: Ask::is_eviction, pass: some_moved, let_go: false },
@@ -213,7 +213,7 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
     let fragmented = FRAGMENTED[seed % FRAGMENTED.len()];
     fill(cluster, fragmented).await?;
     let witness = Witness::start(cluster).await?;
-    cluster.create_gang(&Gang::new("large", CLAIMANT).gpus(GPUS as usize)).await?;
+    cluster.create_gang(&Gang::new("large", PREEMPTOR).gpus(GPUS as usize)).await?;
     let name = format!("muster-{seed}");
     for end in ends(&mut dice) {
         let held = end.hold(proxy);
@@ -243,7 +243,7 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
         let_go(cluster, &witness).await;
         make_again(cluster, &witness, 2 * fragmented).await;
         let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
-        let there = NODES - fragmented + 2 * fragmented + CLAIMANT;
+        let there = NODES - fragmented + 2 * fragmented + PREEMPTOR;
         match pods.len() == there && pods.iter().all(runs) {
             true => Ok(()),
             false => {
@@ -273,7 +273,7 @@ fn runs(pod: &Pod) -> bool {
 }
 
 fn check(story: &Story, fragmented: usize, seed: usize) {
-    let minimum = |gang: &str| if gang == "large" { CLAIMANT } else { 1 };
+    let minimum = |gang: &str| if gang == "large" { PREEMPTOR } else { 1 };
     assert_eq!(story.split(minimum), Vec::<String>::new(), "seed {seed}");
     for at in 0..2 * fragmented {
         let there =

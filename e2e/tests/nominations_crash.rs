@@ -188,10 +188,10 @@ fn check(story: &Story, size: usize, seed: u64) {
     assert_eq!(leavers.len(), size, "seed {seed}: {names:?} left");
     for leaver in &leavers {
         let (Some(version), Some((_, node))) = (leaver.leaves, &leaver.bound) else { continue };
-        let claimants: Vec<&&Life> =
-            urgent.iter().filter(|life| life.promised_at(version) == Some(node)).collect();
-        assert!(!claimants.is_empty(), "seed {seed}: {} left {node} for nobody", leaver.name);
-        for life in claimants {
+        let preemptors: Vec<&&Life> =
+            urgent.iter().filter(|life| life.nominated_at(version) == Some(node)).collect();
+        assert!(!preemptors.is_empty(), "seed {seed}: {} left {node} for nobody", leaver.name);
+        for life in preemptors {
             let at = life.bound.as_ref().map(|(_, node)| node);
             assert_eq!(at, Some(node), "seed {seed}: a promise was lost: {life:?}");
         }
@@ -215,7 +215,7 @@ async fn clear(cluster: &Cluster) -> Result<()> {
 /// A cluster full of gangs of four, one pod on each node; half of it is to become one gang's.
 const LARGE: usize = 200;
 const FOUR: usize = 4;
-const CLAIMANT: usize = 100;
+const PREEMPTOR: usize = 100;
 
 /// Gang by gang on nodes that are far apart, so that no gang is where another would do.
 async fn fill_with_fours(cluster: &Cluster) -> Result<()> {
@@ -277,12 +277,12 @@ async fn taking_history(
     let mut dice = Dice(seed);
     fill_with_fours(cluster).await?;
     let witness = Witness::start(cluster).await?;
-    cluster.create_gang(&gang("urgent", CLAIMANT, "high").gpus(GPUS as usize)).await?;
+    cluster.create_gang(&gang("urgent", PREEMPTOR, "high").gpus(GPUS as usize)).await?;
     let name = format!("muster-{seed}");
-    let mut some = || 1 + dice.below(CLAIMANT as u64 - 2) as usize;
+    let mut some = || 1 + dice.below(PREEMPTOR as u64 - 2) as usize;
     let moments = [
         Moment { promised: some(), ..Moment::default() },
-        Moment { promised: CLAIMANT, ..Moment::default() },
+        Moment { promised: PREEMPTOR, ..Moment::default() },
         Moment { leaves: some(), ..Moment::default() },
         Moment { bound: some(), ..Moment::default() },
     ];
@@ -294,7 +294,7 @@ async fn taking_history(
             assert!(
                 Instant::now() < deadline,
                 "seed {seed}: {moment:?} doesn't come: {}",
-                state(&witness, CLAIMANT)
+                state(&witness, PREEMPTOR)
             );
             if moment.bound > 0 {
                 reap(cluster, &witness).await;
@@ -303,7 +303,7 @@ async fn taking_history(
         }
         tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
         scheduler.server.kill().await?;
-        *kills.entry(state(&witness, CLAIMANT)).or_default() += 1;
+        *kills.entry(state(&witness, PREEMPTOR)).or_default() += 1;
         if moment.leaves > 0 {
             lower_the_rest(cluster, &witness).await?;
         }
@@ -314,7 +314,7 @@ async fn taking_history(
         let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
         let at_rest = |pod: &Pod| is_silent(pod) && pod.metadata.deletion_timestamp.is_none();
         let whole = bound(&pods) == pods.len() && pods.iter().all(at_rest);
-        if whole { Ok(()) } else { Err(format!("seed {seed}: {}", state(&witness, CLAIMANT))) }
+        if whole { Ok(()) } else { Err(format!("seed {seed}: {}", state(&witness, PREEMPTOR))) }
     })
     .await?;
     group(cluster, "urgent", is_scheduled).await?;
@@ -326,15 +326,15 @@ async fn taking_history(
 
 fn check_taking(story: &Story, seed: u64) {
     let urgent = story.gang("urgent");
-    assert_eq!(urgent.len(), CLAIMANT, "seed {seed}");
-    let minimum = |gang: &str| if gang == "urgent" { CLAIMANT } else { FOUR };
+    assert_eq!(urgent.len(), PREEMPTOR, "seed {seed}");
+    let minimum = |gang: &str| if gang == "urgent" { PREEMPTOR } else { FOUR };
     assert_eq!(story.split(minimum), Vec::<String>::new(), "seed {seed}: gangs are there or gone");
     // As many gangs as one plan needs, however often it was made.
     let leavers = story.leavers();
     let broken: BTreeSet<&str> = leavers.iter().map(|life| &*life.gang).collect();
     assert_eq!(
         (broken.len(), leavers.len()),
-        (CLAIMANT / FOUR, CLAIMANT),
+        (PREEMPTOR / FOUR, PREEMPTOR),
         "seed {seed}: {broken:?} left"
     );
     let node = |life: &&Life| life.bound.as_ref().map(|(_, node)| node.clone());

@@ -3,7 +3,7 @@
 //! sides of a ratio are run in turn in one process, and the best of several rounds counts.
 
 mod evictions;
-mod gang_claims;
+mod gang_evictions;
 pub mod memory;
 mod scenarios;
 mod topology;
@@ -145,7 +145,7 @@ pub fn run(
 
     told("room that is taken from others");
     evictions::run(rounds, &mut add);
-    gang_claims::run(rounds, &mut add);
+    gang_evictions::run(rounds, &mut add);
     scenarios::run(rounds, &mut add);
 
     told("memory");
@@ -402,7 +402,7 @@ impl Group {
         let spec = PodGroupSpec {
             min_member: minimum,
             queue,
-            network_topology: asks.closeness(),
+            network_topology: asks.tier_limit(),
             sub_group_policy: asks.policies(),
             ..PodGroupSpec::default()
         };

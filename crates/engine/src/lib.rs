@@ -24,7 +24,7 @@ pub use base::resources::{Amounts, Dimensions, Share, Sparse};
 pub use base::room::Room;
 pub use config::lists::{ACTIONS, PLUGINS, VOLCANO_ONLY};
 pub use decision::cause::Cause;
-pub use decision::counters::{FastPath, Search, Work};
+pub use decision::counters::{NominationCounters, SearchCounters, SearchRecord};
 pub use decision::node_reason::{Bar, Histogram, Shown, Why};
 pub use decision::plan::{Bind, CardNote, Eviction, GroupNote, Plan};
 pub use decision::reason::{Lack, Limit, Near, Reason, Stage};
@@ -35,10 +35,10 @@ pub use eviction::trace;
 pub use model::event::Event;
 pub use model::txn::{Mark, Move, Txn};
 pub use order::session::Action;
-pub use policy::answers::{Policy, Seat};
+pub use policy::answers::{ConfiguredPlugin, Policy};
 pub use policy::bundle::{Bundle, Needed};
-pub use policy::plugin::{Plugin, Reach, Vote};
-pub use policy::preemptor::Claim;
+pub use policy::plugin::{Plugin, Scope, Vote};
+pub use policy::preemptor::Preemptor;
 pub use policy::question::{Question, Switches};
 pub use report::{status, words as explain};
 pub use settings::argument::Argument;
@@ -46,5 +46,5 @@ pub use settings::argument::Argument;
 /// Where the pods of a gang are, and the domains that it may use.
 pub mod search {
     pub use crate::model::topology::places::{around, domain_of};
-    pub use crate::placement::domains::reach;
+    pub use crate::placement::domains::allowed_domains;
 }

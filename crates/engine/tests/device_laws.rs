@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 const START: Time = Time(1_767_571_200_000);
-const ROOMS: [Room; 3] = [Room::Now, Room::Later, Room::Meanwhile];
+const ROOMS: [Room; 3] = [Room::Idle, Room::FutureIdle, Room::Backfill];
 
 /// The same cases every time, as in `laws.rs`.
 fn bounded(cases: u32) -> ProptestConfig {
@@ -155,9 +155,9 @@ fn some_set_fits(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) ->
         let fact = &cards.iter().nth(place).expect("a card").fact;
         let [now, later] = taken[place];
         let beside = match room {
-            Room::Now => vec![now, later],
-            Room::Later => vec![later],
-            Room::Meanwhile => vec![now],
+            Room::Idle => vec![now, later],
+            Room::FutureIdle => vec![later],
+            Room::Backfill => vec![now],
         };
         fact.healthy
             && beside.iter().all(|taken| {
@@ -196,14 +196,14 @@ fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
         .binds
         .iter()
         .map(|bind| format!("{} {:?}", name(bind.pod, bind.node), plan.note_of(bind.pod)));
-    let promises = plan.nominations.iter().map(|bind| name(bind.pod, bind.node));
+    let nominations = plan.nominations.iter().map(|bind| name(bind.pod, bind.node));
     let mut waits: Vec<String> = cluster
         .gangs
         .iter()
         .map(|(id, gang)| format!("{} {:?}", gang.key, engine.reasons(id)))
         .collect();
     waits.sort();
-    binds.chain(promises).chain(waits).collect()
+    binds.chain(nominations).chain(waits).collect()
 }
 
 proptest! {
@@ -246,7 +246,7 @@ proptest! {
                         break;
                     }
                     match room {
-                        Room::Later => txn.nominate(pod, node),
+                        Room::FutureIdle => txn.nominate(pod, node),
                         _ => txn.allocate(pod, node),
                     }
                     prop_assert!(txn.devices.held(pod).is_some(), "it was let in, but there is no card");
@@ -276,7 +276,7 @@ proptest! {
                 let mut request = txn.shapes[shape].request.iter();
                 request.all(|(resource, want)| txn.nodes.idle[resource][node] >= want)
             };
-            let fits = |node: &&NodeId| has_room(**node) && some_set_fits(&txn, shape, **node, Room::Now);
+            let fits = |node: &&NodeId| has_room(**node) && some_set_fits(&txn, shape, **node, Room::Idle);
             let Some(&node) = nodes.iter().find(fits) else { break };
             txn.allocate(pod, node);
             placed += 1;

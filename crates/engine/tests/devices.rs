@@ -71,22 +71,22 @@ fn removing_a_pod_and_giving_it_back_is_the_same_card() {
         (pod(&cluster, "a"), pod(&cluster, "b"), pod(&cluster, "c"), node(&cluster, "n"));
     let before = cluster.sums();
     let mut txn = Txn::begin(&mut cluster);
-    assert!(!fits(&txn, "c", Room::Now) && !fits(&txn, "c", Room::Later));
+    assert!(!fits(&txn, "c", Room::Idle) && !fits(&txn, "c", Room::FutureIdle));
 
     let start = txn.mark();
     txn.evict(a);
-    assert_eq!((fits(&txn, "c", Room::Now), fits(&txn, "c", Room::Later)), (false, true));
+    assert_eq!((fits(&txn, "c", Room::Idle), fits(&txn, "c", Room::FutureIdle)), (false, true));
     assert_eq!(cards(&txn, "a"), [0], "it is on its card until it is gone");
 
     // A given back: C doesn't fit, so that A is needed as a victim.
     txn.rewind(start);
-    assert_eq!((fits(&txn, "c", Room::Later), cards(&txn, "a")), (false, vec![0]));
+    assert_eq!((fits(&txn, "c", Room::FutureIdle), cards(&txn, "a")), (false, vec![0]));
     assert_eq!(txn.sums(), before);
 
     txn.evict(a);
     txn.nominate(c, n);
     assert_eq!(cards(&txn, "c"), [0], "the card that A leaves");
-    assert!(!fits(&txn, "c", Room::Later), "there is no second card for another like it");
+    assert!(!fits(&txn, "c", Room::FutureIdle), "there is no second card for another like it");
     assert_eq!(txn.audit(), Ok(()));
 
     // B instead of A gives the other card.

@@ -13,7 +13,7 @@ use muster_engine::config::Config;
 use muster_engine::ids::{NodeId, PodId, ResourceId, ShapeId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Event, Plan, Policy, Reach, Room, Txn, Why, explain};
+use muster_engine::{Engine, Event, Plan, Policy, Room, Scope, Txn, Why, explain};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -255,8 +255,8 @@ fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
     }
     lines.extend(plan.evictions.iter().map(|eviction| {
         let (pod, node) = (cluster.pods.name(eviction.pod), &cluster.nodes.name[eviction.node]);
-        let claimant = eviction.claimant.map(|gang| &cluster.gangs[gang].key);
-        format!("{pod} leaves {node} for {claimant:?}: {}", explain::cause(cluster, eviction))
+        let preemptor = eviction.preemptor.map(|gang| &cluster.gangs[gang].key);
+        format!("{pod} leaves {node} for {preemptor:?}: {}", explain::cause(cluster, eviction))
     }));
     lines.extend(
         plan.withdrawn.iter().map(|&pod| format!("{} is promised no more", cluster.pods.name(pod))),
@@ -533,9 +533,9 @@ fn goodbye(event: &Event) -> Option<Event> {
 /// Whether a pod of the shape may go to the node now: facts, room, ports, rules between pods.
 fn admits(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> bool {
     let mut why = [Why::Fits];
-    policy.filter(Reach::Facts, cluster, (shape, Room::Now), &[node], &mut why);
-    policy.filter(Reach::Node, cluster, (shape, Room::Now), &[node], &mut why);
-    policy.filter(Reach::Cluster, cluster, (shape, Room::Now), &[node], &mut why);
+    policy.filter(Scope::NodeFacts, cluster, (shape, Room::Idle), &[node], &mut why);
+    policy.filter(Scope::NodePods, cluster, (shape, Room::Idle), &[node], &mut why);
+    policy.filter(Scope::OtherNodes, cluster, (shape, Room::Idle), &[node], &mut why);
     let room = |(resource, want): (ResourceId, i64)| cluster.nodes.idle[resource][node] >= want;
     why[0] == Why::Fits
         && cluster.nodes.fact[node].lets_go()
@@ -546,11 +546,11 @@ fn best_by_scan(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Option<No
     let nodes: Vec<NodeId> =
         cluster.nodes.live().filter(|&node| admits(cluster, policy, shape, node)).collect();
     let mut scores = vec![0; nodes.len()];
-    for reach in [Reach::Facts, Reach::Node] {
+    for reach in [Scope::NodeFacts, Scope::NodePods] {
         policy.score(reach, cluster, shape, &nodes, &mut scores);
     }
-    if cluster.terms.far_reaching(&cluster.shapes[shape].bonds) {
-        policy.score(Reach::Cluster, cluster, shape, &nodes, &mut scores);
+    if cluster.terms.depends_on_other_nodes(&cluster.shapes[shape].bonds) {
+        policy.score(Scope::OtherNodes, cluster, shape, &nodes, &mut scores);
     }
     let ranked = nodes.into_iter().zip(scores);
     ranked

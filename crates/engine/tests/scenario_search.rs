@@ -36,7 +36,7 @@ struct Case {
     nodes: Vec<u32>,
     tenants: Vec<Tenant>,
     /// What the pods of the claimant ask for.
-    claimant: Vec<u32>,
+    preemptor: Vec<u32>,
     close: bool,
 }
 
@@ -82,9 +82,9 @@ impl Case {
             }
         }
         let close = if self.close { "close=hard:1" } else { "" };
-        writeln!(text, "gang claimant min={} prio=9 {close}", self.claimant.len())
+        writeln!(text, "gang claimant min={} prio=9 {close}", self.preemptor.len())
             .expect("a string");
-        for (pod, gpu) in self.claimant.iter().enumerate() {
+        for (pod, gpu) in self.preemptor.iter().enumerate() {
             writeln!(text, "pod claimant-{pod} gang=claimant gpu={gpu} prio=9").expect("a string");
         }
         text
@@ -112,7 +112,7 @@ impl Case {
         for unit in std::iter::once(Vec::new()).chain(self.units()) {
             gone.extend(unit);
             let plan = self.engine("allocate", &gone).cycle(NOW);
-            if plan.binds.len() >= self.claimant.len() {
+            if plan.binds.len() >= self.preemptor.len() {
                 return Some(gone);
             }
         }
@@ -124,7 +124,7 @@ impl Case {
 /// them: where the claimants go, then who stays and where others go.
 fn fewest_moves(
     free: &mut [u32],
-    claimant: &[u32],
+    preemptor: &[u32],
     tenants: &[(usize, u32)],
     spent: usize,
     best: &mut usize,
@@ -133,7 +133,7 @@ fn fewest_moves(
         return;
     }
     let Some((&(home, gpu), others)) = tenants.split_first() else {
-        let Some((&gpu, others)) = claimant.split_first() else {
+        let Some((&gpu, others)) = preemptor.split_first() else {
             *best = spent;
             return;
         };
@@ -149,7 +149,7 @@ fn fewest_moves(
     for node in 0..free.len() {
         if free[node] >= gpu {
             free[node] -= gpu;
-            fewest_moves(free, claimant, others, spent + usize::from(node != home), best);
+            fewest_moves(free, preemptor, others, spent + usize::from(node != home), best);
             free[node] += gpu;
         }
     }
@@ -158,9 +158,9 @@ fn fewest_moves(
 fn case() -> impl Strategy<Value = Case> {
     let nodes = prop::collection::vec(2..9u32, 2..6);
     let tenant = (0..3u32, 1..4usize, prop::collection::vec((0..6usize, 1..5u32), 1..4));
-    let claimant = prop::collection::vec(1..7u32, 1..4);
-    (nodes, prop::collection::vec(tenant, 1..8), claimant, prop::bool::weighted(0.3)).prop_map(
-        |(nodes, drawn, claimant, close)| {
+    let preemptor = prop::collection::vec(1..7u32, 1..4);
+    (nodes, prop::collection::vec(tenant, 1..8), preemptor, prop::bool::weighted(0.3)).prop_map(
+        |(nodes, drawn, preemptor, close)| {
             let mut free = nodes.clone();
             let mut tenants = Vec::new();
             for (priority, minimum, wishes) in drawn {
@@ -176,12 +176,12 @@ fn case() -> impl Strategy<Value = Case> {
                     tenants.push(Tenant { priority, minimum: minimum.min(pods.len()), pods });
                 }
             }
-            Case { nodes, tenants, claimant, close }
+            Case { nodes, tenants, preemptor, close }
         },
     )
 }
 
-fn promised(engine: &Engine, plan: &Plan) -> usize {
+fn nominated(engine: &Engine, plan: &Plan) -> usize {
     let own = |pod| engine.cluster().pods.name(pod).starts_with("default/claimant-");
     plan.binds.iter().chain(&plan.nominations).filter(|place| own(place.pod)).count()
 }
@@ -194,7 +194,7 @@ proptest! {
         let slow = case.step_by_step();
         let mut engine = case.engine("allocate, preempt", &BTreeSet::new());
         let plan = engine.cycle(NOW);
-        let found = promised(&engine, &plan) >= case.claimant.len();
+        let found = nominated(&engine, &plan) >= case.preemptor.len();
         prop_assert!(found || slow.is_none(), "nobody left, but {slow:?} would do\n{}", case.script(&BTreeSet::new()));
     }
 }
@@ -212,7 +212,7 @@ fn moves_are_found_where_trying_everything_finds_them() {
             case.tenants.iter().flat_map(|tenant| tenant.pods.iter().copied()).collect();
         let mut fewest = usize::MAX;
         if tenants.len() <= 9 {
-            fewest_moves(&mut case.nodes.clone(), &case.claimant, &tenants, 0, &mut fewest);
+            fewest_moves(&mut case.nodes.clone(), &case.preemptor, &tenants, 0, &mut fewest);
         }
         if fewest == usize::MAX || fewest == 0 {
             continue;
@@ -220,7 +220,7 @@ fn moves_are_found_where_trying_everything_finds_them() {
         possible += 1;
         let mut engine = case.engine("allocate, consolidate", &BTreeSet::new());
         let plan = engine.cycle(NOW);
-        let found = promised(&engine, &plan) >= case.claimant.len();
+        let found = nominated(&engine, &plan) >= case.preemptor.len();
         let moved = plan.evictions.len();
         assert!(
             !found || moved >= fewest,

@@ -27,7 +27,7 @@ use muster_engine::config::Config;
 use muster_engine::ids::PodId;
 use muster_engine::model::gangs::Gang;
 use muster_engine::trace::DomainOutcome;
-use muster_engine::{Bind, Engine, Event, GroupNote, Method, Plan, Work, explain};
+use muster_engine::{Bind, Engine, Event, GroupNote, Method, Plan, SearchCounters, explain};
 
 /// 2026-01-05T00:00:00Z
 const START: Time = Time(1_767_571_200_000);
@@ -125,15 +125,23 @@ fn the_work_of_taking_room_is_counted() {
     let lines: Vec<Line> = lines.lines().filter_map(Line::parse).collect();
     let mut stage = Stage::new(&lines);
     lines.iter().for_each(|line| stage.act(line));
-    let Plan { taking, evictions, .. } = stage.cycle();
+    let Plan { search_counters, evictions, .. } = stage.cycle();
     // One pod that can be spared is not enough; when the pair goes, it need not go.
-    assert_eq!((taking.domains, taking.selected, taking.reprieved, taking.broken), (2, 3, 1, 1));
-    assert!(taking.simulations > 0);
-    assert_eq!(evictions.len() as u32, taking.selected - taking.reprieved);
+    assert_eq!(
+        (
+            search_counters.domains,
+            search_counters.selected,
+            search_counters.reprieved,
+            search_counters.broken
+        ),
+        (2, 3, 1, 1)
+    );
+    assert!(search_counters.simulations > 0);
+    assert_eq!(evictions.len() as u32, search_counters.selected - search_counters.reprieved);
     // The sixth line is 994 seconds old.
-    let wasted: Vec<i64> = taking.wasted_seconds.into_values().collect();
+    let wasted: Vec<i64> = search_counters.wasted_seconds.into_values().collect();
     assert_eq!(wasted, [2 * 994]);
-    assert_eq!(stage.cycle().taking, Work::default(), "nobody else leaves");
+    assert_eq!(stage.cycle().search_counters, SearchCounters::default(), "nobody else leaves");
 }
 
 /// Does what the script says and tells what came of it.
@@ -252,15 +260,15 @@ impl Stage {
     /// What was promised is on the pods; all else is forgotten.
     fn restart(&mut self) {
         let cluster = self.engine.cluster();
-        for (pod, promise) in &cluster.promised {
+        for (pod, nomination) in &cluster.nomination_ledger {
             let pod = self
                 .pods
                 .get_mut(cluster.pods.name(*pod).as_ref())
                 .expect("a pod is promised its place");
             let notes = [
                 ("volcano.sh/pipelined-status", "true".to_owned()),
-                ("volcano.sh/pipelined-node", cluster.nodes.name[promise.node].to_string()),
-                ("volcano.sh/eviction-occurred", promise.evicted.to_string()),
+                ("volcano.sh/pipelined-node", cluster.nodes.name[nomination.node].to_string()),
+                ("volcano.sh/eviction-occurred", nomination.needs_evictions.to_string()),
             ];
             pod.metadata.annotations.extend(notes.map(|(key, text)| (key.to_owned(), text)));
         }
@@ -343,8 +351,8 @@ impl Stage {
         };
         let binds: Vec<(String, String)> = plan.binds.iter().map(names).collect();
         let notes: Vec<_> = plan.binds.iter().map(|bind| plan.note_of(bind.pod).to_vec()).collect();
-        let promises: Vec<(String, String)> = plan.nominations.iter().map(names).collect();
-        for (arrow, list) in [("->", &binds), ("~>", &promises)] {
+        let nominations: Vec<(String, String)> = plan.nominations.iter().map(names).collect();
+        for (arrow, list) in [("->", &binds), ("~>", &nominations)] {
             for (at, (pod, node)) in list.iter().enumerate() {
                 let note = notes.get(at).filter(|_| arrow == "->").and_then(|notes| notes.first());
                 let card = note.map_or(String::new(), |(_, cards)| format!(" card {cards}"));
@@ -367,7 +375,7 @@ impl Stage {
         self.ask_what_is_tried();
         self.note(&plan);
         let now = self.now;
-        for (pod, _) in promises.iter().filter(|(pod, _)| self.refused.remove(pod)) {
+        for (pod, _) in nominations.iter().filter(|(pod, _)| self.refused.remove(pod)) {
             let (uid, cause) = (self.pods[pod].metadata.uid.clone(), "refused".to_owned());
             self.engine.apply(Event::NominationRefused { key: pod.clone(), uid, cause, at: now });
         }

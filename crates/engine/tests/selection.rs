@@ -10,7 +10,7 @@ use muster_api::Time;
 use muster_engine::config::Config;
 use muster_engine::model::Cluster;
 use muster_engine::{
-    Bundle, Claim, Engine, Event, Needed, Plugin, Policy, Question, Seat, Switches,
+    Bundle, ConfiguredPlugin, Engine, Event, Needed, Plugin, Policy, Preemptor, Question, Switches,
 };
 
 const CONFIG: &str = r#"
@@ -39,10 +39,10 @@ const CLUSTER: &str = "
 struct Chooser(Option<&'static [&'static str]>);
 
 impl Plugin for Chooser {
-    fn select(
+    fn order_bundles(
         &self,
         cluster: &Cluster,
-        _: &Claim,
+        _: &Preemptor,
         needed: &Needed,
         bundles: &[Bundle],
     ) -> Option<Vec<usize>> {
@@ -59,15 +59,15 @@ impl Plugin for Chooser {
 /// Who leaves, with these plugins asked after the others.
 fn who_leaves(cluster: &str, choosers: Vec<Chooser>) -> Vec<String> {
     let mut config = Config::parse("test", CONFIG).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let mut seats = std::mem::take(&mut config.policy.seats);
-    seats.extend(choosers.into_iter().map(|chooser| Seat {
+    let mut plugins = std::mem::take(&mut config.policy.plugins);
+    plugins.extend(choosers.into_iter().map(|chooser| ConfiguredPlugin {
         name: "chooser",
         tier: 0,
         answers: &[Question::Preempt],
         plugin: Box::new(chooser),
         switches: Switches::default(),
     }));
-    config.policy = Policy::new(seats);
+    config.policy = Policy::new(plugins);
     let mut engine = Engine::new(config, vec!["volcano".into()]);
     for (line, serial) in cluster.lines().filter_map(Line::parse).zip(0..) {
         let text = line.manifests("2026-01-05T00:00:00Z", serial);

@@ -93,7 +93,7 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::NotAttempted { .. } => "wait: the search goes on in the next cycle".to_owned(),
             Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
             Reason::Backoff { until, .. } => format!("wait until {until}"),
-            Reason::Promised { .. } => "wait: its places are being freed".to_owned(),
+            Reason::Nominated { .. } => "wait: its places are being freed".to_owned(),
         };
         help.push(advice);
     }

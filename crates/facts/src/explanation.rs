@@ -5,8 +5,8 @@ use muster_engine::Engine;
 use serde::Serialize;
 
 use crate::gangs::{GangFacts, gang_facts};
+use crate::nominations::FindPod;
 use crate::pods::{PodFacts, pod_facts};
-use crate::promises::FindPod;
 use crate::queues::{QueueFacts, queue_facts};
 use crate::target::Target;
 

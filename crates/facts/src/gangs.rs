@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use crate::advice::help;
 use crate::amounts::amounts;
-use crate::claims::{self, ClaimFacts};
 use crate::domains::{self, ClosestDomain};
 use crate::explanation::Look;
 use crate::lines::{GangLine, gang_line};
-use crate::promises::{self, PromiseFacts};
+use crate::nominations::{self, NominationFacts};
 use crate::room::{self, Shortage};
+use crate::searches::{self, SearchFacts};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,9 +39,11 @@ pub struct GangFacts {
     /// Where its pods came closest to being together.
     pub closest_domains: Vec<ClosestDomain>,
     /// The places that it was promised.
-    pub promises: Vec<PromiseFacts>,
+    #[serde(rename = "promises")]
+    pub nominations: Vec<NominationFacts>,
     /// Where others could make room for it, by action; only for one that starves.
-    pub claims: Vec<ClaimFacts>,
+    #[serde(rename = "claims")]
+    pub searches: Vec<SearchFacts>,
     pub help: Vec<String>,
 }
 
@@ -74,7 +76,7 @@ pub struct ClosestNode {
 }
 
 pub fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
-    let claims = claims::facts(engine, id, look.now, look.nodes);
+    let searches = searches::facts(engine, id, look.now, look.nodes);
     let (engine, now) = (&*engine, look.now);
     let cluster = engine.cluster();
     let gang = &cluster.gangs[id];
@@ -106,8 +108,8 @@ pub fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
         places,
         closest: closest(cluster, &shortage),
         closest_domains: if waits { domains::closest(cluster, id) } else { Vec::new() },
-        promises: promises::facts(cluster, id, look.find_pod),
-        claims,
+        nominations: nominations::facts(cluster, id, look.find_pod),
+        searches,
         help: match gang.counts.gated {
             _ if waits => help(engine, id, &shortage),
             0 => Vec::new(),

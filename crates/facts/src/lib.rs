@@ -5,33 +5,33 @@
 
 mod advice;
 mod amounts;
-mod claims;
 mod domains;
 mod explanation;
 mod fair_shares;
-mod gang_claims;
+mod gang_searches;
 mod gangs;
 mod lines;
+mod nominations;
 mod pods;
-mod promises;
 mod queues;
 mod room;
+mod searches;
 mod target;
 pub mod topology;
 
-pub use claims::{ClaimFacts, NodeTrial};
 pub use domains::ClosestDomain;
 pub use explanation::{Explanation, Look, NODES_SHOWN, Subject, explain};
 pub use fair_shares::{
     DivisionSteps, FairShares, QueueShare, ResourceShares, Standing, SurplusPart, SurplusRound,
     fair_shares,
 };
-pub use gang_claims::{BundleFacts, DomainClaim, PassFacts};
+pub use gang_searches::{BundleFacts, DomainSearch, PassFacts};
 pub use gangs::GangFacts;
 pub use lines::{
     BarLine, GangLine, NodesLine, QueueLine, ReasonLine, gang_line, queue_line, reason_line,
 };
+pub use nominations::{FindPod, NominationFacts};
 pub use pods::PodFacts;
-pub use promises::{FindPod, PromiseFacts};
 pub use queues::{QueueFacts, TakesBack};
+pub use searches::{NodeTrial, SearchFacts};
 pub use target::{Target, find};

@@ -9,7 +9,7 @@ use muster_engine::ids::{GangId, NodeId, PodId, ResourceId, ShapeId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Missing;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Reach, Room, Why};
+use muster_engine::{Engine, Room, Scope, Why};
 
 /// So many of the closest nodes are named.
 const CLOSEST: usize = 3;
@@ -62,7 +62,7 @@ pub fn shortage(engine: &Engine, gang: GangId) -> Shortage {
 fn missing_pods(engine: &Engine, gang: GangId) -> Vec<PodId> {
     let cluster = engine.cluster();
     let row = &cluster.gangs[gang];
-    let mut missing = match row.missing(engine.policy().gangs_are_whole()) {
+    let mut missing = match row.missing(engine.policy().enforces_minimum()) {
         Missing { total: 0, roles } => Missing::one(roles.len()),
         missing => missing,
     };
@@ -110,8 +110,8 @@ impl Rooms<'_> {
         let nodes: Vec<NodeId> =
             self.cluster.nodes.live().filter(|&node| fact[node].ready).collect();
         let mut why = vec![Why::Fits; nodes.len()];
-        for reach in [Reach::Facts, Reach::Node, Reach::Cluster] {
-            self.engine.policy().filter(reach, self.cluster, (shape, Room::Now), &nodes, &mut why);
+        for reach in [Scope::NodeFacts, Scope::NodePods, Scope::OtherNodes] {
+            self.engine.policy().filter(reach, self.cluster, (shape, Room::Idle), &nodes, &mut why);
         }
         let welcome = nodes.into_iter().zip(why).filter(|(_, why)| *why == Why::Fits);
         let welcome: Vec<NodeId> = welcome.map(|(node, _)| node).collect();
@@ -175,9 +175,9 @@ impl Rooms<'_> {
         let nodes = &self.cluster.nodes;
         let space = self.spaces.get(&node);
         let short = self.request(shape).map(|(resource, want)| {
-            let promised = nodes.nominated[resource][node];
+            let nominated = nodes.nominated[resource][node];
             let taken = space.and_then(|space| space.taken.get(&resource)).copied().unwrap_or(0);
-            (resource, want - (nodes.idle[resource][node] - promised - taken).max(0))
+            (resource, want - (nodes.idle[resource][node] - nominated - taken).max(0))
         });
         short.filter(|&(_, short)| short > 0).collect()
     }

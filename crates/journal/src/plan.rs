@@ -43,7 +43,8 @@ pub struct Place {
 pub struct Departure {
     pub place: Place,
     pub action: Arc<str>,
-    pub claimant: Option<Arc<str>>,
+    #[serde(alias = "claimant")]
+    pub preemptor: Option<Arc<str>>,
     pub cause: String,
     /// Its object is deleted; otherwise it is evicted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -80,8 +81,8 @@ impl NamedPlan {
             updates,
             card_notes: _,
             group_notes,
-            fast_path: _,
-            taking: _,
+            nomination_counters: _,
+            search_counters: _,
             searches: _,
             wake,
         } = plan;
@@ -99,7 +100,7 @@ impl NamedPlan {
         let departure = |eviction: &Eviction| Departure {
             place: place(&Bind { pod: eviction.pod, node: eviction.node }),
             action: eviction.action.into(),
-            claimant: eviction.claimant.map(|gang| cluster.gangs[gang].key.clone()),
+            preemptor: eviction.preemptor.map(|gang| cluster.gangs[gang].key.clone()),
             cause: explain::cause(cluster, eviction),
             delete: eviction.method == Method::Delete,
         };
@@ -164,14 +165,14 @@ impl fmt::Display for Departure {
         let Departure {
             place: Place { pod, uid, node, cards: _ },
             action,
-            claimant,
+            preemptor,
             cause,
             delete,
         } = self;
         let verb = if *delete { "delete" } else { "evict" };
         write!(f, "{verb} {pod} (uid {uid}) from {node} by {action}")?;
-        if let Some(claimant) = claimant {
-            write!(f, " for {claimant}")?;
+        if let Some(preemptor) = preemptor {
+            write!(f, " for {preemptor}")?;
         }
         write!(f, ", {cause}")
     }

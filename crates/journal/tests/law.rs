@@ -9,7 +9,7 @@ use std::path::Path;
 use days::{DAYS, Day};
 use muster_api::{Portion, Time};
 use muster_engine::config::Config;
-use muster_engine::model::gangs::Allowance;
+use muster_engine::model::gangs::RareGangFields;
 use muster_engine::{Checkpoint, Engine, Event};
 use muster_journal::{Configuration, Journal, Limits, NamedPlan, Summary, replay};
 use muster_sim::World;
@@ -213,10 +213,10 @@ fn checkpoints_keep_what_gangs_say_of_their_work_and_older_ones_say_nothing_of_i
     let cooldown = Some(60_000);
     let older = Older { cooldown, min_available: None, max_unavailable: None };
     let bytes = rmp_serde::to_vec_named(&older).expect("encodes");
-    let read: Allowance = rmp_serde::from_slice(&bytes).expect("decodes");
-    assert_eq!(read, Allowance { cooldown, ..Allowance::default() });
+    let read: RareGangFields = rmp_serde::from_slice(&bytes).expect("decodes");
+    assert_eq!(read, RareGangFields { cooldown, ..RareGangFields::default() });
 
     let (last_checkpoint, expected_end) = (Some(Time(1_000)), Some(Time(2_000)));
-    let told = Allowance { last_checkpoint, expected_end, ..read };
+    let told = RareGangFields { last_checkpoint, expected_end, ..read };
     assert_eq!(through_bytes(&told), told);
 }

@@ -21,10 +21,10 @@ use crate::clock::wall_clock;
 use crate::debug_page;
 use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
-use crate::promises::Promises;
+use crate::nominations::Nominations;
 use crate::report::Reporter;
-use crate::usage::Diary;
-use crate::writes::{Bearer, Bind, Claim, Evict, Promise, Write};
+use crate::usage::UsageWriteTimes;
+use crate::writes::{Bearer, Bind, Evict, EvictionGroup, NominationWrite, Write};
 
 /// News that are taken in before something else is thought of.
 const BATCH: usize = 4_096;
@@ -42,8 +42,8 @@ pub struct Decider {
     pub unread: BTreeSet<&'static str>,
     writes: UnboundedSender<Write>,
     reporter: Reporter,
-    promises: Promises,
-    diary: Diary,
+    nominations: Nominations,
+    write_times: UsageWriteTimes,
     leading: bool,
     now: Time,
     /// Something has happened since the last cycle.
@@ -72,8 +72,8 @@ impl Decider {
             heartbeat: Arc::new(AtomicI64::new(wall_clock().0)),
             unread: BTreeSet::new(),
             reporter: Reporter::new(writes.clone()),
-            promises: Promises::default(),
-            diary: Diary::default(),
+            nominations: Nominations::default(),
+            write_times: UsageWriteTimes::default(),
             writes,
             leading: false,
             now: wall_clock(),
@@ -187,7 +187,7 @@ impl Decider {
             journal.event(&event);
         }
         self.reporter.hear(&event);
-        self.promises.hear(&event);
+        self.nominations.hear(&event);
         if let Event::Bound { key, uid, node } = &event {
             let cluster = self.engine.cluster();
             self.reporter.bound(cluster, key, uid, node);
@@ -232,17 +232,17 @@ impl Decider {
         self.stirred = !plan.is_empty();
         self.wake = plan.wake;
         self.last_cycle = Some(begin);
-        self.carry_out(&plan);
+        self.execute(&plan);
         self.write_usage(false);
     }
 
     fn write_usage(&mut self, end: bool) {
-        if let Some(usage) = self.diary.entry(&self.engine, self.now, end) {
+        if let Some(usage) = self.write_times.entry(&self.engine, self.now, end) {
             let _ = self.writes.send(Write::Usage(usage));
         }
     }
 
-    fn carry_out(&mut self, plan: &Plan) {
+    fn execute(&mut self, plan: &Plan) {
         let cluster = self.engine.cluster();
         if !plan.binds.is_empty() {
             debug!(binds = plan.binds.len(), "decided");
@@ -254,18 +254,22 @@ impl Decider {
             let bind = Bind { pod: key, uid, node, annotations: plan.note_of(bind.pod).to_vec() };
             let _ = self.writes.send(Write::Bind(bind));
         }
-        self.promises.tell(cluster, plan, &self.writes);
+        self.nominations.tell(cluster, plan, &self.writes);
         for note in &plan.group_notes {
             let gang = &cluster.gangs[note.gang];
-            let note = Promise::note(gang.key.to_string(), gang.uid.to_string(), &note.annotations);
-            let _ = self.writes.send(Write::Promise(note));
+            let note = NominationWrite::note(
+                gang.key.to_string(),
+                gang.uid.to_string(),
+                &note.annotations,
+            );
+            let _ = self.writes.send(Write::NominationWrite(note));
         }
-        self.metrics.took(&plan.taking, &cluster.dimensions);
-        self.metrics.promised(&plan.fast_path, cluster.nominations);
+        self.metrics.took(&plan.search_counters, &cluster.dimensions);
+        self.metrics.nominated(&plan.nomination_counters, cluster.nominated_count);
         if self.metrics.guarded(cluster.guards) {
             error!(guards = ?cluster.guards, "a sum of requests would have gone below zero: this is a bug, please report it");
         }
-        let mut claims: BTreeMap<Option<GangId>, Claim> = BTreeMap::new();
+        let mut by_preemptor: BTreeMap<Option<GangId>, EvictionGroup> = BTreeMap::new();
         for eviction in &plan.evictions {
             let pod = &cluster.pods.fact[eviction.pod];
             let cause = explain::cause(cluster, eviction);
@@ -275,19 +279,19 @@ impl Decider {
             let (pod, uid) = (pod.key.to_string(), pod.uid.to_string());
             let evict = Evict { pod, uid, method: eviction.method };
             let reserving = reserving(cluster, eviction.pod);
-            if eviction.claimant.is_none() && reserving.is_none() {
+            if eviction.preemptor.is_none() && reserving.is_none() {
                 let _ = self.writes.send(Write::Evict(evict));
                 continue;
             }
-            let claim = claims.entry(eviction.claimant).or_insert_with(|| Claim {
-                promised: eviction.claimant.map_or(Vec::new(), |gang| promised(cluster, gang)),
+            let leaving = by_preemptor.entry(eviction.preemptor).or_insert_with(|| EvictionGroup {
+                nominated: eviction.preemptor.map_or(Vec::new(), |gang| nominated(cluster, gang)),
                 evictions: Vec::new(),
             });
-            claim.evictions.push(evict);
-            claim.promised.extend(reserving.filter(|group| !claim.promised.contains(group)));
+            leaving.evictions.push(evict);
+            leaving.nominated.extend(reserving.filter(|group| !leaving.nominated.contains(group)));
         }
-        for claim in claims.into_values() {
-            let _ = self.writes.send(Write::Claim(claim));
+        for leaving in by_preemptor.into_values() {
+            let _ = self.writes.send(Write::EvictionGroup(leaving));
         }
         let now = Instant::now();
         let gangs = self.reporter.tell(&self.engine, plan, now);
@@ -304,7 +308,7 @@ fn reserving(cluster: &Cluster, pod: PodId) -> Option<Bearer> {
 }
 
 /// The pods of a gang that are promised a place.
-fn promised(cluster: &Cluster, gang: GangId) -> Vec<Bearer> {
+fn nominated(cluster: &Cluster, gang: GangId) -> Vec<Bearer> {
     let waits = |pod: &&_| matches!(cluster.pods.state[**pod], PodState::Nominated(_));
     let bearer = |&pod: &_| Bearer::Pod(cluster.pods.name(pod).to_string());
     cluster.gangs[gang].pods.iter().filter(waits).map(bearer).collect()

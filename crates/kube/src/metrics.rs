@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use muster_engine::model::Guards;
-use muster_engine::{Dimensions, FastPath, Work};
+use muster_engine::{Dimensions, NominationCounters, SearchCounters};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -69,7 +69,7 @@ pub struct Metrics {
     pub pod: Histogram,
     attempts: Family<ByResult, Counter>,
     evictions: Family<ByAction, Counter>,
-    taking: TakingMetrics,
+    searches: SearchMetrics,
     nominations: Family<ByResult, Counter>,
     nominations_held: Gauge,
     guards: Family<BySum, Counter>,
@@ -92,7 +92,7 @@ pub struct Metrics {
 
 /// What it takes to make others leave, and what that costs.
 #[derive(Default)]
-struct TakingMetrics {
+struct SearchMetrics {
     domains: Counter,
     scenarios: Family<ByResult, Counter>,
     simulations: Counter,
@@ -101,7 +101,7 @@ struct TakingMetrics {
     wasted: Family<ByResource, Counter>,
 }
 
-impl TakingMetrics {
+impl SearchMetrics {
     fn register(&self, registry: &mut Registry) {
         let help = "Domains in which room was to be made by whole gangs";
         registry.register("taking_domains", help, self.domains.clone());
@@ -195,7 +195,7 @@ impl Metrics {
             pod: milliseconds(),
             attempts: Family::default(),
             evictions: Family::default(),
-            taking: TakingMetrics::default(),
+            searches: SearchMetrics::default(),
             nominations: Family::default(),
             nominations_held: Gauge::default(),
             guards: Family::default(),
@@ -276,7 +276,7 @@ impl Metrics {
         );
         let help = "Pods that were asked to leave, by the action that decided it";
         ours.register("evictions", help, self.evictions.clone());
-        self.taking.register(ours);
+        self.searches.register(ours);
         let help = "What became of promised places in each cycle, in pods";
         ours.register("nominations", help, self.nominations.clone());
         ours.register(
@@ -331,8 +331,8 @@ impl Metrics {
     }
 
     /// What a cycle has done to make others leave.
-    pub fn took(&self, work: &Work, dimensions: &Dimensions) {
-        let Work {
+    pub fn took(&self, work: &SearchCounters, dimensions: &Dimensions) {
+        let SearchCounters {
             domains,
             scenarios,
             filtered,
@@ -343,26 +343,26 @@ impl Metrics {
             broken,
             wasted_seconds,
         } = work;
-        self.taking.domains.inc_by(u64::from(*domains));
+        self.searches.domains.inc_by(u64::from(*domains));
         for (result, sets) in [("tried", *scenarios), ("filtered", *filtered)] {
             let label = ByResult { result: result.to_owned() };
-            self.taking.scenarios.get_or_create(&label).inc_by(u64::from(sets));
+            self.searches.scenarios.get_or_create(&label).inc_by(u64::from(sets));
         }
-        self.taking.simulations.inc_by(u64::from(*simulations));
+        self.searches.simulations.inc_by(u64::from(*simulations));
         for (result, pods) in [("selected", *selected), ("reprieved", *reprieved)] {
             let label = ByResult { result: result.to_owned() };
-            self.taking.victims.get_or_create(&label).inc_by(u64::from(pods));
+            self.searches.victims.get_or_create(&label).inc_by(u64::from(pods));
         }
-        self.taking.broken.inc_by(u64::from(*broken));
+        self.searches.broken.inc_by(u64::from(*broken));
         for (&resource, &seconds) in wasted_seconds {
             let label = ByResource { resource: dimensions.name(resource).to_owned() };
-            self.taking.wasted.get_or_create(&label).inc_by(seconds.unsigned_abs());
+            self.searches.wasted.get_or_create(&label).inc_by(seconds.unsigned_abs());
         }
     }
 
     /// What a cycle has made of promises, and how many there are now.
-    pub fn promised(&self, outcome: &FastPath, held: u32) {
-        let FastPath { hits, misses, voided, expired } = *outcome;
+    pub fn nominated(&self, outcome: &NominationCounters, held: u32) {
+        let NominationCounters { hits, misses, voided, expired } = *outcome;
         for (result, pods) in
             [("hit", hits), ("miss", misses), ("voided", voided), ("expired", expired)]
         {
@@ -425,7 +425,7 @@ mod tests {
         let metrics = Metrics::new();
         let mut dimensions = Dimensions::default();
         let wasted_seconds = [(dimensions.intern("nvidia.com/gpu"), 3600)].into();
-        let work = Work {
+        let work = SearchCounters {
             domains: 2,
             scenarios: 6,
             filtered: 3,

@@ -37,7 +37,7 @@ use crate::podgroup_status::PodGroupStatusPath;
 use crate::server::{Pages, serve};
 use crate::usage;
 use crate::watch::watch;
-use crate::writes::{Record, Wire, Write, carry_out};
+use crate::writes::{Record, Write, WriteContext, execute};
 
 /// News that may wait for the engine; then watches wait, and the API server with them.
 const NEWS: usize = 16_384;
@@ -134,7 +134,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     });
     let thread = thread.map_err(RunError::System)?;
 
-    let wire = Arc::new(Wire {
+    let context = Arc::new(WriteContext {
         client: client.clone(),
         leadership: leadership.clone(),
         metrics: metrics.clone(),
@@ -150,10 +150,10 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     let lead = async {
         elector.acquire(&leadership).await;
         tokio::select! {
-            () = prepare(&wire, remembers.then_some(&news)) => {}
+            () = prepare(&context, remembers.then_some(&news)) => {}
             () = elector.renew(&leadership) => return,
         }
-        writer = Some(tokio::spawn(carry_out(wire.clone(), asked, news.clone())));
+        writer = Some(tokio::spawn(execute(context.clone(), asked, news.clone())));
         if news.send(News::Lead).await.is_ok() {
             elector.renew(&leadership).await;
         }
@@ -224,17 +224,17 @@ fn start_watches(
 /// What must be so before the first write: we know how to write, and the queues that everyone
 /// counts on are there. Where shares go by what queues used, those who wait for it are told what
 /// the last leader wrote down.
-async fn prepare(wire: &Wire, remembers: Option<&Sender<News>>) {
+async fn prepare(context: &WriteContext, remembers: Option<&Sender<News>>) {
     let trouble = "the API server does not say how a PodGroup's status is written";
-    insist(trouble, async || wire.podgroup_status.look(&wire.client).await.map(drop)).await;
+    insist(trouble, async || context.podgroup_status.look(&context.client).await.map(drop)).await;
     for (name, reclaimable) in [(ROOT_QUEUE, false), (DEFAULT_QUEUE, true)] {
         let trouble = format!("the queue {name} could not be created");
-        insist(&trouble, async || create_queue(&wire.client, name, reclaimable).await).await;
+        insist(&trouble, async || create_queue(&context.client, name, reclaimable).await).await;
     }
     if let Some(news) = remembers {
         let trouble = "what queues used before could not be read";
         let record =
-            insist(trouble, async || usage::read(&wire.client, &wire.namespace).await).await;
+            insist(trouble, async || usage::read(&context.client, &context.namespace).await).await;
         if let Some(record) = record {
             let _ = news.send(News::Event(Event::Usage(Box::new(record)))).await;
         }

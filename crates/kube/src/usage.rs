@@ -29,11 +29,11 @@ struct ConfigMap {
 
 /// When what was last written down.
 #[derive(Default)]
-pub struct Diary {
+pub struct UsageWriteTimes {
     written: Option<(Time, String)>,
 }
 
-impl Diary {
+impl UsageWriteTimes {
     /// What is to be written down now, if it has changed; at the end even if something has just
     /// been.
     pub fn entry(&mut self, engine: &Engine, now: Time, end: bool) -> Option<Usage> {

@@ -4,10 +4,10 @@
 //! promise or an eviction is news.
 
 mod bind;
-mod claims;
 mod evict;
+mod nomination;
+mod order;
 mod patch;
-mod promise;
 mod record;
 mod usage;
 
@@ -30,14 +30,14 @@ use crate::metrics::Metrics;
 use crate::news::News;
 use crate::podgroup_status::PodGroupStatusPath;
 
-use claims::{Claims, Freed};
-use promise::Outcome;
+use nomination::Outcome;
+use order::{Freed, WriteOrder};
 
 pub use bind::Bind;
-pub use claims::Claim;
 pub use evict::Evict;
+pub use nomination::{Bearer, NominationWrite};
+pub use order::EvictionGroup;
 pub use patch::{Patch, Target};
-pub use promise::{Bearer, Promise};
 pub use record::Record;
 pub use usage::Usage;
 
@@ -45,7 +45,7 @@ pub use usage::Usage;
 /// more keeps a large one busy over a slower network.
 const BINDS: usize = 64;
 /// Promises under way at once.
-const PROMISES: usize = 32;
+const NOMINATIONS: usize = 32;
 /// Evictions under way at once.
 const EVICTIONS: usize = 16;
 /// Patches under way at once.
@@ -70,9 +70,9 @@ const ATTEMPTS: u32 = 6;
 #[derive(Debug)]
 pub enum Write {
     Bind(Bind),
-    Promise(Promise),
+    NominationWrite(NominationWrite),
     /// Evictions that wait for promises.
-    Claim(Claim),
+    EvictionGroup(EvictionGroup),
     Evict(Evict),
     Patch(Patch),
     Record(Record),
@@ -82,7 +82,7 @@ pub enum Write {
 }
 
 /// What every write needs.
-pub struct Wire {
+pub struct WriteContext {
     pub client: Client,
     pub leadership: Arc<Leadership>,
     pub metrics: Arc<Metrics>,
@@ -96,34 +96,38 @@ pub struct Wire {
 }
 
 /// Carries writes out until it is told to finish.
-pub async fn carry_out(wire: Arc<Wire>, mut writes: UnboundedReceiver<Write>, news: Sender<News>) {
-    let mut desk = Desk::new(wire);
+pub async fn execute(
+    context: Arc<WriteContext>,
+    mut writes: UnboundedReceiver<Write>,
+    news: Sender<News>,
+) {
+    let mut queue = WriteQueue::new(context);
     let mut second = tokio::time::interval(Duration::from_secs(1));
     let mut arrived = Vec::new();
     let mut finishing = false;
-    while !finishing || !desk.idle() {
-        desk.start();
+    while !finishing || !queue.idle() {
+        queue.start();
         tokio::select! {
             count = writes.recv_many(&mut arrived, BATCH), if !finishing => {
                 finishing = count == 0;
                 for write in arrived.drain(..) {
-                    finishing |= desk.take(write);
+                    finishing |= queue.take(write);
                 }
             }
-            Some(event) = desk.binding.next() => tell(&news, event).await,
-            Some(event) = desk.evicting.next() => tell(&news, event).await,
-            Some((promise, outcome)) = desk.promising.next() => desk.claims.done(promise, outcome),
-            Some((target, again)) = desk.patching.next() => desk.patched(target, again),
-            Some(()) = desk.recording.next() => {}
-            Some(()) = desk.remembering.next() => {}
-            _ = second.tick() => desk.recorded = 0,
+            Some(event) = queue.binding.next() => tell(&news, event).await,
+            Some(event) = queue.evicting.next() => tell(&news, event).await,
+            Some((nomination, outcome)) = queue.nominating.next() => queue.order.done(nomination, outcome),
+            Some((target, again)) = queue.patching.next() => queue.patched(target, again),
+            Some(()) = queue.recording.next() => {}
+            Some(()) = queue.remembering.next() => {}
+            _ = second.tick() => queue.recorded = 0,
         }
-        let Freed { evictions, events } = std::mem::take(&mut desk.claims.freed);
-        desk.evictions.extend(evictions);
+        let Freed { evictions, events } = std::mem::take(&mut queue.order.freed);
+        queue.evictions.extend(evictions);
         for event in events {
             tell(&news, Some(event)).await;
         }
-        desk.show();
+        queue.show();
     }
 }
 
@@ -135,12 +139,12 @@ async fn tell(news: &Sender<News>, event: Option<Event>) {
 }
 
 /// What is queued, and what is under way.
-struct Desk {
-    wire: Arc<Wire>,
+struct WriteQueue {
+    context: Arc<WriteContext>,
     binds: VecDeque<Bind>,
     binding: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
-    claims: Claims,
-    promising: FuturesUnordered<BoxFuture<'static, (Promise, Outcome)>>,
+    order: WriteOrder,
+    nominating: FuturesUnordered<BoxFuture<'static, (NominationWrite, Outcome)>>,
     evictions: VecDeque<Evict>,
     evicting: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
     /// In the order in which they were asked for; the newest patch for each object is in `newest`.
@@ -155,14 +159,14 @@ struct Desk {
     remembering: FuturesUnordered<BoxFuture<'static, ()>>,
 }
 
-impl Desk {
-    fn new(wire: Arc<Wire>) -> Desk {
-        Desk {
-            wire,
+impl WriteQueue {
+    fn new(context: Arc<WriteContext>) -> WriteQueue {
+        WriteQueue {
+            context,
             binds: VecDeque::new(),
             binding: FuturesUnordered::new(),
-            claims: Claims::default(),
-            promising: FuturesUnordered::new(),
+            order: WriteOrder::default(),
+            nominating: FuturesUnordered::new(),
             evictions: VecDeque::new(),
             evicting: FuturesUnordered::new(),
             patches: VecDeque::new(),
@@ -182,11 +186,11 @@ impl Desk {
             Write::Bind(bind) => {
                 // Why it waited is of no interest any more.
                 self.newest.remove(&Target::Pod(bind.pod.clone()));
-                self.claims.bind(&bind.pod);
+                self.order.bind(&bind.pod);
                 self.binds.push_back(bind);
             }
-            Write::Promise(promise) => self.claims.promise(promise),
-            Write::Claim(claim) => self.claims.claim(claim),
+            Write::NominationWrite(nomination) => self.order.nomination(nomination),
+            Write::EvictionGroup(group) => self.order.group(group),
             Write::Evict(eviction) => self.evictions.push_back(eviction),
             Write::Patch(patch) => {
                 let target = patch.target.clone();
@@ -199,10 +203,12 @@ impl Desk {
                 if self.records.len() < RECORDS_WAITING {
                     self.records.push_back(record);
                 } else {
-                    self.wire.metrics.dropped_events.inc();
+                    self.context.metrics.dropped_events.inc();
                 }
             }
-            Write::Usage(usage) => self.remembering.push(Box::pin(usage.send(self.wire.clone()))),
+            Write::Usage(usage) => {
+                self.remembering.push(Box::pin(usage.send(self.context.clone())))
+            }
             Write::Finish => return true,
         }
         false
@@ -213,24 +219,24 @@ impl Desk {
         while self.binding.len() < BINDS
             && let Some(bind) = self.binds.pop_front()
         {
-            self.binding.push(Box::pin(bind.send(self.wire.clone())));
+            self.binding.push(Box::pin(bind.send(self.context.clone())));
         }
-        while self.promising.len() < PROMISES
-            && let Some(promise) = self.claims.next()
+        while self.nominating.len() < NOMINATIONS
+            && let Some(nomination) = self.order.next()
         {
-            self.promising.push(Box::pin(promise.send(self.wire.clone())));
+            self.nominating.push(Box::pin(nomination.send(self.context.clone())));
         }
         while self.evicting.len() < EVICTIONS
             && let Some(eviction) = self.evictions.pop_front()
         {
-            self.evicting.push(Box::pin(eviction.send(self.wire.clone())));
+            self.evicting.push(Box::pin(eviction.send(self.context.clone())));
         }
         while self.patching.len() < PATCHES
             && let Some(target) = self.patches.pop_front()
         {
             let Some(patch) = self.newest.remove(&target) else { continue };
             self.under_way.insert(target);
-            self.patching.push(Box::pin(patch.send(self.wire.clone())));
+            self.patching.push(Box::pin(patch.send(self.context.clone())));
         }
         // Binds go first: while any wait, there is no time for stories.
         while self.binds.is_empty()
@@ -239,7 +245,7 @@ impl Desk {
             && let Some(record) = self.records.pop_front()
         {
             self.recorded += 1;
-            self.recording.push(Box::pin(record.send(self.wire.clone())));
+            self.recording.push(Box::pin(record.send(self.context.clone())));
         }
     }
 
@@ -259,17 +265,17 @@ impl Desk {
             self.binds.len() + self.evictions.len() + self.newest.len() + self.records.len();
         let under_way =
             self.binding.len() + self.evicting.len() + self.patching.len() + self.recording.len();
-        queued + under_way == 0 && self.claims.is_empty() && self.remembering.is_empty()
+        queued + under_way == 0 && self.order.is_empty() && self.remembering.is_empty()
     }
 
     fn show(&self) {
-        self.wire.metrics.bind_queue.set((self.binds.len() + self.binding.len()) as i64);
-        let patches = self.newest.len() + self.patching.len() + self.claims.len();
-        self.wire.metrics.status_queue.set(patches as i64);
+        self.context.metrics.bind_queue.set((self.binds.len() + self.binding.len()) as i64);
+        let patches = self.newest.len() + self.patching.len() + self.order.len();
+        self.context.metrics.status_queue.set(patches as i64);
     }
 }
 
-impl Wire {
+impl WriteContext {
     /// Sends a request that has an end. The error says what is known of its fate.
     async fn send(&self, request: Request<Vec<u8>>) -> Result<String, Refusal> {
         if !self.leadership.holds() {

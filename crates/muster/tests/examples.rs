@@ -254,9 +254,9 @@ fn what_would_be_tried_by_whole_gangs_is_data_too() {
 #[test]
 fn promises_are_data_too() {
     let gang = json(&["explain", "urgent"], "what-if", &[]);
-    let promise = &gang["promises"][0];
-    assert_eq!((&promise["node"], &promise["evicted"]), (&"node-a".into(), &true.into()));
-    let leaving = &promise["leaving"][1];
+    let nomination = &gang["promises"][0];
+    assert_eq!((&nomination["node"], &nomination["evicted"]), (&"node-a".into(), &true.into()));
+    let leaving = &nomination["leaving"][1];
     has_keys(leaving, &["pod", "gang", "deleted", "until", "graceSeconds"]);
     assert_eq!((&leaving["pod"], &leaving["until"]), (&"default/search-1".into(), &NOW.into()));
 }

@@ -204,7 +204,7 @@ impl<'c> Day<'c> {
         let plan = self.engine.cycle(self.world.now);
         (self.witness)(&self.engine, Moment::Cycle(self.world.now, &plan));
         invariants::check(&self.engine, &plan)?;
-        self.carry_out(&plan);
+        self.execute(&plan);
         Ok(plan)
     }
 

@@ -102,7 +102,8 @@ pub struct Fate {
     /// Its pods that were bound, where each came to be.
     pub binds: Vec<Placement>,
     /// Its pods that wait for a promised place at the end.
-    pub promised: Vec<Placement>,
+    #[serde(rename = "promised")]
+    pub nominated: Vec<Placement>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -117,7 +118,7 @@ impl Fate {
     /// How many of its pods that were bound or promised a place are on each node.
     pub fn places(&self) -> BTreeMap<&str, u32> {
         let mut places = BTreeMap::new();
-        for placement in self.binds.iter().chain(&self.promised) {
+        for placement in self.binds.iter().chain(&self.nominated) {
             *places.entry(placement.node.as_str()).or_default() += 1;
         }
         places
@@ -191,7 +192,7 @@ fn queues(without: &Simulation, with: &Simulation) -> Vec<QueueChange> {
 
 /// Evictions of a run that the other doesn't have: of other pods, or for other gangs.
 fn evictions(run: &Simulation, other: &Simulation) -> Vec<Eviction> {
-    let of = |one: &Eviction| (one.pod.clone(), one.claimant.clone());
+    let of = |one: &Eviction| (one.pod.clone(), one.preemptor.clone());
     let known: HashSet<_> = other.report.evictions.iter().map(of).collect();
     let only = run.report.evictions.iter().filter(|one| !known.contains(&of(one)));
     only.cloned().collect()
@@ -203,7 +204,7 @@ fn fates(run: &Simulation) -> BTreeMap<&str, Fate> {
         line: line.clone(),
         starts: None,
         binds: Vec::new(),
-        promised: Vec::new(),
+        nominated: Vec::new(),
     };
     let mut fates: BTreeMap<&str, Fate> =
         run.report.gangs.iter().map(|line| (line.name.as_str(), fate(line))).collect();
@@ -219,11 +220,11 @@ fn fates(run: &Simulation) -> BTreeMap<&str, Fate> {
     }
     let pods = &run.engine.cluster().pods;
     let waits = |pod: PodId| matches!(pods.state[pod], PodState::Nominated(_));
-    for promise in last_of_each(&run.report.nominations) {
-        if let Some(fate) = fates.get_mut(run.gang_of(&promise.pod))
-            && pods.find(&promise.pod).is_some_and(waits)
+    for nomination in last_of_each(&run.report.nominations) {
+        if let Some(fate) = fates.get_mut(run.gang_of(&nomination.pod))
+            && pods.find(&nomination.pod).is_some_and(waits)
         {
-            fate.promised.push(promise.clone());
+            fate.nominated.push(nomination.clone());
         }
     }
     fates

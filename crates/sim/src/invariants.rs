@@ -12,8 +12,8 @@ use muster_engine::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
-use muster_engine::model::subgroups::Closeness;
-use muster_engine::{Cause, Engine, Eviction, Plan, Reach, Room, Why, search};
+use muster_engine::model::subgroups::TierLimit;
+use muster_engine::{Cause, Engine, Eviction, Plan, Room, Scope, Why, search};
 
 /// Checks the model and the plan that was just made. The error names what does not hold.
 pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
@@ -59,13 +59,14 @@ fn the_plan_is_in_the_model(engine: &Engine, plan: &Plan) -> Result<(), String> 
         }
     }
     for pod in cluster.pods.live() {
-        let (state, promise) = (cluster.pods.state[pod], cluster.promised.get(&pod));
-        let known = promise.filter(|promise| promise.told).map(|promise| promise.node);
+        let (state, nomination) = (cluster.pods.state[pod], cluster.nomination_ledger.get(&pod));
+        let known =
+            nomination.filter(|nomination| nomination.published).map(|nomination| nomination.node);
         match state {
             PodState::Nominated(node) if known != Some(node) => {
                 return Err(format!("nobody knows what {} is promised", cluster.pods.name(pod)));
             }
-            PodState::Pending if promise.is_some() => {
+            PodState::Pending if nomination.is_some() => {
                 return Err(format!(
                     "{} waits with a promise that nobody keeps",
                     cluster.pods.name(pod)
@@ -119,7 +120,7 @@ fn no_card_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
             return Err(format!("{pod} has {} of {asked} cards of {node}", slots.len()));
         }
         let room =
-            if cluster.pods.state[bind.pod].occupies() { Room::Meanwhile } else { Room::Later };
+            if cluster.pods.state[bind.pod].occupies() { Room::Backfill } else { Room::FutureIdle };
         for slot in slots {
             let card = cluster.devices.cards(bind.node).and_then(|cards| cards.get(slot.card));
             let Some(card) = card else {
@@ -143,11 +144,14 @@ fn no_card_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
 /// Nothing goes where the node's state, taints, labels or ports, or the pods there, forbid it.
 fn no_node_gets_what_it_refuses(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    let filters =
-        engine.policy().seats.iter().any(|seat| seat.name == "predicates" && seat.switches.filter);
-    let binds = plan.binds.iter().map(|bind| (bind, Room::Now));
+    let filters = engine
+        .policy()
+        .plugins
+        .iter()
+        .any(|configured| configured.name == "predicates" && configured.switches.filter);
+    let binds = plan.binds.iter().map(|bind| (bind, Room::Idle));
     // A promise is made for the time when those that leave are gone.
-    let nominations = plan.nominations.iter().map(|bind| (bind, Room::Later));
+    let nominations = plan.nominations.iter().map(|bind| (bind, Room::FutureIdle));
     for (bind, room) in binds.chain(nominations) {
         let (pod, node) = (cluster.pods.name(bind.pod), &cluster.nodes.name[bind.node]);
         if !cluster.nodes.fact[bind.node].lets_go() {
@@ -155,7 +159,13 @@ fn no_node_gets_what_it_refuses(engine: &Engine, plan: &Plan) -> Result<(), Stri
         }
         let shape = cluster.pods.shape[bind.pod];
         let mut why = [Why::Fits];
-        engine.policy().filter(Reach::Facts, cluster, (shape, Room::Now), &[bind.node], &mut why);
+        engine.policy().filter(
+            Scope::NodeFacts,
+            cluster,
+            (shape, Room::Idle),
+            &[bind.node],
+            &mut why,
+        );
         if why[0] != Why::Fits {
             return Err(format!("{pod} goes to {node}, which refuses it: {:?}", why[0]));
         }
@@ -170,10 +180,10 @@ fn no_node_gets_what_it_refuses(engine: &Engine, plan: &Plan) -> Result<(), Stri
 /// excluded by it.
 fn no_one_minds(cluster: &Cluster, pod: PodId, node: NodeId, room: Room) -> Result<(), String> {
     let shape = &cluster.shapes[cluster.pods.shape[pod]];
-    for &other in cluster.nodes.seats[node].iter().filter(|&&other| other != pod) {
+    for &other in cluster.nodes.pods_on[node].iter().filter(|&&other| other != pod) {
         let ports = &cluster.shapes[cluster.pods.shape[other]].ports;
         let leaves = matches!(cluster.pods.state[other], PodState::Releasing(_));
-        let stays = cluster.pods.state[other].occupies() && !(room == Room::Later && leaves);
+        let stays = cluster.pods.state[other].occupies() && !(room == Room::FutureIdle && leaves);
         if stays && shape.ports.iter().any(|port| ports.contains(port)) {
             return Err(format!(
                 "{} and {} use the same host port",
@@ -206,7 +216,7 @@ fn gangs_of(cluster: &Cluster, pods: impl Iterator<Item = PodId>) -> BTreeSet<Ga
 /// Our plan never binds a gang below its minimum, nor a role. What is promised is promised whole.
 fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    let whole = engine.policy().gangs_are_whole();
+    let whole = engine.policy().enforces_minimum();
     for gang in gangs_of(cluster, plan.binds.iter().map(|bind| bind.pod)) {
         let gang = &cluster.gangs[gang];
         let missing = gang.missing(whole);
@@ -226,11 +236,11 @@ fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
     for gang in gangs_of(cluster, plan.nominations.iter().map(|bind| bind.pod)) {
         let gang = &cluster.gangs[gang];
         let missing = gang.missing(whole);
-        let promised = gang.counts.nominated + gang.reserved().len() as u32;
-        if missing.total > promised {
+        let nominated = gang.counts.nominated + gang.reserved().len() as u32;
+        if missing.total > nominated {
             let missing = missing.total;
             return Err(format!(
-                "{} is promised {promised} places, but {missing} pods are missing",
+                "{} is promised {nominated} places, but {missing} pods are missing",
                 gang.key
             ));
         }
@@ -242,11 +252,11 @@ fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
 /// with all that runs of it; the same for each subgroup, of which no part is placed either.
 fn no_gang_is_too_far_apart(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    let whole = engine.policy().gangs_are_whole();
+    let whole = engine.policy().enforces_minimum();
     let placed = plan.binds.iter().chain(&plan.nominations).map(|bind| bind.pod);
     for id in gangs_of(cluster, placed) {
         let gang = &cluster.gangs[id];
-        within_reach(cluster, &gang.key, gang.closeness(), &gang.pods)?;
+        within_reach(cluster, &gang.key, gang.tier_limit(), &gang.pods)?;
         for (subgroup, place) in gang.subgroups().iter().zip(0..) {
             let Some(rule) = subgroup.rule.map(|rule| &gang.rules()[rule as usize]) else {
                 continue;
@@ -263,7 +273,7 @@ fn no_gang_is_too_far_apart(engine: &Engine, plan: &Plan) -> Result<(), String> 
                 continue;
             }
             let name = format!("{} {}", gang.key, subgroup.name);
-            within_reach(cluster, &name, rule.closeness.as_ref(), &pods)?;
+            within_reach(cluster, &name, rule.tier_limit.as_ref(), &pods)?;
             let reserved = gang
                 .reserved()
                 .iter()
@@ -281,12 +291,12 @@ fn no_gang_is_too_far_apart(engine: &Engine, plan: &Plan) -> Result<(), String> 
 fn within_reach(
     cluster: &Cluster,
     name: &str,
-    closeness: Option<&Closeness>,
+    tier_limit: Option<&TierLimit>,
     pods: &[PodId],
 ) -> Result<(), String> {
-    let Some(closeness) = closeness.filter(|closeness| closeness.hard) else { return Ok(()) };
+    let Some(tier_limit) = tier_limit.filter(|tier_limit| tier_limit.hard) else { return Ok(()) };
     let limit =
-        closeness.limit(&cluster.domains).map_err(|tier| format!("{name} needs tier {tier}"))?;
+        tier_limit.limit(&cluster.domains).map_err(|tier| format!("{name} needs tier {tier}"))?;
     let Some(domain) = search::around(cluster, pods) else { return Ok(()) };
     let domain = &cluster.domains[domain];
     match domain.tier > limit {
@@ -324,7 +334,7 @@ fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Plan) -> Result<(),
 /// those whom the cluster just refused to evict.
 fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    let whole = engine.policy().gangs_are_whole();
+    let whole = engine.policy().enforces_minimum();
     let leaving: BTreeSet<PodId> = plan.evictions.iter().map(|eviction| eviction.pod).collect();
     if leaving.len() < plan.evictions.len() {
         return Err("a pod is evicted twice in one plan".to_owned());
@@ -339,8 +349,8 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
         }
         // Bundles and moves are looked at as such.
         let alone = !matches!(eviction.cause, Cause::Bundle { .. } | Cause::Moved { .. });
-        if let Some(claimant) = eviction.claimant.filter(|_| alone) {
-            leaves_for_a_reason(engine, eviction, claimant)?;
+        if let Some(preemptor) = eviction.preemptor.filter(|_| alone) {
+            leaves_for_a_reason(engine, eviction, preemptor)?;
             leaves_its_gang_whole(engine, eviction)?;
         }
         if !matches!(eviction.cause, Cause::Stale { .. }) {
@@ -357,7 +367,7 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
             let state = cluster.pods.state[**pod];
             matches!(state, PodState::Allocated(_) | PodState::Running(_))
                 && goes(**pod)
-                && !cluster.spared.contains_key(pod)
+                && !cluster.eviction_refused.contains_key(pod)
         };
         if let Some(&pod) = gang.pods.iter().find(stays) {
             return Err(format!(
@@ -372,15 +382,15 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
 /// Nobody leaves for a gang that is not placed or promised all that it lacks.
 fn who_takes_room_gets_what_it_lacks(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    let whole = engine.policy().gangs_are_whole();
+    let whole = engine.policy().enforces_minimum();
     for eviction in &plan.evictions {
-        let Some(claimant) = eviction.claimant else { continue };
-        let (name, gang) = (cluster.pods.name(eviction.pod), &cluster.gangs[claimant]);
+        let Some(preemptor) = eviction.preemptor else { continue };
+        let (name, gang) = (cluster.pods.name(eviction.pod), &cluster.gangs[preemptor]);
         let has_place = |pod: &PodId| {
             matches!(cluster.pods.state[*pod], PodState::Nominated(_) | PodState::Allocated(_))
         };
-        let promised = gang.counts.nominated + gang.reserved().len() as u32;
-        let lacks = gang.missing(whole).total.saturating_sub(promised);
+        let nominated = gang.counts.nominated + gang.reserved().len() as u32;
+        let lacks = gang.missing(whole).total.saturating_sub(nominated);
         if lacks > 0 || !gang.pods.iter().any(has_place) {
             return Err(format!(
                 "{name} is evicted for {}, which still lacks {lacks} places",
@@ -395,10 +405,11 @@ fn who_takes_room_gets_what_it_lacks(engine: &Engine, plan: &Plan) -> Result<(),
 /// can be taken.
 fn leaves_its_gang_whole(engine: &Engine, eviction: &Eviction) -> Result<(), String> {
     let cluster = engine.cluster();
-    let guarded =
-        engine.policy().seats.iter().any(|seat| {
-            seat.name == "gang" && seat.switches.preemptable && seat.switches.reclaimable
-        });
+    let guarded = engine.policy().plugins.iter().any(|configured| {
+        configured.name == "gang"
+            && configured.switches.preemptable
+            && configured.switches.reclaimable
+    });
     let Some(gang) = cluster.pods.gang[eviction.pod].filter(|_| guarded) else { return Ok(()) };
     let gang = &cluster.gangs[gang];
     let alone = gang.counts.all() == 1 && gang.minimum <= 1;
@@ -420,15 +431,15 @@ fn leaves_its_gang_whole(engine: &Engine, eviction: &Eviction) -> Result<(), Str
 fn leaves_for_a_reason(
     engine: &Engine,
     eviction: &Eviction,
-    claimant: GangId,
+    preemptor: GangId,
 ) -> Result<(), String> {
     let cluster = engine.cluster();
     let shape = |pod: PodId| cluster.pods.shape[pod];
     // Its queue could not have both.
     let limited = cluster.pods.gang[eviction.pod].is_some_and(|gang| {
-        engine.policy().may_take(cluster, gang, shape(eviction.pod), Room::Later).is_err()
+        engine.policy().may_allocate(cluster, gang, shape(eviction.pod), Room::FutureIdle).is_err()
     });
-    if limited || !only_room_decides(engine, claimant) {
+    if limited || !only_room_decides(engine, preemptor) {
         return Ok(());
     }
     let mut request = cluster.shapes[shape(eviction.pod)].request.iter();
@@ -449,7 +460,7 @@ fn only_room_decides(engine: &Engine, gang: GangId) -> bool {
     let cluster = engine.cluster();
     cluster.gangs[gang].pods.iter().all(|&pod| {
         let shape = cluster.pods.shape[pod];
-        !cluster.far_reaching(shape)
+        !cluster.depends_on_other_nodes(shape)
             && cluster.shapes[shape].ports.is_empty()
             && cluster.demand(shape).is_none()
     })
@@ -460,7 +471,11 @@ fn only_room_decides(engine: &Engine, gang: GangId) -> bool {
 fn no_queue_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
     let limited = |name: &str| {
-        engine.policy().seats.iter().any(|seat| seat.name == name && seat.switches.may_take)
+        engine
+            .policy()
+            .plugins
+            .iter()
+            .any(|configured| configured.name == name && configured.switches.may_allocate)
     };
     if !limited("capacity") && !limited("proportion") {
         return Ok(());

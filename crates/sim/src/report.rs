@@ -44,7 +44,7 @@ pub struct Eviction {
     pub action: String,
     /// The gang that gets the room; none if the pod leaves for its own gang's sake.
     #[serde(rename = "for")]
-    pub claimant: Option<String>,
+    pub preemptor: Option<String>,
     pub reason: String,
     /// The node where the place of its successor is kept, if it is moved.
     #[serde(rename = "movesTo", skip_serializing_if = "Option::is_none")]

@@ -147,7 +147,7 @@ impl Simulation {
         if let Some(curves) = &mut self.curves {
             curves.look(&self.engine, self.world.now);
         }
-        self.carry_out(&plan);
+        self.execute(&plan);
         Ok(plan)
     }
 
@@ -185,7 +185,7 @@ impl Simulation {
         self.report.waits[begin..].sort_by(|a, b| a.object.cmp(&b.object));
     }
 
-    fn carry_out(&mut self, plan: &Plan) {
+    fn execute(&mut self, plan: &Plan) {
         let name = |engine: &Engine, bind: &Bind| {
             let cluster = engine.cluster();
             let pod = &cluster.pods.fact[bind.pod];
@@ -194,9 +194,9 @@ impl Simulation {
         let mut answers = Vec::new();
         for bind in &plan.nominations {
             let (pod, uid, node) = name(&self.engine, bind);
-            let promise = self.engine.cluster().promised.get(&bind.pod);
-            let evicted = promise.is_some_and(|promise| promise.evicted);
-            answers.extend(self.world.promise(&pod, &uid, &node, evicted));
+            let nomination = self.engine.cluster().nomination_ledger.get(&bind.pod);
+            let evicted = nomination.is_some_and(|nomination| nomination.needs_evictions);
+            answers.extend(self.world.nomination(&pod, &uid, &node, evicted));
             let cards = cards(plan, bind);
             self.report.nominations.push(Placement { pod, node, cards, cycle: self.cycle });
         }
@@ -247,7 +247,7 @@ impl Simulation {
                 node,
                 cycle: self.cycle,
                 action: eviction.action.to_owned(),
-                claimant: eviction.claimant.map(|gang| gangs[gang].key.to_string()),
+                preemptor: eviction.preemptor.map(|gang| gangs[gang].key.to_string()),
                 reason: explain::cause(self.engine.cluster(), eviction),
                 moves_to: match eviction.cause {
                     Cause::Moved { to } => Some(self.engine.cluster().nodes.name[to].to_string()),

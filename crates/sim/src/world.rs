@@ -196,7 +196,7 @@ impl World {
         }
         let bound = self.change_pod(key, |pod| {
             pod.spec.node_name = Some(node.to_owned());
-            clear_promise(pod);
+            clear_nomination(pod);
             note(pod, notes);
         });
         Ok(bound.expect("looked up above"))
@@ -204,9 +204,9 @@ impl World {
 
     /// Writes on a pod, if it is still the one that was meant, that it was promised a place, and
     /// whether others leave for it.
-    pub fn promise(&mut self, key: &str, uid: &str, node: &str, evicted: bool) -> Option<Event> {
+    pub fn nomination(&mut self, key: &str, uid: &str, node: &str, evicted: bool) -> Option<Event> {
         self.change_known(key, uid, |pod| {
-            clear_promise(pod);
+            clear_nomination(pod);
             let mut note =
                 |key: &str, text: &str| pod.metadata.annotations.insert(key.into(), text.into());
             note(PIPELINED_STATUS, "true");
@@ -220,7 +220,7 @@ impl World {
 
     /// Takes a promise off a pod.
     pub fn take_back(&mut self, key: &str, uid: &str) -> Option<Event> {
-        self.change_known(key, uid, clear_promise)
+        self.change_known(key, uid, clear_nomination)
     }
 
     /// Changes a pod, if it is still the one that was meant, and tells of it.
@@ -381,7 +381,7 @@ impl World {
 /// Marks a pod that the scheduler asked to leave, so that it is recreated.
 const EVICTED: &str = "muster.sh/evicted";
 
-fn clear_promise(pod: &mut Pod) {
+fn clear_nomination(pod: &mut Pod) {
     for key in [PIPELINED_STATUS, PIPELINED_NODE, EVICTION_OCCURRED] {
         pod.metadata.annotations.remove(key);
     }
@@ -401,7 +401,7 @@ fn deadline(pod: &Pod) -> Option<Time> {
 fn reborn(mut pod: Pod, now: Time) -> Pod {
     pod.metadata.creation_timestamp = Some(now);
     pod.metadata.deletion_timestamp = None;
-    clear_promise(&mut pod);
+    clear_nomination(&mut pod);
     for key in [EVICTED].iter().chain(&CARD_NOTES) {
         pod.metadata.annotations.remove(*key);
     }

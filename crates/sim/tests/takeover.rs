@@ -287,8 +287,8 @@ impl Take {
 impl fmt::Display for Take {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Take { what, taker, giver, .. } = self;
-        let claimant = what.claimant.as_deref().unwrap_or_default();
-        write!(f, "{taker} takes {} of {giver} for {claimant} in cycle {}", what.pod, what.cycle)
+        let preemptor = what.preemptor.as_deref().unwrap_or_default();
+        write!(f, "{taker} takes {} of {giver} for {preemptor} in cycle {}", what.pod, what.cycle)
     }
 }
 
@@ -300,7 +300,7 @@ fn takes_of(simulation: &Simulation, queue_of: &BTreeMap<String, String>) -> Vec
         .engine
         .config()
         .settings
-        .taking("reclaim")
+        .eviction_settings("reclaim")
         .is_some_and(|(_, taking)| taking.mode == Mode::Scenario);
     let queue =
         |name: &str| cluster.queues.iter().find(|(_, row)| *row.name == *name).map(|(id, _)| id);
@@ -318,7 +318,7 @@ fn takes_of(simulation: &Simulation, queue_of: &BTreeMap<String, String>) -> Vec
         taken.filter(|eviction| eviction.action == "reclaim" && eviction.moves_to.is_none());
     let take = |what: &Eviction| {
         let (taker, giver) =
-            (queue_of[what.claimant.as_ref()?].clone(), queue_of[&what.gang].clone());
+            (queue_of[what.preemptor.as_ref()?].clone(), queue_of[&what.gang].clone());
         let share = amounts(&taker, true);
         let taker_share = if by_share { share } else { Vec::new() };
         let (taker_has, giver_has) = (amounts(&taker, false), amounts(&giver, false));

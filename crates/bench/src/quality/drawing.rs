@@ -1,6 +1,6 @@
 //! Small clusters, drawn: gangs run on most of the room, and one more starves.
 
-use super::small::{Amounts, Claimant, Domain, Gang, Pod, Purpose, Queue, Small, add};
+use super::small::{Amounts, Domain, Gang, Pod, Preemptor, Purpose, Queue, Small, add};
 use muster_sim::generate::draw::{Draw, Stream};
 
 /// With more pods there is too much to try.
@@ -42,7 +42,7 @@ fn attempt(draw: &mut Draw) -> Small {
         queues: Vec::new(),
         gangs: Vec::new(),
         pods: Vec::new(),
-        claimant: claimant(draw, purpose, gpus, highest_tier),
+        preemptor: preemptor(draw, purpose, gpus, highest_tier),
     };
     let one_priority = draw.chance(30);
     for _ in 0..2 + draw.below(5) {
@@ -56,10 +56,10 @@ fn request(draw: &mut Draw, gpus: bool) -> Amounts {
     [1 + draw.below(3) as i64, if gpus { draw.below(4) as i64 } else { 0 }]
 }
 
-fn claimant(draw: &mut Draw, purpose: Purpose, gpus: bool, highest_tier: Option<u8>) -> Claimant {
+fn preemptor(draw: &mut Draw, purpose: Purpose, gpus: bool, highest_tier: Option<u8>) -> Preemptor {
     let size = 1 + draw.below(5) as usize;
     let one = request(draw, gpus);
-    let mut claimant = Claimant {
+    let mut preemptor = Preemptor {
         queue: 0,
         priority: if purpose == Purpose::Preempt { HIGHEST } else { 0 },
         pods: vec![(0, one); size],
@@ -68,13 +68,13 @@ fn claimant(draw: &mut Draw, purpose: Purpose, gpus: bool, highest_tier: Option<
     };
     if size > 1 && draw.chance(30) {
         // A leader and others; all are needed.
-        claimant.pods[0].1 = request(draw, gpus);
-        claimant.pods[1..].iter_mut().for_each(|pod| pod.0 = 1);
-        claimant.minimum = size;
+        preemptor.pods[0].1 = request(draw, gpus);
+        preemptor.pods[1..].iter_mut().for_each(|pod| pod.0 = 1);
+        preemptor.minimum = size;
     }
     // What more of them would take of what others can spare is another question.
-    claimant.pods.truncate(claimant.minimum);
-    claimant
+    preemptor.pods.truncate(preemptor.minimum);
+    preemptor
 }
 
 /// Puts a gang where there is room; what finds none is left out.
@@ -163,7 +163,7 @@ mod tests {
         let kinds: [&dyn Fn(&Small) -> bool; 5] = [
             &|small| small.purpose == Purpose::Preempt,
             &|small| small.purpose == Purpose::Reclaim,
-            &|small| small.claimant.highest_tier.is_some(),
+            &|small| small.preemptor.highest_tier.is_some(),
             &|small| small.nodes[0][1] > 0,
             &|small| small.gangs.iter().any(|gang| gang.roles.is_some()),
         ];

@@ -8,7 +8,7 @@ use muster_api::Time;
 use muster_sim::generate::DEFAULT_START;
 
 pub const START: Time = Time(DEFAULT_START * 1000);
-pub const CLAIMANT: &str = "claimant";
+pub const PREEMPTOR: &str = "claimant";
 
 /// The configuration by which room is made.
 pub fn config(purpose: Purpose) -> String {
@@ -46,7 +46,7 @@ pub fn text(small: &Small) -> String {
 
 fn write(small: &Small, out: &mut String) -> std::fmt::Result {
     let mut priorities: Vec<i32> = small.gangs.iter().map(|gang| gang.priority).collect();
-    priorities.push(small.claimant.priority);
+    priorities.push(small.preemptor.priority);
     priorities.sort_unstable();
     priorities.dedup();
     for value in priorities {
@@ -87,23 +87,23 @@ fn write(small: &Small, out: &mut String) -> std::fmt::Result {
         let place = Some(pod.node);
         write_pod(out, &pod_name(small, at), &gang_name(pod.gang), pod.role, pod.request, place)?;
     }
-    write_claimant(small, out)
+    write_preemptor(small, out)
 }
 
-fn write_claimant(small: &Small, out: &mut String) -> std::fmt::Result {
-    let claimant = &small.claimant;
+fn write_preemptor(small: &Small, out: &mut String) -> std::fmt::Result {
+    let preemptor = &small.preemptor;
     let mut more = String::new();
-    let others = claimant.pods.iter().filter(|&&(role, _)| role == 1).count();
+    let others = preemptor.pods.iter().filter(|&&(role, _)| role == 1).count();
     if others > 0 {
-        write!(more, ", minTaskMember: {{r0: {}, r1: {others}}}", claimant.pods.len() - others)?;
+        write!(more, ", minTaskMember: {{r0: {}, r1: {others}}}", preemptor.pods.len() - others)?;
     }
-    if let Some(tier) = claimant.highest_tier {
+    if let Some(tier) = preemptor.highest_tier {
         write!(more, ", networkTopology: {{mode: hard, highestTierAllowed: {tier}}}")?;
     }
-    let spec = (claimant.minimum, small.queues[claimant.queue].name, claimant.priority);
-    write_group(out, CLAIMANT, "", spec, &more, "Inqueue")?;
-    for (at, &(role, request)) in claimant.pods.iter().enumerate() {
-        write_pod(out, &format!("{CLAIMANT}-{at}"), CLAIMANT, role, request, None)?;
+    let spec = (preemptor.minimum, small.queues[preemptor.queue].name, preemptor.priority);
+    write_group(out, PREEMPTOR, "", spec, &more, "Inqueue")?;
+    for (at, &(role, request)) in preemptor.pods.iter().enumerate() {
+        write_pod(out, &format!("{PREEMPTOR}-{at}"), PREEMPTOR, role, request, None)?;
     }
     Ok(())
 }

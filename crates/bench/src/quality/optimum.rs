@@ -42,7 +42,7 @@ fn highest(small: &Small, gone: Pods) -> i32 {
 
 /// The best way there is.
 pub fn optimum(small: &Small) -> Option<Solution> {
-    if !small.may_take() {
+    if !small.may_allocate() {
         return None;
     }
     let domains = small.domains();
@@ -143,7 +143,7 @@ mod tests {
                 )
         };
         let mut best = None;
-        for domain in small.domains().iter().filter(|_| small.may_take()) {
+        for domain in small.domains().iter().filter(|_| small.may_allocate()) {
             for gone in 0..1 << small.pods.len() {
                 if allowed(domain, gone) && small.holds(domain, gone) {
                     let cost = cost(small, domain, gone);

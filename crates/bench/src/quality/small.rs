@@ -28,7 +28,7 @@ pub struct Small {
     pub gangs: Vec<Gang>,
     /// At most as many as a set has bits.
     pub pods: Vec<Pod>,
-    pub claimant: Claimant,
+    pub preemptor: Preemptor,
 }
 
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ pub struct Pod {
 }
 
 #[derive(Clone, Debug)]
-pub struct Claimant {
+pub struct Preemptor {
     pub queue: usize,
     pub priority: i32,
     /// By role. If they differ, all are needed.
@@ -88,7 +88,7 @@ impl Small {
     /// The domains that the claimant may have, the nearest first.
     pub fn domains(&self) -> Vec<Domain> {
         let all = || (0..self.nodes.len()).collect();
-        let (Some(leaves), Some(highest)) = (&self.leaves, self.claimant.highest_tier) else {
+        let (Some(leaves), Some(highest)) = (&self.leaves, self.preemptor.highest_tier) else {
             return vec![Domain { name: "the cluster".into(), tier: 0, nodes: all() }];
         };
         let count = leaves.iter().max().map_or(0, |last| last + 1);
@@ -104,7 +104,12 @@ impl Small {
 
     /// What the claimant must get.
     pub fn required(&self) -> Vec<Amounts> {
-        self.claimant.pods.iter().take(self.claimant.minimum).map(|&(_, request)| request).collect()
+        self.preemptor
+            .pods
+            .iter()
+            .take(self.preemptor.minimum)
+            .map(|&(_, request)| request)
+            .collect()
     }
 
     pub fn pods_of(&self, gang: usize) -> Pods {
@@ -168,9 +173,9 @@ impl Small {
         let gang = &self.gangs[gang];
         let in_scope = match self.purpose {
             Purpose::Preempt => {
-                gang.queue == self.claimant.queue && gang.priority < self.claimant.priority
+                gang.queue == self.preemptor.queue && gang.priority < self.preemptor.priority
             }
-            Purpose::Reclaim => gang.queue != self.claimant.queue,
+            Purpose::Reclaim => gang.queue != self.preemptor.queue,
         };
         in_scope && !gang.protected
     }
@@ -182,9 +187,9 @@ impl Small {
         if self.purpose == Purpose::Preempt {
             return true;
         }
-        let own = self.requests(self.set(|pod| self.gangs[pod.gang].queue == self.claimant.queue));
+        let own = self.requests(self.set(|pod| self.gangs[pod.gang].queue == self.preemptor.queue));
         let (request, deserved) =
-            (self.claimant.pods[0].1, self.queues[self.claimant.queue].deserved);
+            (self.preemptor.pods[0].1, self.queues[self.preemptor.queue].deserved);
         let asked = [0, 1].map(|id| request[id] > 0 && own[id] + request[id] <= deserved[id]);
         (0..self.queues.len()).all(|queue| {
             let theirs = self.set(|pod| self.gangs[pod.gang].queue == queue);
@@ -203,17 +208,17 @@ impl Small {
 
     /// Whether the claimant's queue may have all that it asks for: it deserves it, and nothing of
     /// it is guaranteed to others.
-    pub fn may_take(&self) -> bool {
+    pub fn may_allocate(&self) -> bool {
         let mut wanted =
-            self.requests(self.set(|pod| self.gangs[pod.gang].queue == self.claimant.queue));
+            self.requests(self.set(|pod| self.gangs[pod.gang].queue == self.preemptor.queue));
         self.required().into_iter().for_each(|request| add(&mut wanted, request, 1));
-        let asked = |id: &usize| self.claimant.pods[0].1[*id] > 0;
+        let asked = |id: &usize| self.preemptor.pods[0].1[*id] > 0;
         let total = |id: usize| -> i64 { self.nodes.iter().map(|node| node[id]).sum() };
         let guaranteed = |id: usize| -> i64 {
-            let others = (0..self.queues.len()).filter(|&queue| queue != self.claimant.queue);
+            let others = (0..self.queues.len()).filter(|&queue| queue != self.preemptor.queue);
             others.map(|queue| self.queues[queue].guarantee[id]).sum()
         };
-        let deserved = self.queues[self.claimant.queue].deserved;
+        let deserved = self.queues[self.preemptor.queue].deserved;
         self.purpose == Purpose::Preempt
             || (0..2).filter(asked).all(|id| wanted[id] <= total(id) - guaranteed(id))
                 && (0..2).filter(asked).any(|id| wanted[id] <= deserved[id])

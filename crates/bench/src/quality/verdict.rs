@@ -5,7 +5,7 @@ use muster_api::manifest::{Found, read};
 use muster_engine::config::Config;
 use muster_engine::{Cause, Engine};
 
-use super::manifests::{CLAIMANT, START, config, pod_name, text};
+use super::manifests::{PREEMPTOR, START, config, pod_name, text};
 use super::optimum::{Solution, cost, optimum};
 use super::small::{Domain, Pods, Purpose, Small, add, members};
 use muster_sim::World;
@@ -79,7 +79,7 @@ fn decide(small: &Small) -> Option<Decision> {
     }
     for bind in plan.nominations.iter().chain(&plan.binds) {
         let pod = name(bind.pod);
-        let own = pod.strip_prefix(CLAIMANT).expect("only the claimant waits");
+        let own = pod.strip_prefix(PREEMPTOR).expect("only the claimant waits");
         let node = cluster.nodes.name[bind.node][1..].parse().expect("nodes are numbered");
         decision.places.push((own[1..].parse().expect("pods are numbered"), node));
     }
@@ -129,9 +129,9 @@ fn gap(chosen: &Solution, best: &Solution) -> Outcome {
 fn domain_of(small: &Small, decision: &Decision) -> Result<Domain, &'static str> {
     let mut free = small.free_without(decision.gone);
     for &(pod, node) in &decision.places {
-        add(&mut free[node], small.claimant.pods[pod].1, -1);
+        add(&mut free[node], small.preemptor.pods[pod].1, -1);
     }
-    if decision.places.len() < small.claimant.minimum {
+    if decision.places.len() < small.preemptor.minimum {
         return Err("the claimant gets less than its minimum");
     }
     if decision.places.iter().any(|&(_, node)| free[node].iter().any(|&left| left < 0)) {
@@ -148,7 +148,7 @@ fn broken_rule(small: &Small, decision: &Decision) -> Option<&'static str> {
     match () {
         () if strangers => Some("someone leaves who needn't"),
         () if !small.quotas_allow(decision.gone) => Some("a queue gives what it needn't"),
-        () if reclaims && !small.may_take() => Some("the claimant's queue gets too much"),
+        () if reclaims && !small.may_allocate() => Some("the claimant's queue gets too much"),
         () => None,
     }
 }

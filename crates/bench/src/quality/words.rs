@@ -39,10 +39,10 @@ fn write(seed: u64, small: &Small, verdict: &Verdict, out: &mut String) -> std::
     for gang in 0..small.gangs.len() {
         write_gang(small, gang, out)?;
     }
-    let claimant = &small.claimant;
-    let pods: Vec<String> = claimant.pods.iter().map(|&(_, request)| amounts(request)).collect();
-    let near = claimant.highest_tier.map_or(String::new(), |tier| format!(", within tier {tier}"));
-    writeln!(out, "  claimant starts with {} of {}{near}", claimant.minimum, pods.join(" | "))?;
+    let preemptor = &small.preemptor;
+    let pods: Vec<String> = preemptor.pods.iter().map(|&(_, request)| amounts(request)).collect();
+    let near = preemptor.highest_tier.map_or(String::new(), |tier| format!(", within tier {tier}"));
+    writeln!(out, "  claimant starts with {} of {}{near}", preemptor.minimum, pods.join(" | "))?;
     writeln!(out, "engine: {}", way(small, verdict.chosen.as_ref()))?;
     writeln!(out, "best:   {}", way(small, verdict.best.as_ref()))?;
     for &pods in &verdict.needless {

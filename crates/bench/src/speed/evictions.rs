@@ -23,9 +23,9 @@ pub fn run(rounds: u32, add: &mut Add) {
         let mut evicted = 0;
         making = making.min(timed(|| evicted = engine.cycle(NOW).evictions.len()));
         assert_eq!(evicted, 8, "one node is cleared for it");
-        let mut engine = promised();
+        let mut engine = nominated();
         reading = reading.min(timed(|| engine.cycle(NOW)));
-        assert_eq!(engine.cluster().nominations as usize, PROMISES, "every promise stands");
+        assert_eq!(engine.cluster().nominated_count as usize, PROMISES, "every promise stands");
     }
     let name = "one preemptor, 5,000 nodes and 40,000 pods, against evicting all and undoing it";
     add(name, making / moving, "times", Some(2.0), Some(making));
@@ -77,7 +77,7 @@ fn evict_and_undo(engine: &mut Engine) -> f64 {
 }
 
 /// Everything leaves, and two pods a node wait for it, as an earlier run has written.
-fn promised() -> Engine {
+fn nominated() -> Engine {
     let mut engine = engine();
     for index in 0..NODES {
         let mut leaving = pod(&format!("l{index:05}"), 8, 1_000, None);

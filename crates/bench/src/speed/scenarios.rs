@@ -38,9 +38,9 @@ pub fn run(rounds: u32, add: &mut Add) {
 
 /// A decision that promises so many places.
 fn decision(engine: &mut Engine, pods: usize) -> f64 {
-    let mut promised = 0;
-    let nanos = timed(|| promised = engine.cycle(NOW).nominations.len());
-    assert_eq!(promised, pods, "the case is built so that there is room for everyone");
+    let mut nominated = 0;
+    let nanos = timed(|| nominated = engine.cycle(NOW).nominations.len());
+    assert_eq!(nominated, pods, "the case is built so that there is room for everyone");
     nanos
 }
 

@@ -23,7 +23,7 @@ pub struct Asks {
 }
 
 impl Asks {
-    pub fn closeness(&self) -> Option<NetworkTopologySpec> {
+    pub fn tier_limit(&self) -> Option<NetworkTopologySpec> {
         self.tier.map(hard)
     }
 

@@ -16,8 +16,8 @@ use crate::order::gates::{blocks, gate, overdue};
 use crate::order::line::Line;
 use crate::order::pods::{Serving, in_order};
 use crate::order::session::{Action, Session};
-use crate::placement::request::Wish;
-use crate::placement::search::seat;
+use crate::placement::request::PlacementRequest;
+use crate::placement::search::place_gang;
 use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
@@ -72,17 +72,17 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
         Serving::BestEffort => line.next_of_all(session.cluster, session.policy),
     };
     while let Some((queue, gang)) = next(&mut line, session) {
-        let starting = !session.cluster.gangs[gang].ready(session.policy.gangs_are_whole());
+        let starting = !session.cluster.gangs[gang].ready(session.policy.enforces_minimum());
         match turn(session, gang, serving) {
             Ok(()) => {
                 let counts = &session.cluster.gangs[gang].counts;
-                let promised =
-                    (counts.nominated > 0).then_some(Reason::Promised { places: counts.nominated });
+                let nominated = (counts.nominated > 0)
+                    .then_some(Reason::Nominated { places: counts.nominated });
                 let wants_more = match serving {
                     Serving::All => counts.pending > 0,
                     Serving::BestEffort => counts.pending_best_effort > 0,
                 };
-                session.cluster.gangs.explain(gang, promised.into_iter().collect());
+                session.cluster.gangs.explain(gang, nominated.into_iter().collect());
                 if wants_more {
                     line.put_back(session.cluster, session.policy, gang);
                 }
@@ -111,7 +111,7 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
 /// Whether the empty cluster could hold the gang. One that it couldn't would keep a traverse queue
 /// waiting for ever.
 fn could_ever_fit(session: &mut Session, gang: GangId) -> bool {
-    let missing = session.cluster.gangs[gang].missing(session.policy.gangs_are_whole()).total;
+    let missing = session.cluster.gangs[gang].missing(session.policy.enforces_minimum()).total;
     let pods = in_order(session, gang, Serving::All);
     let mut shapes: Vec<ShapeId> =
         pods.iter().map(|&pod| session.cluster.pods.shape[pod]).collect();
@@ -126,7 +126,7 @@ fn could_ever_fit(session: &mut Session, gang: GangId) -> bool {
     let alike = rest.iter().all(|&shape| session.cluster.shapes[shape].asks_like(first));
     let need = if alike { missing } else { 1 };
     shapes.into_iter().all(|shape| {
-        let ranking = session.rankings.of(session.cluster, session.policy, shape, Room::Now);
+        let ranking = session.rankings.of(session.cluster, session.policy, shape, Room::Idle);
         ranking.could_hold(session.cluster, shape, need, session.cluster.domains.ranks(ROOT))
     })
 }
@@ -154,7 +154,7 @@ fn wants_room(session: &Session, id: GangId) -> bool {
 /// keeps its queue.
 pub fn may_try(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
-    let news = gang.hopeless != Some(session.cluster.freed);
+    let news = gang.did_not_fit_at != Some(session.cluster.freed);
     gang.admitted()
         && (news || overdue(session.cluster, session.settings, id, session.now).is_some())
 }
@@ -162,8 +162,10 @@ pub fn may_try(session: &Session, id: GangId) -> bool {
 /// Remembers why a gang waits, and that only more room can help if only nodes were in the way.
 fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>, starting: bool) {
     let cluster = &mut *session.cluster;
-    let near =
-        cluster.gangs[id].pods.iter().all(|&pod| !cluster.far_reaching(cluster.pods.shape[pod]));
+    let near = cluster.gangs[id]
+        .pods
+        .iter()
+        .all(|&pod| !cluster.depends_on_other_nodes(cluster.pods.shape[pod]));
     let nodes_only = reasons
         .iter()
         .all(|reason| matches!(reason, Reason::NoNodes { .. } | Reason::NoDomain { .. }));
@@ -175,29 +177,29 @@ fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>, starting: bool
         gang.waiting_since.get_or_insert(session.now);
     }
     // The head of a line must be met again, or those behind it would pass.
-    gang.hopeless = (near && nodes_only && !heads).then_some(freed);
+    gang.did_not_fit_at = (near && nodes_only && !heads).then_some(freed);
 }
 
 /// Places what one visit to the gang may place, now if possible, else as promises on room that is
 /// on its way.
 fn turn(session: &mut Session, gang: GangId, serving: Serving) -> Result<(), Vec<Reason>> {
-    let whole = session.policy.gangs_are_whole();
+    let whole = session.policy.enforces_minimum();
     let row = &session.cluster.gangs[gang];
     let minimum = row.missing(whole);
     let missing = match minimum.total {
         0 => Missing::one(row.roles.len()),
-        _ => missing::not_promised(row, whole),
+        _ => missing::missing_after_nominations(row, whole),
     };
     if missing.total == 0 {
-        return Err(vec![Reason::Promised { places: row.counts.nominated }]);
+        return Err(vec![Reason::Nominated { places: row.counts.nominated }]);
     }
     let pods = in_order(session, gang, serving);
     // A gang that is partly promised can't be bound by this turn; the rest is promised as well.
-    let promised = minimum.total > 0 && missing != minimum;
-    let rooms: &[Room] = match (promised, session.cluster.departures > 0) {
-        (true, _) => &[Room::Later],
-        (false, true) => &[Room::Now, Room::Later],
-        (false, false) => &[Room::Now],
+    let nominated = minimum.total > 0 && missing != minimum;
+    let rooms: &[Room] = match (nominated, session.cluster.departures > 0) {
+        (true, _) => &[Room::FutureIdle],
+        (false, true) => &[Room::Idle, Room::FutureIdle],
+        (false, false) => &[Room::Idle],
     };
     let mut refused = Vec::new();
     for &room in rooms {
@@ -216,8 +218,8 @@ fn attempt(
     missing: &Missing,
     room: Room,
 ) -> Result<(), Vec<Reason>> {
-    let choosy = session.cluster.gangs[gang].choosy.is_some();
-    let single = one_shape(session.cluster, pods).filter(|_| !choosy);
+    let topology_rules = session.cluster.gangs[gang].topology_rules.is_some();
+    let single = one_shape(session.cluster, pods).filter(|_| !topology_rules);
     if let Some(shape) = single
         && let Some(reason) =
             session.rankings.known_refusal(session.cluster, shape, room, pods, missing.total)
@@ -225,8 +227,8 @@ fn attempt(
         return Err(vec![reason]);
     }
     let mut txn = Txn::begin(session.cluster);
-    let wish = Wish { gang, pods, missing, room, avoid: &[], near: None };
-    match seat(&mut txn, session.policy, session.rankings, &wish) {
+    let placement = PlacementRequest { gang, pods, missing, room, avoid: &[], near: None };
+    match place_gang(&mut txn, session.policy, session.rankings, &placement) {
         Ok(()) => {
             let moves = txn.commit();
             session.plan.record(&moves);

@@ -8,7 +8,7 @@ use crate::base::ids::{GangId, PodId, QueueId};
 use crate::base::room::Room;
 use crate::decision::reason::Reason;
 use crate::model::Cluster;
-use crate::model::gangs::missing::{Missing, not_promised};
+use crate::model::gangs::missing::{Missing, missing_after_nominations};
 use crate::model::pods::PodState;
 use crate::model::topology::places::is_near_enough;
 use crate::model::txn::{Mark, Move, Txn};
@@ -16,8 +16,8 @@ use crate::order::gates::gate;
 use crate::order::pods::{Serving, in_order};
 use crate::order::session::{Action, Session};
 use crate::placement::rankings::Rankings;
-use crate::placement::request::Wish;
-use crate::placement::search::seat;
+use crate::placement::request::PlacementRequest;
+use crate::placement::search::place_gang;
 use crate::policy::answers::Policy;
 use crate::settings::argument::Argument;
 
@@ -35,7 +35,7 @@ pub static ACTION: Action = Action {
 
 fn run(session: &mut Session) {
     let heads = session.heads.clone();
-    let whole = session.policy.gangs_are_whole();
+    let whole = session.policy.enforces_minimum();
     let best_effort = |id: &GangId| {
         let gang = &session.cluster.gangs[*id];
         let counts = &gang.counts;
@@ -82,9 +82,9 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     let pods: Vec<(GangId, Vec<PodId>)> =
         behind.iter().map(|&gang| (gang, in_order(session, gang, Serving::All))).collect();
     let head_pods = in_order(session, head, Serving::All);
-    let whole = session.policy.gangs_are_whole();
+    let whole = session.policy.enforces_minimum();
     // Promises of others stand for room that is about to be free: nobody may sit there meanwhile.
-    let open = session.cluster.nominations == 0;
+    let open = session.cluster.nominated_count == 0;
 
     let mut txn = Txn::begin(session.cluster);
     let start = txn.mark();
@@ -101,14 +101,15 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
             (Some(ends), Some(Some(needed))) => ends <= needed,
             _ => false,
         };
-        let room = if in_time && open { Room::Meanwhile } else { Room::Now };
-        let missing = match not_promised(&txn.gangs[*gang], whole) {
+        let room = if in_time && open { Room::Backfill } else { Room::Idle };
+        let missing = match missing_after_nominations(&txn.gangs[*gang], whole) {
             Missing { total: 0, roles } => Missing::one(roles.len()),
             missing => missing,
         };
-        let wish = Wish { gang: *gang, pods, missing: &missing, room, avoid: &[], near: None };
+        let placement =
+            PlacementRequest { gang: *gang, pods, missing: &missing, room, avoid: &[], near: None };
         let mark = txn.mark();
-        match seat(&mut txn, session.policy, session.rankings, &wish) {
+        match place_gang(&mut txn, session.policy, session.rankings, &placement) {
             Ok(()) => filled.push((*gang, txn.since(mark))),
             Err(_) => txn.rewind(mark),
         }
@@ -128,17 +129,17 @@ fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool 
     let mark = txn.mark();
     for step in moves {
         let shape = txn.pods.shape[step.pod];
-        let allowed = policy.may_take(txn, gang, shape, Room::Now).is_ok();
+        let allowed = policy.may_allocate(txn, gang, shape, Room::Idle).is_ok();
         txn.replay(&[*step]);
         let node = step.to.node().expect("a filler is bound");
         let over = |(resource, _)| txn.nodes.future_idle(resource, node) < 0;
-        if !allowed || txn.nominations > 0 && txn.shapes[shape].request.iter().any(over) {
+        if !allowed || txn.nominated_count > 0 && txn.shapes[shape].request.iter().any(over) {
             txn.rewind(mark);
             return false;
         }
     }
     // Pods of its own that had left in the trial are there again.
-    let near = txn.gangs[gang].choosy.is_none() || is_near_enough(txn, gang);
+    let near = txn.gangs[gang].topology_rules.is_none() || is_near_enough(txn, gang);
     if !near {
         txn.rewind(mark);
     }
@@ -162,10 +163,11 @@ fn reserve(
         for &(_, pod) in leave {
             txn.evict(pod);
         }
-        let missing = not_promised(&txn.gangs[head], policy.gangs_are_whole());
-        let room = Room::Later;
-        let wish = Wish { gang: head, pods, missing: &missing, room, avoid: &[], near: None };
-        let placed = seat(txn, policy, rankings, &wish).is_ok();
+        let missing = missing_after_nominations(&txn.gangs[head], policy.enforces_minimum());
+        let room = Room::FutureIdle;
+        let placement =
+            PlacementRequest { gang: head, pods, missing: &missing, room, avoid: &[], near: None };
+        let placed = place_gang(txn, policy, rankings, &placement).is_ok();
         if !placed {
             txn.rewind(mark);
         }

@@ -26,7 +26,7 @@ pub static ACTION: Action = Action {
         MAX_STEPS,
     ],
     configure: |args, settings| {
-        settings.consolidate = args.taking_by_moves();
+        settings.consolidate = args.eviction_settings_by_moves();
         let limit = args.duration_ms("reservationLimit", Some(settings.reservation_limit_ms));
         settings.reservation_limit_ms = limit.unwrap_or(settings.reservation_limit_ms);
     },

@@ -99,8 +99,8 @@ fn admit(session: &mut Session, admission: &mut Admission, gang: GangId) {
     session.cluster.gangs.set_phase(gang, PodGroupPhase::Inqueue);
     // An earlier process may have promised it places.
     let places = session.cluster.gangs[gang].counts.nominated;
-    let promised = (places > 0).then_some(Reason::Promised { places });
-    session.cluster.gangs.explain(gang, promised.into_iter().collect());
+    let nominated = (places > 0).then_some(Reason::Nominated { places });
+    session.cluster.gangs.explain(gang, nominated.into_iter().collect());
 }
 
 /// Gangs whose admission has run out compete for it again, behind those that were refused.

@@ -8,6 +8,6 @@ pub static ACTION: Action = Action {
     name: "gangpreempt",
     summary: "evict what matters less in the same queue by whole gangs: preempt in mode gang",
     arguments: BY_GANG,
-    configure: |args, settings| settings.gangpreempt = args.taking_by_gang(),
+    configure: |args, settings| settings.gangpreempt = args.eviction_settings_by_gang(),
     run: |session| turns::run(session, ACTION.name),
 };

@@ -8,7 +8,7 @@ use crate::eviction::arguments::{
     MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
 };
 use crate::eviction::attempt::serve_within;
-use crate::eviction::request::Errand;
+use crate::eviction::request::EvictionRequest;
 use crate::eviction::turns;
 use crate::model::pods::PodState;
 use crate::order::gates::gate;
@@ -57,19 +57,21 @@ pub static ACTION: Action = Action {
             meaning: "accepted, always on",
         },
     ],
-    configure: |args, settings| settings.preempt = args.taking(),
+    configure: |args, settings| settings.preempt = args.eviction_settings(),
     run,
 };
 
 fn run(session: &mut Session) {
     turns::run(session, ACTION.name);
-    let task = |errand: &Errand| errand.taking.mode == Mode::Task;
-    let Some(errand) = Errand::of(session.settings, ACTION.name).filter(task) else { return };
+    let task = |request: &EvictionRequest| request.settings.mode == Mode::Task;
+    let Some(request) = EvictionRequest::of(session.settings, ACTION.name).filter(task) else {
+        return;
+    };
     let mut gangs: Vec<GangId> = session.cluster.gangs.waiting().to_vec();
     gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
     for gang in gangs {
         while let Some(pod) = urgent(session, gang) {
-            if !serve_within(session, gang, pod, errand) {
+            if !serve_within(session, gang, pod, request) {
                 break;
             }
         }

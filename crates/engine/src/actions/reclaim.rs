@@ -30,6 +30,6 @@ pub static ACTION: Action = Action {
             meaning: "accepted, always on",
         },
     ],
-    configure: |args, settings| settings.reclaim = args.taking(),
+    configure: |args, settings| settings.reclaim = args.eviction_settings(),
     run: |session| turns::run(session, ACTION.name),
 };

@@ -17,17 +17,19 @@ pub static ACTION: Action = Action {
 };
 
 fn run(session: &mut Session) {
-    let Unwanted { pods, next } = session.policy.unwanted(session.cluster);
+    let Unwanted { pods, next } = session.policy.pods_to_shuffle(session.cluster);
     session.plan.wake_at_any(next);
     let mut leaving: Vec<(PodId, Cause)> = Vec::new();
     let mut txn = Txn::begin(session.cluster);
     for (pod, cause) in pods {
-        if let Some(until) = txn.spared.get(&pod).copied().filter(|until| *until > session.now) {
+        if let Some(until) =
+            txn.eviction_refused.get(&pod).copied().filter(|until| *until > session.now)
+        {
             session.plan.wake_at(until);
         } else if session
             .policy
             .protects(&txn, pod)
-            .or_else(|| session.policy.retains(&txn, pod))
+            .or_else(|| session.policy.vetoes_shuffle(&txn, pod))
             .is_none()
         {
             txn.evict(pod);
@@ -42,8 +44,8 @@ fn run(session: &mut Session) {
         assert_eq!(step.pod, pod, "each leaves once, in order");
         let node = step.from.node().expect("it runs");
         let (action, method) = (ACTION.name, Method::Evict);
-        session.plan.evictions.push(Eviction { pod, node, action, claimant: None, cause, method });
+        session.plan.evictions.push(Eviction { pod, node, action, preemptor: None, cause, method });
     }
     session.cluster.shuffled = Some(session.now);
-    session.plan.wake_at_any(session.policy.unwanted(session.cluster).next);
+    session.plan.wake_at_any(session.policy.pods_to_shuffle(session.cluster).next);
 }

@@ -51,13 +51,13 @@ fn configure(args: &mut Args, settings: &mut Settings) {
 
 /// How long a gang may be stale, in milliseconds; nothing if for ever.
 pub fn grace(gang: &Gang, settings: &Settings) -> Option<i64> {
-    let own = gang.allowance.as_ref().and_then(|allowance| allowance.staleness_grace);
+    let own = gang.rare.as_ref().and_then(|rare| rare.staleness_grace);
     Some(own.unwrap_or(settings.stale_after_ms)).filter(|grace| *grace >= 0)
 }
 
 fn run(session: &mut Session) {
     let (policy, now) = (session.policy, session.now);
-    let whole = policy.gangs_are_whole();
+    let whole = policy.enforces_minimum();
     for gang in session.cluster.gangs.changed() {
         time_staleness(session.cluster, gang, whole, now);
     }
@@ -71,17 +71,18 @@ fn run(session: &mut Session) {
         session.cluster.gangs[*a].key.cmp(&session.cluster.gangs[*b].key)
     });
     for (gang, since) in gangs {
-        let spared =
-            |pod: &PodId| session.cluster.spared.get(pod).is_some_and(|until| *until > now);
+        let eviction_refused = |pod: &PodId| {
+            session.cluster.eviction_refused.get(pod).is_some_and(|until| *until > now)
+        };
         let mut leave = leaving(session.cluster, gang, whole);
         let cause = cause(&session.cluster.gangs[gang], whole, &leave, now.0 - since.0);
-        leave.pods.retain(|pod| !spared(pod));
+        leave.pods.retain(|pod| !eviction_refused(pod));
         let mut txn = Txn::begin(session.cluster);
         leave.pods.iter().for_each(|&pod| txn.evict(pod));
         for step in txn.commit() {
             let node = step.from.node().expect("it runs");
             let (pod, action, method) = (step.pod, ACTION.name, Method::Evict);
-            let eviction = Eviction { pod, node, action, claimant: None, cause, method };
+            let eviction = Eviction { pod, node, action, preemptor: None, cause, method };
             session.plan.evictions.push(eviction);
         }
     }
@@ -89,7 +90,7 @@ fn run(session: &mut Session) {
 
 /// Still stale, and nothing of what would leave must stay.
 fn may_leave(cluster: &Cluster, policy: &Policy, id: GangId) -> bool {
-    is_stale(&cluster.gangs[id], policy.gangs_are_whole(), true)
+    is_stale(&cluster.gangs[id], policy.enforces_minimum(), true)
         && kept(cluster, policy, id).is_none()
 }
 
@@ -98,7 +99,7 @@ pub fn kept(cluster: &Cluster, policy: &Policy, id: GangId) -> Option<&'static s
     if cluster.gangs[id].counts.allocated > 0 {
         return Some("binds under way, which may complete it");
     }
-    let leaving = leaving(cluster, id, policy.gangs_are_whole());
+    let leaving = leaving(cluster, id, policy.enforces_minimum());
     leaving.pods.into_iter().find_map(|pod| policy.protects(cluster, pod))
 }
 
@@ -181,7 +182,10 @@ pub fn due_of(
     gang: GangId,
     due: Time,
 ) -> impl Iterator<Item = Time> {
-    let spared = |pod| cluster.spared.get(&pod).copied();
-    let leaving = leaving(cluster, gang, policy.gangs_are_whole());
-    leaving.pods.into_iter().map(move |pod| spared(pod).map_or(due, |until: Time| until.max(due)))
+    let eviction_refused = |pod| cluster.eviction_refused.get(&pod).copied();
+    let leaving = leaving(cluster, gang, policy.enforces_minimum());
+    leaving
+        .pods
+        .into_iter()
+        .map(move |pod| eviction_refused(pod).map_or(due, |until: Time| until.max(due)))
 }

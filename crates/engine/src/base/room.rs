@@ -4,9 +4,9 @@
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Room {
     /// Free now and promised to nobody: the pod can be bound.
-    Now,
+    Idle,
     /// Free once what is leaving has left: the pod can be promised a place.
-    Later,
+    FutureIdle,
     /// Free now, even if it is promised: the pod is gone before the promise needs it.
-    Meanwhile,
+    Backfill,
 }

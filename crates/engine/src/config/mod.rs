@@ -21,7 +21,7 @@ use crate::order::session::Action;
 use crate::policy::answers::Policy;
 use crate::settings::actions::Settings;
 use crate::settings::diagnostic::{Place, Report, describe, suggest};
-use crate::settings::eviction::Taking;
+use crate::settings::eviction::EvictionSettings;
 
 pub use crate::settings::args::Args;
 pub use crate::settings::diagnostic::Diagnostic;
@@ -104,7 +104,7 @@ fn read(text: &str, report: &mut Report) -> Option<Parts> {
     let mut named = actions::read(&root, report);
     let mut said = modes::Said::default();
     let mut settings = actions::configure(&root, &mut named, &mut said, report);
-    let (plugins, seats) = tiers::read(&root, &mut said, report);
+    let (plugins, configured) = tiers::read(&root, &mut said, report);
     said.settle(&named.names, &mut settings, report);
     let setup = lint::Setup {
         actions: &named.names,
@@ -114,11 +114,15 @@ fn read(text: &str, report: &mut Report) -> Option<Parts> {
     };
     setup.conflicts(report);
     setup.lint(report);
-    let mut policy = Policy::new(seats);
-    let by_scenario = |(purpose, taking): (Purpose, &Taking)| {
-        purpose != Purpose::Consolidate && taking.mode == Mode::Scenario
+    let mut policy = Policy::new(configured);
+    let by_scenario = |(purpose, settings): (Purpose, &EvictionSettings)| {
+        purpose != Purpose::Consolidate && settings.mode == Mode::Scenario
     };
-    if named.built.iter().any(|action| settings.taking(action.name).is_some_and(by_scenario)) {
+    if named
+        .built
+        .iter()
+        .any(|action| settings.eviction_settings(action.name).is_some_and(by_scenario))
+    {
         policy.measure_by_fair_shares();
     }
     Some((named.built, policy, settings))

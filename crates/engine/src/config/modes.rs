@@ -103,10 +103,10 @@ impl<'y> Said<'y> {
                 );
                 report.error(word.at, word.key, message, "remove one of the two");
             }
-            let taking =
+            let settings =
                 if action == "preempt" { &mut settings.preempt } else { &mut settings.reclaim };
             if words.iter().any(|word| matches!(word.says, Says::Aware(true))) {
-                taking.mode = Mode::Gang;
+                settings.mode = Mode::Gang;
             }
         }
         for word in &self.0 {

@@ -31,7 +31,7 @@ const SWITCHES: &[(&str, Target)] = &[
     ("enabledVictim", Some(|switches| &mut switches.shuffle)),
     ("enableJobStarving", None),
     ("enabledOverused", Some(|switches| &mut switches.overused)),
-    ("enabledAllocatable", Some(|switches| &mut switches.may_take)),
+    ("enabledAllocatable", Some(|switches| &mut switches.may_allocate)),
     ("enabledHyperNodeOrder", Some(|switches| &mut switches.domains)),
     ("enabledSubJobReady", None),
     ("enabledSubJobPipelined", None),

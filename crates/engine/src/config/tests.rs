@@ -34,9 +34,9 @@ fn with_plugin(lines: &str) -> String {
 fn switched(config: &Config, plugin: &str) -> Switches {
     config
         .policy
-        .seats
+        .plugins
         .iter()
-        .find(|seat| seat.name == plugin)
+        .find(|configured| configured.name == plugin)
         .expect("it is configured")
         .switches
         .clone()
@@ -48,7 +48,8 @@ fn the_builtin_configuration_has_no_warnings() {
     assert_eq!(shown(&config.warnings), "");
     let actions: Vec<&str> = config.actions.iter().map(|action| action.name).collect();
     assert_eq!(actions, ["enqueue", "allocate", "backfill", "reclaim", "preempt"]);
-    let plugins: Vec<&str> = config.policy.seats.iter().map(|seat| seat.name).collect();
+    let plugins: Vec<&str> =
+        config.policy.plugins.iter().map(|configured| configured.name).collect();
     assert_eq!(
         plugins,
         [
@@ -65,7 +66,7 @@ fn the_builtin_configuration_has_no_warnings() {
             "network-topology-aware"
         ]
     );
-    let gangs = || Taking { mode: Mode::Gang, ..Taking::default() };
+    let gangs = || EvictionSettings { mode: Mode::Gang, ..EvictionSettings::default() };
     assert_eq!(
         config.settings,
         Settings { preempt: gangs(), reclaim: gangs(), ..Settings::default() }
@@ -283,7 +284,7 @@ fn plugins_that_only_volcano_has_are_ignored_with_one_warning_each() {
     for name in VOLCANO_ONLY {
         let config =
             parsed(&with_plugin(&format!("  - name: {name}\n    arguments: {{x: {{y: [1]}}}}")));
-        assert!(config.policy.seats.is_empty());
+        assert!(config.policy.plugins.is_empty());
         let expected = format!("f:4:11: name: {name} is ignored: not built yet\n");
         assert_eq!(
             shown(&config.warnings).matches(&expected).count(),
@@ -488,7 +489,7 @@ fn every_switch_has_two_spellings() {
         ("JobReady", |switches| switches.ready),
         ("JobEnqueued", |switches| switches.enqueue),
         ("Overused", |switches| switches.overused),
-        ("Allocatable", |switches| switches.may_take),
+        ("Allocatable", |switches| switches.may_allocate),
         ("Predicate", |switches| switches.filter),
         ("NodeOrder", |switches| switches.score),
         ("HyperNodeOrder", |switches| switches.domains),

@@ -6,7 +6,7 @@ use crate::config::lists::{PLUGINS, VOLCANO_ONLY};
 use crate::config::modes::Said;
 use crate::config::reading::{arguments, items, name};
 use crate::config::{modes, switches};
-use crate::policy::answers::Seat;
+use crate::policy::answers::ConfiguredPlugin;
 use crate::policy::plugin::Entry;
 use crate::policy::question::Switches;
 use crate::settings::args::Args;
@@ -41,9 +41,9 @@ pub(super) fn read<'y>(
     root: &'y Yaml,
     said: &mut Said<'y>,
     report: &mut Report,
-) -> (Vec<Chosen<'y>>, Vec<Seat>) {
+) -> (Vec<Chosen<'y>>, Vec<ConfiguredPlugin>) {
     let mut chosen = Vec::new();
-    let mut seats = Vec::new();
+    let mut configured = Vec::new();
     let mut seen: Vec<(&str, u32)> = Vec::new();
     let tiers = items(root, "tiers", "write - plugins: under tiers:, once for each tier", report);
     for (place, tier) in tiers.iter().enumerate() {
@@ -73,7 +73,7 @@ pub(super) fn read<'y>(
             let plugin = (entry.build)(&mut args, &reader.switches);
             let errors = args.finish(entry.arguments);
             report.extend(errors);
-            seats.push(Seat {
+            configured.push(ConfiguredPlugin {
                 name: entry.name,
                 tier: place,
                 answers: entry.answers,
@@ -91,7 +91,7 @@ pub(super) fn read<'y>(
             });
         }
     }
-    (chosen, seats)
+    (chosen, configured)
 }
 
 fn plugins_of<'y>(tier: &'y Yaml, report: &mut Report) -> &'y [Yaml] {

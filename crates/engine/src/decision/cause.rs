@@ -8,7 +8,7 @@ pub enum Cause {
     /// Its gang, or its subgroup, has lacked pods to its minimum for too long; or pods of a role.
     Stale { subgroup: bool, role: Option<Symbol>, lacks: u32, minimum: u32, for_ms: i64 },
     /// A gang of its queue with a higher priority needs the room.
-    Outranked { priority: i32, claimant: i32 },
+    Outranked { priority: i32, preemptor: i32 },
     /// A pod of its own gang with a higher priority needs the room.
     OutrankedWithin { priority: i32 },
     /// It goes with others of its gang: what the gang can lose, all of one that is broken, or the

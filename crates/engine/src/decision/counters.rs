@@ -6,7 +6,7 @@ use crate::base::ids::{GangId, ResourceId};
 
 /// What became of promised places in a cycle, in pods.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct FastPath {
+pub struct NominationCounters {
     /// Bound to the place that was promised.
     pub hits: u32,
     /// Still waiting for it to become free.
@@ -19,18 +19,18 @@ pub struct FastPath {
 
 /// What was tried to make others leave for one gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Search {
+pub struct SearchRecord {
     pub gang: GangId,
     /// The name of the action.
     pub action: &'static str,
-    pub work: Work,
+    pub work: SearchCounters,
     /// Whether they do.
     pub found: bool,
 }
 
 /// What the actions that take room for gangs have done in a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Work {
+pub struct SearchCounters {
     /// Domains in which room was to be made by whole gangs.
     pub domains: u32,
     /// Sets of pods that were to leave, each larger than the one before or another one.
@@ -52,9 +52,9 @@ pub struct Work {
     pub wasted_seconds: BTreeMap<ResourceId, i64>,
 }
 
-impl Work {
-    pub(crate) fn add(&mut self, more: &Work) {
-        let Work {
+impl SearchCounters {
+    pub(crate) fn add(&mut self, more: &SearchCounters) {
+        let SearchCounters {
             domains,
             scenarios,
             filtered,
@@ -79,7 +79,7 @@ impl Work {
     }
 
     /// What was tried, without what would have come of it.
-    pub(crate) fn in_vain(self) -> Work {
-        Work { selected: 0, reprieved: 0, ..self }
+    pub(crate) fn in_vain(self) -> SearchCounters {
+        SearchCounters { selected: 0, reprieved: 0, ..self }
     }
 }

@@ -6,9 +6,9 @@ use muster_api::Time;
 use crate::base::ids::{GangId, NodeId, PodId};
 use crate::base::purpose::Method;
 use crate::decision::cause::Cause;
-use crate::decision::counters::{FastPath, Search, Work};
+use crate::decision::counters::{NominationCounters, SearchCounters, SearchRecord};
 use crate::model::Cluster;
-use crate::model::devices::notes::{note_of_bound, note_of_promised};
+use crate::model::devices::notes::{note_of_bound, note_of_nominated};
 use crate::model::pods::PodState;
 use crate::model::txn::Move;
 
@@ -31,11 +31,11 @@ pub struct Plan {
     /// What is to be written on PodGroups, in order of their names; only what changed.
     pub group_notes: Vec<GroupNote>,
     /// What became of promises, for those who count.
-    pub fast_path: FastPath,
+    pub nomination_counters: NominationCounters,
     /// What it took to make others leave, and what that costs, for those who count.
-    pub taking: Work,
+    pub search_counters: SearchCounters,
     /// For whom others were to leave, in the order in which that was tried.
-    pub searches: Vec<Search>,
+    pub searches: Vec<SearchRecord>,
     /// Call again then, even if nothing happens.
     pub wake: Option<Time>,
 }
@@ -67,7 +67,7 @@ pub struct Eviction {
     /// The name of the action that decided it.
     pub action: &'static str,
     /// The gang that gets the room, if the pod leaves for another's sake.
-    pub claimant: Option<GangId>,
+    pub preemptor: Option<GangId>,
     pub cause: Cause,
     pub method: Method,
 }
@@ -94,10 +94,11 @@ impl Plan {
             .iter()
             .map(|bind| note(bind.pod, note_of_bound(cluster, bind.pod, now)))
             .collect();
-        if cluster.nominations > 0 {
-            let promised = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_));
-            let pods = cluster.devices.all_held().into_iter().map(|(pod, _)| pod).filter(promised);
-            notes.extend(pods.map(|pod| note(pod, note_of_promised(cluster, pod))));
+        if cluster.nominated_count > 0 {
+            let nominated =
+                |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_));
+            let pods = cluster.devices.all_held().into_iter().map(|(pod, _)| pod).filter(nominated);
+            notes.extend(pods.map(|pod| note(pod, note_of_nominated(cluster, pod))));
         }
         notes.retain(|note| !note.annotations.is_empty());
         notes.sort_unstable_by_key(|note| note.pod);

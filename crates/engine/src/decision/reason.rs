@@ -163,7 +163,8 @@ pub enum Reason {
         kept: Vec<(String, u32)>,
     },
     /// Its places are promised; what is there must leave first.
-    Promised {
+    #[serde(alias = "Promised")]
+    Nominated {
         places: u32,
     },
     NoNodes {
@@ -252,7 +253,7 @@ impl Reason {
             | Reason::NothingToTake { .. }
             | Reason::LikeAnother { .. }
             | Reason::NotAttempted { .. }
-            | Reason::Promised { .. } => Stage::Nodes,
+            | Reason::Nominated { .. } => Stage::Nodes,
         }
     }
 }

@@ -97,9 +97,9 @@ impl Engine {
         }
         reservations::review(&mut session);
         restore::restore(&mut session);
-        reaffirm::withdraw(&mut session);
-        reservations::take_up(&mut session);
-        let held = backoff::hold(&mut session);
+        reaffirm::reaffirm(&mut session);
+        reservations::nominate_returned_pods(&mut session);
+        let held = backoff::hold_room_during_backoff(&mut session);
         for action in &self.config.actions {
             (action.run)(&mut session);
             through(action.name);
@@ -111,13 +111,13 @@ impl Engine {
         // Some of those who were to move may stay after all.
         reservations::review(&mut session);
         losses::count_losses(&mut session);
-        backoff::let_go(&mut session, &held);
-        publish::announce(&mut session);
+        backoff::release_backoff_room(&mut session, &held);
+        publish::publish(&mut session);
         let (acts, settings) = (self.acts(stalegangeviction::ACTION.name), &self.config.settings);
         let timed = |gang: &Gang| acts && stalegangeviction::grace(gang, settings).is_some();
         status::update(
             &mut self.cluster,
-            self.config.policy.gangs_are_whole(),
+            self.config.policy.enforces_minimum(),
             timed,
             now,
             &mut plan,

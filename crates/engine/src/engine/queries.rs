@@ -10,7 +10,7 @@ use crate::decision::staleness::{Fate, Staleness};
 use crate::engine::Engine;
 use crate::eviction::queries;
 use crate::eviction::queries::TakingBack;
-use crate::eviction::request::Errand;
+use crate::eviction::request::EvictionRequest;
 use crate::eviction::trace::Trace;
 use crate::order::session::Session;
 use crate::placement::rankings::Rankings;
@@ -22,7 +22,7 @@ impl Engine {
         let (cluster, policy, settings) =
             (&self.cluster, &self.config.policy, &self.config.settings);
         let since = cluster.gangs.broken_since(id)?;
-        let (gang, whole) = (&cluster.gangs[id], policy.gangs_are_whole());
+        let (gang, whole) = (&cluster.gangs[id], policy.enforces_minimum());
         let cause = cause(gang, whole, &leaving(cluster, id, whole), now.0 - since.0);
         let acts = self.config.actions.iter().any(|action| action.name == ACTION.name);
         let fate = match (acts, grace(gang, settings), kept(cluster, policy, id)) {
@@ -63,12 +63,12 @@ impl Engine {
 
     /// Lets someone look at the errand of each action that takes room, as in a cycle. Everything
     /// stays as it was.
-    fn look(&mut self, now: Time, at: &mut dyn FnMut(&mut Session, Errand)) {
+    fn look(&mut self, now: Time, at: &mut dyn FnMut(&mut Session, EvictionRequest)) {
         self.cluster.settle();
         let before = self.cluster.generation;
         let settings = &self.config.settings;
         for action in &self.config.actions {
-            let Some(errand) = Errand::of(settings, action.name) else { continue };
+            let Some(errand) = EvictionRequest::of(settings, action.name) else { continue };
             let mut session = Session {
                 cluster: &mut self.cluster,
                 policy: &self.config.policy,

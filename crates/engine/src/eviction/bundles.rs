@@ -9,9 +9,9 @@ use crate::base::ids::{GangId, PodId, ResourceId};
 use crate::base::parts_per_million::share;
 use crate::base::resources::PODS;
 use crate::model::Cluster;
-use crate::model::gangs::missing::not_promised;
+use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::txn::Txn;
-use crate::policy::bundle::{Bundle, Kind, Needed};
+use crate::policy::bundle::{Bundle, BundleKind, Needed};
 
 /// One, in parts per million.
 pub const ONE: i64 = 1_000_000;
@@ -36,7 +36,8 @@ pub fn split(
 ) {
     pods.sort_by(|a, b| order_within(txn, needed, a, b));
     // One that was promised what it lacks is as good as whole.
-    let broken = !txn.gangs[gang].ready(true) && not_promised(&txn.gangs[gang], true).total > 0;
+    let broken =
+        !txn.gangs[gang].ready(true) && missing_after_nominations(&txn.gangs[gang], true).total > 0;
     let mark = txn.mark();
     let mut safe = Vec::new();
     let mut core = Vec::with_capacity(pods.len());
@@ -54,18 +55,18 @@ pub fn split(
         }
     }
     let mut rest = safe.clone();
-    let mut add = |txn: &Txn, kind, together, pods: Vec<PodId>, others: Vec<PodId>| {
+    let mut add = |txn: &Txn, kind, all_or_nothing, pods: Vec<PodId>, others: Vec<PodId>| {
         if !pods.is_empty() {
-            let roi = (kind == Kind::Whole).then(|| roi(txn, gang, &pods, needed));
+            let roi = (kind == BundleKind::Whole).then(|| roi(txn, gang, &pods, needed));
             let unasked = unasked(txn, &pods, needed);
             let (rest, instead) =
-                if kind == Kind::Whole { (others, Vec::new()) } else { (Vec::new(), others) };
+                if kind == BundleKind::Whole { (others, Vec::new()) } else { (Vec::new(), others) };
             let class = 0;
             found.push(Bundle {
                 gang,
                 kind,
                 broken,
-                together,
+                all_or_nothing,
                 pods,
                 rest,
                 instead,
@@ -75,7 +76,7 @@ pub fn split(
             });
         }
     };
-    add(txn, Kind::Safe, false, safe, instead);
+    add(txn, BundleKind::Safe, false, safe, instead);
     for place in (0..txn.gangs[gang].subgroups().len()).rev() {
         let of_it = |pod: &PodId| txn.pods.subgroup[*pod] as usize == place;
         let whole: Vec<PodId> = core.iter().copied().filter(of_it).collect();
@@ -85,7 +86,7 @@ pub fn split(
             whole.iter().for_each(|&pod| txn.evict(pod));
             if txn.gangs[gang].ready(true) {
                 rest.extend(&whole);
-                add(txn, Kind::Safe, true, whole, Vec::new());
+                add(txn, BundleKind::Safe, true, whole, Vec::new());
             } else {
                 txn.rewind(before);
                 core.extend(whole);
@@ -94,7 +95,7 @@ pub fn split(
     }
     txn.rewind(mark);
     if helps && !broken {
-        add(txn, Kind::Whole, true, core, rest);
+        add(txn, BundleKind::Whole, true, core, rest);
     }
 }
 
@@ -155,7 +156,11 @@ pub fn count(bundles: &[Bundle]) -> u32 {
 
 /// The gangs that are broken.
 pub fn broken(taken: &[Bundle]) -> BTreeSet<GangId> {
-    taken.iter().filter(|bundle| bundle.kind == Kind::Whole).map(|bundle| bundle.gang).collect()
+    taken
+        .iter()
+        .filter(|bundle| bundle.kind == BundleKind::Whole)
+        .map(|bundle| bundle.gang)
+        .collect()
 }
 
 #[cfg(test)]

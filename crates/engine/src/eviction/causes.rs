@@ -6,63 +6,70 @@ use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::Purpose;
 use crate::decision::cause::Cause;
 use crate::eviction::bundles::broken;
-use crate::eviction::candidates::{Verdict, consider_one};
+use crate::eviction::candidates::{Eligibility, eligibility};
 use crate::eviction::domain_candidates::Victims;
-use crate::eviction::search::GangTaker;
+use crate::eviction::search::Search;
 use crate::model::txn::Txn;
 use crate::order::session::Session;
-use crate::policy::bundle::{Bundle, Kind};
-use crate::policy::preemptor::Claim;
+use crate::policy::bundle::{Bundle, BundleKind};
+use crate::policy::preemptor::Preemptor;
 
 /// Why each pod leaves.
 pub type Causes = BTreeMap<PodId, Cause>;
 
-pub fn cause(session: &Session, claimant: GangId, purpose: Purpose, victim: PodId) -> Cause {
+pub fn cause(session: &Session, preemptor: GangId, purpose: Purpose, victim: PodId) -> Cause {
     let cluster = &*session.cluster;
     let priority = |gang: Option<GangId>| gang.map_or(0, |gang| cluster.gangs[gang].priority);
     match purpose {
         Purpose::Preempt | Purpose::Consolidate => Cause::Outranked {
             priority: priority(cluster.pods.gang[victim]),
-            claimant: priority(Some(claimant)),
+            preemptor: priority(Some(preemptor)),
         },
         Purpose::Within => Cause::OutrankedWithin { priority: cluster.pods.order[victim] },
         Purpose::Reclaim => Cause::Reclaimed {
             from: cluster.pods.gang[victim]
-                .map_or(cluster.gangs[claimant].queue, |gang| cluster.gangs[gang].queue),
-            to: cluster.gangs[claimant].queue,
+                .map_or(cluster.gangs[preemptor].queue, |gang| cluster.gangs[gang].queue),
+            to: cluster.gangs[preemptor].queue,
         },
     }
 }
 
-impl GangTaker<'_> {
+impl Search<'_> {
     /// Why each leaves. Of gangs that are broken the rest leaves too, if that is wished for and no
     /// rule keeps it.
     pub fn causes(&self, txn: &mut Txn, taken: &mut [Bundle], victims: &Victims) -> Causes {
         let mut causes = Causes::new();
         let gangs = broken(taken);
-        let stays = |bundle: &&Bundle| bundle.kind == Kind::Whole && !gangs.contains(&bundle.gang);
+        let stays =
+            |bundle: &&Bundle| bundle.kind == BundleKind::Whole && !gangs.contains(&bundle.gang);
         let next =
             victims.bundles.iter().find(stays).and_then(|bundle| Some((bundle.gang, bundle.roi?)));
         for bundle in taken {
-            if bundle.kind == Kind::Whole && self.taking.bundling.evict_broken && !self.by_turns() {
+            if bundle.kind == BundleKind::Whole
+                && self.settings.bundle_settings.evict_broken
+                && !self.fair_share_order()
+            {
                 let rest = txn.gangs[bundle.gang].pods.clone();
                 // What its queue deserves is no reason to keep what can't run.
-                let claim = Claim { purpose: Purpose::Preempt, ..self.claim };
+                let preemptor = Preemptor { purpose: Purpose::Preempt, ..self.preemptor };
                 for pod in rest {
-                    let free =
-                        matches!(consider_one(txn, self.policy, &self.claim, pod), Verdict::Free);
-                    if free && self.policy.restrains(txn, &claim, pod).is_none() {
+                    let free = matches!(
+                        eligibility(txn, self.policy, &self.preemptor, pod),
+                        Eligibility::Evictable
+                    );
+                    if free && self.policy.vetoes_after(txn, &preemptor, pod).is_none() {
                         txn.evict(pod);
                         bundle.pods.push(pod);
                     }
                 }
             }
             let cause = Cause::Bundle {
-                whole: bundle.kind == Kind::Whole,
+                whole: bundle.kind == BundleKind::Whole,
                 broken: bundle.broken,
                 pods: bundle.pods.len() as u32,
-                roi: bundle.roi.filter(|_| !self.by_turns()),
-                against: next.filter(|_| bundle.kind == Kind::Whole && !self.by_turns()),
+                roi: bundle.roi.filter(|_| !self.fair_share_order()),
+                against: next
+                    .filter(|_| bundle.kind == BundleKind::Whole && !self.fair_share_order()),
             };
             causes.extend(bundle.pods.iter().map(|&pod| (pod, cause)));
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::base::parts_per_million::share;
 use crate::model::Cluster;
-use crate::policy::bundle::{Bundle, Kind};
+use crate::policy::bundle::{Bundle, BundleKind};
 
 /// A node that is being cleared.
 struct Site {
@@ -46,15 +46,15 @@ pub fn by_place(
     mut spare: BTreeMap<GangId, usize>,
 ) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
-    let mut seated: BTreeMap<NodeId, Vec<(ShapeId, i64)>> = BTreeMap::new();
+    let mut placed: BTreeMap<NodeId, Vec<(ShapeId, i64)>> = BTreeMap::new();
     let mut taken = vec![false; bundles.len()];
     for &(shape, count) in shapes {
         let mut clearing = Clearing::new(cluster, shape, nodes, bundles, losses, (taken, spare));
-        for (node, pods) in &seated {
+        for (node, pods) in &placed {
             clearing.occupy(cluster, *node, pods);
         }
         clearing.clear(i64::from(count), &mut order);
-        clearing.seat(shape, i64::from(count), &mut seated);
+        clearing.place(shape, i64::from(count), &mut placed);
         (taken, spare) = (clearing.taken, clearing.spare);
     }
     order.extend((0..bundles.len()).filter(|&at| !taken[at]));
@@ -147,7 +147,8 @@ impl<'c> Clearing<'c> {
     /// The gang that loses one of those that it can spare with a bundle.
     fn spares(&self, bundle: usize) -> Option<GangId> {
         let bundle = &self.bundles[bundle];
-        (bundle.kind == Kind::Safe && !bundle.together && !bundle.broken).then_some(bundle.gang)
+        (bundle.kind == BundleKind::Safe && !bundle.all_or_nothing && !bundle.broken)
+            .then_some(bundle.gang)
     }
 
     /// Who has to leave a site so that one more pod fits, and what is lost with them: those with
@@ -256,16 +257,16 @@ impl<'c> Clearing<'c> {
     }
 
     /// Where so many pods would be, for those that come after them.
-    fn seat(
+    fn place(
         &self,
         shape: ShapeId,
         mut count: i64,
-        seated: &mut BTreeMap<NodeId, Vec<(ShapeId, i64)>>,
+        placed: &mut BTreeMap<NodeId, Vec<(ShapeId, i64)>>,
     ) {
         for site in &self.sites {
             let pods = self.holds(&site.free).min(count);
             if pods > 0 {
-                seated.entry(site.node).or_default().push((shape, pods));
+                placed.entry(site.node).or_default().push((shape, pods));
                 count -= pods;
             }
         }

@@ -7,20 +7,20 @@ use crate::decision::cause::Cause;
 use crate::decision::plan::Eviction;
 use crate::decision::reason::Reason;
 use crate::eviction::causes::{Causes, cause};
-use crate::eviction::request::Errand;
-use crate::model::nominations::Promise;
+use crate::eviction::request::EvictionRequest;
+use crate::model::nominations::Nomination;
 use crate::model::pods::PodState;
 use crate::model::txn::Move;
 use crate::order::session::Session;
 
-pub fn carry_out(
+pub fn commit(
     session: &mut Session,
     gang: GangId,
-    errand: Errand,
+    request: EvictionRequest,
     moves: &[Move],
     causes: &Causes,
 ) {
-    let Errand { action, purpose, taking } = errand;
+    let EvictionRequest { action, purpose, settings } = request;
     let (moves, moved) = keep_places(session, moves);
     let moves = &moves;
     session.plan.record(moves);
@@ -32,9 +32,9 @@ pub fn carry_out(
         let kept = moved.get(&step.pod).map(|&to| Cause::Moved { to });
         let known = kept.or_else(|| causes.get(&step.pod).copied());
         let cause = known.unwrap_or_else(|| cause(session, gang, purpose, step.pod));
-        let method = taking.method;
+        let method = settings.method;
         let eviction =
-            Eviction { pod: step.pod, node, action, claimant: Some(gang), cause, method };
+            Eviction { pod: step.pod, node, action, preemptor: Some(gang), cause, method };
         session.plan.evictions.push(eviction);
     }
     let leaving = |step: &Move| step.to.node().filter(|&node| step.to == PodState::Releasing(node));
@@ -45,16 +45,22 @@ pub fn carry_out(
         if let PodState::Nominated(node) = step.to
             && left.binary_search(&node).is_ok()
         {
-            let promise = Promise { node, since: session.now, turn: 0, evicted: true, told: false };
-            session.cluster.promised.insert(step.pod, promise);
+            let nomination = Nomination {
+                node,
+                since: session.now,
+                sequence: 0,
+                needs_evictions: true,
+                published: false,
+            };
+            session.cluster.nomination_ledger.insert(step.pod, nomination);
         }
     }
     let places = session.cluster.gangs[gang].counts.nominated;
-    session.cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
+    session.cluster.gangs.explain(gang, vec![Reason::Nominated { places }]);
     // Who lost a promise waits again.
     for step in moves.iter().filter(|step| step.to == PodState::Pending) {
         if let Some(other) = session.cluster.pods.gang[step.pod] {
-            session.cluster.gangs[other].hopeless = None;
+            session.cluster.gangs[other].did_not_fit_at = None;
         }
     }
 }

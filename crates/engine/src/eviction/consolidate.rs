@@ -9,21 +9,21 @@ use crate::base::parts_per_million::share;
 use crate::base::purpose::Purpose;
 use crate::base::room::Room;
 use crate::decision::cause::Cause;
-use crate::eviction::candidates::{TOO_MANY, Verdict, concerns, consider_one};
+use crate::eviction::candidates::{Eligibility, TOO_MANY, eligibility, in_scope};
 use crate::eviction::cheapest_nodes;
-use crate::eviction::domain_fit::Seating;
+use crate::eviction::domain_fit::DomainFit;
 use crate::eviction::need::Need;
 use crate::eviction::per_domain::{HEADS, Way};
 use crate::eviction::relocate::move_one;
-use crate::eviction::search::GangTaker;
-use crate::eviction::search_log::Findings;
+use crate::eviction::search::Search;
+use crate::eviction::search_log::SearchLog;
 use crate::eviction::trace::DomainOutcome;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::shapes::size_of;
 use crate::model::topology::domains::ROOT;
 use crate::model::txn::{Move, Txn};
-use crate::placement::domains::reach;
+use crate::placement::domains::allowed_domains;
 use crate::placement::rankings::Rankings;
 use crate::policy::bundle::Bundle;
 
@@ -59,7 +59,7 @@ struct Means<'m> {
     chain: Option<&'m [Movable]>,
 }
 
-impl GangTaker<'_> {
+impl Search<'_> {
     /// Whether there is enough in the whole cluster, so that nobody need be lost.
     pub fn there_is_enough(&self, txn: &Txn, need: &Need) -> bool {
         let ranks = txn.domains.ranks(ROOT);
@@ -75,35 +75,33 @@ impl GangTaker<'_> {
         rankings: &mut Rankings,
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
-        findings: &mut Findings,
+        log: &mut SearchLog,
     ) -> Option<Way> {
-        let here = self.movable(txn, rankings, nodes, findings);
+        let here = self.movable(txn, rankings, nodes, log);
         let start = txn.mark();
         let means = Means { here: &here, chain: None };
-        let found = self.move_some(txn, rankings, need, (domain, nodes), means, findings);
-        findings.again = true;
+        let found = self.move_some(txn, rankings, need, (domain, nodes), means, log);
+        log.refusals_recorded = true;
         let found = match found {
             Some(moved) if moved.len() == 1 || moved.len() > FEW => Some(moved),
             known => {
                 let known = known.map(|moved| (moved, txn.since(start)));
                 txn.rewind(start);
-                self.move_otherwise(txn, rankings, need, (domain, nodes), (&here, known), findings)
+                self.move_otherwise(txn, rankings, need, (domain, nodes), (&here, known), log)
             }
         };
-        findings.again = false;
+        log.refusals_recorded = false;
         let Some(moved) = found else {
-            findings.refusal.nodes += nodes.len() as u32;
-            let why = vec![findings.refusal.clone().reason(Purpose::Consolidate)];
-            findings.tell(|trace| {
-                trace.conclude_domain(DomainOutcome::Fails { gone: Vec::new(), why })
-            });
+            log.refusal.nodes += nodes.len() as u32;
+            let why = vec![log.refusal.clone().reason(Purpose::Consolidate)];
+            log.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: Vec::new(), why }));
             return None;
         };
         let bundle = |&(pod, _): &(PodId, NodeId)| Some(Bundle::single(txn.pods.gang[pod]?, pod));
         let gone: Vec<Bundle> = moved.iter().filter_map(bundle).collect();
         let cost = moved.len() as i64 * MOVE;
         let causes = moved.iter().map(|&(pod, to)| (pod, Cause::Moved { to })).collect();
-        findings.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone, moved, cost }));
+        log.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone, moved, cost }));
         Some(Way { cost, causes, reprieved: 0 })
     }
 
@@ -117,11 +115,11 @@ impl GangTaker<'_> {
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
         (here, known): (&[Movable], Option<(Moved, Vec<Move>)>),
-        findings: &mut Findings,
+        log: &mut SearchLog,
     ) -> Option<Moved> {
         let ranks = txn.domains.ranks(ROOT);
         let all = txn.nodes.by_rank[ranks.start as usize..ranks.end as usize].to_vec();
-        let all = self.movable(txn, rankings, &all, findings);
+        let all = self.movable(txn, rankings, &all, log);
         let means = Means { here, chain: Some(&all) };
         let mut cleared: Vec<NodeId> = match &known {
             Some((moved, _)) => {
@@ -134,12 +132,12 @@ impl GangTaker<'_> {
         let mut best = known;
         for without in std::iter::once(None).chain(cleared.into_iter().take(FEW).map(Some)) {
             if best.as_ref().is_some_and(|(moved, _)| moved.len() == 1) || !self.may_go_on(txn) {
-                findings.spent |= best.is_none();
+                log.budget_exhausted |= best.is_none();
                 break;
             }
             let left: Vec<NodeId> =
                 nodes.iter().copied().filter(|&node| Some(node) != without).collect();
-            let found = self.move_some(txn, rankings, need, (domain, &left), means, findings);
+            let found = self.move_some(txn, rankings, need, (domain, &left), means, log);
             if let Some(moved) = found
                 && best.as_ref().is_none_or(|(best, _)| moved.len() < best.len())
             {
@@ -160,19 +158,18 @@ impl GangTaker<'_> {
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
         means: Means,
-        findings: &mut Findings,
+        log: &mut SearchLog,
     ) -> Option<Moved> {
         let mut left: Vec<NodeId> = nodes.to_vec();
         let mut stay: BTreeSet<PodId> = BTreeSet::new();
         let mark = txn.mark();
         loop {
-            let found =
-                self.try_moves(txn, rankings, need, (domain, &left), (means, &stay), findings);
+            let found = self.try_moves(txn, rankings, need, (domain, &left), (means, &stay), log);
             let Err(stranded) = found else { return found.ok() };
             txn.rewind(mark);
-            findings.again = true;
+            log.refusals_recorded = true;
             // It can't be placed elsewhere beside the others: others, then.
-            findings.spent |= stranded.is_some() && !self.may_go_on(txn);
+            log.budget_exhausted |= stranded.is_some() && !self.may_go_on(txn);
             let Stranded { home, pod } = stranded.filter(|_| self.may_go_on(txn))?;
             match means.chain {
                 None => left.retain(|&node| node != home),
@@ -188,30 +185,30 @@ impl GangTaker<'_> {
         txn: &Txn,
         rankings: &mut Rankings,
         nodes: &[NodeId],
-        findings: &mut Findings,
+        log: &mut SearchLog,
     ) -> Vec<Movable> {
         let mut fits: BTreeMap<ShapeId, bool> = BTreeMap::new();
         let mut found = Vec::new();
         for &node in nodes {
-            let mut pods = txn.nodes.seats[node].clone();
+            let mut pods = txn.nodes.pods_on[node].clone();
             pods.sort_unstable_by(|&a, &b| txn.pods.name(a).cmp(txn.pods.name(b)));
             for pod in pods {
                 let Some(gang) =
-                    txn.pods.gang[pod].filter(|&gang| concerns(txn, &self.claim, gang))
+                    txn.pods.gang[pod].filter(|&gang| in_scope(txn, &self.preemptor, gang))
                 else {
                     continue;
                 };
-                match consider_one(txn, self.policy, &self.claim, pod) {
-                    Verdict::NoConcern => continue,
-                    Verdict::Kept(shield) => {
-                        findings.keep(&[pod], shield);
+                match eligibility(txn, self.policy, &self.preemptor, pod) {
+                    Eligibility::OutOfScope => continue,
+                    Eligibility::Vetoed(veto) => {
+                        log.keep(&[pod], veto);
                         continue;
                     }
-                    Verdict::Free => {}
+                    Eligibility::Evictable => {}
                 }
                 let shape = txn.pods.shape[pod];
                 let directly = *fits.entry(shape).or_insert_with(|| {
-                    rankings.of(txn, self.policy, shape, Room::Later).best(txn).is_some()
+                    rankings.of(txn, self.policy, shape, Room::FutureIdle).best(txn).is_some()
                 });
                 found.push(Movable { node, bundle: Bundle::single(gang, pod), directly });
             }
@@ -226,7 +223,7 @@ impl GangTaker<'_> {
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
         (means, stay): (Means, &BTreeSet<PodId>),
-        findings: &mut Findings,
+        log: &mut SearchLog,
     ) -> Result<Moved, Option<Stranded>> {
         let open: BTreeSet<NodeId> = nodes.iter().copied().collect();
         let moves = |one: &&Movable| {
@@ -236,36 +233,36 @@ impl GangTaker<'_> {
         let (here, prices) = priced(txn, means.here.iter().filter(moves));
         let order =
             cheapest_nodes::by_place(txn, &need.shapes, nodes, &here, &prices, BTreeMap::new());
-        let mut seating = Seating::new(txn, self.policy, self.wish, &need.pods, domain);
+        let mut fit = DomainFit::new(txn, self.policy, self.placement, &need.pods, domain);
         let mut gone: Vec<PodId> = Vec::new();
-        let mut seated = seating.seat(txn, rankings);
+        let mut placed = fit.fit_more(txn, rankings);
         for at in order {
-            if seated {
+            if placed {
                 break;
             }
             let pod = here[at].pods[0];
-            if gone.len() >= self.taking.max_moves {
-                findings.keep(&[pod], TOO_MANY);
+            if gone.len() >= self.settings.max_moves {
+                log.keep(&[pod], TOO_MANY);
                 break;
             }
-            if let Some(shield) = self.policy.restrains(txn, &self.claim, pod) {
-                findings.keep(&[pod], shield);
+            if let Some(veto) = self.policy.vetoes_after(txn, &self.preemptor, pod) {
+                log.keep(&[pod], veto);
                 continue;
             }
             txn.evict(pod);
             gone.push(pod);
-            findings.record.work.scenarios += 1;
-            seated = seating.seat(txn, rankings);
+            log.record.work.scenarios += 1;
+            placed = fit.fit_more(txn, rankings);
         }
-        seated = seated || seating.seat_anew(txn, rankings);
-        if seated {
-            gone.retain(|&pod| !seating.spare(txn, rankings, &[pod]));
+        placed = placed || fit.fit_anew(txn, rankings);
+        if placed {
+            gone.retain(|&pod| !fit.keep_running(txn, rankings, &[pod]));
         }
-        findings.record.work.simulations += seating.tries;
-        if !seated {
+        log.record.work.simulations += fit.tries;
+        if !placed {
             return Err(None);
         }
-        self.move_all(txn, rankings, gone, (means, stay), findings).map_err(Some)
+        self.move_all(txn, rankings, gone, (means, stay), log).map_err(Some)
     }
 
     /// Finds other places for all of them, the largest first; or says from where some could not go.
@@ -275,7 +272,7 @@ impl GangTaker<'_> {
         rankings: &mut Rankings,
         mut gone: Vec<PodId>,
         (means, stay): (Means, &BTreeSet<PodId>),
-        findings: &mut Findings,
+        log: &mut SearchLog,
     ) -> Result<Moved, Stranded> {
         let size = |cluster: &Cluster, pod: PodId| size_of(cluster, cluster.pods.shape[pod]);
         gone.sort_by_key(|&pod| Reverse(size(txn, pod)));
@@ -300,8 +297,8 @@ impl GangTaker<'_> {
             if others.is_empty() {
                 return Err(Stranded { home, pod });
             }
-            if gone.len() + others.len() > self.taking.max_moves {
-                findings.refusal.kept.entry(TOO_MANY.rule).or_insert(others.len() as u32);
+            if gone.len() + others.len() > self.settings.max_moves {
+                log.refusal.kept.entry(TOO_MANY.rule).or_insert(others.len() as u32);
                 return Err(Stranded { home, pod });
             }
             others.iter().for_each(|&other| txn.evict(other));
@@ -329,9 +326,9 @@ impl GangTaker<'_> {
             return Vec::new();
         };
         let runs = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Running(_));
-        let restrained = |pod: PodId| self.policy.restrains(txn, &self.claim, pod).is_some();
+        let restrained = |pod: PodId| self.policy.vetoes_after(txn, &self.preemptor, pod).is_some();
         let may_go = |pod: PodId| runs(&pod) && !stays(pod) && !restrained(pod);
-        if txn.gangs[gang].choosy.is_some() {
+        if txn.gangs[gang].topology_rules.is_some() {
             let own = |one: &&Movable| one.bundle.gang == gang && may_go(one.bundle.pods[0]);
             let company: Vec<PodId> =
                 all.iter().filter(own).map(|one| one.bundle.pods[0]).collect();
@@ -341,8 +338,8 @@ impl GangTaker<'_> {
                 return company;
             }
         }
-        let tops = reach(txn, gang, pod).unwrap_or_default();
-        let ranking = rankings.of(txn, self.policy, shape, Room::Later);
+        let tops = allowed_domains(txn, gang, pod).unwrap_or_default();
+        let ranking = rankings.of(txn, self.policy, shape, Room::FutureIdle);
         let mut nodes: Vec<NodeId> = Vec::new();
         for domain in tops {
             let ranks = txn.domains.ranks(domain);

@@ -8,20 +8,20 @@ use crate::base::ids::{DomainId, GangId, NodeId, PodId, ResourceId, ShapeId};
 use crate::base::room::Room;
 use crate::eviction::bundles;
 use crate::eviction::bundles::Tenant;
-use crate::eviction::candidates::{Verdict, concerns, consider_one};
-use crate::eviction::lower_nominations::weaker;
+use crate::eviction::candidates::{Eligibility, eligibility, in_scope};
+use crate::eviction::lower_nominations::lower_nominations;
 use crate::eviction::need::Need;
-use crate::eviction::order::by_turns;
-use crate::eviction::search::GangTaker;
+use crate::eviction::order::fair_share_order;
+use crate::eviction::search::Search;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
 use crate::placement::rankings::Rankings;
-use crate::policy::bundle::{Bundle, Kind, Needed};
-use crate::policy::plugin::Shield;
+use crate::policy::bundle::{Bundle, BundleKind, Needed};
+use crate::policy::plugin::Veto;
 
 /// A domain in which room may be made.
-pub struct Field {
+pub struct CandidateDomain {
     pub domain: DomainId,
     /// The nodes there that take pods of the gang.
     pub nodes: Vec<NodeId>,
@@ -40,10 +40,10 @@ pub struct Victims {
     pub needed: Needed,
     /// In the order in which they leave.
     pub bundles: Vec<Bundle>,
-    pub kept: Vec<(PodId, Shield)>,
+    pub kept: Vec<(PodId, Veto)>,
 }
 
-impl GangTaker<'_> {
+impl Search<'_> {
     /// Of these domains, those that could hold the gang if they were empty; where least is lacking
     /// first.
     pub fn promising(
@@ -52,14 +52,14 @@ impl GangTaker<'_> {
         rankings: &mut Rankings,
         need: &Need,
         step: &[DomainId],
-    ) -> Vec<Field> {
+    ) -> Vec<CandidateDomain> {
         let mut found = Vec::new();
         for &domain in step {
             let ranks = txn.domains.ranks(domain);
             let nodes = &txn.nodes.by_rank[ranks.start as usize..ranks.end as usize];
             let mut open = vec![false; nodes.len()];
             let holds = need.shapes.iter().all(|&(shape, count)| {
-                let ranking = rankings.of(txn, self.policy, shape, Room::Later);
+                let ranking = rankings.of(txn, self.policy, shape, Room::FutureIdle);
                 open.iter_mut().zip(nodes).for_each(|(open, &node)| *open |= ranking.is_open(node));
                 let count = if need.shapes.len() == 1 { count } else { 1 };
                 ranking.could_hold(txn, shape, count, ranks.clone())
@@ -73,9 +73,13 @@ impl GangTaker<'_> {
                 let lack = need.lacks(txn, &nodes);
                 let least = lack.iter().map(|&(resource, lack)| need.weigh(resource, lack)).sum();
                 // Promises that are taken back cost nothing, and who is moved half.
-                let least = if weaker(txn, &self.claim, &nodes).is_empty() { least } else { 0 };
-                let least = if self.by_turns() { least / 2 } else { least };
-                found.push(Field { domain, nodes, lack, least, victims: None });
+                let least = if lower_nominations(txn, &self.preemptor, &nodes).is_empty() {
+                    least
+                } else {
+                    0
+                };
+                let least = if self.fair_share_order() { least / 2 } else { least };
+                found.push(CandidateDomain { domain, nodes, lack, least, victims: None });
             }
         }
         found.sort_by_key(|field| field.least);
@@ -83,7 +87,7 @@ impl GangTaker<'_> {
     }
 
     /// Who may be asked to leave a domain, in order.
-    pub fn victims(&self, txn: &mut Txn, need: &Need, field: &Field) -> Victims {
+    pub fn victims(&self, txn: &mut Txn, need: &Need, field: &CandidateDomain) -> Victims {
         let needed = if field.lack.is_empty() { need.wanted.clone() } else { field.lack.clone() };
         let ranks = txn.domains.ranks(field.domain);
         let place =
@@ -94,13 +98,13 @@ impl GangTaker<'_> {
             ranks.contains(&cluster.nodes.rank[node]) && open[place(cluster, node)]
         };
         // What breaks leaves as a whole, wherever it is.
-        let everywhere = self.by_turns();
+        let everywhere = self.fair_share_order();
         let mut gangs: Vec<GangId> = Vec::new();
         let mut met: FxHashSet<GangId> = FxHashSet::default();
-        for &pod in field.nodes.iter().flat_map(|&node| &txn.nodes.seats[node]) {
+        for &pod in field.nodes.iter().flat_map(|&node| &txn.nodes.pods_on[node]) {
             gangs.extend(txn.pods.gang[pod].filter(|&gang| met.insert(gang)));
         }
-        gangs.retain(|&gang| concerns(txn, &self.claim, gang));
+        gangs.retain(|&gang| in_scope(txn, &self.preemptor, gang));
         let mut local: Vec<(GangId, PodId)> = Vec::new();
         for &gang in &gangs {
             let here = |pod: &PodId| match txn.pods.state[*pod] {
@@ -109,16 +113,16 @@ impl GangTaker<'_> {
             };
             local.extend(txn.gangs[gang].pods.iter().copied().filter(here).map(|pod| (gang, pod)));
         }
-        let mut kept: Vec<(PodId, Shield)> = Vec::new();
+        let mut kept: Vec<(PodId, Veto)> = Vec::new();
         let mut partly: BTreeSet<GangId> = BTreeSet::new();
-        local.retain(|&(gang, pod)| match consider_one(txn, self.policy, &self.claim, pod) {
-            Verdict::NoConcern => false,
-            Verdict::Kept(shield) => {
-                kept.push((pod, shield));
+        local.retain(|&(gang, pod)| match eligibility(txn, self.policy, &self.preemptor, pod) {
+            Eligibility::OutOfScope => false,
+            Eligibility::Vetoed(veto) => {
+                kept.push((pod, veto));
                 partly.insert(gang);
                 false
             }
-            Verdict::Free => true,
+            Eligibility::Evictable => true,
         });
         let deficits = self.deficits(txn, need, field.domain, &local);
         let mut bundles: Vec<Bundle> = Vec::new();
@@ -134,26 +138,33 @@ impl GangTaker<'_> {
             let before = bundles.len();
             bundles::split(txn, gang, &mut free, &needed, &mut bundles);
             // A gang is not broken for a part of it.
-            let whole = |bundle: &mut Bundle| bundle.gang == gang && bundle.kind == Kind::Whole;
+            let whole =
+                |bundle: &mut Bundle| bundle.gang == gang && bundle.kind == BundleKind::Whole;
             if partly.contains(&gang)
                 && bundles.len() > before
                 && let Some(bundle) = bundles.pop_if(whole)
             {
-                let shield = kept
+                let veto = kept
                     .iter()
                     .find(|(pod, _)| txn.pods.gang[*pod] == Some(gang))
-                    .map(|&(_, shield)| shield);
-                kept.extend(bundle.pods.iter().filter_map(|&pod| Some((pod, shield?))));
+                    .map(|&(_, veto)| veto);
+                kept.extend(bundle.pods.iter().filter_map(|&pod| Some((pod, veto?))));
             }
         }
-        let mut bundles = match self.by_turns() {
-            true => by_turns(txn, self.policy, &self.claim, &bundles),
-            false => self.policy.select(txn, &self.claim, &self.taking.bundling, &needed, bundles),
+        let mut bundles = match self.fair_share_order() {
+            true => fair_share_order(txn, self.policy, &self.preemptor, &bundles),
+            false => self.policy.order_bundles(
+                txn,
+                &self.preemptor,
+                &self.settings.bundle_settings,
+                &needed,
+                bundles,
+            ),
         };
         let pods: Vec<PodId> =
             bundles.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
         let broken: BTreeSet<PodId> =
-            self.policy.breaks(txn, &self.claim, &pods).into_iter().collect();
+            self.policy.soft_violations(txn, &self.preemptor, &pods).into_iter().collect();
         if !broken.is_empty() {
             let last = bundles.iter().map(|bundle| bundle.class + 1).max().unwrap_or(0);
             let breaks = |bundle: &&mut Bundle| bundle.pods.iter().any(|pod| broken.contains(pod));
@@ -191,7 +202,7 @@ impl GangTaker<'_> {
         }
         // Where the queue may take no more, it helps that anyone leaves.
         let limited = |&(shape, _): &(ShapeId, u32)| {
-            self.policy.may_take(cluster, self.claim.gang, shape, Room::Later).is_err()
+            self.policy.may_allocate(cluster, self.preemptor.gang, shape, Room::FutureIdle).is_err()
         };
         let limited = need.shapes.iter().any(limited);
         let of_shape = |shape: ShapeId, node: NodeId, freed: &[i64]| {

@@ -8,21 +8,21 @@ use std::collections::BTreeSet;
 use crate::base::ids::{DomainId, NodeId, PodId, ResourceId, ShapeId};
 use crate::base::parts_per_million::share;
 use crate::base::room::Room;
-use crate::eviction::lower_nominations::all_stand;
+use crate::eviction::lower_nominations::nominations_still_fit;
 use crate::model::Cluster;
-use crate::model::gangs::missing::not_promised;
+use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::pods::PodState;
 use crate::model::shapes::{one_shape, size_of};
-use crate::model::topology::places::{Others, domain_of};
+use crate::model::topology::places::{PlacedPods, domain_of};
 use crate::model::txn::Txn;
 use crate::placement::rankings::Rankings;
-use crate::placement::request::{Ask, Kind, Vicinity, Wish};
-use crate::placement::search::seat;
+use crate::placement::request::{Kind, NodeQuery, PlacementRequest, Vicinity};
+use crate::placement::search::place_gang;
 use crate::policy::answers::Policy;
 
-pub struct Seating<'s> {
+pub struct DomainFit<'s> {
     policy: &'s Policy,
-    wish: Wish<'s>,
+    placement: PlacementRequest<'s>,
     domain: DomainId,
     /// Who has no place yet, by shape, the largest shapes first; the next one last.
     waiting: Vec<(ShapeId, Vec<PodId>)>,
@@ -33,7 +33,7 @@ pub struct Seating<'s> {
     /// Who is placed one by one needs to be near these, if it cares; else all are placed together,
     /// since it matters who goes where.
     one_by_one: bool,
-    others: Option<Others>,
+    others: Option<PlacedPods>,
     /// All together are placed again only after so many calls, more and more.
     calls: usize,
     pause: usize,
@@ -44,23 +44,23 @@ pub struct Seating<'s> {
     pub tries: u32,
 }
 
-impl<'s> Seating<'s> {
+impl<'s> DomainFit<'s> {
     /// Nobody has a place yet of those who are required.
     pub fn new(
         txn: &Txn,
         policy: &'s Policy,
-        wish: Wish<'s>,
+        placement: PlacementRequest<'s>,
         required: &[PodId],
         domain: DomainId,
-    ) -> Seating<'s> {
-        let gang = &txn.gangs[wish.gang];
+    ) -> DomainFit<'s> {
+        let gang = &txn.gangs[placement.gang];
         let plain = |&pod: &PodId| txn.asks_for_amounts_only(txn.pods.shape[pod]);
-        let same = one_shape(txn, wish.pods).is_some();
-        let all = required.len() == wish.pods.len();
+        let same = one_shape(txn, placement.pods).is_some();
+        let all = required.len() == placement.pods.len();
         let one_by_one = gang.rules().is_empty() && (same || all) && required.iter().all(plain);
-        let more = not_promised(gang, true).total == 0;
-        let near = gang.choosy.is_some();
-        let others = near.then(|| Others::of(txn, &gang.pods));
+        let more = missing_after_nominations(gang, true).total == 0;
+        let near = gang.topology_rules.is_some();
+        let others = near.then(|| PlacedPods::of(txn, &gang.pods));
         let mut waiting: Vec<(ShapeId, Vec<PodId>)> = Vec::new();
         for &pod in required {
             let shape = txn.pods.shape[pod];
@@ -75,9 +75,9 @@ impl<'s> Seating<'s> {
         let samples = waiting.iter().map(|(_, pods)| pods[0]).collect();
         let patience = 256 + required.len();
         let (calls, pause, tries) = (0, 1, 0);
-        Seating {
+        DomainFit {
             policy,
-            wish,
+            placement,
             domain,
             waiting,
             more,
@@ -92,35 +92,35 @@ impl<'s> Seating<'s> {
     }
 
     /// Gives places to those who wait, as far as there is room. Whether all have one now.
-    pub fn seat(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+    pub fn fit_more(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         if self.one_by_one {
-            return self.seat_each(txn, rankings);
+            return self.fit_each(txn, rankings);
         }
         self.calls += 1;
-        self.calls >= self.pause && self.seat_together(txn, rankings)
+        self.calls >= self.pause && self.fit_together(txn, rankings)
     }
 
     /// Gives places to all from the beginning, with nothing more to come.
-    pub fn seat_anew(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+    pub fn fit_anew(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         if self.one_by_one {
             self.stand_up(txn);
-            if self.seat_each(txn, rankings) {
+            if self.fit_each(txn, rankings) {
                 return true;
             }
             self.stand_up(txn);
-            if self.samples.len() > 1 && self.seat_tightly(txn, rankings) {
+            if self.samples.len() > 1 && self.fit_tightly(txn, rankings) {
                 return true;
             }
             self.stand_up(txn);
         }
-        self.seat_together(txn, rankings)
+        self.fit_together(txn, rankings)
     }
 
     /// Gives places to all where least is left over, whatever else is good about a node: the best
     /// places for some may be the only ones for others.
-    fn seat_tightly(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+    fn fit_tightly(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         self.tries += 1;
-        let (policy, gang) = (self.policy, self.wish.gang);
+        let (policy, gang) = (self.policy, self.placement.gang);
         let ranks = txn.domains.ranks(self.domain);
         let nodes = txn.nodes.by_rank[ranks.start as usize..ranks.end as usize].to_vec();
         for (shape, pods) in &mut self.waiting {
@@ -132,10 +132,10 @@ impl<'s> Seating<'s> {
                     };
                     request.iter().map(left).sum()
                 };
-                let ranking = rankings.of(txn, policy, *shape, Room::Later);
+                let ranking = rankings.of(txn, policy, *shape, Room::FutureIdle);
                 let fits = |node: &NodeId| ranking.admits(txn, policy, *shape, *node);
                 let best = nodes.iter().copied().filter(fits).min_by_key(|&node| left_over(node));
-                let allowed = policy.may_take(txn, gang, *shape, Room::Later).is_ok();
+                let allowed = policy.may_allocate(txn, gang, *shape, Room::FutureIdle).is_ok();
                 let Some(node) = best.filter(|_| allowed) else { return false };
                 txn.nominate(pod, node);
                 pods.pop();
@@ -146,9 +146,10 @@ impl<'s> Seating<'s> {
 
     /// Everyone waits again.
     fn stand_up(&mut self, txn: &mut Txn) {
-        let sits = |pod: &PodId| self.sits(txn, *pod);
-        let seated: Vec<PodId> = self.wish.pods.iter().copied().filter(sits).collect();
-        for pod in seated.into_iter().rev() {
+        let is_placed_here = |pod: &PodId| self.is_placed_here(txn, *pod);
+        let placed: Vec<PodId> =
+            self.placement.pods.iter().copied().filter(is_placed_here).collect();
+        for pod in placed.into_iter().rev() {
             txn.release(pod);
             self.wait(txn.pods.shape[pod], pod);
         }
@@ -158,25 +159,28 @@ impl<'s> Seating<'s> {
         self.waiting.iter_mut().filter(|(of, _)| *of == shape).for_each(|(_, pods)| pods.push(pod));
     }
 
-    fn seat_each(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+    fn fit_each(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         self.tries += 1;
-        let (policy, gang, within) = (self.policy, self.wish.gang, self.domain);
+        let (policy, gang, within) = (self.policy, self.placement.gang, self.domain);
         let mut near = self.others.as_ref().map(|others| {
-            let of = others.pin.filter(|&pin| txn.domains.holds(within, pin)).unwrap_or(within);
-            Vicinity { of, within, others: &others.homes }
+            let of = others
+                .common_domain
+                .filter(|&common_domain| txn.domains.holds(within, common_domain))
+                .unwrap_or(within);
+            Vicinity { of, within, others: &others.domains }
         });
         for (shape, pods) in &mut self.waiting {
             let kind = Kind::of(txn, policy, *shape);
             while let Some(&pod) = pods.last() {
-                let ask = Ask {
+                let ask = NodeQuery {
                     cluster: txn,
                     policy,
                     shape: *shape,
-                    room: Room::Later,
+                    room: Room::FutureIdle,
                     avoid: &[],
                     kind,
                 };
-                let found = match (policy.may_take(txn, gang, *shape, Room::Later), near) {
+                let found = match (policy.may_allocate(txn, gang, *shape, Room::FutureIdle), near) {
                     (Err(_), _) => None,
                     (Ok(()), Some(near)) => rankings.nearest(&ask, near, pods.len() as u32),
                     (Ok(()), None) => rankings.best(&ask),
@@ -191,18 +195,18 @@ impl<'s> Seating<'s> {
     }
 
     /// Places all that wait, or nobody.
-    fn seat_together(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+    fn fit_together(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         self.tries += 1;
         let mark = txn.mark();
-        let gang = self.wish.gang;
+        let gang = self.placement.gang;
         let missing = match self.more {
-            true => self.wish.missing.clone(),
-            false => not_promised(&txn.gangs[gang], true),
+            true => self.placement.missing.clone(),
+            false => missing_after_nominations(&txn.gangs[gang], true),
         };
         let waits = |pod: &PodId| txn.pods.state[*pod] == PodState::Pending;
-        let pods: Vec<PodId> = self.wish.pods.iter().copied().filter(waits).collect();
-        let wish = Wish { pods: &pods, missing: &missing, ..self.wish };
-        let placed = seat(txn, self.policy, rankings, &wish).is_ok()
+        let pods: Vec<PodId> = self.placement.pods.iter().copied().filter(waits).collect();
+        let placement = PlacementRequest { pods: &pods, missing: &missing, ..self.placement };
+        let placed = place_gang(txn, self.policy, rankings, &placement).is_ok()
             && domain_of(txn, gang).is_none_or(|at| txn.domains.holds(self.domain, at));
         if !placed {
             txn.rewind(mark);
@@ -214,7 +218,7 @@ impl<'s> Seating<'s> {
 
     /// Lets pods stay that were asked to leave, if everyone in the gang has a place all the same:
     /// only those whom they displace are placed again.
-    pub fn spare(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
+    pub fn keep_running(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
         let leaving = |&pod: &PodId| match txn.pods.state[pod] {
             PodState::Releasing(node) => Some((pod, node)),
             _ => None,
@@ -225,7 +229,7 @@ impl<'s> Seating<'s> {
         }
         let mark = txn.mark();
         for &(pod, node) in &pods {
-            txn.spare(pod, PodState::Running(node));
+            txn.keep_running(pod, PodState::Running(node));
         }
         let stands = match self.one_by_one {
             true => self.displace(txn, rankings, &pods) && self.is_allowed(txn),
@@ -247,26 +251,26 @@ impl<'s> Seating<'s> {
         let ranks = txn.domains.ranks(self.domain);
         let mut movable = |&sample: &PodId| {
             let shape = txn.pods.shape[sample];
-            let seated = txn.nodes.seats[node]
+            let placed = txn.nodes.pods_on[node]
                 .iter()
-                .any(|&pod| self.sits(txn, pod) && txn.pods.shape[pod] == shape);
-            seated
+                .any(|&pod| self.is_placed_here(txn, pod) && txn.pods.shape[pod] == shape);
+            placed
                 && rankings
-                    .of(txn, self.policy, shape, Room::Later)
+                    .of(txn, self.policy, shape, Room::FutureIdle)
                     .best_of(txn, ranks.clone())
                     .is_some()
         };
         !fits && self.sits_on(txn, node).next().is_some() && !self.samples.iter().any(&mut movable)
     }
 
-    fn sits(&self, cluster: &Cluster, pod: PodId) -> bool {
-        cluster.pods.gang[pod] == Some(self.wish.gang)
+    fn is_placed_here(&self, cluster: &Cluster, pod: PodId) -> bool {
+        cluster.pods.gang[pod] == Some(self.placement.gang)
             && matches!(cluster.pods.state[pod], PodState::Nominated(_))
     }
 
     /// Those of the gang that have been promised a place on the node.
     fn sits_on(&self, cluster: &Cluster, node: NodeId) -> impl Iterator<Item = PodId> {
-        cluster.nodes.seats[node].iter().copied().filter(|&pod| self.sits(cluster, pod))
+        cluster.nodes.pods_on[node].iter().copied().filter(|&pod| self.is_placed_here(cluster, pod))
     }
 
     /// Places those again whose room is gone now that these pods are back.
@@ -282,7 +286,8 @@ impl<'s> Seating<'s> {
             while request.iter().any(|(resource, _)| txn.nodes.future_idle(resource, node) < 0) {
                 let mut sitting: Vec<PodId> = self.sits_on(txn, node).collect();
                 sitting.sort_by_cached_key(|&pod| {
-                    let ranking = rankings.of(txn, self.policy, txn.pods.shape[pod], Room::Later);
+                    let ranking =
+                        rankings.of(txn, self.policy, txn.pods.shape[pod], Room::FutureIdle);
                     (
                         ranking.best_of(txn, ranks.clone()).is_none(),
                         Reverse(txn.pods.name(pod).clone()),
@@ -294,18 +299,17 @@ impl<'s> Seating<'s> {
                 self.wait(txn.pods.shape[first], first);
             }
         }
-        self.seat_each(txn, rankings)
-            || self.samples.len() > 1 && self.seat_otherwise(txn, rankings)
+        self.fit_each(txn, rankings) || self.samples.len() > 1 && self.fit_otherwise(txn, rankings)
     }
 
     /// Small pods may have taken the room of large ones: everyone is placed again, as long as
     /// patience lasts.
-    fn seat_otherwise(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
-        let left = self.patience.checked_sub(self.wish.pods.len());
+    fn fit_otherwise(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        let left = self.patience.checked_sub(self.placement.pods.len());
         let Some(left) = left else { return false };
         self.patience = left;
         self.stand_up(txn);
-        self.seat_each(txn, rankings)
+        self.fit_each(txn, rankings)
     }
 
     /// Whether the queue may have the gang there with all who stay.
@@ -313,8 +317,10 @@ impl<'s> Seating<'s> {
         self.samples.iter().all(|&pod| {
             let PodState::Nominated(node) = txn.pods.state[pod] else { return true };
             txn.release(pod);
-            let allowed =
-                self.policy.may_take(txn, self.wish.gang, txn.pods.shape[pod], Room::Later).is_ok();
+            let allowed = self
+                .policy
+                .may_allocate(txn, self.placement.gang, txn.pods.shape[pod], Room::FutureIdle)
+                .is_ok();
             txn.nominate(pod, node);
             allowed
         })
@@ -327,20 +333,21 @@ impl<'s> Seating<'s> {
         rankings: &mut Rankings,
         back: &[(PodId, NodeId)],
     ) -> bool {
-        let gang = self.wish.gang;
+        let gang = self.placement.gang;
         let nodes: BTreeSet<NodeId> = back.iter().map(|&(_, node)| node).collect();
-        if nodes.iter().all(|&node| all_stand(txn, self.policy, gang, node)) {
+        if nodes.iter().all(|&node| nominations_still_fit(txn, self.policy, gang, node)) {
             return true;
         }
         // A subgroup of which some stood up would not be missed if the others make up the minimum.
         let displaced = nodes.iter().flat_map(|&node| self.sits_on(txn, node));
         let groups: BTreeSet<u32> = displaced.map(|pod| txn.pods.subgroup[pod]).collect();
-        let stands_up =
-            |pod: &PodId| self.sits(txn, *pod) && groups.contains(&txn.pods.subgroup[*pod]);
+        let stands_up = |pod: &PodId| {
+            self.is_placed_here(txn, *pod) && groups.contains(&txn.pods.subgroup[*pod])
+        };
         let displaced: Vec<PodId> =
             txn.gangs[gang].pods.iter().copied().filter(stands_up).collect();
         displaced.into_iter().for_each(|pod| txn.release(pod));
-        self.seat_together(txn, rankings)
-            && nodes.iter().all(|&node| all_stand(txn, self.policy, gang, node))
+        self.fit_together(txn, rankings)
+            && nodes.iter().all(|&node| nominations_still_fit(txn, self.policy, gang, node))
     }
 }

@@ -15,7 +15,7 @@ use crate::eviction::refusal::Refusal;
 use crate::model::Cluster;
 use crate::model::gangs::missing::{Missing, required};
 use crate::model::shapes::{one_shape, shapes};
-use crate::model::topology::subgroups::{Closeness, Rule};
+use crate::model::topology::subgroups::{Rule, TierLimit};
 use crate::policy::answers::Policy;
 
 /// All that matters to whether room can be made for a gang that has none yet. A shape says what a
@@ -26,7 +26,8 @@ pub struct Signature {
     priority: i32,
     protected: bool,
     never_preempts: bool,
-    closeness: Option<Closeness>,
+    #[serde(alias = "closeness")]
+    tier_limit: Option<TierLimit>,
     rules: Vec<Rule>,
     /// What any of its pods asks for: of this others must have more than their shares.
     #[serde(default)]
@@ -46,7 +47,7 @@ impl Signature {
         mode: Mode,
     ) -> Option<Signature> {
         let row = &cluster.gangs[gang];
-        let simple = one_shape(cluster, pods).is_some() && row.choosy.is_none();
+        let simple = one_shape(cluster, pods).is_some() && row.topology_rules.is_none();
         if !row.idle() || !simple && mode != Mode::Scenario {
             return None;
         }
@@ -63,7 +64,7 @@ impl Signature {
             priority: row.priority,
             protected: row.protected,
             never_preempts: required.iter().any(|&pod| cluster.never_preempts(pod)),
-            closeness: row.closeness().cloned(),
+            tier_limit: row.tier_limit().cloned(),
             rules: row.rules().to_vec(),
             asked: asked.collect(),
             shapes: shapes(cluster, &required).into_iter().map(shape).collect(),
@@ -80,14 +81,14 @@ impl Signature {
             priority,
             protected,
             never_preempts,
-            closeness,
+            tier_limit,
             rules,
             asked,
             shapes,
         } = other;
         (self.queue, self.protected, self.never_preempts) == (*queue, *protected, *never_preempts)
             && self.priority <= *priority
-            && self.closeness == *closeness
+            && self.tier_limit == *tier_limit
             && self.rules == *rules
             && self.asked == *asked
             && self.shapes.len() == shapes.len()
@@ -107,31 +108,32 @@ pub struct Failure {
 
 /// What an action has found out: since when it holds, and for whom.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Fruitless {
-    hope: u64,
+pub struct FailedSearches {
+    #[serde(alias = "hope")]
+    outlook_version: u64,
     /// What queues should have, where that decides.
     #[serde(default)]
     shares: Vec<Amounts>,
     failures: Vec<Failure>,
     #[serde(default)]
-    cut: Cut,
+    cut: Interrupted,
     /// The same of the last cycle, as far as nobody has asked for it. What nobody asks for is
     /// over.
     #[serde(skip)]
-    last: Cut,
+    last: Interrupted,
 }
 
 /// Where the search for room was cut short.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Cut {
+struct Interrupted {
     /// The gang for which there was no time at all, and which comes first in the next cycle.
     next: Option<Arc<str>>,
-    searches: BTreeMap<Arc<str>, (Lack, Progress)>,
+    searches: BTreeMap<Arc<str>, (SearchKey, Progress)>,
 }
 
 /// What a gang lacked when the search was cut short. With another lack it is another search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lack {
+pub struct SearchKey {
     pub signature: Option<Signature>,
     pub pods: usize,
     /// How many of them must be placed.
@@ -199,41 +201,50 @@ impl Refused {
 }
 
 /// What all actions have found out, from cycle to cycle.
-pub type Memory = BTreeMap<Purpose, Fruitless>;
+pub type Memory = BTreeMap<Purpose, FailedSearches>;
 
-impl Fruitless {
+impl FailedSearches {
     /// What is known from earlier cycles and still holds.
     pub fn recall(
         cluster: &mut Cluster,
         policy: &Policy,
         purpose: Purpose,
         mode: Mode,
-    ) -> Fruitless {
+    ) -> FailedSearches {
         if mode != Mode::Scenario {
-            return Fruitless::default();
+            return FailedSearches::default();
         }
-        let (hope, shares) = (cluster.hope(), shares_of(cluster, policy, purpose));
-        let mut known = cluster.fruitless.remove(&purpose).unwrap_or_default();
-        if (known.hope, &known.shares) != (hope, &shares) {
+        let (outlook_version, shares) =
+            (cluster.outlook_version(), shares_of(cluster, policy, purpose));
+        let mut known = cluster.failed_searches.remove(&purpose).unwrap_or_default();
+        if (known.outlook_version, &known.shares) != (outlook_version, &shares) {
             known.begin_anew();
         }
-        Fruitless { hope, shares, failures: known.failures, last: known.cut, cut: Cut::default() }
+        FailedSearches {
+            outlook_version,
+            shares,
+            failures: known.failures,
+            last: known.cut,
+            cut: Interrupted::default(),
+        }
     }
 
     /// Keeps it for the next cycle.
     pub fn keep(mut self, cluster: &mut Cluster, purpose: Purpose, mode: Mode) {
         // Whatever this action has changed could help.
-        if self.hope != cluster.hope() {
+        if self.outlook_version != cluster.outlook_version() {
             self.forget(cluster);
         }
-        let Fruitless { failures, cut, .. } = &self;
+        let FailedSearches { failures, cut, .. } = &self;
         let nothing = failures.is_empty() && cut.searches.is_empty() && cut.next.is_none();
         if mode == Mode::Scenario && !nothing {
-            cluster.fruitless.insert(purpose, Fruitless { last: Cut::default(), ..self });
+            cluster
+                .failed_searches
+                .insert(purpose, FailedSearches { last: Interrupted::default(), ..self });
         }
     }
 
-    pub fn covers(&self, signature: &Signature, now: Time) -> Option<&Failure> {
+    pub fn known_failure(&self, signature: &Signature, now: Time) -> Option<&Failure> {
         let holds = |failure: &&Failure| failure.until.is_none_or(|until| now < until);
         let mut failures = self.failures.iter().filter(holds);
         failures.find(|failure| signature.is_no_easier_than(&failure.signature))
@@ -252,7 +263,7 @@ impl Fruitless {
 
     /// Something has happened.
     pub fn forget(&mut self, cluster: &Cluster) {
-        self.hope = cluster.hope();
+        self.outlook_version = cluster.outlook_version();
         self.begin_anew();
     }
 
@@ -268,14 +279,14 @@ impl Fruitless {
     }
 
     /// How far the search for a gang had come when it was cut short.
-    pub fn resume(&mut self, gang: &str, lack: &Lack) -> Progress {
-        let known = self.last.searches.remove(gang).filter(|(of, _)| of == lack);
+    pub fn resume(&mut self, gang: &str, key: &SearchKey) -> Progress {
+        let known = self.last.searches.remove(gang).filter(|(of, _)| of == key);
         known.map(|(_, progress)| progress).unwrap_or_default()
     }
 
     /// The search for a gang was cut short here.
-    pub fn cut_short(&mut self, gang: Arc<str>, lack: Lack, progress: Progress) {
-        self.cut.searches.insert(gang, (lack, progress));
+    pub fn cut_short(&mut self, gang: Arc<str>, key: SearchKey, progress: Progress) {
+        self.cut.searches.insert(gang, (key, progress));
     }
 
     /// There is no time for a gang in this cycle.

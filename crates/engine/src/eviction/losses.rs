@@ -13,7 +13,7 @@ pub fn count_losses(session: &mut Session) {
     let (cluster, plan) = (&*session.cluster, &mut *session.plan);
     let mut losers: Vec<PodId> = Vec::new();
     let mut broken: BTreeSet<GangId> = BTreeSet::new();
-    for eviction in plan.evictions.iter().filter(|eviction| eviction.claimant.is_some()) {
+    for eviction in plan.evictions.iter().filter(|eviction| eviction.preemptor.is_some()) {
         losers.push(eviction.pod);
         let anyway = matches!(eviction.cause, Cause::Bundle { broken: true, .. });
         broken.extend(
@@ -27,7 +27,7 @@ pub fn count_losses(session: &mut Session) {
     }
     losers.sort_unstable();
     losers.dedup();
-    plan.taking.broken += broken.len() as u32;
+    plan.search_counters.broken += broken.len() as u32;
     let dimensions = (0..cluster.dimensions.len()).map(ResourceId::from);
     let accelerators: Vec<ResourceId> =
         dimensions.filter(|&resource| cluster.dimensions.name(resource).contains('/')).collect();
@@ -37,7 +37,7 @@ pub fn count_losses(session: &mut Session) {
         for &resource in &accelerators {
             let amount = cluster.request_of(cluster.pods.shape[pod], resource);
             if amount > 0 {
-                let sum = plan.taking.wasted_seconds.entry(resource).or_default();
+                let sum = plan.search_counters.wasted_seconds.entry(resource).or_default();
                 *sum = sum.saturating_add(amount.saturating_mul(seconds));
             }
         }

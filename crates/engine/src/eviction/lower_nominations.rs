@@ -2,47 +2,55 @@
 
 use crate::base::ids::{GangId, NodeId, PodId, ShapeId};
 use crate::base::room::Room;
-use crate::eviction::candidates::{just_claimed, wants_more};
+use crate::eviction::candidates::{wants_more, was_nominated_this_cycle};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
 use crate::placement::fit::has_room;
 use crate::policy::answers::Policy;
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 
 /// Gangs that hold promises on nodes which the claimant may take back: of its queue, with lower
 /// priority. Not if others were asked to leave for them just now: they would go for nobody. Not for
 /// more than a minimum.
-pub fn weaker(cluster: &Cluster, claim: &Claim, nodes: &[NodeId]) -> Vec<GangId> {
-    let own = &cluster.gangs[claim.gang];
-    if cluster.nominations == 0 || wants_more(cluster, claim) {
+pub fn lower_nominations(
+    cluster: &Cluster,
+    preemptor: &Preemptor,
+    nodes: &[NodeId],
+) -> Vec<GangId> {
+    let own = &cluster.gangs[preemptor.gang];
+    if cluster.nominated_count == 0 || wants_more(cluster, preemptor) {
         return Vec::new();
     }
-    let promised = |pod: &&PodId| matches!(cluster.pods.state[**pod], PodState::Nominated(_));
-    let pods = nodes.iter().flat_map(|&node| &cluster.nodes.seats[node]).filter(promised);
+    let nominated = |pod: &&PodId| matches!(cluster.pods.state[**pod], PodState::Nominated(_));
+    let pods = nodes.iter().flat_map(|&node| &cluster.nodes.pods_on[node]).filter(nominated);
     let mut gangs: Vec<GangId> = pods.filter_map(|&pod| cluster.pods.gang[pod]).collect();
     gangs.sort_unstable();
     gangs.dedup();
     gangs.retain(|&gang| {
         let other = &cluster.gangs[gang];
-        gang != claim.gang
+        gang != preemptor.gang
             && other.queue == own.queue
             && other.priority < own.priority
-            && !just_claimed(cluster, gang)
+            && !was_nominated_this_cycle(cluster, gang)
     });
     gangs
 }
 
 /// Takes back the promises of weaker gangs with a place on one of the nodes, all of each gang.
-pub fn take_back(txn: &mut Txn, claim: &Claim, nodes: &[NodeId]) -> Vec<Vec<(PodId, NodeId)>> {
+pub fn release_lower(
+    txn: &mut Txn,
+    preemptor: &Preemptor,
+    nodes: &[NodeId],
+) -> Vec<Vec<(PodId, NodeId)>> {
     let mut taken = Vec::new();
-    for gang in weaker(txn, claim, nodes) {
-        let promised = |&pod: &PodId| match txn.pods.state[pod] {
+    for gang in lower_nominations(txn, preemptor, nodes) {
+        let nominated = |&pod: &PodId| match txn.pods.state[pod] {
             PodState::Nominated(node) => Some((pod, node)),
             _ => None,
         };
         let places: Vec<(PodId, NodeId)> =
-            txn.gangs[gang].pods.iter().filter_map(promised).collect();
+            txn.gangs[gang].pods.iter().filter_map(nominated).collect();
         places.iter().for_each(|&(pod, _)| txn.release(pod));
         taken.push(places);
     }
@@ -50,11 +58,11 @@ pub fn take_back(txn: &mut Txn, claim: &Claim, nodes: &[NodeId]) -> Vec<Vec<(Pod
 }
 
 /// Gives promises again that the claimant left room for: all of a gang's or none.
-pub fn give_again(txn: &mut Txn, policy: &Policy, promises: &[Vec<(PodId, NodeId)>]) {
-    for places in promises {
+pub fn give_again(txn: &mut Txn, policy: &Policy, nominations: &[Vec<(PodId, NodeId)>]) {
+    for places in nominations {
         let mark = txn.mark();
         for &(pod, node) in places {
-            if !has_room(txn, policy, txn.pods.shape[pod], node, Room::Later) {
+            if !has_room(txn, policy, txn.pods.shape[pod], node, Room::FutureIdle) {
                 txn.rewind(mark);
                 break;
             }
@@ -66,17 +74,17 @@ pub fn give_again(txn: &mut Txn, policy: &Policy, promises: &[Vec<(PodId, NodeId
 /// Whether everyone who was promised a place on the node still has one, and all of the gang if its
 /// pods look at other nodes too; of its other pods one of each shape, since what its queue may take
 /// is no matter of nodes.
-pub fn all_stand(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> bool {
-    let promised = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Nominated(_));
+pub fn nominations_still_fit(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> bool {
+    let nominated = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Nominated(_));
     let own = &txn.gangs[gang].pods;
-    let far = own.iter().any(|&pod| txn.far_reaching(txn.pods.shape[pod]));
-    let away = |pod: &&PodId| promised(pod) && txn.pods.state[**pod].node() != Some(node);
+    let far = own.iter().any(|&pod| txn.depends_on_other_nodes(txn.pods.shape[pod]));
+    let away = |pod: &&PodId| nominated(pod) && txn.pods.state[**pod].node() != Some(node);
     let mut elsewhere: Vec<PodId> = own.iter().filter(away).copied().collect();
     if !far {
         elsewhere.sort_by_key(|&pod| txn.pods.shape[pod]);
         elsewhere.dedup_by_key(|pod| txn.pods.shape[*pod]);
     }
-    let here = txn.nodes.seats[node].iter().copied().filter(|pod| promised(pod));
+    let here = txn.nodes.pods_on[node].iter().copied().filter(|pod| nominated(pod));
     let pods: Vec<PodId> = here.chain(elsewhere).collect();
     pods.into_iter().all(|pod| {
         let (Some(at), Some(of)) = (txn.pods.state[pod].node(), txn.pods.gang[pod]) else {
@@ -84,31 +92,34 @@ pub fn all_stand(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> 
         };
         let (shape, mark) = (txn.pods.shape[pod], txn.mark());
         txn.release(pod);
-        let stands = policy.may_take(txn, of, shape, Room::Later).is_ok()
-            && has_room(txn, policy, shape, at, Room::Later);
+        let stands = policy.may_allocate(txn, of, shape, Room::FutureIdle).is_ok()
+            && has_room(txn, policy, shape, at, Room::FutureIdle);
         txn.rewind(mark);
         stands
     })
 }
 
 /// Whether the claimant fits as well if those who were promised a place on the node never come.
-pub fn stands_alone(
+pub fn fits_without_nominated(
     txn: &mut Txn,
     policy: &Policy,
-    claim: &Claim,
+    preemptor: &Preemptor,
     shape: ShapeId,
     node: NodeId,
 ) -> bool {
-    if !txn.far_reaching(shape) {
+    if !txn.depends_on_other_nodes(shape) {
         return true;
     }
-    let promised = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Nominated(_));
-    let others = |pod: &PodId| txn.pods.gang[*pod] != Some(claim.gang);
-    let pods: Vec<PodId> =
-        txn.nodes.seats[node].iter().copied().filter(|pod| promised(pod) && others(pod)).collect();
+    let nominated = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Nominated(_));
+    let others = |pod: &PodId| txn.pods.gang[*pod] != Some(preemptor.gang);
+    let pods: Vec<PodId> = txn.nodes.pods_on[node]
+        .iter()
+        .copied()
+        .filter(|pod| nominated(pod) && others(pod))
+        .collect();
     let mark = txn.mark();
     pods.into_iter().for_each(|pod| txn.release(pod));
-    let stands = has_room(txn, policy, shape, node, Room::Later);
+    let stands = has_room(txn, policy, shape, node, Room::FutureIdle);
     txn.rewind(mark);
     stands
 }

@@ -7,11 +7,11 @@ use crate::base::ids::{NodeId, PodId, ResourceId, ShapeId};
 use crate::base::parts_per_million;
 use crate::base::resources::PODS;
 use crate::eviction::domain_candidates::Victims;
-use crate::eviction::search::GangTaker;
+use crate::eviction::search::Search;
 use crate::model::Cluster;
 use crate::model::gangs::missing::required;
 use crate::model::shapes::{shapes, size_of};
-use crate::policy::bundle::{Bundle, Kind, Needed};
+use crate::policy::bundle::{Bundle, BundleKind, Needed};
 
 /// What a gang lacks.
 pub struct Need {
@@ -48,8 +48,8 @@ impl Need {
     pub fn loss(&self, cluster: &Cluster, victims: &Victims, bundle: &Bundle) -> i64 {
         let gang = &cluster.gangs[bundle.gang];
         let has = |resource| match bundle.kind {
-            Kind::Whole => gang.held.get(resource) + gang.leaving.get(resource),
-            Kind::Safe => {
+            BundleKind::Whole => gang.held.get(resource) + gang.leaving.get(resource),
+            BundleKind::Safe => {
                 let of_pod = |&pod: &PodId| cluster.request_of(cluster.pods.shape[pod], resource);
                 bundle.pods.iter().map(of_pod).sum()
             }
@@ -58,9 +58,9 @@ impl Need {
     }
 }
 
-impl GangTaker<'_> {
+impl Search<'_> {
     pub fn need(&self, cluster: &Cluster) -> Need {
-        let pods = required(cluster, self.wish.pods, self.wish.missing);
+        let pods = required(cluster, self.placement.pods, self.placement.missing);
         let mut shapes = shapes(cluster, &pods);
         // Of equal size, as they are placed.
         let first = |shape: ShapeId| pods.iter().position(|&pod| cluster.pods.shape[pod] == shape);

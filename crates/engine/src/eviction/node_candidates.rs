@@ -5,16 +5,16 @@ use std::ops::Range;
 
 use crate::base::ids::{NodeId, PodId, ResourceId, ShapeId};
 use crate::base::room::Room;
-use crate::eviction::candidates::{Verdict, consider};
-use crate::eviction::lower_nominations::weaker;
-use crate::eviction::order::{priority, victim_order};
-use crate::eviction::per_pod::Findings;
+use crate::eviction::candidates::{Eligibility, group_eligibility};
+use crate::eviction::lower_nominations::lower_nominations;
+use crate::eviction::order::{priority, queue_gives_first};
+use crate::eviction::per_pod::SearchLog;
 use crate::eviction::trace::Outcome;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 
 /// A node that may do.
 pub struct Candidate {
@@ -46,39 +46,39 @@ pub fn candidates(
     cluster: &Cluster,
     policy: &Policy,
     rankings: &mut Rankings,
-    claim: &Claim,
+    preemptor: &Preemptor,
     ranks: &[Range<u32>],
-    findings: &mut Findings,
+    log: &mut SearchLog,
 ) -> Vec<Candidate> {
-    let shape = cluster.pods.shape[claim.pod];
-    let ranking = rankings.of(cluster, policy, shape, Room::Later);
+    let shape = cluster.pods.shape[preemptor.pod];
+    let ranking = rankings.of(cluster, policy, shape, Room::FutureIdle);
     let mut found = Vec::new();
     for rank in ranks.iter().cloned().flatten() {
         let node = cluster.nodes.by_rank[rank as usize];
         if !ranking.is_open(node) {
-            findings.conclude(node, || Outcome::Closed);
+            log.conclude(node, || Outcome::Closed);
             continue;
         }
-        let mut victims = eligible(cluster, policy, claim, node, findings);
-        if victims.is_empty() && weaker(cluster, claim, &[node]).is_empty() {
-            findings.conclude(node, || Outcome::Nobody);
+        let mut victims = eligible(cluster, policy, preemptor, node, log);
+        if victims.is_empty() && lower_nominations(cluster, preemptor, &[node]).is_empty() {
+            log.conclude(node, || Outcome::Nobody);
             continue;
         }
-        victims.sort_by(|&a, &b| victim_order(cluster, policy, claim, a, b));
-        let broken = policy.breaks(cluster, claim, &victims);
+        victims.sort_by(|&a, &b| queue_gives_first(cluster, policy, preemptor, a, b));
+        let broken = policy.soft_violations(cluster, preemptor, &victims);
         if !broken.is_empty() {
             victims.sort_by_key(|pod| broken.contains(pod));
         }
-        match enough(cluster, claim, shape, node, &victims) {
+        match enough(cluster, preemptor, shape, node, &victims) {
             Ok(needed) => {
-                let guess = cost(cluster, policy, claim, node, &victims[..needed]);
+                let guess = cost(cluster, policy, preemptor, node, &victims[..needed]);
                 found.push(Candidate { node, victims, guess });
             }
-            Err(lacks) => findings.conclude(node, || Outcome::TooLittle { victims, lacks }),
+            Err(lacks) => log.conclude(node, || Outcome::TooLittle { victims, lacks }),
         }
     }
     found.sort_by(|a, b| a.guess.cmp(&b.guess));
-    found.iter().for_each(|candidate| findings.conclude(candidate.node, || Outcome::NotTried));
+    found.iter().for_each(|candidate| log.conclude(candidate.node, || Outcome::NotTried));
     found
 }
 
@@ -86,16 +86,16 @@ pub fn candidates(
 fn eligible(
     cluster: &Cluster,
     policy: &Policy,
-    claim: &Claim,
+    preemptor: &Preemptor,
     node: NodeId,
-    findings: &mut Findings,
+    log: &mut SearchLog,
 ) -> Vec<PodId> {
     let mut free = Vec::new();
-    for &pod in &cluster.nodes.seats[node] {
-        match consider(cluster, policy, claim, pod) {
-            Verdict::NoConcern => {}
-            Verdict::Kept(shield) => findings.keep(node, pod, shield),
-            Verdict::Free => free.push(pod),
+    for &pod in &cluster.nodes.pods_on[node] {
+        match group_eligibility(cluster, policy, preemptor, pod) {
+            Eligibility::OutOfScope => {}
+            Eligibility::Vetoed(veto) => log.keep(node, pod, veto),
+            Eligibility::Evictable => free.push(pod),
         }
     }
     free
@@ -105,14 +105,15 @@ fn eligible(
 /// go; or what it lacks even without them.
 pub fn enough(
     cluster: &Cluster,
-    claim: &Claim,
+    preemptor: &Preemptor,
     shape: ShapeId,
     node: NodeId,
     victims: &[PodId],
 ) -> Result<usize, Vec<(ResourceId, i64)>> {
-    let promised = |resource: ResourceId| -> i64 {
-        let pods =
-            weaker(cluster, claim, &[node]).into_iter().flat_map(|gang| &cluster.gangs[gang].pods);
+    let nominated = |resource: ResourceId| -> i64 {
+        let pods = lower_nominations(cluster, preemptor, &[node])
+            .into_iter()
+            .flat_map(|gang| &cluster.gangs[gang].pods);
         let here = pods.filter(|&&pod| cluster.pods.state[pod] == PodState::Nominated(node));
         here.map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum()
     };
@@ -121,7 +122,7 @@ pub fn enough(
         .iter()
         .map(|(resource, want)| (resource, want - cluster.nodes.future_idle(resource, node)))
         .filter(|&(_, lack)| lack > 0)
-        .map(|(resource, lack)| (resource, lack - promised(resource)))
+        .map(|(resource, lack)| (resource, lack - nominated(resource)))
         .collect();
     lacks.retain(|&(_, lack)| lack > 0);
     for (count, &pod) in victims.iter().enumerate() {
@@ -139,14 +140,14 @@ pub fn enough(
 pub fn cost(
     cluster: &Cluster,
     policy: &Policy,
-    claim: &Claim,
+    preemptor: &Preemptor,
     node: NodeId,
     gone: &[PodId],
 ) -> Cost {
     let started = |&pod: &PodId| cluster.pods.fact[pod].started.map_or(i64::MAX, |time| time.0);
     Cost {
-        broken: policy.breaks(cluster, claim, gone).len(),
-        price: policy.price(cluster, claim, node, gone),
+        broken: policy.soft_violations(cluster, preemptor, gone).len(),
+        price: policy.eviction_cost(cluster, preemptor, node, gone),
         highest: gone.iter().map(|&pod| priority(cluster, pod)).max().unwrap_or(i32::MIN),
         sum: gone.iter().map(|&pod| i64::from(priority(cluster, pod)) + (1 << 31)).sum(),
         pods: gone.len(),

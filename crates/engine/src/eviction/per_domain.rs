@@ -10,24 +10,24 @@ use crate::decision::reason::Reason;
 use crate::eviction::bundles::{broken, count};
 use crate::eviction::causes::Causes;
 use crate::eviction::cheapest_nodes;
-use crate::eviction::domain_candidates::{Field, Victims};
-use crate::eviction::domain_fit::Seating;
+use crate::eviction::domain_candidates::{CandidateDomain, Victims};
+use crate::eviction::domain_fit::DomainFit;
 use crate::eviction::failed_searches::Progress;
 use crate::eviction::give_back::give_back;
-use crate::eviction::lower_nominations::{give_again, take_back};
+use crate::eviction::lower_nominations::{give_again, release_lower};
 use crate::eviction::need::Need;
 use crate::eviction::refusal::Refusal;
 use crate::eviction::relocate::is_moved;
-use crate::eviction::search::GangTaker;
-use crate::eviction::search_log::{Findings, Record};
+use crate::eviction::search::Search;
+use crate::eviction::search_log::{Record, SearchLog};
 use crate::eviction::trace::DomainOutcome;
 use crate::model::pods::PodState;
 use crate::model::txn::{Move, Txn};
 use crate::placement::domains::domains_for;
 use crate::placement::rankings::Rankings;
-use crate::placement::search::seat;
-use crate::policy::bundle::{AT_MINIMUM, Bundle, Kind, Needed};
-use crate::policy::plugin::Shield;
+use crate::placement::search::place_gang;
+use crate::policy::bundle::{Bundle, BundleKind, GANG_AT_MINIMUM, Needed};
+use crate::policy::plugin::Veto;
 
 /// How many bundles are tried as the first where the usual order leads to nothing.
 pub const HEADS: usize = 16;
@@ -49,7 +49,7 @@ pub struct Way {
     pub reprieved: u32,
 }
 
-impl GangTaker<'_> {
+impl Search<'_> {
     /// Makes room for what the gang lacks in the transaction, and says why each leaves; or why not,
     /// and when the first rule ends that stood in the way and that time alone ends.
     pub fn take(
@@ -63,29 +63,42 @@ impl GangTaker<'_> {
         if let Some(&pod) = need.pods.iter().find(|&&pod| txn.never_preempts(pod)) {
             return Err(vec![Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }]);
         }
-        self.policy.may_hold(txn, self.claim.gang, &need.wanted).map_err(|reason| vec![reason])?;
-        if self.claim.purpose == Purpose::Reclaim {
-            self.policy.may_reclaim(txn, &self.claim).map_err(|reason| vec![reason])?;
+        self.policy
+            .could_ever_allocate(txn, self.preemptor.gang, &need.wanted)
+            .map_err(|reason| vec![reason])?;
+        if self.preemptor.purpose == Purpose::Reclaim {
+            self.policy.may_reclaim(txn, &self.preemptor).map_err(|reason| vec![reason])?;
         }
-        let moves = self.claim.purpose == Purpose::Consolidate;
+        let moves = self.preemptor.purpose == Purpose::Consolidate;
         if moves && !self.there_is_enough(txn, &need) {
             return Err(Vec::new());
         }
-        let steps = domains_for(txn, self.claim.gang).map_err(|reason| vec![reason])?;
+        let steps = domains_for(txn, self.preemptor.gang).map_err(|reason| vec![reason])?;
         let (refusal, limit) = (Refusal::default(), None);
-        let (again, restrained, cut, spent) = (false, false, false, false);
-        let mut findings = Findings { refusal, again, restrained, cut, spent, limit, record };
-        let bundling = &self.taking.bundling;
-        let passes: &[Kind] =
-            match (bundling.allow_whole, bundling.priority_first || self.by_turns()) {
-                (false, _) => &[Kind::Safe],
-                (true, true) => &[Kind::Whole],
-                (true, false) => &[Kind::Safe, Kind::Whole],
-            };
-        let mut fields: Vec<Vec<Field>> = Vec::new();
+        let (refusals_recorded, counting_rule_refused) = (false, false);
+        let (domains_skipped, budget_exhausted) = (false, false);
+        let mut log = SearchLog {
+            refusal,
+            refusals_recorded,
+            counting_rule_refused,
+            domains_skipped,
+            budget_exhausted,
+            limit,
+            record,
+        };
+        let bundle_settings = &self.settings.bundle_settings;
+        let passes: &[BundleKind] = match (
+            bundle_settings.allow_whole,
+            bundle_settings.priority_first || self.fair_share_order(),
+        ) {
+            (false, _) => &[BundleKind::Safe],
+            (true, true) => &[BundleKind::Whole],
+            (true, false) => &[BundleKind::Safe, BundleKind::Whole],
+        };
+        let mut fields: Vec<Vec<CandidateDomain>> = Vec::new();
         for &allowed in passes {
-            findings.begin_pass(allowed);
-            let mut left = bundling.max_domains;
+            log.begin_pass(allowed);
+            let mut left = bundle_settings.max_domains;
             for (at, step) in steps.iter().enumerate() {
                 if fields.len() == at {
                     fields.push(self.promising(txn, rankings, &need, step));
@@ -94,42 +107,40 @@ impl GangTaker<'_> {
                     .iter()
                     .filter(|&&domain| fields[at].iter().all(|field| field.domain != domain))
                 {
-                    findings.record.work.scenarios += 1;
-                    findings.record.work.filtered += 1;
-                    findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
+                    log.record.work.scenarios += 1;
+                    log.record.work.filtered += 1;
+                    log.tell(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
                 }
-                let progress = &findings.record.progress;
+                let progress = &log.record.progress;
                 fields[at].sort_by_cached_key(|field| progress.turn(field.domain));
-                let known = |field: &&Field| progress.tried.contains(&field.domain);
+                let known = |field: &&CandidateDomain| progress.tried.contains(&field.domain);
                 let known = fields[at].iter().filter(known).count();
                 let most = left.min(fields[at].len() - known);
                 let (tried, others) = fields[at][known..].split_at_mut(most);
                 let all = others.is_empty();
                 for field in &*others {
-                    findings
-                        .tell(|trace| trace.begin_domain(field.domain, DomainOutcome::NotTried));
+                    log.tell(|trace| trace.begin_domain(field.domain, DomainOutcome::NotTried));
                 }
                 left -= tried.len();
-                if let Some(way) = self.take_in(txn, rankings, &need, tried, allowed, &mut findings)
-                {
-                    let work = &mut findings.record.work;
+                if let Some(way) = self.take_in(txn, rankings, &need, tried, allowed, &mut log) {
+                    let work = &mut log.record.work;
                     work.selected += way.causes.len() as u32 + way.reprieved;
                     work.reprieved += way.reprieved;
                     return Ok(way.causes);
                 }
                 // By scenarios the next cycle goes on with the others.
-                findings.cut |= !all && self.by_turns();
-                if findings.cut {
+                log.domains_skipped |= !all && self.fair_share_order();
+                if log.domains_skipped {
                     break;
                 }
             }
         }
-        let Findings { refusal, limit, cut, record, .. } = findings;
-        let (progress, purpose) = (&mut record.progress, self.claim.purpose);
+        let SearchLog { refusal, limit, domains_skipped, record, .. } = log;
+        let (progress, purpose) = (&mut record.progress, self.preemptor.purpose);
         progress.refused.add(refusal);
         progress.limit = progress.limit.take().or(limit);
         *until = progress.refused.until;
-        if cut {
+        if domains_skipped {
             return Err(vec![Reason::NotAttempted { purpose, steps: txn.steps() }]);
         }
         let Progress { limit, refused, .. } = std::mem::take(progress);
@@ -142,42 +153,42 @@ impl GangTaker<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
-        step: &mut [Field],
-        allowed: Kind,
-        findings: &mut Findings,
+        step: &mut [CandidateDomain],
+        allowed: BundleKind,
+        log: &mut SearchLog,
     ) -> Option<Way> {
         let mut best: Option<(Way, DomainId, Vec<Move>)> = None;
         for at in 0..step.len() {
             // One is begun in any case, so that the search comes to an end.
-            if findings.record.work.domains > 0 && !self.may_go_on(txn) {
-                findings.cut |= best.is_none();
+            if log.record.work.domains > 0 && !self.may_go_on(txn) {
+                log.domains_skipped |= best.is_none();
                 break;
             }
             let domain = step[at].domain;
-            findings.tell(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
+            log.tell(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
             if best.as_ref().is_some_and(|(best, ..)| best.cost <= step[at].least) {
                 continue;
             }
             let mark = txn.mark();
-            findings.record.work.domains += 1;
-            let refusal = findings.refusal.clone();
-            findings.spent = false;
-            let found = match self.claim.purpose {
+            log.record.work.domains += 1;
+            let refusal = log.refusal.clone();
+            log.budget_exhausted = false;
+            let found = match self.preemptor.purpose {
                 Purpose::Consolidate => {
-                    self.move_others(txn, rankings, need, (domain, &step[at].nodes), findings)
+                    self.move_others(txn, rankings, need, (domain, &step[at].nodes), log)
                 }
-                _ => self.attempt(txn, rankings, need, &mut step[at], allowed, findings),
+                _ => self.attempt(txn, rankings, need, &mut step[at], allowed, log),
             };
-            if found.is_none() && findings.spent {
+            if found.is_none() && log.budget_exhausted {
                 // The next cycle goes on here; with more, if this was all that was tried.
-                findings.record.progress.doubled += u32::from(findings.record.work.domains == 1);
-                findings.refusal = refusal;
-                findings.cut |= best.is_none();
+                log.record.progress.doubled += u32::from(log.record.work.domains == 1);
+                log.refusal = refusal;
+                log.domains_skipped |= best.is_none();
                 txn.rewind(mark);
                 break;
             }
-            if self.by_turns() {
-                findings.record.progress.finish(domain);
+            if self.fair_share_order() {
+                log.record.progress.finish(domain);
             }
             if let Some(way) = found
                 && best.as_ref().is_none_or(|(best, ..)| way.cost < best.cost)
@@ -185,7 +196,7 @@ impl GangTaker<'_> {
                 let unbeaten = step[at + 1..].iter().all(|next| next.least >= way.cost);
                 if unbeaten {
                     // What can't be beaten stays as it is.
-                    findings.tell(|trace| trace.choose(domain));
+                    log.tell(|trace| trace.choose(domain));
                     return Some(way);
                 }
                 best = Some((way, domain, txn.since(mark)));
@@ -193,7 +204,7 @@ impl GangTaker<'_> {
             txn.rewind(mark);
         }
         let (way, domain, moves) = best?;
-        findings.tell(|trace| trace.choose(domain));
+        log.tell(|trace| trace.choose(domain));
         txn.replay(&moves);
         Some(way)
     }
@@ -204,29 +215,28 @@ impl GangTaker<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
-        field: &mut Field,
-        allowed: Kind,
-        findings: &mut Findings,
+        field: &mut CandidateDomain,
+        allowed: BundleKind,
+        log: &mut SearchLog,
     ) -> Option<Way> {
         if field.victims.is_none() {
             field.victims = Some(self.victims(txn, need, field));
         }
-        let promises = take_back(txn, &self.claim, &field.nodes);
+        let nominations = release_lower(txn, &self.preemptor, &field.nodes);
         let victims = field.victims.as_ref()?;
-        victims.kept.iter().for_each(|&(pod, shield)| findings.keep(&[pod], shield));
+        victims.kept.iter().for_each(|&(pod, veto)| log.keep(&[pod], veto));
         let (mut bundles, others): (Vec<&Bundle>, Vec<&Bundle>) =
             victims.bundles.iter().partition(|bundle| bundle.kind <= allowed);
-        let minimum = Shield { rule: AT_MINIMUM, until: None };
-        others.iter().for_each(|bundle| findings.keep(&bundle.pods, minimum));
+        let minimum = Veto { rule: GANG_AT_MINIMUM, until: None };
+        others.iter().for_each(|bundle| log.keep(&bundle.pods, minimum));
         let start = txn.mark();
-        findings.restrained = false;
-        let mut cleared =
-            self.clear(txn, rankings, need, (field, victims), (&bundles, false), findings);
+        log.counting_rule_refused = false;
+        let mut cleared = self.clear(txn, rankings, need, (field, victims), (&bundles, false), log);
         let others = bundles.iter().any(|bundle| !bundle.instead.is_empty());
         let promising = match &cleared {
             Some(cleared) => cleared.cost > field.least && (others || bundles.len() > 1),
             // All have left who may: in another order they are no more, unless a rule counted.
-            None => others || findings.restrained,
+            None => others || log.counting_rule_refused,
         };
         if promising {
             let worst = cleared
@@ -235,30 +245,29 @@ impl GangTaker<'_> {
             bundles.retain(|bundle| worst.is_none_or(|worst| worst >= Some(bundle.class)));
             let moves = txn.since(start);
             txn.rewind(start);
-            findings.again = true;
+            log.refusals_recorded = true;
             let better = self.clear_otherwise(
                 txn,
                 rankings,
                 need,
                 (field, victims),
                 (&bundles, cleared.as_ref()),
-                findings,
+                log,
             );
-            findings.again = false;
+            log.refusals_recorded = false;
             match better {
                 Some(better) => cleared = Some(better),
                 None => txn.replay(&moves),
             }
         }
         let Some(mut cleared) = cleared else {
-            findings.refusal.nodes += field.nodes.len() as u32;
+            log.refusal.nodes += field.nodes.len() as u32;
             return None;
         };
-        give_again(txn, self.policy, &promises);
+        give_again(txn, self.policy, &nominations);
         let causes = self.causes(txn, &mut cleared.taken, victims);
         let Cleared { cost, taken, moved, reprieved } = cleared;
-        findings
-            .tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, moved, cost }));
+        log.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, moved, cost }));
         Some(Way { cost, causes, reprieved })
     }
 
@@ -269,9 +278,9 @@ impl GangTaker<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
-        (field, victims): (&Field, &Victims),
+        (field, victims): (&CandidateDomain, &Victims),
         (bundles, known): (&[&Bundle], Option<&Cleared>),
-        findings: &mut Findings,
+        log: &mut SearchLog,
     ) -> Option<Cleared> {
         let start = txn.mark();
         let single: Vec<Bundle> = bundles.iter().flat_map(|bundle| bundle.one_by_one()).collect();
@@ -279,24 +288,26 @@ impl GangTaker<'_> {
             single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
         // Place after place, each where least is lost.
         let mut spare: BTreeMap<GangId, usize> = BTreeMap::new();
-        for bundle in bundles.iter().filter(|bundle| bundle.kind == Kind::Safe && !bundle.together)
+        for bundle in bundles
+            .iter()
+            .filter(|bundle| bundle.kind == BundleKind::Safe && !bundle.all_or_nothing)
         {
             *spare.entry(bundle.gang).or_default() += bundle.pods.len();
         }
         let order =
             cheapest_nodes::by_place(txn, &need.shapes, &field.nodes, &single, &losses, spare);
         // And where a rule lets only so many go, each of the first before all others.
-        let heads = if known.is_none() && findings.restrained { HEADS.min(order.len()) } else { 1 };
+        let heads =
+            if known.is_none() && log.counting_rule_refused { HEADS.min(order.len()) } else { 1 };
         for head in 0..heads {
             if head > 0 && !self.may_go_on(txn) {
-                findings.spent |= known.is_none();
+                log.budget_exhausted |= known.is_none();
                 break;
             }
             let ahead = std::iter::once(order[head]);
             let others = order.iter().copied().filter(|&at| at != order[head]);
             let ordered: Vec<&Bundle> = ahead.chain(others).map(|at| &single[at]).collect();
-            let found =
-                self.clear(txn, rankings, need, (field, victims), (&ordered, false), findings);
+            let found = self.clear(txn, rankings, need, (field, victims), (&ordered, false), log);
             if let Some(found) =
                 found.filter(|found| known.is_none_or(|known| found.cost < known.cost))
             {
@@ -304,13 +315,14 @@ impl GangTaker<'_> {
             }
             txn.rewind(start);
         }
-        let moves = self.claim.purpose == Purpose::Reclaim && !self.taking.bundling.counts_moved;
-        if known.is_some() || !findings.restrained || !self.by_turns() || !moves {
+        let moves = self.preemptor.purpose == Purpose::Reclaim
+            && !self.settings.bundle_settings.counts_moved;
+        if known.is_some() || !log.counting_rule_refused || !self.fair_share_order() || !moves {
             return None;
         }
         // Whoever has another place isn't taken from its queue.
         let ordered: Vec<&Bundle> = order.iter().map(|&at| &single[at]).collect();
-        self.clear(txn, rankings, need, (field, victims), (&ordered, true), findings)
+        self.clear(txn, rankings, need, (field, victims), (&ordered, true), log)
     }
 
     /// Lets bundles leave in this order until everyone has a place, and as few as possible; then
@@ -321,22 +333,22 @@ impl GangTaker<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
-        (field, victims): (&Field, &Victims),
+        (field, victims): (&CandidateDomain, &Victims),
         (bundles, moves): (&[&Bundle], bool),
-        findings: &mut Findings,
+        log: &mut SearchLog,
     ) -> Option<Cleared> {
         let mut lack = need.lacks(txn, &field.nodes);
-        let mut seating = Seating::new(txn, self.policy, self.wish, &need.pods, field.domain);
+        let mut fit = DomainFit::new(txn, self.policy, self.placement, &need.pods, field.domain);
         let mut taken: Vec<Bundle> = Vec::new();
-        let mut seated = lack.is_empty() && seating.seat(txn, rankings);
+        let mut placed = lack.is_empty() && fit.fit_more(txn, rankings);
         let mut line: VecDeque<(&Bundle, bool)> =
             bundles.iter().map(|&bundle| (bundle, false)).collect();
-        while !seated && let Some((bundle, freely)) = line.pop_front() {
+        while !placed && let Some((bundle, freely)) = line.pop_front() {
             if !self.may_go_on(txn) {
-                findings.spent = true;
+                log.budget_exhausted = true;
                 return None;
             }
-            let Some(bundle) = self.evict(txn, bundle, freely, findings) else {
+            let Some(bundle) = self.evict(txn, bundle, freely, log) else {
                 line.extend((moves && !freely).then_some((bundle, true)));
                 continue;
             };
@@ -347,39 +359,44 @@ impl GangTaker<'_> {
             }
             lack.retain(|&(_, lack)| lack > 0);
             taken.push(bundle);
-            findings.record.work.scenarios += 1;
-            findings.record.work.filtered += u32::from(!lack.is_empty());
-            seated = lack.is_empty() && seating.seat(txn, rankings);
+            log.record.work.scenarios += 1;
+            log.record.work.filtered += u32::from(!lack.is_empty());
+            placed = lack.is_empty() && fit.fit_more(txn, rankings);
         }
-        seated = seated || lack.is_empty() && seating.seat_anew(txn, rankings);
-        if !seated {
-            findings.record.work.simulations += seating.tries;
-            findings.tell(|trace| trace.conclude_domain(self.failed(txn, rankings, taken, lack)));
+        placed = placed || lack.is_empty() && fit.fit_anew(txn, rankings);
+        if !placed {
+            log.record.work.simulations += fit.tries;
+            log.tell(|trace| trace.conclude_domain(self.failed(txn, rankings, taken, lack)));
             return None;
         }
         let asked = count(&taken);
-        give_back(txn, rankings, &mut seating, &mut taken);
-        findings.record.work.simulations += seating.tries;
-        let moved =
-            if self.by_turns() { self.rehouse(txn, rankings, &mut taken) } else { Vec::new() };
-        if moves && (moved.len() > self.taking.max_moves || !self.lost_fairly(txn, &taken, &moved))
+        give_back(txn, rankings, &mut fit, &mut taken);
+        log.record.work.simulations += fit.tries;
+        let moved = if self.fair_share_order() {
+            self.relocate(txn, rankings, &mut taken)
+        } else {
+            Vec::new()
+        };
+        if moves
+            && (moved.len() > self.settings.max_moves || !self.losses_are_fair(txn, &taken, &moved))
         {
             return None;
         }
         if let Err(reason) = self.stands(txn, &taken, &moved) {
             // In another order it might.
-            findings.restrained |= self.by_turns();
-            findings.limit.get_or_insert_with(|| reason.clone());
+            log.counting_rule_refused |= self.fair_share_order();
+            log.limit.get_or_insert_with(|| reason.clone());
             let why = vec![reason];
-            findings.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: taken, why }));
+            log.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: taken, why }));
             return None;
         }
         // All of a gang that breaks is lost with its whole bundle.
         let gangs = broken(&taken);
-        let lost = |bundle: &&Bundle| bundle.kind == Kind::Whole || !gangs.contains(&bundle.gang);
+        let lost =
+            |bundle: &&Bundle| bundle.kind == BundleKind::Whole || !gangs.contains(&bundle.gang);
         let loss = |bundle: &Bundle| match bundle.kind {
-            Kind::Whole => need.loss(txn, victims, bundle),
-            Kind::Safe => {
+            BundleKind::Whole => need.loss(txn, victims, bundle),
+            BundleKind::Safe => {
                 let (moved, lost) = bundle.pods.iter().partition(|pod| is_moved(&moved, **pod));
                 need.loss(txn, victims, &bundle.of(moved)) / 2
                     + need.loss(txn, victims, &bundle.of(lost))
@@ -401,13 +418,14 @@ impl GangTaker<'_> {
             return DomainOutcome::TooLittle { gone, lacks };
         }
         let mark = txn.mark();
-        let own = txn.gangs[self.claim.gang].pods.clone();
-        let promised = |pod: &PodId| {
-            matches!(txn.pods.state[*pod], PodState::Nominated(_)) && self.wish.pods.contains(pod)
+        let own = txn.gangs[self.preemptor.gang].pods.clone();
+        let nominated = |pod: &PodId| {
+            matches!(txn.pods.state[*pod], PodState::Nominated(_))
+                && self.placement.pods.contains(pod)
         };
-        let seated: Vec<PodId> = own.into_iter().filter(promised).collect();
-        seated.into_iter().for_each(|pod| txn.release(pod));
-        let why = seat(txn, self.policy, rankings, &self.wish).err().unwrap_or_default();
+        let placed: Vec<PodId> = own.into_iter().filter(nominated).collect();
+        placed.into_iter().for_each(|pod| txn.release(pod));
+        let why = place_gang(txn, self.policy, rankings, &self.placement).err().unwrap_or_default();
         txn.rewind(mark);
         DomainOutcome::Fails { gone, why }
     }

@@ -6,23 +6,23 @@ use crate::base::ids::{DomainId, NodeId, PodId};
 use crate::base::purpose::Purpose;
 use crate::base::room::Room;
 use crate::decision::reason::Reason;
-use crate::eviction::attempt::Taker;
-use crate::eviction::lower_nominations::{give_again, stands_alone, take_back};
+use crate::eviction::attempt::Attempt;
+use crate::eviction::lower_nominations::{fits_without_nominated, give_again, release_lower};
 use crate::eviction::node_candidates::{Candidate, Cost, candidates, cost};
 use crate::eviction::refusal::Refusal;
 use crate::eviction::search_log::Record;
-use crate::eviction::trace::{Bill, Obstacle, Outcome};
-use crate::model::gangs::missing::not_promised;
+use crate::eviction::trace::{EvictionCost, Obstacle, Outcome};
+use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::pods::PodState;
 use crate::model::txn::{Mark, Move, Txn};
 use crate::placement::fit::{has_room, shortcoming};
 use crate::placement::rankings::Rankings;
 use crate::placement::{domains, place_one};
 use crate::policy::answers::Policy;
-use crate::policy::plugin::Shield;
-use crate::policy::preemptor::Claim;
+use crate::policy::plugin::Veto;
+use crate::policy::preemptor::Preemptor;
 
-impl<'t> Taker<'t> {
+impl<'t> Attempt<'t> {
     pub fn one(
         &mut self,
         txn: &mut Txn,
@@ -49,10 +49,10 @@ impl<'t> Taker<'t> {
         left: u32,
     ) -> Result<(), Reason> {
         let shape = txn.pods.shape[pod];
-        let tops = domains::reach(txn, self.gang, pod)?;
+        let tops = domains::allowed_domains(txn, self.gang, pod)?;
         let tops = self.large_enough(txn, rankings, tops, pod, left);
-        let claim = self.claim_for(pod);
-        let refused = self.policy.may_take(txn, self.gang, shape, Room::Later).err();
+        let preemptor = self.preemptor_for(pod);
+        let refused = self.policy.may_allocate(txn, self.gang, shape, Room::FutureIdle).err();
         let free = match &refused {
             None => {
                 place_one::free_place(txn, self.policy, rankings, (self.gang, pod), &tops, left)
@@ -62,14 +62,14 @@ impl<'t> Taker<'t> {
         // What others have just left is not simply free: the queue may have no more than it may
         // take back, all in all.
         let takes_back =
-            self.errand.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
+            self.request.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
         if free.is_none() && txn.never_preempts(pod) {
             return Err(
                 refused.unwrap_or(Reason::NeverPreempts { pod: txn.pods.name(pod).clone() })
             );
         }
         if takes_back {
-            self.policy.may_reclaim(txn, &claim)?;
+            self.policy.may_reclaim(txn, &preemptor)?;
         }
         if let Some(node) = free {
             txn.nominate(pod, node);
@@ -77,10 +77,10 @@ impl<'t> Taker<'t> {
         }
         let ranks: Vec<Range<u32>> = tops.iter().map(|&domain| txn.domains.ranks(domain)).collect();
         let record = &mut self.record;
-        make_room(txn, self.policy, rankings, &claim, &ranks, CANDIDATES, record).map_err(
+        make_room(txn, self.policy, rankings, &preemptor, &ranks, CANDIDATES, record).map_err(
             |refusal| {
                 self.until = [self.until, refusal.until].into_iter().flatten().min();
-                refused.unwrap_or_else(|| refusal.reason(self.errand.purpose))
+                refused.unwrap_or_else(|| refusal.reason(self.request.purpose))
             },
         )
     }
@@ -98,10 +98,13 @@ impl<'t> Taker<'t> {
         if tops.len() < 2 {
             return tops;
         }
-        let need = left
-            .min(not_promised(&txn.gangs[self.gang], self.policy.gangs_are_whole()).total.max(1));
+        let need = left.min(
+            missing_after_nominations(&txn.gangs[self.gang], self.policy.enforces_minimum())
+                .total
+                .max(1),
+        );
         let shape = txn.pods.shape[pod];
-        let ranking = rankings.of(txn, self.policy, shape, Room::Later);
+        let ranking = rankings.of(txn, self.policy, shape, Room::FutureIdle);
         tops.into_iter()
             .filter(|&top| ranking.could_hold(txn, shape, need, txn.domains.ranks(top)))
             .collect()
@@ -123,16 +126,16 @@ pub struct Way {
 }
 
 /// What comes to light while nodes are tried, and why nobody can make room.
-pub struct Findings<'f, 't> {
+pub struct SearchLog<'f, 't> {
     pub refusal: Refusal,
     pub record: &'f mut Record<'t>,
 }
 
-impl Findings<'_, '_> {
-    pub fn keep(&mut self, node: NodeId, pod: PodId, shield: Shield) {
-        self.refusal.keep(shield);
+impl SearchLog<'_, '_> {
+    pub fn keep(&mut self, node: NodeId, pod: PodId, veto: Veto) {
+        self.refusal.keep(veto);
         if let Some(trace) = &mut self.record.trace {
-            trace.keep(node, pod, shield.rule);
+            trace.keep(node, pod, veto.rule);
         }
     }
 
@@ -150,31 +153,32 @@ pub fn make_room(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
-    claim: &Claim,
+    preemptor: &Preemptor,
     ranks: &[Range<u32>],
     most: usize,
     record: &mut Record,
 ) -> Result<(), Refusal> {
-    let mut findings = Findings { refusal: Refusal::default(), record };
-    let candidates = candidates(txn, policy, rankings, claim, ranks, &mut findings);
+    let mut log = SearchLog { refusal: Refusal::default(), record };
+    let candidates = candidates(txn, policy, rankings, preemptor, ranks, &mut log);
     let mut best: Option<Way> = None;
     let mut solved = 0;
     for candidate in candidates.iter().take(most.saturating_mul(PATIENCE)) {
         let mark = txn.mark();
-        findings.record.work.simulations += 1;
-        match attempt(txn, policy, claim, candidate, &mut findings) {
+        log.record.work.simulations += 1;
+        match attempt(txn, policy, preemptor, candidate, &mut log) {
             Some((gone, reprieved)) => {
-                let cost = cost(txn, policy, claim, candidate.node, &gone);
-                findings.conclude(candidate.node, || worked(txn, mark, &gone, &cost));
+                let cost = cost(txn, policy, preemptor, candidate.node, &gone);
+                log.conclude(candidate.node, || worked(txn, mark, &gone, &cost));
                 if best.as_ref().is_none_or(|known| cost < known.cost) {
                     best = Some(Way { cost, moves: txn.since(mark), reprieved });
                 }
                 solved += 1;
             }
             None => {
-                findings.refusal.nodes += 1;
-                findings
-                    .conclude(candidate.node, || failed(txn, policy, claim, mark, candidate.node));
+                log.refusal.nodes += 1;
+                log.conclude(candidate.node, || {
+                    failed(txn, policy, preemptor, mark, candidate.node)
+                });
             }
         }
         txn.rewind(mark);
@@ -182,8 +186,8 @@ pub fn make_room(
             break;
         }
     }
-    let Way { cost, moves, reprieved } = best.ok_or(findings.refusal)?;
-    let work = &mut findings.record.work;
+    let Way { cost, moves, reprieved } = best.ok_or(log.refusal)?;
+    let work = &mut log.record.work;
     work.selected += cost.pods as u32 + reprieved;
     work.reprieved += reprieved;
     txn.replay(&moves);
@@ -195,25 +199,25 @@ pub fn make_room(
 pub fn attempt(
     txn: &mut Txn,
     policy: &Policy,
-    claim: &Claim,
+    preemptor: &Preemptor,
     candidate: &Candidate,
-    findings: &mut Findings,
+    log: &mut SearchLog,
 ) -> Option<(Vec<PodId>, u32)> {
     let node = candidate.node;
-    let shape = txn.pods.shape[claim.pod];
+    let shape = txn.pods.shape[preemptor.pod];
     let fits = |txn: &Txn| {
-        policy.may_take(txn, claim.gang, shape, Room::Later).is_ok()
-            && has_room(txn, policy, shape, node, Room::Later)
+        policy.may_allocate(txn, preemptor.gang, shape, Room::FutureIdle).is_ok()
+            && has_room(txn, policy, shape, node, Room::FutureIdle)
     };
-    let promises = take_back(txn, claim, &[node]);
+    let nominations = release_lower(txn, preemptor, &[node]);
     let mut gone: Vec<(PodId, PodState)> = Vec::new();
     let mut done = fits(txn);
     for &pod in &candidate.victims {
         if done {
             break;
         }
-        if let Some(shield) = policy.restrains(txn, claim, pod) {
-            findings.keep(node, pod, shield);
+        if let Some(veto) = policy.vetoes_after(txn, preemptor, pod) {
+            log.keep(node, pod, veto);
             continue;
         }
         gone.push((pod, txn.pods.state[pod]));
@@ -226,18 +230,18 @@ pub fn attempt(
     let asked = gone.len();
     for at in (0..asked).rev() {
         let (pod, state) = gone[at];
-        txn.spare(pod, state);
+        txn.keep_running(pod, state);
         if fits(txn) {
             gone.remove(at);
         } else {
             txn.evict(pod);
         }
     }
-    if !stands_alone(txn, policy, claim, shape, node) {
+    if !fits_without_nominated(txn, policy, preemptor, shape, node) {
         return None;
     }
-    txn.nominate(claim.pod, node);
-    give_again(txn, policy, &promises);
+    txn.nominate(preemptor.pod, node);
+    give_again(txn, policy, &nominations);
     let reprieved = (asked - gone.len()) as u32;
     Some((gone.into_iter().map(|(pod, _)| pod).collect(), reprieved))
 }
@@ -249,7 +253,7 @@ fn worked(txn: &Txn, mark: Mark, gone: &[PodId], cost: &Cost) -> Outcome {
     };
     let taken_back =
         txn.since(mark).iter().filter(|step| lost(step)).map(|step| step.pod).collect();
-    let bill = Bill {
+    let cost = EvictionCost {
         broken: cost.broken,
         price: cost.price,
         highest_priority: Some(cost.highest).filter(|_| cost.pods > 0),
@@ -257,12 +261,18 @@ fn worked(txn: &Txn, mark: Mark, gone: &[PodId], cost: &Cost) -> Outcome {
         sum_of_priorities: cost.sum - ((cost.pods as i64) << 31),
         pods: cost.pods,
     };
-    Outcome::Works { gone: gone.to_vec(), taken_back, bill }
+    Outcome::Works { gone: gone.to_vec(), taken_back, cost }
 }
 
 /// The node doesn't do, with all gone who could be taken.
-pub fn failed(txn: &Txn, policy: &Policy, claim: &Claim, mark: Mark, node: NodeId) -> Outcome {
-    let shape = txn.pods.shape[claim.pod];
+pub fn failed(
+    txn: &Txn,
+    policy: &Policy,
+    preemptor: &Preemptor,
+    mark: Mark,
+    node: NodeId,
+) -> Outcome {
+    let shape = txn.pods.shape[preemptor.pod];
     let left = |step: &Move| {
         matches!(step.from, PodState::Running(_))
             && txn.pods.state[step.pod] == PodState::Releasing(node)
@@ -274,7 +284,10 @@ pub fn failed(txn: &Txn, policy: &Policy, claim: &Claim, mark: Mark, node: NodeI
             gone.push(step.pod);
         }
     }
-    let limit = policy.may_take(txn, claim.gang, shape, Room::Later).err().map(Obstacle::Limit);
-    let lack = || shortcoming(txn, policy, shape, node, Room::Later).map(Obstacle::Node);
+    let limit = policy
+        .may_allocate(txn, preemptor.gang, shape, Room::FutureIdle)
+        .err()
+        .map(Obstacle::Limit);
+    let lack = || shortcoming(txn, policy, shape, node, Room::FutureIdle).map(Obstacle::Node);
     Outcome::Fails { gone, obstacle: limit.or_else(lack).unwrap_or(Obstacle::Company) }
 }

@@ -6,66 +6,76 @@ use crate::base::ids::{GangId, PodId, QueueId};
 use crate::base::purpose::{Mode, Purpose};
 use crate::base::room::Room;
 use crate::decision::reason::Reason;
-use crate::eviction::attempt::Taker;
+use crate::eviction::attempt::Attempt;
 use crate::eviction::refusal::deserves_nothing;
-use crate::eviction::request::Errand;
+use crate::eviction::request::EvictionRequest;
 use crate::eviction::trace::Trace;
 use crate::eviction::turns::{anyone_spares, grows, starves, turn_of};
 use crate::eviction::verdict::{IN_NEED, gave_too_much};
 use crate::model::Cluster;
 use crate::model::txn::Txn;
 use crate::order::session::Session;
-use crate::placement::request::Wish;
+use crate::placement::request::PlacementRequest;
 
 /// Who would leave for a gang, or why nobody does.
 pub type Outcome = Result<Vec<PodId>, Vec<Reason>>;
 
 /// What is tried to make room for a gang, if it starves or grows; nothing comes of it.
-pub fn trace(session: &mut Session, gang: GangId, errand: Errand) -> Option<Trace> {
+pub fn trace(session: &mut Session, gang: GangId, request: EvictionRequest) -> Option<Trace> {
     let overused =
         || session.policy.overused(session.cluster, session.cluster.gangs[gang].queue).is_some();
-    if errand.purpose == Purpose::Reclaim && overused() {
+    if request.purpose == Purpose::Reclaim && overused() {
         return None;
     }
-    let (trace, outcome) = decide(session, gang, errand)?;
+    let (trace, outcome) = decide(session, gang, request)?;
     let refused = outcome.err().unwrap_or_default();
     if refused.iter().any(deserves_nothing) {
         return None;
     }
     // Pod by pod it is in the last attempt.
-    let refused = if errand.taking.mode == Mode::Task { Vec::new() } else { refused };
+    let refused = if request.settings.mode == Mode::Task { Vec::new() } else { refused };
     Some(Trace { refused, ..trace })
 }
 
 /// Decides once more whether room is made for a gang that starves or grows, and tells what is
 /// tried. Everything stays as it was.
-pub fn decide(session: &mut Session, gang: GangId, errand: Errand) -> Option<(Trace, Outcome)> {
+pub fn decide(
+    session: &mut Session,
+    gang: GangId,
+    request: EvictionRequest,
+) -> Option<(Trace, Outcome)> {
     let row = &session.cluster.gangs[gang];
     let behind = row.reasons.iter().any(|reason| matches!(reason, Reason::Behind { .. }));
-    let more = errand.helps_to_grow() && grows(session, gang);
+    let more = request.helps_to_grow() && grows(session, gang);
     if behind || !more && !starves(session, gang) {
         return None;
     }
-    let nobody = |kept| vec![Reason::NothingToTake { purpose: errand.purpose, nodes: 0, kept }];
+    let nobody = |kept| vec![Reason::NothingToTake { purpose: request.purpose, nodes: 0, kept }];
     // Nobody is moved for one that would never move for others.
-    if errand.purpose == Purpose::Consolidate && row.protected {
+    if request.purpose == Purpose::Consolidate && row.protected {
         return Some((Trace::default(), Err(vec![Reason::NeverMoves { gang: row.key.clone() }])));
     }
-    if more && !anyone_spares(session, gang, errand) {
+    if more && !anyone_spares(session, gang, request) {
         return Some((Trace::default(), Err(nobody(Vec::new()))));
     }
-    let modest = errand.taking.breaking_nobody();
-    let errand = if more { Errand { taking: &modest, ..errand } } else { errand };
+    let modest = request.settings.breaking_nobody();
+    let request = if more { EvictionRequest { settings: &modest, ..request } } else { request };
     let (pods, missing) = turn_of(session, gang);
     let mut trace = Trace::default();
-    let mut taker = Taker::new(session, gang, errand, Some(&mut trace));
+    let mut attempt = Attempt::new(session, gang, request, Some(&mut trace));
     let mut txn = Txn::begin(session.cluster);
-    let wish =
-        Wish { gang, pods: &pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
-    let result = taker.claim(&mut txn, session.rankings, &wish);
+    let placement = PlacementRequest {
+        gang,
+        pods: &pods,
+        missing: &missing,
+        room: Room::FutureIdle,
+        avoid: &[],
+        near: None,
+    };
+    let result = attempt.preemptor(&mut txn, session.rankings, &placement);
     let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
     let nothing = !txn.displaces();
-    let too_much = result.is_ok() && more && gave_too_much(session.policy, &txn, errand, &pods);
+    let too_much = result.is_ok() && more && gave_too_much(session.policy, &txn, request, &pods);
     drop(txn);
     let outcome = match result {
         Ok(()) if more && (too_much || nothing) => {
@@ -92,12 +102,16 @@ pub struct TakingBack {
     pub kept: Vec<(QueueId, &'static str)>,
 }
 
-pub fn taking_back(session: &mut Session, queue: QueueId, errand: Errand) -> Option<TakingBack> {
-    let gang = in_need(session, queue, errand)?;
+pub fn taking_back(
+    session: &mut Session,
+    queue: QueueId,
+    request: EvictionRequest,
+) -> Option<TakingBack> {
+    let gang = in_need(session, queue, request)?;
     let own = session.cluster.gangs[gang].queue;
     let (trace, outcome) = match session.policy.overused(session.cluster, own) {
         Some(reason) => (Trace::default(), Err(vec![reason])),
-        None => decide(session, gang, errand)?,
+        None => decide(session, gang, request)?,
     };
     let cluster = &*session.cluster;
     let (leaving, refused) = match outcome {
@@ -117,12 +131,12 @@ pub fn taking_back(session: &mut Session, queue: QueueId, errand: Errand) -> Opt
     }
     let mut kept: Vec<(QueueId, &'static str)> = rules.into_iter().collect();
     kept.sort_by_key(|&(queue, _)| &cluster.queues[queue].name);
-    Some(TakingBack { action: errand.action, gang, refused, from, kept })
+    Some(TakingBack { action: request.action, gang, refused, from, kept })
 }
 
 /// The first gang of a queue, or of those below it, that lacks room: one that starves goes before
 /// one that grows.
-fn in_need(session: &Session, queue: QueueId, errand: Errand) -> Option<GangId> {
+fn in_need(session: &Session, queue: QueueId, request: EvictionRequest) -> Option<GangId> {
     let (cluster, policy) = (&*session.cluster, session.policy);
     let below = |gang: &GangId| cluster.queues[cluster.gangs[*gang].queue].lineage.contains(&queue);
     let first = |wants: fn(&Session, GangId) -> bool| {
@@ -131,7 +145,7 @@ fn in_need(session: &Session, queue: QueueId, errand: Errand) -> Option<GangId> 
             .filter(|&gang| wants(session, gang))
             .min_by(|&a, &b| policy.gang_order(cluster, a, b))
     };
-    first(starves).or_else(|| first(grows).filter(|_| errand.helps_to_grow()))
+    first(starves).or_else(|| first(grows).filter(|_| request.helps_to_grow()))
 }
 
 fn queue_of(cluster: &Cluster, pod: PodId) -> Option<QueueId> {

@@ -8,7 +8,7 @@ use crate::base::ids::GangId;
 use crate::base::purpose::Purpose;
 use crate::decision::reason::{Limit, Reason};
 use crate::order::session::Session;
-use crate::policy::plugin::Shield;
+use crate::policy::plugin::Veto;
 
 /// Why nobody could make room.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub fn keep(&mut self, Shield { rule, until }: Shield) {
+    pub fn keep(&mut self, Veto { rule, until }: Veto) {
         *self.kept.entry(rule).or_default() += 1;
         self.until = [self.until, until].into_iter().flatten().min();
     }

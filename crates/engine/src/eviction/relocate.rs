@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 use crate::base::ids::{GangId, NodeId, PodId};
 use crate::base::room::Room;
 use crate::eviction::relocate;
-use crate::eviction::search::GangTaker;
+use crate::eviction::search::Search;
 use crate::model::Cluster;
 use crate::model::gangs::Origin;
-use crate::model::gangs::missing::not_promised;
+use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
-use crate::nomination::release::suffice;
+use crate::nomination::release::would_complete_gang;
 use crate::order::line::Line;
-use crate::placement::domains::reach;
+use crate::placement::domains::allowed_domains;
 use crate::placement::fit::has_room;
 use crate::placement::place_one::free_place;
 use crate::placement::rankings::Rankings;
-use crate::placement::request::Wish;
-use crate::placement::search::seat;
+use crate::placement::request::PlacementRequest;
+use crate::placement::search::place_gang;
 use crate::policy::answers::Policy;
-use crate::policy::bundle::{Bundle, Kind};
+use crate::policy::bundle::{Bundle, BundleKind};
 
 /// Finds places for pods that were asked to leave, in the order in which their gangs would be
 /// served: where they are if that can be, else elsewhere. A gang that breaks gets its minimum back
@@ -45,7 +45,7 @@ pub fn rehouse_all(
         let place = |pod: &PodId| txn.gangs[gang].pods.iter().position(|other| other == pod);
         pods.sort_by_key(place);
         policy.order_pods(txn, &mut pods);
-        rehouse(txn, policy, rankings, gang, &pods);
+        relocate(txn, policy, rankings, gang, &pods);
     }
     let moved = |&pod: &PodId| match txn.pods.state[pod] {
         PodState::Nominated(node) => Some((pod, node)),
@@ -59,9 +59,9 @@ pub fn may_move(cluster: &Cluster, pod: PodId) -> bool {
     cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].origin == Origin::Group)
 }
 
-impl GangTaker<'_> {
+impl Search<'_> {
     /// Finds other places for those who leave. Who finds one where it was doesn't leave.
-    pub fn rehouse(
+    pub fn relocate(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
@@ -76,14 +76,14 @@ impl GangTaker<'_> {
         // A gang that has its minimum elsewhere has lost what it can spare. What it waits for is no
         // such place.
         let mark = txn.mark();
-        for bundle in taken.iter_mut().filter(|bundle| bundle.kind == Kind::Whole) {
+        for bundle in taken.iter_mut().filter(|bundle| bundle.kind == BundleKind::Whole) {
             for pod in txn.gangs[bundle.gang].pods.clone() {
                 if matches!(txn.pods.state[pod], PodState::Nominated(_)) && !is_moved(&moved, pod) {
                     txn.release(pod);
                 }
             }
-            if suffice(txn, bundle.gang, true) {
-                bundle.kind = Kind::Safe;
+            if would_complete_gang(txn, bundle.gang, true) {
+                bundle.kind = BundleKind::Safe;
             }
         }
         txn.rewind(mark);
@@ -95,7 +95,7 @@ pub fn is_moved(moved: &[(PodId, NodeId)], pod: PodId) -> bool {
     moved.iter().any(|&(other, _)| other == pod)
 }
 
-pub fn rehouse(
+pub fn relocate(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
@@ -103,11 +103,11 @@ pub fn rehouse(
     pods: &[PodId],
 ) {
     let mark = txn.mark();
-    let breaks = not_promised(&txn.gangs[gang], true).total > 0;
+    let breaks = missing_after_nominations(&txn.gangs[gang], true).total > 0;
     let mut nowhere = |&pod: &PodId| {
         let shape = txn.pods.shape[pod];
-        let home = matches!(txn.pods.state[pod], PodState::Releasing(home) if has_room(txn, policy, shape, home, Room::Later));
-        !home && rankings.of(txn, policy, shape, Room::Later).best(txn).is_none()
+        let home = matches!(txn.pods.state[pod], PodState::Releasing(home) if has_room(txn, policy, shape, home, Room::FutureIdle));
+        !home && rankings.of(txn, policy, shape, Room::FutureIdle).best(txn).is_none()
     };
     if pods.iter().all(&mut nowhere) {
         return;
@@ -119,15 +119,24 @@ pub fn rehouse(
     for unit in &units {
         go_anywhere(txn, policy, rankings, gang, unit);
     }
-    if !breaks || suffice(txn, gang, true) {
+    if !breaks || would_complete_gang(txn, gang, true) {
         return;
     }
     txn.rewind(mark);
-    let missing = not_promised(&txn.gangs[gang], true);
-    let wish = Wish { gang, pods, missing: &missing, room: Room::Later, avoid: &[], near: None };
+    let missing = missing_after_nominations(&txn.gangs[gang], true);
+    let placement = PlacementRequest {
+        gang,
+        pods,
+        missing: &missing,
+        room: Room::FutureIdle,
+        avoid: &[],
+        near: None,
+    };
     let home = |&pod: &PodId| Some((pod, txn.pods.state[pod].node()?));
     let homes: BTreeMap<PodId, NodeId> = pods.iter().filter_map(home).collect();
-    if seat(txn, policy, rankings, &wish).is_err() || !suffice(txn, gang, true) {
+    if place_gang(txn, policy, rankings, &placement).is_err()
+        || !would_complete_gang(txn, gang, true)
+    {
         return txn.rewind(mark);
     }
     keep_homes(txn, pods, &homes);
@@ -149,9 +158,9 @@ fn keep_homes(txn: &mut Txn, pods: &[PodId], homes: &BTreeMap<PodId, NodeId>) {
                 PodState::Nominated(node) => PodState::Nominated(node),
                 _ => PodState::Releasing(homes[&other]),
             };
-            txn.spare(other, instead);
+            txn.keep_running(other, instead);
         }
-        txn.spare(pod, PodState::Running(home));
+        txn.keep_running(pod, PodState::Running(home));
     }
 }
 
@@ -187,11 +196,11 @@ fn go_home(txn: &mut Txn, policy: &Policy, gang: GangId, unit: &[PodId]) {
         let shape = txn.pods.shape[pod];
         match txn.pods.state[pod] {
             PodState::Releasing(home)
-                if has_room(txn, policy, shape, home, Room::Later)
+                if has_room(txn, policy, shape, home, Room::FutureIdle)
                     && txn.may_keep_cards(pod)
-                    && policy.may_take(txn, gang, shape, Room::Later).is_ok() =>
+                    && policy.may_allocate(txn, gang, shape, Room::FutureIdle).is_ok() =>
             {
-                txn.spare(pod, PodState::Running(home));
+                txn.keep_running(pod, PodState::Running(home));
             }
             _ => return txn.rewind(mark),
         }
@@ -228,10 +237,12 @@ pub fn move_one(
     left: u32,
 ) -> bool {
     let Some(gang) = txn.pods.gang[pod] else { return false };
-    let allowed = policy.may_take(txn, gang, txn.pods.shape[pod], Room::Later).is_ok();
-    let Some(mut tops) = reach(txn, gang, pod).ok().filter(|_| allowed) else { return false };
+    let allowed = policy.may_allocate(txn, gang, txn.pods.shape[pod], Room::FutureIdle).is_ok();
+    let Some(mut tops) = allowed_domains(txn, gang, pod).ok().filter(|_| allowed) else {
+        return false;
+    };
     if left > 1 && tops.len() > 1 {
-        let ranking = rankings.counted(txn, policy, txn.pods.shape[pod], Room::Later);
+        let ranking = rankings.counted(txn, policy, txn.pods.shape[pod], Room::FutureIdle);
         tops.sort_by_key(|&top| ranking.holds(top) < left);
     }
     let Some(node) = free_place(txn, policy, rankings, (gang, pod), &tops, left) else {
@@ -240,7 +251,7 @@ pub fn move_one(
     match txn.pods.state[pod] == PodState::Releasing(node) {
         // On other cards it would have to leave all the same.
         true if !txn.may_keep_cards(pod) => return false,
-        true => txn.spare(pod, PodState::Running(node)),
+        true => txn.keep_running(pod, PodState::Running(node)),
         false => txn.nominate(pod, node),
     }
     true

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId};
 use crate::decision::cause::Cause;
 use crate::decision::plan::Eviction;
-use crate::eviction::lower_nominations::all_stand;
+use crate::eviction::lower_nominations::nominations_still_fit;
 use crate::eviction::order::worth_order;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
@@ -17,13 +17,13 @@ use crate::policy::answers::Policy;
 /// the other. A gang that breaks stays or goes together; of what others can lose each pod does, or
 /// a subgroup.
 pub fn review(session: &mut Session) {
-    let mut claimants = session.plan.evictions.iter().filter_map(|eviction| eviction.claimant);
-    let first = claimants.next();
+    let mut preemptors = session.plan.evictions.iter().filter_map(|eviction| eviction.preemptor);
+    let first = preemptors.next();
     let at_once = session.plan.searches.iter().filter(|search| search.found).count() < 2;
     // Where one has gone to another place, another may find that it need not.
     let moves =
         session.plan.evictions.iter().any(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
-    if at_once && !moves && claimants.all(|claimant| Some(claimant) == first) {
+    if at_once && !moves && preemptors.all(|preemptor| Some(preemptor) == first) {
         return;
     }
     let mut single: Vec<Vec<Leaver>> = Vec::new();
@@ -31,14 +31,14 @@ pub fn review(session: &mut Session) {
     let mut safe: Vec<(GangId, Leaver)> = Vec::new();
     let mut moved: Vec<(GangId, Leaver)> = Vec::new();
     let stale: BTreeSet<GangId> = stale(session).collect();
-    for &Eviction { pod, node, claimant, cause, .. } in &session.plan.evictions {
-        let (Some(claimant), Some(gang)) = (claimant, session.cluster.pods.gang[pod]) else {
+    for &Eviction { pod, node, preemptor, cause, .. } in &session.plan.evictions {
+        let (Some(preemptor), Some(gang)) = (preemptor, session.cluster.pods.gang[pod]) else {
             continue;
         };
         if stale.contains(&gang) {
             continue;
         }
-        let leaver = (pod, node, claimant);
+        let leaver = (pod, node, preemptor);
         match cause {
             Cause::Bundle { whole: true, .. } => whole.entry(gang).or_default().push(leaver),
             Cause::Bundle { .. } => safe.push((gang, leaver)),
@@ -47,17 +47,18 @@ pub fn review(session: &mut Session) {
         }
     }
     let mut txn = Txn::begin(session.cluster);
-    let mut reprieved = reprieve(&mut txn, session.policy, single);
-    reprieved += reprieve(&mut txn, session.policy, whole.values().cloned().collect());
+    let mut reprieved = give_back_bundles(&mut txn, session.policy, single);
+    reprieved += give_back_bundles(&mut txn, session.policy, whole.values().cloned().collect());
     // What a gang could spare is of no use to it once it is broken.
     let leaves = |(pod, ..): &Leaver| matches!(txn.pods.state[*pod], PodState::Releasing(_));
     whole.retain(|_, gone| gone.iter().any(leaves));
     safe.retain(|(gang, _)| !whole.contains_key(gang));
     let safe = by_subgroup(&txn, safe);
-    session.plan.taking.reprieved += reprieved + reprieve(&mut txn, session.policy, safe);
-    let spared: BTreeSet<PodId> = txn.commit().into_iter().map(|step| step.pod).collect();
-    session.plan.evictions.retain(|eviction| !spared.contains(&eviction.pod));
-    if !spared.is_empty() {
+    session.plan.search_counters.reprieved +=
+        reprieved + give_back_bundles(&mut txn, session.policy, safe);
+    let eviction_refused: BTreeSet<PodId> = txn.commit().into_iter().map(|step| step.pod).collect();
+    session.plan.evictions.retain(|eviction| !eviction_refused.contains(&eviction.pod));
+    if !eviction_refused.is_empty() {
         recount(session);
     }
     review_moves(session, moved);
@@ -75,7 +76,7 @@ fn review_moves(session: &mut Session, moved: Vec<(GangId, Leaver)>) {
     let mut sets: Vec<(GangId, Vec<Leaver>)> = Vec::new();
     for (gang, leaver) in moved {
         let row = &session.cluster.gangs[gang];
-        let together = row.choosy.is_some() || !row.rules().is_empty();
+        let together = row.topology_rules.is_some() || !row.rules().is_empty();
         match sets.iter_mut().find(|(of, _)| together && *of == gang) {
             Some((_, set)) => set.push(leaver),
             None => sets.push((gang, vec![leaver])),
@@ -85,7 +86,7 @@ fn review_moves(session: &mut Session, moved: Vec<(GangId, Leaver)>) {
         let cluster = &mut *session.cluster;
         let places = cluster.end_moves(gang, set.iter().map(|&(pod, ..)| pod));
         let mut txn = Txn::begin(cluster);
-        let stay = reprieve(&mut txn, session.policy, vec![set.clone()]);
+        let stay = give_back_bundles(&mut txn, session.policy, vec![set.clone()]);
         if stay == 0 {
             drop(txn);
             places.into_iter().for_each(|place| session.cluster.keep_place(gang, place));
@@ -93,7 +94,7 @@ fn review_moves(session: &mut Session, moved: Vec<(GangId, Leaver)>) {
         }
         txn.commit();
         session.cluster.freed += 1;
-        session.plan.taking.reprieved += stay;
+        session.plan.search_counters.reprieved += stay;
         session.plan.evictions.retain(|eviction| set.iter().all(|&(pod, ..)| pod != eviction.pod));
     }
 }
@@ -119,7 +120,7 @@ fn recount(session: &mut Session) {
     let mut counts: BTreeMap<(Option<GangId>, Option<GangId>, bool), u32> = BTreeMap::new();
     let cluster = &*session.cluster;
     let key = |eviction: &Eviction, whole: bool| {
-        (cluster.pods.gang[eviction.pod], eviction.claimant, whole)
+        (cluster.pods.gang[eviction.pod], eviction.preemptor, whole)
     };
     for eviction in &session.plan.evictions {
         if let Cause::Bundle { whole, .. } = eviction.cause {
@@ -142,7 +143,7 @@ pub type Leaver = (PodId, NodeId, GangId);
 /// Lets those stay after all who are not needed, the most valuable first: the room that a pod left
 /// may be there without him, since others went for the next claimant. Each set stays or goes
 /// together. Says how many stay.
-pub fn reprieve(txn: &mut Txn, policy: &Policy, gone: Vec<Vec<Leaver>>) -> u32 {
+pub fn give_back_bundles(txn: &mut Txn, policy: &Policy, gone: Vec<Vec<Leaver>>) -> u32 {
     let mut reprieved = 0;
     let dearest =
         |set: &[Leaver]| set.iter().map(|&(pod, ..)| pod).max_by(|&a, &b| worth_order(txn, a, b));
@@ -155,13 +156,13 @@ pub fn reprieve(txn: &mut Txn, policy: &Policy, gone: Vec<Vec<Leaver>>) -> u32 {
         }
         let mark = txn.mark();
         for &(pod, node, _) in &set {
-            txn.spare(pod, PodState::Running(node));
+            txn.keep_running(pod, PodState::Running(node));
         }
         let mut places: Vec<(NodeId, GangId)> =
             set.iter().map(|&(_, node, gang)| (node, gang)).collect();
         places.sort_unstable();
         places.dedup();
-        if places.iter().all(|&(node, gang)| all_stand(txn, policy, gang, node)) {
+        if places.iter().all(|&(node, gang)| nominations_still_fit(txn, policy, gang, node)) {
             reprieved += set.len() as u32;
         } else {
             txn.rewind(mark);

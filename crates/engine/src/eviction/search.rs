@@ -2,33 +2,33 @@
 
 use crate::base::resources::Amounts;
 use crate::model::txn::Txn;
-use crate::placement::request::Wish;
+use crate::placement::request::PlacementRequest;
 use crate::policy::answers::Policy;
-use crate::policy::preemptor::Claim;
-use crate::settings::eviction::Taking;
+use crate::policy::preemptor::Preemptor;
+use crate::settings::eviction::EvictionSettings;
 
 /// A gang that takes room by bundles.
-pub struct GangTaker<'t> {
+pub struct Search<'t> {
     pub policy: &'t Policy,
-    pub taking: &'t Taking,
+    pub settings: &'t EvictionSettings,
     /// How many moves may be tried.
     pub budget: u64,
     /// For the first of its pods.
-    pub claim: Claim,
-    pub wish: Wish<'t>,
+    pub preemptor: Preemptor,
+    pub placement: PlacementRequest<'t>,
     /// What its queue had before.
     pub had: &'t Amounts,
 }
 
-impl GangTaker<'_> {
+impl Search<'_> {
     /// Bundles are taken in the order of queues and priorities, and whoever leaves is placed
     /// elsewhere if that can be.
-    pub fn by_turns(&self) -> bool {
-        self.claim.by_fair_share()
+    pub fn fair_share_order(&self) -> bool {
+        self.preemptor.by_fair_share()
     }
 
     /// Whether more may be tried for this gang.
     pub fn may_go_on(&self, txn: &Txn) -> bool {
-        !self.by_turns() || txn.steps() < self.budget
+        !self.fair_share_order() || txn.steps() < self.budget
     }
 }

@@ -1,52 +1,52 @@
 //! What comes to light while room is made.
 
 use crate::base::ids::PodId;
-use crate::decision::counters::Work;
+use crate::decision::counters::SearchCounters;
 use crate::decision::reason::Reason;
 use crate::eviction::failed_searches::Progress;
 use crate::eviction::refusal::Refusal;
 use crate::eviction::trace::Trace;
-use crate::policy::bundle::Kind;
-use crate::policy::plugin::Shield;
+use crate::policy::bundle::BundleKind;
+use crate::policy::plugin::Veto;
 
 /// What comes to light while room is made: the work that it takes, and all of it for someone who
 /// looks.
 #[derive(Default)]
 pub struct Record<'t> {
-    pub work: Work,
+    pub work: SearchCounters,
     /// How far the search has come, in this cycle or before.
     pub progress: Progress,
     pub trace: Option<&'t mut Trace>,
 }
 
 /// What comes to light while domains are tried, and why nobody can make room.
-pub struct Findings<'f, 't> {
+pub struct SearchLog<'f, 't> {
     pub refusal: Refusal,
     /// Who is kept has been told.
-    pub again: bool,
+    pub refusals_recorded: bool,
     /// A rule that counts what has gone has kept someone.
-    pub restrained: bool,
+    pub counting_rule_refused: bool,
     /// There was no time for all domains.
-    pub cut: bool,
+    pub domains_skipped: bool,
     /// There was no time for all that could be tried in a domain.
-    pub spent: bool,
+    pub budget_exhausted: bool,
     /// What the claimant's queue may not have, where there would be room.
     pub limit: Option<Reason>,
     pub record: &'f mut Record<'t>,
 }
 
-impl Findings<'_, '_> {
-    pub fn begin_pass(&mut self, allowed: Kind) {
+impl SearchLog<'_, '_> {
+    pub fn begin_pass(&mut self, allowed: BundleKind) {
         self.refusal = Refusal::default();
         self.tell(|trace| trace.begin_pass(allowed));
     }
 
-    pub fn keep(&mut self, pods: &[PodId], shield: Shield) {
-        if self.again {
+    pub fn keep(&mut self, pods: &[PodId], veto: Veto) {
+        if self.refusals_recorded {
             return;
         }
-        pods.iter().for_each(|_| self.refusal.keep(shield));
-        self.tell(|trace| trace.keep_bundle(pods, shield.rule));
+        pods.iter().for_each(|_| self.refusal.keep(veto));
+        self.tell(|trace| trace.keep_bundle(pods, veto.rule));
     }
 
     /// To someone who looks.

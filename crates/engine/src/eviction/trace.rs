@@ -10,13 +10,13 @@ use crate::decision::reason::Reason;
 
 pub use crate::eviction::queries::TakingBack;
 pub use crate::policy::bundle::Bundle;
-pub use crate::policy::bundle::Kind;
+pub use crate::policy::bundle::BundleKind;
 
 /// What an action tries for a gang.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// In mode `task`: pod by pod, until one gets no place.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<PodAttempt>,
     /// In mode `gang`: only what breaks nobody, then whole gangs too, until one of them does.
     pub passes: Vec<Pass>,
     /// In mode `gang`: why it comes to nothing, if it does.
@@ -26,7 +26,7 @@ pub struct Trace {
 /// What is tried with bundles of one kind, and of those before it.
 #[derive(Clone, Debug)]
 pub struct Pass {
-    pub allowed: Kind,
+    pub allowed: BundleKind,
     /// In the order in which they are tried.
     pub domains: Vec<DomainTrial>,
 }
@@ -58,7 +58,7 @@ pub enum DomainOutcome {
 
 /// The search for a place for one pod.
 #[derive(Clone, Debug)]
-pub struct Attempt {
+pub struct PodAttempt {
     pub pod: PodId,
     /// The place that it would get.
     pub place: Option<NodeId>,
@@ -89,7 +89,7 @@ pub enum Outcome {
     /// It would not do with these gone.
     Fails { gone: Vec<PodId>, obstacle: Obstacle },
     /// It would do with these gone, and the promises of these taken back.
-    Works { gone: Vec<PodId>, taken_back: Vec<PodId>, bill: Bill },
+    Works { gone: Vec<PodId>, taken_back: Vec<PodId>, cost: EvictionCost },
 }
 
 /// Why a node doesn't do although pods have left.
@@ -104,7 +104,7 @@ pub enum Obstacle {
 
 /// What it costs to make room on a node, in the order in which it counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bill {
+pub struct EvictionCost {
     /// How many leave against a rule that should hold where it can.
     pub broken: usize,
     /// As a plugin prices it, if one does.
@@ -121,7 +121,7 @@ impl Trace {
         {
             last.trials.clear();
         }
-        self.attempts.push(Attempt { pod, place: None, refused: None, trials: BTreeMap::new() });
+        self.attempts.push(PodAttempt { pod, place: None, refused: None, trials: BTreeMap::new() });
     }
 
     pub(crate) fn end(&mut self, place: Option<NodeId>, refused: Option<&Reason>) {
@@ -139,7 +139,7 @@ impl Trace {
         self.trial(node, |trial| trial.outcome = outcome);
     }
 
-    pub(crate) fn begin_pass(&mut self, allowed: Kind) {
+    pub(crate) fn begin_pass(&mut self, allowed: BundleKind) {
         self.passes.push(Pass { allowed, domains: Vec::new() });
     }
 

@@ -3,13 +3,13 @@
 use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::{Mode, Purpose};
 use crate::decision::reason::Reason;
-use crate::eviction::attempt::{Taker, serve};
-use crate::eviction::candidates::concerns;
-use crate::eviction::failed_searches::Fruitless;
+use crate::eviction::attempt::{Attempt, serve};
+use crate::eviction::candidates::in_scope;
+use crate::eviction::failed_searches::FailedSearches;
 use crate::eviction::refusal::refuse;
-use crate::eviction::request::Errand;
+use crate::eviction::request::EvictionRequest;
 use crate::model::gangs::Gang;
-use crate::model::gangs::missing::{Missing, not_promised};
+use crate::model::gangs::missing::{Missing, missing_after_nominations};
 use crate::order::gates::gate;
 use crate::order::line::Line;
 use crate::order::pods::{Serving, in_order};
@@ -17,31 +17,38 @@ use crate::order::session::Session;
 
 /// Carries out the errand of an action: makes room for all gangs that starve.
 pub fn run(session: &mut Session, action: &'static str) {
-    if let Some(errand) = Errand::of(session.settings, action) {
-        serve_all(session, errand);
+    if let Some(request) = EvictionRequest::of(session.settings, action) {
+        serve_all(session, request);
     }
 }
 
 /// Makes room for all gangs that starve, in order; then, where whole gangs are taken, for those
 /// that have their minimum and more pods, by what others can spare.
-fn serve_all(session: &mut Session, errand: Errand) {
-    let (purpose, mode) = (errand.purpose, errand.taking.mode);
-    let mut fruitless = Fruitless::recall(session.cluster, session.policy, purpose, mode);
+fn serve_all(session: &mut Session, request: EvictionRequest) {
+    let (purpose, mode) = (request.purpose, request.settings.mode);
+    let mut failed_searches =
+        FailedSearches::recall(session.cluster, session.policy, purpose, mode);
     let mut steps = 0;
-    serve_those(session, errand, &mut fruitless, &mut steps, starves);
-    if errand.helps_to_grow() {
-        let taking = &errand.taking.breaking_nobody();
-        serve_those(session, Errand { taking, ..errand }, &mut fruitless, &mut steps, grows);
+    serve_those(session, request, &mut failed_searches, &mut steps, starves);
+    if request.helps_to_grow() {
+        let settings = &request.settings.breaking_nobody();
+        serve_those(
+            session,
+            EvictionRequest { settings, ..request },
+            &mut failed_searches,
+            &mut steps,
+            grows,
+        );
     }
-    fruitless.keep(session.cluster, purpose, mode);
+    failed_searches.keep(session.cluster, purpose, mode);
 }
 
 /// Gives turns to all gangs of which this is true, as long as it is and they bring something;
 /// beginning with the one for which there was no time in the last cycle.
 fn serve_those(
     session: &mut Session,
-    errand: Errand,
-    fruitless: &mut Fruitless,
+    request: EvictionRequest,
+    failed_searches: &mut FailedSearches,
     steps: &mut u64,
     wants: fn(&Session, GangId) -> bool,
 ) {
@@ -50,14 +57,14 @@ fn serve_those(
         waiting.into_iter().filter(|&gang| wants(session, gang)).collect();
     // Nobody is moved for one that would never move for others.
     wanting.retain(|&gang| {
-        errand.purpose != Purpose::Consolidate || !session.cluster.gangs[gang].protected
+        request.purpose != Purpose::Consolidate || !session.cluster.gangs[gang].protected
     });
     let key = |session: &Session, gang: GangId| session.cluster.gangs[gang].key.clone();
-    let mut first = fruitless.first();
+    let mut first = failed_searches.first();
     first = first.filter(|first| wanting.iter().any(|&gang| key(session, gang) == *first));
     let mut line = Line::new(session.cluster, session.policy, wanting);
     // What a queue deserves matters between queues.
-    let next = |line: &mut Line, session: &mut Session| match errand.purpose {
+    let next = |line: &mut Line, session: &mut Session| match request.purpose {
         Purpose::Reclaim => line.next(session.cluster, session.policy),
         _ => line.next_of_all(session.cluster, session.policy),
     };
@@ -75,14 +82,16 @@ fn serve_those(
             continue;
         }
         first = None;
-        if errand.taking.mode == Mode::Scenario && *steps >= errand.taking.bundling.steps {
-            fruitless.put_off(key(session, gang));
-            let (purpose, steps) = (errand.purpose, *steps);
-            refuse(session, gang, errand.purpose, vec![Reason::NotAttempted { purpose, steps }]);
+        if request.settings.mode == Mode::Scenario
+            && *steps >= request.settings.bundle_settings.steps
+        {
+            failed_searches.put_off(key(session, gang));
+            let (purpose, steps) = (request.purpose, *steps);
+            refuse(session, gang, request.purpose, vec![Reason::NotAttempted { purpose, steps }]);
             session.plan.wake_at(session.now);
             continue;
         }
-        if serve(session, gang, errand, fruitless, steps) && wants(session, gang) {
+        if serve(session, gang, request, failed_searches, steps) && wants(session, gang) {
             line.put_back(session.cluster, session.policy, gang);
         }
     }
@@ -107,10 +116,11 @@ pub fn grows(session: &Session, id: GangId) -> bool {
 fn has_a_turn(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
     // Whoever goes before a head passes nobody.
-    let goes_first = |head: GangId| session.policy.gang_order(session.cluster, head, id).is_lt();
+    let served_before_preemptor =
+        |head: GangId| session.policy.gang_order(session.cluster, head, id).is_lt();
     let mut heads =
         session.heads.iter().filter(|&&(queue, head)| queue == gang.queue && head != id);
-    let behind = heads.any(|&(_, head)| goes_first(head));
+    let behind = heads.any(|&(_, head)| served_before_preemptor(head));
     !behind
         && gang.admitted()
         && gang.counts.pending > 0
@@ -120,8 +130,8 @@ fn has_a_turn(session: &Session, id: GangId) -> bool {
 /// What it lacks; without the plugin `gang`, one pod after the other.
 pub fn wanted(session: &Session, id: GangId) -> Missing {
     let gang = &session.cluster.gangs[id];
-    match session.policy.gangs_are_whole() {
-        true => not_promised(gang, true),
+    match session.policy.enforces_minimum() {
+        true => missing_after_nominations(gang, true),
         false => Missing::one(gang.roles.len()),
     }
 }
@@ -142,13 +152,14 @@ pub fn turn_of(session: &Session, gang: GangId) -> (Vec<PodId>, Missing) {
 
 /// Whether there is anyone with pods to spare whom the errand of a gang concerns, so that it is
 /// worth looking where they are.
-pub fn anyone_spares(session: &Session, gang: GangId, errand: Errand) -> bool {
-    let taker = Taker::new(session, gang, errand, None);
-    let claim = session.cluster.gangs[gang].pods.first().map(|&pod| taker.claim_for(pod));
+pub fn anyone_spares(session: &Session, gang: GangId, request: EvictionRequest) -> bool {
+    let attempt = Attempt::new(session, gang, request, None);
+    let preemptor = session.cluster.gangs[gang].pods.first().map(|&pod| attempt.preemptor_for(pod));
     // Who moves loses nothing.
-    let moves = errand.purpose == Purpose::Consolidate;
+    let moves = request.purpose == Purpose::Consolidate;
     let spares =
         |other: &Gang| other.counts.running > 0 && (moves || other.counts.ready() > other.minimum);
-    let concerned = |id: GangId| claim.is_some_and(|claim| concerns(session.cluster, &claim, id));
+    let concerned =
+        |id: GangId| preemptor.is_some_and(|preemptor| in_scope(session.cluster, &preemptor, id));
     session.cluster.gangs.iter().any(|(id, other)| spares(other) && concerned(id))
 }

@@ -4,13 +4,13 @@ use crate::base::ids::{GangId, NodeId, PodId};
 use crate::base::purpose::{Mode, Purpose};
 use crate::decision::reason::Reason;
 use crate::eviction::relocate::is_moved;
-use crate::eviction::request::Errand;
-use crate::eviction::search::GangTaker;
+use crate::eviction::request::EvictionRequest;
+use crate::eviction::search::Search;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
 use crate::policy::answers::Policy;
 use crate::policy::bundle::Bundle;
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 
 /// The rule that keeps what would be taken back at once.
 pub const IN_NEED: &str = "its queue, which would have too little";
@@ -18,7 +18,7 @@ pub const IN_NEED: &str = "its queue, which would have too little";
 /// Whether a queue from which room was taken back has less now than it deserves of what these pods
 /// ask for: it would take that back. Where queues are measured by fair shares, that has been asked
 /// for each that leaves.
-pub fn gave_too_much(policy: &Policy, txn: &Txn, errand: Errand, pods: &[PodId]) -> bool {
+pub fn gave_too_much(policy: &Policy, txn: &Txn, request: EvictionRequest, pods: &[PodId]) -> bool {
     let asked =
         |resource| pods.iter().any(|&pod| txn.request_of(txn.pods.shape[pod], resource) > 0);
     let lacks = |(victim, _): (PodId, NodeId)| {
@@ -28,11 +28,12 @@ pub fn gave_too_much(policy: &Policy, txn: &Txn, errand: Errand, pods: &[PodId])
             |(resource, amount)| asked(resource) && txn.queues[queue].claimed(resource) < amount;
         Some(deserved.iter().any(less))
     };
-    let by_deserved = errand.purpose == Purpose::Reclaim && errand.taking.mode != Mode::Scenario;
+    let by_deserved =
+        request.purpose == Purpose::Reclaim && request.settings.mode != Mode::Scenario;
     by_deserved && txn.evicted().into_iter().any(|gone| lacks(gone) == Some(true))
 }
 
-impl GangTaker<'_> {
+impl Search<'_> {
     /// Whether the plan stands; if not, why.
     pub fn stands(
         &self,
@@ -40,35 +41,41 @@ impl GangTaker<'_> {
         taken: &[Bundle],
         moved: &[(PodId, NodeId)],
     ) -> Result<(), Reason> {
-        if !self.by_turns() {
-            return if self.claim.purpose == Purpose::Reclaim {
+        if !self.fair_share_order() {
+            return if self.preemptor.purpose == Purpose::Reclaim {
                 self.stays_within(txn)
             } else {
                 Ok(())
             };
         }
-        let counts = |pod: &PodId| self.taking.bundling.counts_moved || !is_moved(moved, *pod);
+        let counts =
+            |pod: &PodId| self.settings.bundle_settings.counts_moved || !is_moved(moved, *pod);
         let pods = taken.iter().flat_map(|bundle| bundle.pods.iter().copied());
         let gone: Vec<PodId> = pods.filter(counts).collect();
-        self.policy.objects(txn, &self.claim, self.had, &gone).map_or(Ok(()), Err)
+        self.policy.rejects_outcome(txn, &self.preemptor, self.had, &gone).map_or(Ok(()), Err)
     }
 
     /// Whether the claimant's queue may have all that it was given; if not, why.
     fn stays_within(&self, txn: &mut Txn) -> Result<(), Reason> {
-        let promised = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Nominated(_));
-        let Some(&last) = self.wish.pods.iter().rev().find(promised) else { return Ok(()) };
+        let nominated = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Nominated(_));
+        let Some(&last) = self.placement.pods.iter().rev().find(nominated) else { return Ok(()) };
         let PodState::Nominated(node) = txn.pods.state[last] else { return Ok(()) };
         txn.release(last);
-        let within = self.policy.may_reclaim(txn, &Claim { pod: last, ..self.claim });
+        let within = self.policy.may_reclaim(txn, &Preemptor { pod: last, ..self.preemptor });
         txn.nominate(last, node);
         within
     }
 
     /// Whether those who leave and have no other place may all be lost, one after the other. Leaves
     /// the transaction as it was.
-    pub fn lost_fairly(&self, txn: &mut Txn, taken: &[Bundle], moved: &[(PodId, NodeId)]) -> bool {
+    pub fn losses_are_fair(
+        &self,
+        txn: &mut Txn,
+        taken: &[Bundle],
+        moved: &[(PodId, NodeId)],
+    ) -> bool {
         let mark = txn.mark();
-        for &pod in self.wish.pods {
+        for &pod in self.placement.pods {
             if matches!(txn.pods.state[pod], PodState::Nominated(_)) {
                 txn.release(pod);
             }
@@ -80,19 +87,19 @@ impl GangTaker<'_> {
             taken.iter().map(|bundle| (bundle.gang, lost(bundle))).collect();
         for &pod in lost.iter().flat_map(|(_, pods)| pods) {
             if let PodState::Releasing(home) = txn.pods.state[pod] {
-                txn.spare(pod, PodState::Running(home));
+                txn.keep_running(pod, PodState::Running(home));
             }
         }
         let fair = lost.iter().filter(|(_, pods)| !pods.is_empty()).all(|(gang, pods)| {
             let mut asked = false;
             let fair = pods.iter().all(|&pod| {
                 let alone = txn.gangs[*gang].can_spare(txn.pods.place(pod));
-                let kept = (alone || !asked) && self.withheld(txn, *gang).is_some();
+                let kept = (alone || !asked) && self.vetoed_for_its_gang(txn, *gang).is_some();
                 asked |= !alone;
                 txn.evict(pod);
                 !kept
             });
-            fair && !self.goes_first(txn, *gang)
+            fair && !self.served_before_preemptor(txn, *gang)
         });
         txn.rewind(mark);
         fair

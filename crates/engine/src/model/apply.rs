@@ -35,14 +35,14 @@ impl Cluster {
                     never_preempts: class.preemption_policy.as_deref() == Some("Never"),
                 };
                 if self.priority_classes.insert(name, class.clone()).as_ref() != Some(&class) {
-                    self.helped += 1;
+                    self.outlook_changes += 1;
                     self.reprioritize();
                 }
             }
             Event::PriorityClassGone(name) => {
                 let name = self.names.intern(name);
                 if self.priority_classes.remove(&name).is_some() {
-                    self.helped += 1;
+                    self.outlook_changes += 1;
                     self.reprioritize();
                 }
             }
@@ -55,7 +55,7 @@ impl Cluster {
                 if let Some((space, _)) = key.split_once('/') {
                     let space = self.space(space);
                     self.spaces[space].quotas.retain(|(name, _)| name != key);
-                    self.helped += 1;
+                    self.outlook_changes += 1;
                 }
             }
             Event::PersistentVolume(volume) => {

@@ -28,7 +28,7 @@ struct NodeSums {
     idle: Vec<i64>,
     releasing: Vec<i64>,
     nominated: Vec<i64>,
-    seats: Vec<PodId>,
+    pods_on: Vec<PodId>,
     ports: Vec<(muster_api::core::Port, [u32; 2])>,
 }
 
@@ -45,7 +45,7 @@ impl Cluster {
                     idle: column(&self.nodes.idle, node),
                     releasing: column(&self.nodes.releasing, node),
                     nominated: column(&self.nodes.nominated, node),
-                    seats: self.nodes.seats[node].clone(),
+                    pods_on: self.nodes.pods_on[node].clone(),
                     ports: self.nodes.ports[node].clone(),
                 })
                 .collect(),
@@ -84,7 +84,7 @@ impl Cluster {
             spaces: self.spaces.rows().iter().map(|space| space.held.clone()).collect(),
             terms: self.terms.counts(),
             foreign: self.foreign.clone(),
-            nominations: self.nominations,
+            nominations: self.nominated_count,
             departures: self.departures,
             domains: if self.domains_stale { Vec::new() } else { self.domains.sums() },
             devices: self.devices.clone(),
@@ -100,7 +100,7 @@ impl Cluster {
                 fresh.nodes.releasing[resource][node] = 0;
                 fresh.nodes.nominated[resource][node] = 0;
             }
-            fresh.nodes.seats[node].clear();
+            fresh.nodes.pods_on[node].clear();
             fresh.nodes.ports[node].clear();
         }
         let gangs: Vec<_> = self.gangs.ids().collect();
@@ -108,7 +108,10 @@ impl Cluster {
             let gang = &mut fresh.gangs[id];
             gang.counts = Counts::default();
             gang.roles.iter_mut().for_each(|role| role.counts = Counts::default());
-            let subgroups = gang.choosy.iter_mut().flat_map(|choosy| &mut choosy.subgroups);
+            let subgroups = gang
+                .topology_rules
+                .iter_mut()
+                .flat_map(|topology_rules| &mut topology_rules.subgroups);
             subgroups.for_each(|subgroup| subgroup.counts = Counts::default());
             (gang.held, gang.nominated, gang.leaving, gang.requested) = Default::default();
         }
@@ -119,7 +122,7 @@ impl Cluster {
         }
         fresh.spaces.rows_mut().iter_mut().for_each(|space| space.held = Amounts::default());
         fresh.foreign = Amounts::default();
-        fresh.nominations = 0;
+        fresh.nominated_count = 0;
         fresh.departures = 0;
         fresh.devices.clear_sums();
         fresh.recount_terms();

@@ -63,7 +63,7 @@ impl Budgets {
                 };
                 i64::from(allowed) - self.asked.iter().filter(news).count() as i64
             }
-            None => budget.allowance(cluster),
+            None => budget.rare(cluster),
         }
     }
 
@@ -94,7 +94,7 @@ impl Budget {
     }
 
     /// How many more may leave, counted from the pods.
-    fn allowance(&self, cluster: &Cluster) -> i64 {
+    fn rare(&self, cluster: &Cluster) -> i64 {
         let pods = cluster.pods.live().filter(|&pod| self.is_about(cluster, pod));
         let of_all: Vec<PodId> = pods.filter(|&pod| !cluster.pods.state[pod].finished()).collect();
         let all = of_all.len() as i64;
@@ -125,10 +125,10 @@ impl Cluster {
             most: object.spec.max_unavailable.clone(),
         };
         let old = self.budgets.rows.insert(object.metadata.key(), budget.clone());
-        self.helped += u64::from(old != Some(budget));
+        self.outlook_changes += u64::from(old != Some(budget));
     }
 
     pub(super) fn budget_gone(&mut self, key: &str) {
-        self.helped += u64::from(self.budgets.rows.remove(key).is_some());
+        self.outlook_changes += u64::from(self.budgets.rows.remove(key).is_some());
     }
 }

@@ -19,7 +19,7 @@ use crate::model::changes::Log;
 use crate::model::devices::{Devices, Held};
 use crate::model::gangs::Gangs;
 use crate::model::nodes::Nodes;
-use crate::model::nominations::Promise;
+use crate::model::nominations::Nomination;
 use crate::model::pods::{PodState, Pods, Sum};
 use crate::model::queues::Queues;
 use crate::model::selectors::Tags;
@@ -86,20 +86,26 @@ pub struct Cluster {
     /// room appeared: whoever has places may be taken, or counts, otherwise than before.
     /// Objects that come again as they were don't help, nor does what only waits.
     #[serde(default)]
-    pub(crate) helped: u64,
+    #[serde(alias = "helped")]
+    pub(crate) outlook_changes: u64,
     /// For whom nobody could make room.
     #[serde(default)]
-    pub(crate) fruitless: Memory,
+    #[serde(alias = "fruitless")]
+    pub(crate) failed_searches: Memory,
     /// Pods whose eviction the cluster refused, and until when they are not asked again.
-    pub spared: FxHashMap<PodId, Time>,
+    #[serde(alias = "spared")]
+    pub eviction_refused: FxHashMap<PodId, Time>,
     /// Pods whose objects say that they were promised a place, not looked at yet.
-    pub(crate) promises: Vec<PodId>,
+    #[serde(alias = "promises")]
+    pub(crate) unread_nominations: Vec<PodId>,
     /// A cycle has run: from now on, what objects say of promises is what we have written.
     pub(crate) began: bool,
     /// The promises that have come to no end yet, kept or not.
-    pub promised: BTreeMap<PodId, Promise>,
+    #[serde(alias = "promised")]
+    pub nomination_ledger: BTreeMap<PodId, Nomination>,
     /// How many places are promised to pods, or kept for pods that will be made again.
-    pub nominations: u32,
+    #[serde(alias = "nominations")]
+    pub nominated_count: u32,
     /// The gangs for whose pods places are kept.
     #[serde(default)]
     pub(crate) reserving: BTreeSet<GangId>,
@@ -163,24 +169,24 @@ impl Cluster {
 
     /// Moves a pod to a new state and returns the old one. The only writer of state within a cycle.
     pub(crate) fn set(&mut self, pod: PodId, to: PodState) -> PodState {
-        let from = self.get_up(pod, to);
+        let from = self.uncount(pod, to);
         if self.shares_cards(pod) {
             self.choose_cards(pod, from, to);
         }
-        self.sit_down(pod, to);
+        self.count(pod, to);
         from
     }
 
     /// Moves a pod back to a state in which it had these cards.
     pub(crate) fn put_back(&mut self, pod: PodId, to: PodState, held: Option<Held>) {
-        self.get_up(pod, to);
+        self.uncount(pod, to);
         self.devices.put_back(pod, held);
-        self.sit_down(pod, to);
+        self.count(pod, to);
     }
 
     /// The first half of a move: what counts for the old state counts no more.
     #[inline(always)]
-    pub(super) fn get_up(&mut self, pod: PodId, to: PodState) -> PodState {
+    pub(super) fn uncount(&mut self, pod: PodId, to: PodState) -> PodState {
         let from = self.pods.state[pod];
         if let Some(gang) = self.pods.gang[pod] {
             let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
@@ -188,7 +194,7 @@ impl Cluster {
             self.sum(pod, gang, from, -1);
             self.sum(pod, gang, to, 1);
         }
-        self.seat(pod, from, -1);
+        self.count_on_node(pod, from, -1);
         self.pods.state[pod] = to;
         if matches!(from, PodState::Releasing(_)) || matches!(to, PodState::Releasing(_)) {
             self.budgets.ask(pod, to);
@@ -197,8 +203,8 @@ impl Cluster {
     }
 
     #[inline(always)]
-    pub(super) fn sit_down(&mut self, pod: PodId, to: PodState) {
-        self.seat(pod, to, 1);
+    pub(super) fn count(&mut self, pod: PodId, to: PodState) {
+        self.count_on_node(pod, to, 1);
         self.generation += 1;
     }
 
@@ -209,7 +215,7 @@ impl Cluster {
             self.gangs.count(gang, self.pods.place(pod), state, best_effort, sign);
             self.sum(pod, gang, state, sign);
         }
-        self.seat(pod, state, sign);
+        self.count_on_node(pod, state, sign);
     }
 
     /// The sums of its gang and of the queues above it.
@@ -221,7 +227,7 @@ impl Cluster {
     }
 
     /// The sums of its node, of what is on the node, and of its namespace.
-    pub(super) fn seat(&mut self, pod: PodId, state: PodState, sign: i64) {
+    pub(super) fn count_on_node(&mut self, pod: PodId, state: PodState, sign: i64) {
         let Some(node) = state.node() else { return };
         let shape = &self.shapes[self.pods.shape[pod]];
         let request = &shape.request;
@@ -234,12 +240,12 @@ impl Cluster {
             self.terms.tally(&shape.bonds, node, state, sign);
         }
         if self.devices.are_shared() && shape.devices.is_some() {
-            self.devices.seat(pod, state, self.nodes.fact[node].lets_go(), sign);
+            self.devices.count_on_node(pod, state, self.nodes.fact[node].lets_go(), sign);
         }
         self.spaces[self.pods.space[pod]].held.add_all(request, sign);
         let columns = match state {
             PodState::Nominated(_) => {
-                self.nominations = (i64::from(self.nominations) + sign) as u32;
+                self.nominated_count = (i64::from(self.nominated_count) + sign) as u32;
                 Some(&mut self.nodes.nominated)
             }
             PodState::Releasing(_) if self.nodes.fact[node].lets_go() => {
@@ -288,8 +294,8 @@ impl Cluster {
     }
 
     /// Goes up when room could perhaps be made where none could be made before.
-    pub(crate) fn hope(&self) -> u64 {
-        self.freed + self.helped
+    pub(crate) fn outlook_version(&self) -> u64 {
+        self.freed + self.outlook_changes
     }
 
     /// Called before a cycle: puts in order what events left for later.
@@ -297,7 +303,7 @@ impl Cluster {
         if std::mem::take(&mut self.lines_stale) {
             self.redraw_queues();
         }
-        self.domains.seat_nodes(self.nodes.name.len());
+        self.domains.count_nodes(self.nodes.name.len());
         if self.hyper_nodes.settle(&self.nodes) {
             self.domains.plant(&self.hyper_nodes, &self.nodes);
             self.domains_stale = true;
@@ -317,7 +323,7 @@ impl Cluster {
         self.forget_cards();
         // Whoever is first gets the card.
         let pods = &self.pods;
-        self.promises.sort_unstable_by(|&a, &b| pods.name(a).cmp(pods.name(b)));
+        self.unread_nominations.sort_unstable_by(|&a, &b| pods.name(a).cmp(pods.name(b)));
         self.touched.trim();
         self.changed.trim();
     }
@@ -363,15 +369,15 @@ impl Cluster {
         row.ports.is_empty()
             && !row.uses_claims()
             && self.demand(shape).is_none()
-            && !self.far_reaching(shape)
+            && !self.depends_on_other_nodes(shape)
     }
 
     /// Placing a pod of the shape can change what other nodes answer, so that all of them are asked
     /// for each pod.
-    pub fn far_reaching(&self, shape: ShapeId) -> bool {
+    pub fn depends_on_other_nodes(&self, shape: ShapeId) -> bool {
         let shape = &self.shapes[shape];
         let limited = |queue: QueueId| self.queues[queue].group_limits.is_some();
-        self.terms.far_reaching(&shape.bonds) || shape.queue.is_some_and(limited)
+        self.terms.depends_on_other_nodes(&shape.bonds) || shape.queue.is_some_and(limited)
     }
 }
 

@@ -18,10 +18,10 @@ use crate::model::devices::cards::{Cards, Taken};
 use crate::model::devices::demand::Demand;
 use crate::model::pods::PodState;
 
-pub use crate::model::devices::demand::Likes;
+pub use crate::model::devices::demand::CardSelector;
 pub use crate::model::devices::notes::Noted;
 pub use crate::model::devices::notes::note_of_bound;
-pub use crate::model::devices::notes::note_of_promised;
+pub use crate::model::devices::notes::note_of_nominated;
 
 /// How cards are shared, as the plugin `deviceshare` says.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ pub struct Devices {
     /// they return.
     held: FxHashMap<PodId, Held>,
     /// How many of them are on nodes.
-    seated: usize,
+    pods: usize,
 }
 
 /// The cards of one pod.
@@ -122,14 +122,14 @@ impl Devices {
     }
 
     /// Adds a pod on its node to the sums of its cards, or takes it out.
-    pub(super) fn seat(&mut self, pod: PodId, state: PodState, lets_go: bool, sign: i64) {
+    pub(super) fn count_on_node(&mut self, pod: PodId, state: PodState, lets_go: bool, sign: i64) {
         let Some(held) = self.held.get(&pod) else { return };
         debug_assert_eq!(
             state.node(),
             Some(held.node),
             "a pod has cards of the node that it is on"
         );
-        self.seated = self.seated.wrapping_add_signed(sign as isize);
+        self.pods = self.pods.wrapping_add_signed(sign as isize);
         let Some(Some(cards)) = self.cards.rows_mut().get_mut(usize::from(held.node)) else {
             return;
         };
@@ -164,7 +164,7 @@ impl Devices {
 
     /// Nothing is on any card, for a recount.
     pub(super) fn clear_sums(&mut self) {
-        self.seated = 0;
+        self.pods = 0;
         for cards in self.cards.rows_mut().iter_mut().flatten() {
             **cards = cards.emptied();
         }
@@ -189,8 +189,8 @@ impl Cluster {
         let Some(demand) = self.shapes[self.pods.shape[pod]].devices.as_deref() else { return };
         let Some(node) = to.node().filter(|&node| from.node() != Some(node)) else { return };
         let slots = match to {
-            PodState::Nominated(_) => self.pick_cards(pod, node, demand, Room::Later),
-            PodState::Allocated(_) => self.pick_cards(pod, node, demand, Room::Meanwhile),
+            PodState::Nominated(_) => self.pick_cards(pod, node, demand, Room::FutureIdle),
+            PodState::Allocated(_) => self.pick_cards(pod, node, demand, Room::Backfill),
             _ => self.stated_cards(pod, to),
         };
         self.devices.hold(pod, node, slots);
@@ -201,14 +201,14 @@ impl Cluster {
         let demand = self.shapes[self.pods.shape[pod]].devices.as_deref();
         let Some((demand, held)) = demand.zip(self.devices.held(pod)) else { return true };
         let cards = self.devices.cards(held.node);
-        cards.is_some_and(|cards| cards.admit_on(demand, &held.slots, Room::Later))
+        cards.is_some_and(|cards| cards.admit_on(demand, &held.slots, Room::FutureIdle))
     }
 
     /// The cards that the pod had before on this node, or was promised by an earlier run, if they
     /// do; else those that the policy prefers.
     fn pick_cards(&self, pod: PodId, node: NodeId, demand: &Demand, room: Room) -> Vec<Slot> {
         let Some(cards) = self.devices.cards(node) else { return Vec::new() };
-        let unpromised = if room == Room::Meanwhile { Room::Now } else { room };
+        let unpromised = if room == Room::Backfill { Room::Idle } else { room };
         let before = self.devices.held(pod).filter(|held| held.node == node);
         let known = before.map_or_else(|| self.noted_cards(pod, node), |held| held.slots.to_vec());
         if demand.is_met_by(&known) && cards.admit_on(demand, &known, unpromised) {
@@ -249,18 +249,18 @@ impl Cluster {
             return;
         }
         let lets_go = self.nodes.fact[node].lets_go();
-        let seated = self.nodes.seats[node].clone();
-        for &pod in &seated {
-            self.devices.seat(pod, self.pods.state[pod], lets_go, -1);
+        let pods = self.nodes.pods_on[node].clone();
+        for &pod in &pods {
+            self.devices.count_on_node(pod, self.pods.state[pod], lets_go, -1);
         }
         self.devices.cards.grow(usize::from(node) + 1, None);
         let fresh = (!facts.is_empty()).then(|| Box::new(Cards::new(facts)));
         let old = std::mem::replace(&mut self.devices.cards[node], fresh).unwrap_or_default();
-        for &pod in &seated {
+        for &pod in &pods {
             let slots = self.stated_cards(pod, self.pods.state[pod]);
             let slots = if slots.is_empty() { self.moved_cards(pod, node, &old) } else { slots };
             self.devices.hold(pod, node, slots);
-            self.devices.seat(pod, self.pods.state[pod], lets_go, 1);
+            self.devices.count_on_node(pod, self.pods.state[pod], lets_go, 1);
         }
         self.touched.push(node);
         self.freed += 1;
@@ -317,7 +317,7 @@ impl Cluster {
 
     /// Pods that are on no node any more lose what they had there.
     pub(super) fn forget_cards(&mut self) {
-        if self.devices.held.len() > self.devices.seated {
+        if self.devices.held.len() > self.devices.pods {
             let state = &self.pods.state;
             self.devices.held.retain(|&pod, _| state[pod].node().is_some());
         }

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
 use crate::base::resources::{Amounts, Sparse};
 use crate::decision::reason::Reason;
-use crate::model::notes::Notes;
+use crate::model::notes::GroupAnnotations;
 use crate::model::pods::{Counts, PodState, Sum};
 use crate::model::reservations::Reservation;
-use crate::model::topology::subgroups::{Choosy, Closeness, Rule, Subgroup};
+use crate::model::topology::subgroups::{Rule, Subgroup, TierLimit, TopologyRules};
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Gangs {
@@ -53,7 +53,8 @@ pub struct Gang {
     pub minimum: u32,
     pub roles: Vec<Role>,
     /// Where its pods go, or which of them go together, if that matters.
-    pub choosy: Option<Box<Choosy>>,
+    #[serde(alias = "choosy")]
+    pub topology_rules: Option<Box<TopologyRules>>,
     pub min_resources: Option<Sparse>,
     pub estimate: Option<i64>,
     pub protected: bool,
@@ -61,7 +62,8 @@ pub struct Gang {
     pub revocable: bool,
     /// What few gangs say of how long they may wait, of when their pods may be taken, and of what
     /// is lost then.
-    pub allowance: Option<Box<Allowance>>,
+    #[serde(alias = "allowance")]
+    pub rare: Option<Box<RareGangFields>>,
     pub phase: PodGroupPhase,
     pub condition: Condition,
     /// What was last put into a plan.
@@ -85,18 +87,19 @@ pub struct Gang {
     pub failures: u32,
     /// What is written on its PodGroup.
     #[serde(default)]
-    pub(crate) notes: Option<Box<Notes>>,
+    pub(crate) notes: Option<Box<GroupAnnotations>>,
     /// Why it waits, as decided when it was last tried.
     pub reasons: Vec<Reason>,
     /// It fitted nowhere when this much room had been freed; until more is, it is not tried again.
-    pub hopeless: Option<u64>,
+    #[serde(alias = "hopeless")]
+    pub did_not_fit_at: Option<u64>,
     /// Its place in the list of those that wait.
     waiting_at: Option<u32>,
     dirty: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Allowance {
+pub struct RareGangFields {
     /// How long its pods keep their places whoever wants them, unless they say so themselves, in
     /// milliseconds.
     pub cooldown: Option<i64>,
@@ -117,10 +120,10 @@ pub struct Allowance {
     pub sla_wait: Option<i64>,
 }
 
-impl Allowance {
+impl RareGangFields {
     /// In a box, if there is anything in it.
-    pub(super) fn boxed(self) -> Option<Box<Allowance>> {
-        (self != Allowance::default()).then(|| Box::new(self))
+    pub(super) fn boxed(self) -> Option<Box<RareGangFields>> {
+        (self != RareGangFields::default()).then(|| Box::new(self))
     }
 }
 
@@ -177,12 +180,12 @@ impl Gang {
             created: Time::default(),
             minimum: 1,
             roles: Vec::new(),
-            choosy: None,
+            topology_rules: None,
             min_resources: None,
             estimate: None,
             protected: false,
             revocable: false,
-            allowance: None,
+            rare: None,
             phase: PodGroupPhase::Pending,
             condition: Condition::default(),
             reported: None,
@@ -198,7 +201,7 @@ impl Gang {
             backoff_until: None,
             failures: 0,
             reasons: Vec::new(),
-            hopeless: None,
+            did_not_fit_at: None,
             notes: None,
             waiting_at: None,
             dirty: false,
@@ -324,22 +327,22 @@ impl Gang {
         lacks.fold((0, 0), |(lacks, needs), (lack, need)| (lacks + lack, needs + need))
     }
 
-    pub fn closeness(&self) -> Option<&Closeness> {
-        self.choosy.as_ref()?.closeness.as_ref()
+    pub fn tier_limit(&self) -> Option<&TierLimit> {
+        self.topology_rules.as_ref()?.tier_limit.as_ref()
     }
 
     pub fn rules(&self) -> &[Rule] {
-        self.choosy.as_ref().map_or(&[], |choosy| &choosy.rules)
+        self.topology_rules.as_ref().map_or(&[], |topology_rules| &topology_rules.rules)
     }
 
     /// Empty without rules; else the first is of pods that no rule is about.
     pub fn subgroups(&self) -> &[Subgroup] {
-        self.choosy.as_ref().map_or(&[], |choosy| &choosy.subgroups)
+        self.topology_rules.as_ref().map_or(&[], |topology_rules| &topology_rules.subgroups)
     }
 
     #[inline]
     fn subgroup_mut(&mut self, place: usize) -> Option<&mut Subgroup> {
-        self.choosy.as_mut()?.subgroups.get_mut(place)
+        self.topology_rules.as_mut()?.subgroups.get_mut(place)
     }
 
     /// How many pods of a subgroup start together.
@@ -389,17 +392,17 @@ impl Gang {
     /// What its PodGroup says under our keys, or will once all that was told is written; of others
     /// nothing.
     pub fn noted(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
-        self.notes.iter().flat_map(|notes| notes.told())
+        self.notes.iter().flat_map(|notes| notes.written())
     }
 
     /// All that its PodGroup says of whether and when its pods may be taken, and of what is lost
     /// with them.
     pub(super) fn taken_as(&self) -> impl PartialEq + use<> {
         let roles: Vec<_> = self.roles.iter().map(|role| (role.name, role.minimum)).collect();
-        let choosy = (self.closeness().cloned(), self.rules().to_vec());
+        let topology_rules = (self.tier_limit().cloned(), self.rules().to_vec());
         let terms =
             (self.origin, self.queue, self.priority, self.created, self.minimum, self.estimate);
-        (terms, (self.protected, self.revocable, self.allowance.clone()), roles, choosy)
+        (terms, (self.protected, self.revocable, self.rare.clone()), roles, topology_rules)
     }
 
     /// Waits with nothing placed.
@@ -653,7 +656,7 @@ mod tests {
             ..SubGroupPolicy::default()
         };
         let rule = Rule::of(&mut names, &policy);
-        let mut choosy = Choosy::new(None, vec![rule]).expect("it has a rule");
+        let mut topology_rules = TopologyRules::new(None, vec![rule]).expect("it has a rule");
         let mut gang = Gang::new("g".into(), SpaceId(0), Origin::Group, QueueId(0));
         gang.minimum = minimum;
         gang.roles = roles
@@ -664,12 +667,12 @@ mod tests {
             let labels =
                 [("part".to_owned(), part.to_string())].into_iter().filter(|_| part > 0).collect();
             let tags = tags(&mut names, &labels);
-            let place = choosy.assign(&names, &tags) as usize;
-            gang.choosy = Some(choosy);
+            let place = topology_rules.assign(&names, &tags) as usize;
+            gang.topology_rules = Some(topology_rules);
             count(&mut gang, (role, place), 1);
-            choosy = gang.choosy.take().expect("it was given");
+            topology_rules = gang.topology_rules.take().expect("it was given");
         }
-        gang.choosy = Some(choosy);
+        gang.topology_rules = Some(topology_rules);
         gang
     }
 

@@ -33,7 +33,8 @@ pub struct Nodes {
     /// `2^62 / allocatable`, so that a utilisation is a multiplication (see [`fraction`]).
     pub reciprocal: Columns,
     /// The pods that are on a node or promised to it, in order of their id.
-    pub seats: Table<NodeId, Vec<PodId>>,
+    #[serde(alias = "seats")]
+    pub pods_on: Table<NodeId, Vec<PodId>>,
     /// Host ports in use, with how often, and how often by pods that are leaving.
     pub ports: Table<NodeId, Vec<(Port, [u32; 2])>>,
     /// Breaks all ties: the place of the node among all nodes, whatever the order of arrival.
@@ -114,7 +115,7 @@ impl Nodes {
         self.traits.push(Traits::default());
         self.version.push(0);
         // Room for a few from the start: a cycle fills many nodes at once.
-        self.seats.push(Vec::with_capacity(8));
+        self.pods_on.push(Vec::with_capacity(8));
         self.ports.push(Vec::new());
         self.rank.push(u32::MAX);
         for columns in self.columns_mut() {
@@ -185,10 +186,10 @@ impl Nodes {
     }
 
     pub(super) fn sit(&mut self, node: NodeId, pod: PodId, sign: i64) {
-        let seats = &mut self.seats[node];
-        match (seats.binary_search(&pod), sign) {
-            (Err(place), 1) => seats.insert(place, pod),
-            (Ok(place), _) => drop(seats.remove(place)),
+        let pods_on = &mut self.pods_on[node];
+        match (pods_on.binary_search(&pod), sign) {
+            (Err(place), 1) => pods_on.insert(place, pod),
+            (Ok(place), _) => drop(pods_on.remove(place)),
             _ => unreachable!("a pod sits down once and gets up once"),
         }
     }
@@ -215,7 +216,7 @@ impl Nodes {
     pub fn port_taken(&self, node: NodeId, want: &Port, room: Room) -> bool {
         let any = |ip: &str| ip.is_empty() || ip == "0.0.0.0" || ip == "::";
         self.ports[node].iter().any(|(used, [all, going])| {
-            (room != Room::Later || all > going)
+            (room != Room::FutureIdle || all > going)
                 && used.host_port == want.host_port
                 && used.protocol == want.protocol
                 && (used.host_ip == want.host_ip || any(&used.host_ip) || any(&want.host_ip))

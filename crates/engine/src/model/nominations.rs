@@ -7,14 +7,17 @@ use crate::base::ids::NodeId;
 
 /// What is known of a promised place.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promise {
+pub struct Nomination {
     pub node: NodeId,
     /// When this process first saw it.
     pub since: Time,
     /// Its place among those of the same cycle.
-    pub turn: u32,
+    #[serde(alias = "turn")]
+    pub sequence: u32,
     /// Others were asked to leave the node for it.
-    pub evicted: bool,
+    #[serde(alias = "evicted")]
+    pub needs_evictions: bool,
     /// The cluster knows of it.
-    pub told: bool,
+    #[serde(alias = "told")]
+    pub published: bool,
 }

@@ -29,11 +29,13 @@ impl Texts {
 
 /// Few gangs have any.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notes {
+pub struct GroupAnnotations {
     /// What the object says.
-    said: Texts,
+    #[serde(alias = "said")]
+    read: Texts,
     /// What it will say when all that was told is written.
-    told: Texts,
+    #[serde(alias = "told")]
+    written: Texts,
     /// Since when an earlier process, or another scheduler, has seen it stale.
     inherited: Option<Time>,
     /// Room that is kept for pods that will be made again, in the order of the nodes' names, and
@@ -42,29 +44,30 @@ pub struct Notes {
     pub(crate) size: u32,
 }
 
-impl Notes {
+impl GroupAnnotations {
     /// An object that this process hasn't met before.
-    pub(super) fn read(meta: &Meta) -> Option<Box<Notes>> {
-        let said = Texts::of(meta);
+    pub(super) fn read(meta: &Meta) -> Option<Box<GroupAnnotations>> {
+        let read = Texts::of(meta);
         let time = |key: &str| meta.annotations.get(key).and_then(|text| Time::parse(text).ok());
         let inherited = time(STALE_SINCE).or_else(|| time(KAI_STALE_SINCE));
-        Notes { told: said.clone(), said, inherited, ..Notes::default() }.boxed()
+        GroupAnnotations { written: read.clone(), read, inherited, ..GroupAnnotations::default() }
+            .boxed()
     }
 
     /// The object has come again. Unless it says something new it tells nothing: what was told may
     /// still be on its way.
-    pub(super) fn reread(notes: &mut Option<Box<Notes>>, meta: &Meta) {
+    pub(super) fn reread(notes: &mut Option<Box<GroupAnnotations>>, meta: &Meta) {
         let says = Texts::of(meta);
-        let mut known = notes.take().map_or_else(Notes::default, |notes| *notes);
-        if known.said != says {
-            known.told = says.clone();
-            known.said = says;
+        let mut known = notes.take().map_or_else(GroupAnnotations::default, |notes| *notes);
+        if known.read != says {
+            known.written = says.clone();
+            known.read = says;
         }
         *notes = known.boxed();
     }
 
     /// Since when the gang was stale before this process looked at it; asked once.
-    pub(crate) fn take_inherited(notes: &mut Option<Box<Notes>>) -> Option<Time> {
+    pub(crate) fn take_inherited(notes: &mut Option<Box<GroupAnnotations>>) -> Option<Time> {
         let mut known = notes.take()?;
         let inherited = known.inherited.take();
         *notes = known.boxed();
@@ -74,14 +77,14 @@ impl Notes {
     /// What is to be written for the object to say this, and nothing more; none is taken off. It
     /// counts as told.
     pub(crate) fn tell(
-        notes: &mut Option<Box<Notes>>,
+        notes: &mut Option<Box<GroupAnnotations>>,
         wish: Texts,
     ) -> Vec<(&'static str, Option<String>)> {
-        let mut known = notes.take().map_or_else(Notes::default, |notes| *notes);
-        let pairs = wish.by_key().into_iter().zip(known.told.by_key());
-        let changes = pairs.filter(|((_, wish), (_, told))| wish != told);
+        let mut known = notes.take().map_or_else(GroupAnnotations::default, |notes| *notes);
+        let pairs = wish.by_key().into_iter().zip(known.written.by_key());
+        let changes = pairs.filter(|((_, wish), (_, written))| wish != written);
         let changes = changes.map(|((key, wish), _)| (key, wish.clone())).collect();
-        known.told = wish;
+        known.written = wish;
         *notes = known.boxed();
         changes
     }
@@ -92,17 +95,17 @@ impl Notes {
 
     /// What the object says of reservations.
     pub(crate) fn reservations(&self) -> Option<&str> {
-        self.said.reservations.as_deref()
+        self.read.reservations.as_deref()
     }
 
     /// What the object says, or will once all that was told is written.
-    pub(super) fn told(&self) -> [(&'static str, Option<&str>); 2] {
-        self.told.by_key().map(|(key, text)| (key, text.as_deref()))
+    pub(super) fn written(&self) -> [(&'static str, Option<&str>); 2] {
+        self.written.by_key().map(|(key, text)| (key, text.as_deref()))
     }
 
     /// In a box, if there is anything in it.
-    fn boxed(self) -> Option<Box<Notes>> {
-        (self != Notes::default()).then(|| Box::new(self))
+    fn boxed(self) -> Option<Box<GroupAnnotations>> {
+        (self != GroupAnnotations::default()).then(|| Box::new(self))
     }
 }
 
@@ -122,18 +125,25 @@ mod tests {
 
     #[test]
     fn only_changes_are_told_and_an_older_view_undoes_nothing() {
-        let mut notes = Notes::read(&meta(&[]));
+        let mut notes = GroupAnnotations::read(&meta(&[]));
         assert_eq!(notes, None);
-        assert_eq!(Notes::tell(&mut notes, since("a")), [(STALE_SINCE, Some("a".to_owned()))]);
-        Notes::reread(&mut notes, &meta(&[("theirs", "x")]));
-        assert_eq!(Notes::tell(&mut notes, since("a")), [], "it is on its way");
-        Notes::reread(&mut notes, &meta(&[(STALE_SINCE, "a")]));
-        assert_eq!(Notes::tell(&mut notes, since("a")), []);
-        Notes::reread(&mut notes, &meta(&[(STALE_SINCE, "b")]));
-        assert_eq!(Notes::tell(&mut notes, since("a")).len(), 1, "somebody has changed it");
-        assert_eq!(Notes::tell(&mut notes, Texts::default()), [(STALE_SINCE, None)]);
-        Notes::reread(&mut notes, &meta(&[]));
-        assert_eq!(Notes::tell(&mut notes, Texts::default()), []);
+        assert_eq!(
+            GroupAnnotations::tell(&mut notes, since("a")),
+            [(STALE_SINCE, Some("a".to_owned()))]
+        );
+        GroupAnnotations::reread(&mut notes, &meta(&[("theirs", "x")]));
+        assert_eq!(GroupAnnotations::tell(&mut notes, since("a")), [], "it is on its way");
+        GroupAnnotations::reread(&mut notes, &meta(&[(STALE_SINCE, "a")]));
+        assert_eq!(GroupAnnotations::tell(&mut notes, since("a")), []);
+        GroupAnnotations::reread(&mut notes, &meta(&[(STALE_SINCE, "b")]));
+        assert_eq!(
+            GroupAnnotations::tell(&mut notes, since("a")).len(),
+            1,
+            "somebody has changed it"
+        );
+        assert_eq!(GroupAnnotations::tell(&mut notes, Texts::default()), [(STALE_SINCE, None)]);
+        GroupAnnotations::reread(&mut notes, &meta(&[]));
+        assert_eq!(GroupAnnotations::tell(&mut notes, Texts::default()), []);
         assert_eq!(notes, None, "nothing is kept of a gang without notes");
     }
 
@@ -141,7 +151,9 @@ mod tests {
     fn our_word_goes_before_that_of_another_scheduler() {
         let ours = (STALE_SINCE, "2026-01-05T00:00:00Z");
         let theirs = (KAI_STALE_SINCE, "2026-01-04T00:00:00Z");
-        let inherited = |pairs: &[_]| Notes::take_inherited(&mut Notes::read(&meta(pairs)));
+        let inherited = |pairs: &[_]| {
+            GroupAnnotations::take_inherited(&mut GroupAnnotations::read(&meta(pairs)))
+        };
         let time = |(_, text): (&str, &str)| Time::parse(text).ok();
         assert_eq!(inherited(&[ours, theirs]), time(ours));
         assert_eq!(inherited(&[theirs]), time(theirs));

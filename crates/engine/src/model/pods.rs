@@ -191,46 +191,49 @@ pub struct Pod {
     pub never_preempts: Option<bool>,
     /// What it says of its cards.
     pub noted: Option<Box<Noted>>,
-    pub seldom: Option<Box<Seldom>>,
+    #[serde(alias = "seldom")]
+    pub rare: Option<Box<RarePodFields>>,
 }
 
 /// What few pods say of themselves, so that it takes no room in the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seldom {
+pub struct RarePodFields {
     /// How long it runs, in milliseconds.
     pub estimate: Option<i64>,
     /// How long it keeps its place whoever wants it, in milliseconds.
     pub cooldown: Option<i64>,
-    pub promised: Option<Promised>,
+    #[serde(alias = "promised")]
+    pub recorded_nomination: Option<RecordedNomination>,
 }
 
 impl Pod {
     /// All that it says of whether it may be taken, besides what moves it within its gang. When it
     /// started says only in which order.
     pub(super) fn taken_as(&self) -> impl PartialEq + use<> {
-        let cooldown = self.seldom.as_ref().and_then(|seldom| seldom.cooldown);
+        let cooldown = self.rare.as_ref().and_then(|rare| rare.cooldown);
         (self.protected, self.revocable, self.leaves, cooldown)
     }
 
     pub fn estimate(&self) -> Option<i64> {
-        self.seldom.as_ref()?.estimate
+        self.rare.as_ref()?.estimate
     }
 
     pub fn cooldown(&self) -> Option<i64> {
-        self.seldom.as_ref()?.cooldown
+        self.rare.as_ref()?.cooldown
     }
 
-    pub fn promised(&self) -> Option<&Promised> {
-        self.seldom.as_ref()?.promised.as_ref()
+    pub fn recorded_nomination(&self) -> Option<&RecordedNomination> {
+        self.rare.as_ref()?.recorded_nomination.as_ref()
     }
 }
 
 /// The place that a pod was promised, as its object says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promised {
+pub struct RecordedNomination {
     pub node: Arc<str>,
     /// Others were asked to leave for it.
-    pub evicted: bool,
+    #[serde(alias = "evicted")]
+    pub needs_evictions: bool,
     /// By annotations, which nobody else writes.
     pub annotated: bool,
 }

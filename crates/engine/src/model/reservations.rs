@@ -82,7 +82,7 @@ impl Cluster {
             notes.size = 0;
             self.reserving.remove(&gang);
             // Others may ask its pods to leave again.
-            self.helped += 1;
+            self.outlook_changes += 1;
         }
         self.tally_reservation(gang, &reservation, -1);
         self.gangs.review(gang);
@@ -127,7 +127,7 @@ impl Cluster {
         for (resource, amount) in request.iter() {
             self.nodes.nominated[resource][*node] += sign * amount;
         }
-        self.nominations = (i64::from(self.nominations) + sign) as u32;
+        self.nominated_count = (i64::from(self.nominated_count) + sign) as u32;
         self.touched.push(*node);
         self.generation += 1;
     }

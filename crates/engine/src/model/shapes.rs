@@ -16,7 +16,7 @@ use crate::base::ids::{
 use crate::base::resources::{Amounts, PODS, Share, Sparse};
 use crate::model::Cluster;
 use crate::model::devices::By;
-use crate::model::devices::demand::{Demand, Likes};
+use crate::model::devices::demand::{CardSelector, Demand};
 use crate::model::gangs::Origin;
 use crate::model::selectors::{Selector, Tags, tag};
 use crate::model::terms::{Bonds, Clause, Rule, Spread};
@@ -43,7 +43,8 @@ pub struct Shape {
     pub claims: Box<[String]>,
     pub bonds: Bonds,
     /// Which cards it wants, if it says so.
-    likes: Option<Likes>,
+    #[serde(alias = "likes")]
+    card_selector: Option<CardSelector>,
     /// What it wants of cards that pods share.
     pub devices: Option<Box<Demand>>,
 }
@@ -68,9 +69,9 @@ impl Shape {
     /// Asks the same of a node, whatever its labels and rules about other pods.
     pub fn asks_like(&self, other: &Shape) -> bool {
         let (space, tags) = (other.space, &other.tags);
-        let likes = self.likes.as_ref();
+        let card_selector = self.card_selector.as_ref();
         let standing = self.standing();
-        Identity { space, tags, standing, spec: &self.spec, likes, images: false }.is(other)
+        Identity { space, tags, standing, spec: &self.spec, card_selector, images: false }.is(other)
     }
 
     /// Makes the same of what nodes say of themselves. All that an answer with `Reach::Facts` looks
@@ -119,7 +120,8 @@ impl Shapes {
     /// Finds out again what pods want of cards, after the way to share them has changed.
     pub(super) fn demand_anew(&mut self, by: Option<By>) {
         for shape in self.rows.rows_mut() {
-            shape.devices = by.and_then(|by| Demand::of(by, &shape.spec, shape.likes.as_ref()));
+            shape.devices =
+                by.and_then(|by| Demand::of(by, &shape.spec, shape.card_selector.as_ref()));
         }
     }
 
@@ -184,7 +186,7 @@ struct Identity<'a> {
     tags: &'a Tags,
     standing: Standing,
     spec: &'a PodSpec,
-    likes: Option<&'a Likes>,
+    card_selector: Option<&'a CardSelector>,
     /// Nodes say which images they have, so that images make a difference.
     images: bool,
 }
@@ -193,7 +195,7 @@ impl Identity<'_> {
     fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
         let spec = self.spec;
-        (self.space, self.tags, self.standing, self.likes).hash(&mut hasher);
+        (self.space, self.tags, self.standing, self.card_selector).hash(&mut hasher);
         for container in spec.containers.iter().chain(&spec.init_containers) {
             (&container.resources, &container.ports, &container.restart_policy).hash(&mut hasher);
         }
@@ -217,7 +219,7 @@ impl Identity<'_> {
         self.space == shape.space
             && *self.tags == shape.tags
             && self.standing == shape.standing()
-            && self.likes == shape.likes.as_ref()
+            && self.card_selector == shape.card_selector.as_ref()
             && all_same(&a.containers, &b.containers)
             && all_same(&a.init_containers, &b.init_containers)
             && a.overhead == b.overhead
@@ -239,18 +241,24 @@ impl Cluster {
         tags: &Tags,
         standing: Standing,
         spec: &PodSpec,
-        likes: Option<&Likes>,
+        card_selector: Option<&CardSelector>,
         likely: Option<ShapeId>,
     ) -> ShapeId {
         let watched = self.watched_tags(tags);
-        let identity =
-            Identity { space, tags: &watched, standing, spec, likes, images: self.images_known };
+        let identity = Identity {
+            space,
+            tags: &watched,
+            standing,
+            spec,
+            card_selector,
+            images: self.images_known,
+        };
         if let Some(id) = likely.filter(|&id| identity.is(&self.shapes.rows[id])) {
             return id;
         }
         self.shapes
             .find(identity.hash(), &identity)
-            .unwrap_or_else(|| self.new_shape(space, tags, standing, spec, likes))
+            .unwrap_or_else(|| self.new_shape(space, tags, standing, spec, card_selector))
     }
 
     fn watched_tags(&self, tags: &Tags) -> Tags {
@@ -266,14 +274,20 @@ impl Cluster {
         tags: &Tags,
         standing: Standing,
         spec: &PodSpec,
-        likes: Option<&Likes>,
+        card_selector: Option<&CardSelector>,
     ) -> ShapeId {
         // Terms first: a rule may name labels that were not worth a difference until now.
         let mut bonds = self.bonds_of(space, tags, spec);
         let watched = self.watched_tags(tags);
         bonds.matches = self.terms.matching(space, &self.spaces[space].tags, &watched);
-        let identity =
-            Identity { space, tags: &watched, standing, spec, likes, images: self.images_known };
+        let identity = Identity {
+            space,
+            tags: &watched,
+            standing,
+            spec,
+            card_selector,
+            images: self.images_known,
+        };
         let hash = identity.hash();
         // A pod like this one may have got its shape while labels came to matter just now.
         if let Some(id) = self.shapes.find(hash, &identity) {
@@ -323,8 +337,11 @@ impl Cluster {
             ports: ports.into(),
             claims: claims.map(|claim| format!("{namespace}/{}", claim.claim_name)).collect(),
             bonds,
-            likes: likes.cloned(),
-            devices: self.devices.sharing().and_then(|sharing| Demand::of(sharing.by, spec, likes)),
+            card_selector: card_selector.cloned(),
+            devices: self
+                .devices
+                .sharing()
+                .and_then(|sharing| Demand::of(sharing.by, spec, card_selector)),
         };
         self.shapes.insert(hash, shape)
     }
@@ -503,7 +520,7 @@ impl Cluster {
     pub(super) fn reshape_pods(&mut self, pods: &[PodId]) {
         for &pod in pods {
             let old = self.pods.shape[pod];
-            let Shape { space, queue, spec, likes, .. } = self.shapes.rows[old].clone();
+            let Shape { space, queue, spec, card_selector, .. } = self.shapes.rows[old].clone();
             let fact = &self.pods.fact[pod];
             let standing = match self.pods.gang[pod] {
                 Some(gang) => self.standing(Some(gang), fact.protected, fact.revocable),
@@ -511,7 +528,7 @@ impl Cluster {
             };
             let tags = fact.labels.clone();
             self.pods.shape[pod] =
-                self.shape_of(space, &tags, standing, &spec, likes.as_ref(), Some(old));
+                self.shape_of(space, &tags, standing, &spec, card_selector.as_ref(), Some(old));
         }
     }
 
@@ -569,7 +586,8 @@ pub fn size_of(cluster: &Cluster, shape: ShapeId) -> Share {
 pub fn one_shape(cluster: &Cluster, pods: &[PodId]) -> Option<ShapeId> {
     let shape = cluster.pods.shape[*pods.first()?];
     let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape);
-    (same && !cluster.shapes[shape].uses_claims() && !cluster.far_reaching(shape)).then_some(shape)
+    (same && !cluster.shapes[shape].uses_claims() && !cluster.depends_on_other_nodes(shape))
+        .then_some(shape)
 }
 
 /// The shapes of pods with how many have each.

@@ -47,7 +47,7 @@ pub struct Term {
 impl Term {
     /// Pods that match anywhere and still count for one that is placed in this room.
     pub fn total_in(&self, room: Room) -> u32 {
-        self.total - if room == Room::Later { self.leaving } else { 0 }
+        self.total - if room == Room::FutureIdle { self.leaving } else { 0 }
     }
 }
 
@@ -68,12 +68,12 @@ pub struct Count {
 impl Count {
     /// Pods that match and still count for one that is placed in this room.
     pub fn present_in(self, room: Room) -> u32 {
-        self.present - if room == Room::Later { self.leaving } else { 0 }
+        self.present - if room == Room::FutureIdle { self.leaving } else { 0 }
     }
 
     /// Pods that exclude, likewise.
     pub fn excluding_in(self, room: Room) -> u32 {
-        self.excluding - if room == Room::Later { self.excluding_leaving } else { 0 }
+        self.excluding - if room == Room::FutureIdle { self.excluding_leaving } else { 0 }
     }
 }
 
@@ -192,7 +192,7 @@ impl Terms {
     }
 
     /// Placing a pod with these bonds can change what other nodes answer.
-    pub fn far_reaching(&self, bonds: &Bonds) -> bool {
+    pub fn depends_on_other_nodes(&self, bonds: &Bonds) -> bool {
         !bonds.is_empty()
             || bonds
                 .matches

@@ -67,7 +67,7 @@ impl<'c> Txn<'c> {
     }
 
     /// Lets a pod stay that was asked to leave in this transaction.
-    pub fn spare(&mut self, pod: PodId, state: PodState) {
+    pub fn keep_running(&mut self, pod: PodId, state: PodState) {
         self.step(pod, state);
     }
 

@@ -3,19 +3,19 @@
 use crate::base::ids::{GangId, PodId};
 use crate::base::room::Room;
 use crate::decision::reason::Reason;
-use crate::model::gangs::missing::not_promised;
+use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::txn::Txn;
 use crate::order::gates::gate;
 use crate::order::pods::{Serving, in_order};
 use crate::order::session::Session;
-use crate::placement::request::Wish;
-use crate::placement::search::seat;
+use crate::placement::request::PlacementRequest;
+use crate::placement::search::place_gang;
 
 /// Keeps room for gangs of which some binds succeeded and some were refused, while they back off.
 /// If others took it, what is bound of them would hold its places in vain. The places last for this
 /// cycle; [`let_go`] gives them back.
-pub fn hold(session: &mut Session) -> Vec<PodId> {
-    let (cluster, whole) = (&*session.cluster, session.policy.gangs_are_whole());
+pub fn hold_room_during_backoff(session: &mut Session) -> Vec<PodId> {
+    let (cluster, whole) = (&*session.cluster, session.policy.enforces_minimum());
     let broken = |gang: &GangId| {
         cluster.gangs[*gang].is_broken(whole) && backs_off(session, *gang).is_some()
     };
@@ -24,11 +24,14 @@ pub fn hold(session: &mut Session) -> Vec<PodId> {
     let mut held = Vec::new();
     for gang in gangs {
         let pods = in_order(session, gang, Serving::All);
-        let missing = not_promised(&session.cluster.gangs[gang], whole);
+        let missing = missing_after_nominations(&session.cluster.gangs[gang], whole);
         let mut txn = Txn::begin(session.cluster);
-        let room = Room::Later;
-        let wish = Wish { gang, pods: &pods, missing: &missing, room, avoid: &[], near: None };
-        if missing.total > 0 && seat(&mut txn, session.policy, session.rankings, &wish).is_ok() {
+        let room = Room::FutureIdle;
+        let placement =
+            PlacementRequest { gang, pods: &pods, missing: &missing, room, avoid: &[], near: None };
+        if missing.total > 0
+            && place_gang(&mut txn, session.policy, session.rankings, &placement).is_ok()
+        {
             held.extend(txn.commit().iter().map(|step| step.pod));
         }
     }
@@ -36,7 +39,7 @@ pub fn hold(session: &mut Session) -> Vec<PodId> {
 }
 
 /// Ends what [`hold`] began. Whoever was refused because of it may try again.
-pub fn let_go(session: &mut Session, held: &[PodId]) {
+pub fn release_backoff_room(session: &mut Session, held: &[PodId]) {
     if held.is_empty() {
         return;
     }

@@ -18,13 +18,13 @@ pub fn places(cluster: &Cluster, gang: GangId) -> Vec<(PodId, NodeId)> {
 }
 
 /// The gangs that hold promises, in order.
-pub fn promised(session: &Session) -> Vec<GangId> {
-    if session.cluster.nominations == 0 {
+pub fn nominated_gangs(session: &Session) -> Vec<GangId> {
+    if session.cluster.nominated_count == 0 {
         return Vec::new();
     }
-    let promised = |gang: &GangId| session.cluster.gangs[*gang].counts.nominated > 0;
+    let nominated = |gang: &GangId| session.cluster.gangs[*gang].counts.nominated > 0;
     let mut gangs: Vec<GangId> =
-        session.cluster.gangs.waiting().iter().copied().filter(promised).collect();
+        session.cluster.gangs.waiting().iter().copied().filter(nominated).collect();
     gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
     gangs
 }

@@ -9,7 +9,7 @@ use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::topology::places::is_near_enough;
 use crate::model::txn::{Mark, Txn};
-use crate::nomination::held::{Held, places, promised};
+use crate::nomination::held::{Held, nominated_gangs, places};
 use crate::nomination::release::give_up;
 use crate::order::gates::named;
 use crate::order::session::Session;
@@ -23,13 +23,16 @@ use crate::settings::actions::Settings;
 /// one by one as they were given: where pods mind each other, another order could lose what nothing
 /// has happened to. If not all of them stand, gang by gang in order. A gang that loses a part keeps
 /// the rest for now: in this cycle it may find other places near them.
-pub fn withdraw(session: &mut Session) {
-    let gangs = promised(session);
+pub fn reaffirm(session: &mut Session) {
+    let gangs = nominated_gangs(session);
     let old = expired(session, &gangs);
     let mut txn = Txn::begin(session.cluster);
     let mut held: Vec<Held> = Vec::new();
     let turn = |cluster: &Cluster, pod: PodId| {
-        cluster.promised.get(&pod).map(|promise| (promise.since, promise.turn))
+        cluster
+            .nomination_ledger
+            .get(&pod)
+            .map(|nomination| (nomination.since, nomination.sequence))
     };
     for &gang in &gangs {
         let mut places = places(&txn, gang);
@@ -50,7 +53,7 @@ pub fn withdraw(session: &mut Session) {
     // Places that are too far apart, because the network has changed, are of no use to a gang whose
     // pods belong together.
     for &gang in &gangs {
-        if txn.gangs[gang].choosy.is_some() && !is_near_enough(&txn, gang) {
+        if txn.gangs[gang].topology_rules.is_some() && !is_near_enough(&txn, gang) {
             places(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
         }
     }
@@ -60,7 +63,12 @@ pub fn withdraw(session: &mut Session) {
 
 /// Whether what a gang was just promised would stand if it were given again, as it is in every
 /// cycle.
-pub fn would_stand(txn: &mut Txn, policy: &Policy, rankings: &mut Rankings, gang: GangId) -> bool {
+pub fn would_complete_gang(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    gang: GangId,
+) -> bool {
     let mark = txn.mark();
     let mut held: Vec<Held> = Vec::new();
     for step in txn.since(Mark::START) {
@@ -89,8 +97,8 @@ fn give_again(
         held.retain(|&(gang, pod, node)| {
             let shape = txn.pods.shape[pod];
             let stands = named(txn, policy, gang).is_ok()
-                && policy.valid(txn, gang).is_ok()
-                && fits(txn, policy, rankings, (gang, shape, node), Room::Later);
+                && policy.gang_can_start(txn, gang).is_ok()
+                && fits(txn, policy, rankings, (gang, shape, node), Room::FutureIdle);
             if stands {
                 txn.nominate(pod, node);
             }
@@ -112,13 +120,18 @@ fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
     let mut old = Vec::new();
     for &gang in gangs {
         let pods: Vec<PodId> = places(cluster, gang).into_iter().map(|(pod, _)| pod).collect();
-        let since =
-            pods.iter().filter_map(|pod| cluster.promised.get(pod)).map(|promise| promise.since);
+        let since = pods
+            .iter()
+            .filter_map(|pod| cluster.nomination_ledger.get(pod))
+            .map(|nomination| nomination.since);
         if since.min().is_some_and(|since| since.plus_ms(limit) <= session.now) {
             for pod in &pods {
-                cluster.promised.entry(*pod).and_modify(|promise| promise.since = session.now);
+                cluster
+                    .nomination_ledger
+                    .entry(*pod)
+                    .and_modify(|nomination| nomination.since = session.now);
             }
-            session.plan.fast_path.expired += pods.len() as u32;
+            session.plan.nomination_counters.expired += pods.len() as u32;
             old.push(gang);
         }
     }
@@ -128,5 +141,5 @@ fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
 /// When the next promise is too old.
 pub fn expiry(cluster: &Cluster, settings: &Settings) -> Option<Time> {
     let limit = Some(settings.nomination_limit_ms).filter(|&limit| limit > 0)?;
-    cluster.promised.values().map(|promise| promise.since.plus_ms(limit)).min()
+    cluster.nomination_ledger.values().map(|nomination| nomination.since.plus_ms(limit)).min()
 }

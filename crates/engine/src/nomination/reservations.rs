@@ -116,10 +116,10 @@ fn stands(cluster: &Cluster, gang: GangId, reservation: &Reservation) -> bool {
 
 /// Promises reserved places to the pods that came for them, in the order of the pods and of the
 /// nodes' names. If others came instead, as many reservations end as have no pod to wait for.
-pub fn take_up(session: &mut Session) {
+pub fn nominate_returned_pods(session: &mut Session) {
     for gang in in_gang_order(session.cluster, session.policy) {
         let may_run = named(session.cluster, session.policy, gang).is_ok()
-            && session.policy.valid(session.cluster, gang).is_ok();
+            && session.policy.gang_can_start(session.cluster, gang).is_ok();
         if !may_run {
             continue;
         }
@@ -140,12 +140,12 @@ pub fn take_up(session: &mut Session) {
                 session.policy,
                 session.rankings,
                 (gang, shape, node),
-                Room::Later,
+                Room::FutureIdle,
             ) {
                 let mut txn = Txn::begin(session.cluster);
                 txn.nominate(pod, node);
                 // Others of its gang may have stayed where they were.
-                if txn.gangs[gang].choosy.is_none() || is_near_enough(&txn, gang) {
+                if txn.gangs[gang].topology_rules.is_none() || is_near_enough(&txn, gang) {
                     moves.extend(txn.commit());
                     continue;
                 }
@@ -155,7 +155,7 @@ pub fn take_up(session: &mut Session) {
         session.plan.record(&moves);
         if !moves.is_empty() {
             let places = session.cluster.gangs[gang].counts.nominated;
-            session.cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
+            session.cluster.gangs.explain(gang, vec![Reason::Nominated { places }]);
         }
         give_up_for_others(session.cluster, gang, pods.len());
     }

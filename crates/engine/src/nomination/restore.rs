@@ -1,7 +1,7 @@
 //! Takes up the nominations that an earlier process wrote on the pods.
 
 use crate::decision::reason::Reason;
-use crate::model::nominations::Promise;
+use crate::model::nominations::Nomination;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
 use crate::order::session::Session;
@@ -12,26 +12,29 @@ use crate::order::session::Session;
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
     let began = std::mem::replace(&mut cluster.began, true);
-    for (pod, turn) in std::mem::take(&mut cluster.promises).into_iter().zip(0..) {
-        let (PodState::Pending, Some(promised), Some(gang)) =
-            (cluster.pods.state[pod], cluster.pods.fact[pod].promised(), cluster.pods.gang[pod])
-        else {
+    for (pod, sequence) in std::mem::take(&mut cluster.unread_nominations).into_iter().zip(0..) {
+        let (PodState::Pending, Some(recorded), Some(gang)) = (
+            cluster.pods.state[pod],
+            cluster.pods.fact[pod].recorded_nomination(),
+            cluster.pods.gang[pod],
+        ) else {
             continue;
         };
-        let node = cluster.nodes.find(&promised.node).filter(|_| !began);
+        let node = cluster.nodes.find(&recorded.node).filter(|_| !began);
         let Some(node) = node else {
-            let void = promised.annotated || !began;
+            let void = recorded.annotated || !began;
             session.plan.withdrawn.extend(void.then_some(pod));
             continue;
         };
-        let evicted = promised.evicted;
-        cluster
-            .promised
-            .insert(pod, Promise { node, since: session.now, turn, evicted, told: true });
+        let needs_evictions = recorded.needs_evictions;
+        cluster.nomination_ledger.insert(
+            pod,
+            Nomination { node, since: session.now, sequence, needs_evictions, published: true },
+        );
         let mut txn = Txn::begin(cluster);
         txn.nominate(pod, node);
         let _ = txn.commit();
         let places = cluster.gangs[gang].counts.nominated;
-        cluster.gangs.explain(gang, vec![Reason::Promised { places }]);
+        cluster.gangs.explain(gang, vec![Reason::Nominated { places }]);
     }
 }

@@ -16,7 +16,7 @@ pub fn gate(cluster: &Cluster, policy: &Policy, gang: GangId, now: Time) -> Resu
     if let Some(until) = row.backoff_until.filter(|&until| until > now) {
         return Err(Reason::Backoff { until, failures: row.failures });
     }
-    policy.valid(cluster, gang)
+    policy.gang_can_start(cluster, gang)
 }
 
 /// Whether what a gang names is there and open.

@@ -5,33 +5,35 @@ use crate::decision::reason::Reason;
 use crate::model::Cluster;
 use crate::model::topology::domains::{Domains, ROOT};
 use crate::model::topology::places::around;
-use crate::model::topology::subgroups::Closeness;
+use crate::model::topology::subgroups::TierLimit;
 
 /// The domains that may hold pods with this closeness inside another domain: step by step those
 /// that keep them nearest to where others of them are, and of those the lowest tiers. The error
 /// says why there are none at all.
 pub fn steps(
     domains: &Domains,
-    closeness: Option<&Closeness>,
-    pin: Option<DomainId>,
+    tier_limit: Option<&TierLimit>,
+    common_domain: Option<DomainId>,
     inside: DomainId,
 ) -> Result<Vec<Vec<DomainId>>, Reason> {
-    let Some(closeness) = closeness else { return Ok(vec![vec![inside]]) };
-    let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
+    let Some(tier_limit) = tier_limit else { return Ok(vec![vec![inside]]) };
+    let limit = tier_limit.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
     let allowed = |domain: &DomainId| domains[*domain].tier <= limit;
-    let top = match pin {
+    let top = match common_domain {
         // The highest domain around them that is allowed, but not above where the search is.
-        Some(pin) => {
-            let around = domains.chain(pin).filter(|at| domains.holds(inside, *at));
+        Some(common_domain) => {
+            let around = domains.chain(common_domain).filter(|at| domains.holds(inside, *at));
             around.take_while(allowed).last().ok_or_else(|| Reason::TooFarApart {
-                domain: domains[pin].name.clone(),
-                tier: domains[pin].tier,
+                domain: domains[common_domain].name.clone(),
+                tier: domains[common_domain].tier,
                 limit,
             })?
         }
         None => inside,
     };
-    let near = |domain: DomainId| pin.map_or(0, |pin| domains[domains.common(pin, domain)].tier);
+    let near = |domain: DomainId| {
+        common_domain.map_or(0, |common_domain| domains[domains.common(common_domain, domain)].tier)
+    };
     let below = domains.below(top).map(DomainId).filter(allowed);
     let mut keyed: Vec<((u32, u32), DomainId)> =
         below.map(|domain| ((near(domain), domains[domain].tier), domain)).collect();
@@ -42,13 +44,13 @@ pub fn steps(
 
 /// The largest domains in which a pod of the gang may be, given where others of the gang and of its
 /// subgroup are. Who only wishes to be near may be anywhere.
-pub fn reach(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>, Reason> {
+pub fn allowed_domains(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>, Reason> {
     let (gang, domains) = (&cluster.gangs[id], &cluster.domains);
     let place = cluster.pods.subgroup[pod];
     let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
     let rule = gang.subgroups().get(place as usize).and_then(|group| group.rule);
-    let of_rule = rule.and_then(|rule| gang.rules()[rule as usize].closeness.as_ref());
-    let of_gang = tops(domains, gang.closeness(), around(cluster, &gang.pods))?;
+    let of_rule = rule.and_then(|rule| gang.rules()[rule as usize].tier_limit.as_ref());
+    let of_gang = tops(domains, gang.tier_limit(), around(cluster, &gang.pods))?;
     let of_group = tops(domains, of_rule, around(cluster, company))?;
     let both = |&a: &DomainId| {
         of_group.iter().copied().filter_map(move |b| {
@@ -66,30 +68,32 @@ pub fn reach(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>,
 /// domain, anyone else anywhere.
 pub fn domains_for(cluster: &Cluster, id: GangId) -> Result<Vec<Vec<DomainId>>, Reason> {
     let gang = &cluster.gangs[id];
-    let closeness = gang.closeness().filter(|closeness| closeness.hard);
-    steps(&cluster.domains, closeness, around(cluster, &gang.pods), ROOT)
+    let tier_limit = gang.tier_limit().filter(|tier_limit| tier_limit.hard);
+    steps(&cluster.domains, tier_limit, around(cluster, &gang.pods), ROOT)
 }
 
 pub fn tops(
     domains: &Domains,
-    closeness: Option<&Closeness>,
-    pin: Option<DomainId>,
+    tier_limit: Option<&TierLimit>,
+    common_domain: Option<DomainId>,
 ) -> Result<Vec<DomainId>, Reason> {
-    let Some(closeness) = closeness.filter(|closeness| closeness.hard) else {
+    let Some(tier_limit) = tier_limit.filter(|tier_limit| tier_limit.hard) else {
         return Ok(vec![ROOT]);
     };
-    let limit = closeness.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
+    let limit = tier_limit.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
     let allowed = |domain: DomainId| domains[domain].tier <= limit;
     let is_top =
         |&domain: &DomainId| allowed(domain) && !domains[domain].parent.is_some_and(allowed);
-    match pin {
+    match common_domain {
         None => Ok(domains.ids().filter(is_top).collect()),
-        Some(pin) => domains.chain(pin).find(is_top).map(|top| vec![top]).ok_or_else(|| {
-            Reason::TooFarApart {
-                domain: domains[pin].name.clone(),
-                tier: domains[pin].tier,
-                limit,
-            }
-        }),
+        Some(common_domain) => {
+            domains.chain(common_domain).find(is_top).map(|top| vec![top]).ok_or_else(|| {
+                Reason::TooFarApart {
+                    domain: domains[common_domain].name.clone(),
+                    tier: domains[common_domain].tier,
+                    limit,
+                }
+            })
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::model::devices::cards::Cards;
 use crate::model::devices::demand::Demand;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
-use crate::policy::plugin::Reach;
+use crate::policy::plugin::Scope;
 
 /// Whether a pod of the gang can have this place: its queue may take it and the node does.
 pub fn fits(
@@ -19,7 +19,7 @@ pub fn fits(
     (gang, shape, node): (GangId, ShapeId, NodeId),
     room: Room,
 ) -> bool {
-    policy.may_take(cluster, gang, shape, room).is_ok()
+    policy.may_allocate(cluster, gang, shape, room).is_ok()
         && rankings.of(cluster, policy, shape, room).admits(cluster, policy, shape, node)
 }
 
@@ -28,15 +28,15 @@ pub fn free(cluster: &Cluster, resource: ResourceId, node: NodeId, room: Room) -
     let (now, later) =
         (cluster.nodes.idle[resource][node], cluster.nodes.future_idle(resource, node));
     match room {
-        Room::Now => now.min(later),
-        Room::Later => later,
-        Room::Meanwhile => now,
+        Room::Idle => now.min(later),
+        Room::FutureIdle => later,
+        Room::Backfill => now,
     }
 }
 
 /// Whether promised room is out of bounds (and there is any).
-pub fn counts_promises(cluster: &Cluster, room: Room) -> bool {
-    room == Room::Later || room == Room::Now && cluster.nominations > 0
+pub fn counts_nominations(cluster: &Cluster, room: Room) -> bool {
+    room == Room::FutureIdle || room == Room::Idle && cluster.nominated_count > 0
 }
 
 /// Whether a node that is open to a shape has room for one pod of it, asked without a ranking.
@@ -57,10 +57,10 @@ fn why_not(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId, roo
     }
     let mut why = [Why::Fits];
     if !cluster.shapes[shape].ports.is_empty() {
-        policy.filter(Reach::Node, cluster, (shape, room), &[node], &mut why);
+        policy.filter(Scope::NodePods, cluster, (shape, room), &[node], &mut why);
     }
-    if why[0] == Why::Fits && cluster.far_reaching(shape) {
-        policy.filter(Reach::Cluster, cluster, (shape, room), &[node], &mut why);
+    if why[0] == Why::Fits && cluster.depends_on_other_nodes(shape) {
+        policy.filter(Scope::OtherNodes, cluster, (shape, room), &[node], &mut why);
     }
     why[0]
 }
@@ -124,17 +124,17 @@ fn shown_card(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Sh
         return Shown::Plain(Why::Card);
     };
     let free = cards.into_iter().flat_map(Cards::iter).map(|card| card.free(demand, room)).max();
-    let picky = demand.likes.is_some();
+    let picky = demand.card_selector.is_some();
     Shown::Card { ask, picky, best: best(&ask), free: free.unwrap_or(0) }
 }
 
 /// The first resource that the node lacks, scarce ones first.
 #[inline]
 fn short_of(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Option<ResourceId> {
-    let promised = counts_promises(cluster, room);
+    let nominated = counts_nominations(cluster, room);
     let lacks = |resource: ResourceId, want: i64| {
-        room != Room::Later && cluster.nodes.idle[resource][node] < want
-            || promised && cluster.nodes.future_idle(resource, node) < want
+        room != Room::FutureIdle && cluster.nodes.idle[resource][node] < want
+            || nominated && cluster.nodes.future_idle(resource, node) < want
     };
     cluster.shapes[shape]
         .request

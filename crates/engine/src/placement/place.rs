@@ -10,7 +10,7 @@ use crate::model::gangs::missing::Missing;
 use crate::model::shapes::{one_shape, size_of};
 use crate::model::txn::{Mark, Txn};
 use crate::placement::rankings::Rankings;
-use crate::placement::request::{Ask, Kind, Vicinity, Wish};
+use crate::placement::request::{Kind, NodeQuery, PlacementRequest, Vicinity};
 use crate::policy::answers::Policy;
 
 /// Places pods of the gang until nothing is missing, in the order given if that is possible. Leaves
@@ -20,12 +20,12 @@ pub fn place(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
-    wish: &Wish,
+    request: &PlacementRequest,
 ) -> Result<(), Vec<Reason>> {
     let start = txn.mark();
-    let result = place_in_order(txn, policy, rankings, wish);
-    let may_differ = wish.missing.total > 1 && one_shape(txn, wish.pods).is_none();
-    if result.is_err() && may_differ && try_otherwise(txn, policy, rankings, wish, start) {
+    let result = place_in_order(txn, policy, rankings, request);
+    let may_differ = request.missing.total > 1 && one_shape(txn, request.pods).is_none();
+    if result.is_err() && may_differ && try_otherwise(txn, policy, rankings, request, start) {
         return Ok(());
     }
     result
@@ -35,10 +35,10 @@ fn place_in_order(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
-    wish: &Wish,
+    request: &PlacementRequest,
 ) -> Result<(), Vec<Reason>> {
-    let &Wish { gang, pods, room, avoid, mut near, .. } = wish;
-    let mut missing = wish.missing.clone();
+    let &PlacementRequest { gang, pods, room, avoid, mut near, .. } = request;
+    let mut missing = request.missing.clone();
     let wanted = missing.total;
     let mut reasons: Vec<Reason> = Vec::new();
     let mut failed: Vec<ShapeId> = Vec::new();
@@ -64,7 +64,7 @@ fn place_in_order(
                 failed.push(shape);
                 continue;
             }
-            if let Err(reason) = policy.may_take(txn, gang, shape, room) {
+            if let Err(reason) = policy.may_allocate(txn, gang, shape, room) {
                 reasons.push(reason);
                 failed.push(shape);
                 continue;
@@ -73,7 +73,7 @@ fn place_in_order(
                 Some((alike, kind)) if alike == shape => kind,
                 _ => known.insert((shape, Kind::of(txn, policy, shape))).1,
             };
-            let ask = Ask { cluster: txn, policy, shape, room, avoid, kind };
+            let ask = NodeQuery { cluster: txn, policy, shape, room, avoid, kind };
             let found = match near {
                 Some(near) => rankings.nearest(&ask, near, (list.len() - at) as u32),
                 None => rankings.best(&ask),
@@ -82,8 +82,8 @@ fn place_in_order(
                 Some(node) => {
                     near = near.map(|near| Vicinity { of: txn.domains.home(node), ..near });
                     match room {
-                        Room::Now | Room::Meanwhile => txn.allocate(pod, node),
-                        Room::Later => txn.nominate(pod, node),
+                        Room::Idle | Room::Backfill => txn.allocate(pod, node),
+                        Room::FutureIdle => txn.nominate(pod, node),
                     }
                     missing.take(role);
                 }
@@ -142,24 +142,28 @@ fn try_otherwise(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
-    wish: &Wish,
+    request: &PlacementRequest,
     start: Mark,
 ) -> bool {
     // The best place for the first of a set that wants to be together may be too small for the
     // rest.
     let mut avoid: Vec<(TermId, u32)> = Vec::new();
-    while let Some(found) = first_together(txn, wish.pods).filter(|_| avoid.len() < TOGETHER_TRIES)
+    while let Some(found) =
+        first_together(txn, request.pods).filter(|_| avoid.len() < TOGETHER_TRIES)
     {
         avoid.push(found);
         txn.rewind(start);
-        if place_in_order(txn, policy, rankings, &Wish { avoid: &avoid, ..*wish }).is_ok() {
+        if place_in_order(txn, policy, rankings, &PlacementRequest { avoid: &avoid, ..*request })
+            .is_ok()
+        {
             return true;
         }
     }
     // Small pods may have taken the room of large ones.
     txn.rewind(start);
-    let large_first = by_size(txn, wish.pods);
-    place_in_order(txn, policy, rankings, &Wish { pods: &large_first, ..*wish }).is_ok()
+    let large_first = by_size(txn, request.pods);
+    place_in_order(txn, policy, rankings, &PlacementRequest { pods: &large_first, ..*request })
+        .is_ok()
 }
 
 /// Where the trial put the first of a set that wants to be together.

@@ -3,9 +3,9 @@
 use crate::base::ids::{DomainId, GangId, NodeId, PodId};
 use crate::base::room::Room;
 use crate::model::Cluster;
-use crate::model::topology::places::Others;
+use crate::model::topology::places::PlacedPods;
 use crate::placement::rankings::Rankings;
-use crate::placement::request::{Ask, Kind, Vicinity};
+use crate::placement::request::{Kind, NodeQuery, Vicinity};
 use crate::policy::answers::Policy;
 
 /// A free place for one pod of a gang in these domains, near to the others if they want to be near.
@@ -20,16 +20,19 @@ pub fn free_place(
     let gang = &cluster.gangs[id];
     let shape = cluster.pods.shape[pod];
     let kind = Kind::of(cluster, policy, shape);
-    let ask = Ask { cluster, policy, shape, room: Room::Later, avoid: &[], kind };
-    if gang.choosy.is_none() {
+    let ask = NodeQuery { cluster, policy, shape, room: Room::FutureIdle, avoid: &[], kind };
+    if gang.topology_rules.is_none() {
         return rankings.best(&ask);
     }
     let place = cluster.pods.subgroup[pod];
     let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
-    let others = Others::of(cluster, company);
+    let others = PlacedPods::of(cluster, company);
     tops.iter().find_map(|&within| {
-        let pin = others.pin.filter(|&pin| cluster.domains.holds(within, pin));
-        let near = Vicinity { of: pin.unwrap_or(within), within, others: &others.homes };
+        let common_domain = others
+            .common_domain
+            .filter(|&common_domain| cluster.domains.holds(within, common_domain));
+        let near =
+            Vicinity { of: common_domain.unwrap_or(within), within, others: &others.domains };
         rankings.nearest(&ask, near, left)
     })
 }

@@ -10,10 +10,10 @@ use crate::model::Cluster;
 use crate::model::devices::cards::Cards;
 use crate::model::shapes::Shape;
 use crate::model::topology::domains::ROOT;
-use crate::placement::fit::{counts_promises, free, lacks, shown};
+use crate::placement::fit::{counts_nominations, free, lacks, shown};
 use crate::placement::winner_tree::{Place, WinnerTree, place, raised, score_of};
 use crate::policy::answers::Policy;
-use crate::policy::plugin::Reach;
+use crate::policy::plugin::Scope;
 
 pub struct Ranking {
     room: Room,
@@ -154,7 +154,7 @@ impl Ranking {
         facts(cluster, policy, shape, &scratch.nodes, &mut scratch.why);
         scratch.scores.clear();
         scratch.scores.resize(scratch.nodes.len(), 0);
-        policy.score(Reach::Facts, cluster, shape, &scratch.nodes, &mut scratch.scores);
+        policy.score(Scope::NodeFacts, cluster, shape, &scratch.nodes, &mut scratch.scores);
         for ((&node, why), score) in scratch.nodes.iter().zip(&scratch.why).zip(&scratch.scores) {
             self.open[usize::from(node)] = *why == Why::Fits;
             self.points[usize::from(node)] =
@@ -179,10 +179,10 @@ impl Ranking {
             if cluster.shapes[shape].ports.is_empty() { 0 } else { nodes.len() },
             Why::Fits,
         );
-        policy.filter(Reach::Node, cluster, (shape, self.room), nodes, &mut scratch.why);
+        policy.filter(Scope::NodePods, cluster, (shape, self.room), nodes, &mut scratch.why);
         scratch.scores.clear();
         scratch.scores.extend(nodes.iter().map(|&node| i64::from(self.points[usize::from(node)])));
-        policy.score(Reach::Node, cluster, shape, nodes, &mut scratch.scores);
+        policy.score(Scope::NodePods, cluster, shape, nodes, &mut scratch.scores);
         self.tree.clear(scratch.fits.len());
         for (&node, &score) in nodes.iter().zip(&scratch.scores) {
             let rank = cluster.nodes.rank[node];
@@ -216,7 +216,7 @@ impl Ranking {
         }
         for (resource, want) in cluster.shapes[shape].request.iter() {
             let (idle, nodes) = (cluster.nodes.idle[resource].rows(), holds.nodes.iter_mut());
-            if counts_promises(cluster, self.room) {
+            if counts_nominations(cluster, self.room) {
                 nodes.zip(cluster.nodes.name.ids()).for_each(|(pods, node)| {
                     *pods = at_most(*pods, free(cluster, resource, node, self.room), want);
                 });
@@ -325,12 +325,12 @@ impl Ranking {
         let nodes = &cluster.nodes;
         for (resource, want) in cluster.shapes[shape].request.iter() {
             let idle = nodes.idle[resource].rows();
-            if self.room != Room::Later {
+            if self.room != Room::FutureIdle {
                 for (fits, &idle) in fits.iter_mut().zip(idle) {
                     *fits &= idle >= want;
                 }
             }
-            if counts_promises(cluster, self.room) {
+            if counts_nominations(cluster, self.room) {
                 let (releasing, nominated) =
                     (nodes.releasing[resource].rows(), nodes.nominated[resource].rows());
                 for (((fits, idle), releasing), nominated) in
@@ -362,13 +362,13 @@ impl Ranking {
     fn place_of(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> Place {
         if !cluster.shapes[shape].ports.is_empty() {
             let mut why = [Why::Fits];
-            policy.filter(Reach::Node, cluster, (shape, self.room), &[node], &mut why);
+            policy.filter(Scope::NodePods, cluster, (shape, self.room), &[node], &mut why);
             if why[0] != Why::Fits {
                 return 0;
             }
         }
         let mut score = [i64::from(self.points[usize::from(node)])];
-        policy.score(Reach::Node, cluster, shape, &[node], &mut score);
+        policy.score(Scope::NodePods, cluster, shape, &[node], &mut score);
         place(score[0], cluster.nodes.rank[node])
     }
 
@@ -413,7 +413,7 @@ impl Ranking {
             .filter(|&node| !avoided(node))
             .collect();
         let mut why = vec![Why::Fits; nodes.len()];
-        policy.filter(Reach::Cluster, cluster, (shape, self.room), &nodes, &mut why);
+        policy.filter(Scope::OtherNodes, cluster, (shape, self.room), &nodes, &mut why);
         let nodes: Vec<NodeId> = nodes
             .into_iter()
             .zip(why)
@@ -421,7 +421,7 @@ impl Ranking {
             .map(|(node, _)| node)
             .collect();
         let mut scores = vec![0; nodes.len()];
-        policy.score(Reach::Cluster, cluster, shape, &nodes, &mut scores);
+        policy.score(Scope::OtherNodes, cluster, shape, &nodes, &mut scores);
         let best = nodes.iter().zip(scores).map(|(&node, score)| {
             let rank = cluster.nodes.rank[node];
             let added = added.rows().get(usize::from(cluster.domains.home(node))).unwrap_or(&0);
@@ -440,7 +440,7 @@ impl Ranking {
         let rank = cluster.nodes.rank[node] as usize;
         let mut why = [if self.tree.leaves()[rank] == 0 { Why::Gone } else { Why::Fits }];
         if why[0] == Why::Fits {
-            policy.filter(Reach::Cluster, cluster, (shape, self.room), &[node], &mut why);
+            policy.filter(Scope::OtherNodes, cluster, (shape, self.room), &[node], &mut why);
         }
         why[0] == Why::Fits
     }
@@ -490,8 +490,8 @@ impl Ranking {
         for (&node, why) in nodes.iter().zip(&mut why).filter(|(_, why)| **why == Why::Fits) {
             *why = lacks(cluster, shape, node, self.room).unwrap_or(Why::Fits);
         }
-        policy.filter(Reach::Node, cluster, (shape, self.room), &nodes, &mut why);
-        policy.filter(Reach::Cluster, cluster, (shape, self.room), &nodes, &mut why);
+        policy.filter(Scope::NodePods, cluster, (shape, self.room), &nodes, &mut why);
+        policy.filter(Scope::OtherNodes, cluster, (shape, self.room), &nodes, &mut why);
         let mut histogram = Histogram { nodes: nodes.len() as u32, ..Histogram::default() };
         for (&node, why) in nodes.iter().zip(why) {
             if why == Why::Fits {
@@ -536,7 +536,7 @@ fn facts(cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId], w
         traits if !traits.ready => Why::NotReady,
         _ => Why::Fits,
     }));
-    policy.filter(Reach::Facts, cluster, (shape, Room::Now), nodes, why);
+    policy.filter(Scope::NodeFacts, cluster, (shape, Room::Idle), nodes, why);
 }
 
 /// How many pods of a shape fit on a node that has plenty of everything.

@@ -11,7 +11,7 @@ use crate::model::Cluster;
 use crate::model::topology::domains::ROOT;
 use crate::placement::ranking;
 use crate::placement::ranking::{Ranking, Scratch};
-use crate::placement::request::{Ask, Vicinity};
+use crate::placement::request::{NodeQuery, Vicinity};
 use crate::policy::answers::Policy;
 
 /// The rankings of the shapes in use, most of which serve many gangs.
@@ -84,14 +84,14 @@ impl Rankings {
     }
 
     /// The best node of all, with what domains add to the scores of their nodes.
-    pub fn best(&mut self, ask: &Ask) -> Option<NodeId> {
-        let &Ask { cluster, policy, shape, room, avoid, kind } = ask;
+    pub fn best(&mut self, ask: &NodeQuery) -> Option<NodeId> {
+        let &NodeQuery { cluster, policy, shape, room, avoid, kind } = ask;
         if !kind.by_domain {
             return self.best_in(ask, ROOT);
         }
         self.of(cluster, policy, shape, room);
         let ranking = self.kept_mut(shape, room);
-        if kind.far_reaching {
+        if kind.depends_on_other_nodes {
             let added = ranking::added_by_domains(cluster, policy, shape);
             return ranking.best_among(
                 cluster,
@@ -106,11 +106,11 @@ impl Rankings {
         ranking.best_of_all(cluster)
     }
 
-    fn best_in(&mut self, ask: &Ask, domain: DomainId) -> Option<NodeId> {
-        let &Ask { cluster, policy, shape, room, avoid, kind } = ask;
+    fn best_in(&mut self, ask: &NodeQuery, domain: DomainId) -> Option<NodeId> {
+        let &NodeQuery { cluster, policy, shape, room, avoid, kind } = ask;
         let ranking = self.of(cluster, policy, shape, room);
         let ranks = cluster.domains.ranks(domain);
-        match kind.far_reaching {
+        match kind.depends_on_other_nodes {
             true => ranking.best_among(cluster, policy, shape, avoid, ranks, &Table::default()),
             false if domain == ROOT => ranking.best(cluster),
             false => ranking.best_of(cluster, ranks),
@@ -119,7 +119,7 @@ impl Rankings {
 
     /// The best node of the smallest domain that has one. So many pods are to come, this one
     /// included.
-    pub fn nearest(&mut self, ask: &Ask, near: Vicinity, left: u32) -> Option<NodeId> {
+    pub fn nearest(&mut self, ask: &NodeQuery, near: Vicinity, left: u32) -> Option<NodeId> {
         let (domains, within) = (&ask.cluster.domains, near.within);
         let closer = domains.chain(near.of).take_while(|&domain| domain != within);
         let closer = closer.filter(|&domain| domains.holds(within, domain));
@@ -132,7 +132,13 @@ impl Rankings {
 
     /// The way down from a domain to a leaf: each time to where most of the others are, else to
     /// where most of those fit that are to come, with the least left over.
-    fn lowest(&mut self, ask: &Ask, from: DomainId, others: &[DomainId], left: u32) -> DomainId {
+    fn lowest(
+        &mut self,
+        ask: &NodeQuery,
+        from: DomainId,
+        others: &[DomainId],
+        left: u32,
+    ) -> DomainId {
         let domains = &ask.cluster.domains;
         if domains.is_leaf(from) {
             return from;

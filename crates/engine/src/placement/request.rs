@@ -7,7 +7,7 @@ use crate::model::gangs::missing::Missing;
 use crate::policy::answers::Policy;
 
 /// Where would one pod go?
-pub struct Ask<'a> {
+pub struct NodeQuery<'a> {
     pub cluster: &'a Cluster,
     pub policy: &'a Policy,
     pub shape: ShapeId,
@@ -21,7 +21,7 @@ pub struct Ask<'a> {
 #[derive(Copy, Clone)]
 pub struct Kind {
     /// By what is on other nodes too.
-    pub far_reaching: bool,
+    pub depends_on_other_nodes: bool,
     /// By what is in their domains too.
     pub by_domain: bool,
 }
@@ -29,7 +29,7 @@ pub struct Kind {
 impl Kind {
     pub fn of(cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Kind {
         Kind {
-            far_reaching: cluster.far_reaching(shape),
+            depends_on_other_nodes: cluster.depends_on_other_nodes(shape),
             by_domain: policy.scores_domains(cluster, shape),
         }
     }
@@ -37,7 +37,7 @@ impl Kind {
 
 /// What is to be placed, and where.
 #[derive(Copy, Clone)]
-pub struct Wish<'w> {
+pub struct PlacementRequest<'w> {
     pub gang: GangId,
     /// In the order in which they are placed.
     pub pods: &'w [PodId],

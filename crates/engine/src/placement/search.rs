@@ -13,17 +13,17 @@ use crate::base::resources::Amounts;
 use crate::base::room::Room;
 use crate::decision::reason::{Near, Reason};
 use crate::model::Cluster;
-use crate::model::gangs::missing::{Missing, not_promised};
+use crate::model::gangs::missing::{Missing, missing_after_nominations};
 use crate::model::pods::Counts;
 use crate::model::shapes::{one_shape, shapes};
 use crate::model::topology::domains::{Domains, ROOT};
-use crate::model::topology::places::{Others, place_of};
-use crate::model::topology::subgroups::Closeness;
+use crate::model::topology::places::{PlacedPods, place_of};
+use crate::model::topology::subgroups::TierLimit;
 use crate::model::txn::{Mark, Txn};
 use crate::placement::domains::steps;
 use crate::placement::place::place;
 use crate::placement::rankings::Rankings;
-use crate::placement::request::{Vicinity, Wish};
+use crate::placement::request::{PlacementRequest, Vicinity};
 use crate::policy::answers::Policy;
 
 /// How many domains that came close are named.
@@ -31,35 +31,35 @@ const NAMED: usize = 3;
 
 /// Places what is missing of a gang where its closeness and its subgroups allow. Leaves its moves
 /// in the transaction either way.
-pub fn seat(
+pub fn place_gang(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
-    wish: &Wish,
+    request: &PlacementRequest,
 ) -> Result<(), Vec<Reason>> {
-    if txn.gangs[wish.gang].choosy.is_none() {
-        return place(txn, policy, rankings, wish);
+    if txn.gangs[request.gang].topology_rules.is_none() {
+        return place(txn, policy, rankings, request);
     }
     let asked = |&(shape, _): &(ShapeId, u32)| txn.shapes[shape].request.iter().collect::<Vec<_>>();
     let mut resources: Vec<ResourceId> =
-        shapes(txn, wish.pods).iter().flat_map(asked).map(|(resource, _)| resource).collect();
+        shapes(txn, request.pods).iter().flat_map(asked).map(|(resource, _)| resource).collect();
     resources.sort_unstable();
     resources.dedup();
     let weights =
         resources.into_iter().map(|resource| (resource, policy.domain_weight(txn, resource)));
     let weights = weights.filter(|(_, weight)| *weight > 0).collect();
-    let (gang, room, sparing) = (wish.gang, wish.room, policy.spares_whole_domains());
-    let (open_steps, ladder, start) = (Vec::new(), None, txn.mark());
+    let (gang, room, sparing) = (request.gang, request.room, policy.spares_whole_domains());
+    let (open_steps, ranked, start) = (Vec::new(), None, txn.mark());
     let mut search =
-        Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder, force: None };
-    let result = search.seat_gang(txn, wish.pods, wish.missing);
+        Search { policy, rankings, gang, room, weights, sparing, open_steps, ranked, force: None };
+    let result = search.place_all(txn, request.pods, request.missing);
     if result.is_ok() || !sparing {
         return result;
     }
     // What is good for others must not cost the gang its place.
     txn.rewind(start);
-    (search.sparing, search.ladder) = (false, None);
-    search.seat_gang(txn, wish.pods, wish.missing)
+    (search.sparing, search.ranked) = (false, None);
+    search.place_all(txn, request.pods, request.missing)
 }
 
 /// Finds a place for one pod by other means than room that is there. So many are to come, this one
@@ -68,20 +68,20 @@ pub type Force<'f> = dyn FnMut(&mut Txn, &mut Rankings, PodId, u32) -> Result<()
 
 /// Places what is missing of a gang, whole subgroups first, each pod by force. Leaves its moves in
 /// the transaction either way.
-pub fn seat_by_force(
+pub fn place_gang_with(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
-    wish: &Wish,
+    request: &PlacementRequest,
     force: &mut Force,
 ) -> Result<(), Vec<Reason>> {
-    let (gang, room, sparing) = (wish.gang, wish.room, false);
-    let (weights, open_steps, ladder, force) = (Vec::new(), Vec::new(), None, Some(force));
+    let (gang, room, sparing) = (request.gang, request.room, false);
+    let (weights, open_steps, ranked, force) = (Vec::new(), Vec::new(), None, Some(force));
     let mut search =
-        Search { policy, rankings, gang, room, weights, sparing, open_steps, ladder, force };
+        Search { policy, rankings, gang, room, weights, sparing, open_steps, ranked, force };
     match txn.gangs[gang].rules().is_empty() {
-        true => search.force_all(txn, wish.pods, wish.missing).map_err(|reason| vec![reason]),
-        false => search.seat_groups(txn, wish.pods, ROOT),
+        true => search.force_all(txn, request.pods, request.missing).map_err(|reason| vec![reason]),
+        false => search.place_groups(txn, request.pods, ROOT),
     }
 }
 
@@ -89,7 +89,7 @@ pub fn seat_by_force(
 type Steps = Rc<[Vec<DomainId>]>;
 
 /// Places what is missing into a domain.
-type Seat<'a, S> = dyn FnMut(&mut S, &mut Txn, DomainId) -> Result<(), Vec<Reason>> + 'a;
+type PlaceIn<'a, S> = dyn FnMut(&mut S, &mut Txn, DomainId) -> Result<(), Vec<Reason>> + 'a;
 
 struct Search<'s, 'f> {
     policy: &'s Policy,
@@ -104,19 +104,19 @@ struct Search<'s, 'f> {
     /// The steps of subgroups that are nowhere yet, by rule and by the domain that they are
     /// searched in.
     open_steps: Vec<((u32, DomainId), Steps)>,
-    ladder: Option<Ladder>,
+    ranked: Option<RankedDomains>,
     force: Option<&'s mut Force<'f>>,
 }
 
 /// The domains of a step by how good they are for one kind of set, kept while nothing but such sets
 /// is placed: then only the domain of the last one has changed.
-struct Ladder {
+struct RankedDomains {
     /// The shape, and how many wait and are missing.
     of: (ShapeId, u32, u32),
     step: Vec<DomainId>,
     /// When it was last right.
     mark: Mark,
-    rungs: BinaryHeap<Hope>,
+    rungs: BinaryHeap<DomainScore>,
 }
 
 /// Pods that go into one domain.
@@ -124,18 +124,18 @@ struct Set<'p> {
     /// Those that wait, in the order in which they are placed.
     pods: &'p [PodId],
     missing: &'p Missing,
-    others: &'p Others,
+    others: &'p PlacedPods,
 }
 
 /// A domain that may do, and how good it would be at best.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Hope {
+struct DomainScore {
     /// How many of the waiting pods it would hold.
     holds: u32,
     /// How many nodes the largest domain around it has that nobody uses yet, if that matters.
-    breaks: Reverse<u32>,
+    splits: Reverse<u32>,
     /// How full it would be with them, or how little would be left of it.
-    snug: i64,
+    fill: i64,
     /// The first by name is the best of equal ones.
     order: Reverse<u32>,
     domain: DomainId,
@@ -146,61 +146,61 @@ struct Group {
     /// Its place in the gang's list.
     at: usize,
     waiting: Vec<PodId>,
-    others: Others,
+    others: PlacedPods,
 }
 
 impl Search<'_, '_> {
-    fn seat_gang(
+    fn place_all(
         &mut self,
         txn: &mut Txn,
         pods: &[PodId],
         missing: &Missing,
     ) -> Result<(), Vec<Reason>> {
         let gang = &txn.gangs[self.gang];
-        let (closeness, ruled) = (gang.closeness().cloned(), !gang.rules().is_empty());
-        let others = Others::of(txn, &gang.pods);
-        let steps = steps(&txn.domains, closeness.as_ref(), others.pin, ROOT)
+        let (tier_limit, ruled) = (gang.tier_limit().cloned(), !gang.rules().is_empty());
+        let others = PlacedPods::of(txn, &gang.pods);
+        let steps = steps(&txn.domains, tier_limit.as_ref(), others.common_domain, ROOT)
             .map_err(|reason| vec![reason])?;
         let set = Set { pods, missing, others: &others };
-        if ruled && closeness.is_none() {
-            self.seat_groups(txn, pods, ROOT)
+        if ruled && tier_limit.is_none() {
+            self.place_groups(txn, pods, ROOT)
         } else if ruled {
-            self.try_steps(txn, &steps, &set, closeness.as_ref(), &mut |search, txn, domain| {
-                search.seat_groups(txn, pods, domain)
+            self.try_steps(txn, &steps, &set, tier_limit.as_ref(), &mut |search, txn, domain| {
+                search.place_groups(txn, pods, domain)
             })
         } else {
-            self.seat_set(txn, &steps, &set, closeness.as_ref())
+            self.place_set(txn, &steps, &set, tier_limit.as_ref())
         }
     }
 
     /// Places a set of pods into the best domain of the first step that holds them.
-    fn seat_set(
+    fn place_set(
         &mut self,
         txn: &mut Txn,
         steps: &[Vec<DomainId>],
         set: &Set,
-        closeness: Option<&Closeness>,
+        tier_limit: Option<&TierLimit>,
     ) -> Result<(), Vec<Reason>> {
-        if closeness.is_none() {
+        if tier_limit.is_none() {
             return self.place_in(txn, steps[0][0], set);
         }
         let Some(shape) = one_shape(txn, set.pods) else {
-            return self.try_steps(txn, steps, set, closeness, &mut |search, txn, domain| {
+            return self.try_steps(txn, steps, set, tier_limit, &mut |search, txn, domain| {
                 search.place_in(txn, domain, set)
             });
         };
         for step in steps {
-            if let Some(domain) = self.climb(txn, step, set, shape) {
+            if let Some(domain) = self.best_domain(txn, step, set, shape) {
                 let result = self.place_in(txn, domain, set);
                 self.come_down(txn, set, shape);
                 return result;
             }
         }
-        Err(vec![self.too_small(txn, steps, set, closeness)])
+        Err(vec![self.too_small(txn, steps, set, tier_limit)])
     }
 
     /// The best domain of a step for a set of one shape.
-    fn climb(
+    fn best_domain(
         &mut self,
         txn: &Txn,
         step: &[DomainId],
@@ -209,29 +209,30 @@ impl Search<'_, '_> {
     ) -> Option<DomainId> {
         let waiting = set.pods.len() as u32;
         let of = (shape, waiting, set.missing.total);
-        let same =
-            |ladder: &Ladder| ladder.of == of && ladder.mark == txn.mark() && ladder.step == step;
+        let same = |ranked: &RankedDomains| {
+            ranked.of == of && ranked.mark == txn.mark() && ranked.step == step
+        };
         // What one domain breaks another need not break again.
-        let known = self.ladder.take().filter(|ladder| !self.sparing && same(ladder));
-        let ladder = known.unwrap_or_else(|| {
-            let rungs = self.hopes(txn, step, set, &[(shape, waiting)]).into();
-            Ladder { of, step: step.to_vec(), mark: txn.mark(), rungs }
+        let known = self.ranked.take().filter(|ranked| !self.sparing && same(ranked));
+        let ranked = known.unwrap_or_else(|| {
+            let rungs = self.scores(txn, step, set, &[(shape, waiting)]).into();
+            RankedDomains { of, step: step.to_vec(), mark: txn.mark(), rungs }
         });
-        let best = ladder.rungs.peek().map(|hope| hope.domain);
-        self.ladder = Some(ladder);
+        let best = ranked.rungs.peek().map(|score| score.domain);
+        self.ranked = Some(ranked);
         best
     }
 
     /// The set has been placed in the domain at the top of the ladder: it is worth something else
     /// now.
     fn come_down(&mut self, txn: &Txn, set: &Set, shape: ShapeId) {
-        let Some(mut ladder) = self.ladder.take() else { return };
-        if let Some(top) = ladder.rungs.pop() {
-            let again = self.hopes(txn, &[top.domain], set, &[(shape, set.pods.len() as u32)]);
-            ladder.rungs.extend(again);
+        let Some(mut ranked) = self.ranked.take() else { return };
+        if let Some(top) = ranked.rungs.pop() {
+            let again = self.scores(txn, &[top.domain], set, &[(shape, set.pods.len() as u32)]);
+            ranked.rungs.extend(again);
         }
-        ladder.mark = txn.mark();
-        self.ladder = Some(ladder);
+        ranked.mark = txn.mark();
+        self.ranked = Some(ranked);
     }
 
     /// Tries the domains of each step, and keeps the best of the first step that has one.
@@ -240,23 +241,23 @@ impl Search<'_, '_> {
         txn: &mut Txn,
         steps: &[Vec<DomainId>],
         set: &Set,
-        closeness: Option<&Closeness>,
-        seat: &mut Seat<Self>,
+        tier_limit: Option<&TierLimit>,
+        place_in: &mut PlaceIn<Self>,
     ) -> Result<(), Vec<Reason>> {
         let shapes = shapes(txn, set.pods);
         let start = txn.mark();
         let mut reasons = Vec::new();
         for step in steps {
-            let mut hopes = self.hopes(txn, step, set, &shapes);
-            let mut best: Option<Hope> = None;
-            while let Some(hope) = hopes.pop() {
-                if best.as_ref().is_some_and(|best| *best > hope) {
+            let mut scores = self.scores(txn, step, set, &shapes);
+            let mut best: Option<DomainScore> = None;
+            while let Some(score) = scores.pop() {
+                if best.as_ref().is_some_and(|best| *best > score) {
                     break;
                 }
-                match seat(self, txn, hope.domain) {
-                    Ok(()) if hopes.is_empty() && best.is_none() => return Ok(()),
+                match place_in(self, txn, score.domain) {
+                    Ok(()) if scores.is_empty() && best.is_none() => return Ok(()),
                     Ok(()) => {
-                        let found = self.weigh(txn, &hope, set, seat);
+                        let found = self.weigh(txn, &score, set, place_in);
                         if best.as_ref().is_none_or(|best| found > *best) {
                             best = Some(found);
                         }
@@ -267,35 +268,41 @@ impl Search<'_, '_> {
                 txn.rewind(start);
             }
             if let Some(best) = best {
-                return seat(self, txn, best.domain);
+                return place_in(self, txn, best.domain);
             }
         }
         // What stopped it in the most promising domain says more than how many there are.
         if reasons.is_empty() {
-            reasons.push(self.too_small(txn, steps, set, closeness));
+            reasons.push(self.too_small(txn, steps, set, tier_limit));
         }
         Err(reasons)
     }
 
     /// What a domain in which the minimum was just placed is worth: as much more as it holds is
     /// placed as well.
-    fn weigh(&mut self, txn: &mut Txn, hope: &Hope, set: &Set, seat: &mut Seat<Self>) -> Hope {
-        let &Hope { breaks, order, domain, .. } = hope;
+    fn weigh(
+        &mut self,
+        txn: &mut Txn,
+        score: &DomainScore,
+        set: &Set,
+        place_in: &mut PlaceIn<Self>,
+    ) -> DomainScore {
+        let &DomainScore { splits, order, domain, .. } = score;
         let waits = |txn: &Txn| {
             set.pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()).count() as u32
         };
         let mut left = waits(txn);
         while left > 0 {
             let mark = txn.mark();
-            if seat(self, txn, domain).is_err() || waits(txn) == left {
+            if place_in(self, txn, domain).is_err() || waits(txn) == left {
                 txn.rewind(mark);
                 break;
             }
             left = waits(txn);
         }
         let holds = set.pods.len() as u32 - left;
-        let snug = self.snugness(txn, domain, &Amounts::default());
-        Hope { holds, breaks, snug, order, domain }
+        let fill = self.snugness(txn, domain, &Amounts::default());
+        DomainScore { holds, splits, fill, order, domain }
     }
 
     /// How good a domain is with so much more in it.
@@ -311,7 +318,7 @@ impl Search<'_, '_> {
     }
 
     /// How many nodes the largest domain around this one has that nobody uses yet.
-    fn breaks(&self, domains: &Domains, domain: DomainId) -> u32 {
+    fn splits(&self, domains: &Domains, domain: DomainId) -> u32 {
         let unused = |&domain: &DomainId| {
             let free = |&(resource, _): &(ResourceId, i64)| {
                 let (idle, allocatable) = domains.room(domain, resource);
@@ -330,29 +337,29 @@ impl Search<'_, '_> {
         let placed = (set.pods.len() - pods.len()) as u32;
         let one = Missing::one(set.missing.roles.len());
         let missing = if placed >= set.missing.total { &one } else { set.missing };
-        let wish = Wish {
+        let request = PlacementRequest {
             gang: self.gang,
             pods: &pods,
             missing,
             room: self.room,
             avoid: &[],
             near: Some(Vicinity {
-                of: set.others.pin.unwrap_or(domain),
+                of: set.others.common_domain.unwrap_or(domain),
                 within: domain,
-                others: &set.others.homes,
+                others: &set.others.domains,
             }),
         };
-        place(txn, self.policy, self.rankings, &wish)
+        place(txn, self.policy, self.rankings, &request)
     }
 
     /// The domains of a step that may hold the missing pods, the most promising last.
-    fn hopes(
+    fn scores(
         &mut self,
         txn: &Txn,
         step: &[DomainId],
         set: &Set,
         shapes: &[(ShapeId, u32)],
-    ) -> Vec<Hope> {
+    ) -> Vec<DomainScore> {
         let need = set.missing.total.min(set.pods.len() as u32).max(1);
         // For each shape what each domain holds of it.
         let mut held: Vec<u32> = Vec::with_capacity(step.len() * shapes.len());
@@ -360,7 +367,7 @@ impl Search<'_, '_> {
             let ranking = self.rankings.counted(txn, self.policy, shape, self.room);
             held.extend(step.iter().map(|&domain| ranking.holds(domain).min(pods)));
         }
-        let mut hopes: Vec<Hope> = Vec::new();
+        let mut scores: Vec<DomainScore> = Vec::new();
         let mut added = Amounts::default();
         for (at, &domain) in step.iter().enumerate() {
             let of_shapes = || held.iter().skip(at).step_by(step.len());
@@ -370,24 +377,24 @@ impl Search<'_, '_> {
                 for (&(shape, _), &pods) in shapes.iter().zip(of_shapes()) {
                     added.add_all(&txn.shapes[shape].request, i64::from(pods));
                 }
-                let snug = self.snugness(txn, domain, &added);
-                let breaks = Reverse(self.breaks(&txn.domains, domain));
-                hopes.push(Hope {
+                let fill = self.snugness(txn, domain, &added);
+                let splits = Reverse(self.splits(&txn.domains, domain));
+                scores.push(DomainScore {
                     holds,
-                    breaks,
-                    snug,
+                    splits,
+                    fill,
                     order: Reverse(txn.domains[domain].order),
                     domain,
                 });
             }
         }
-        hopes.sort_unstable();
-        hopes
+        scores.sort_unstable();
+        scores
     }
 
     /// Places what a gang with subgroups needs into a domain: the subgroups that it must have, then
     /// others and single pods up to its minimum; above it, one subgroup or pod.
-    fn seat_groups(
+    fn place_groups(
         &mut self,
         txn: &mut Txn,
         pods: &[PodId],
@@ -398,20 +405,20 @@ impl Search<'_, '_> {
         let starting =
             self.missing(txn).total > 0 || groups.iter().any(|group| self.is_required(txn, group));
         if starting {
-            self.seat_some(txn, &mut groups, domain, &mut reasons, Search::is_required);
+            self.place_some(txn, &mut groups, domain, &mut reasons, Search::is_required);
             // What subgroups have above their size comes after all of them have their size.
             groups.sort_by_key(|group| self.is_ready(txn, group.at));
         }
         let mut placed = true;
         while placed && self.missing(txn).total > 0 {
-            placed = self.seat_some(txn, &mut groups, domain, &mut reasons, Search::helps);
+            placed = self.place_some(txn, &mut groups, domain, &mut reasons, Search::helps);
         }
         if starting {
             let complete = self.missing(txn).total == 0 && !self.lacks_subgroups(txn);
             return if complete { Ok(()) } else { Err(reasons) };
         }
         for group in &mut groups {
-            match self.seat_group(txn, group, domain) {
+            match self.place_group(txn, group, domain) {
                 Ok(()) => return Ok(()),
                 Err(why) if reasons.is_empty() => reasons = why,
                 Err(_) => {}
@@ -422,7 +429,7 @@ impl Search<'_, '_> {
 
     /// Goes through the subgroups once and places those that are wanted when their turn comes. One
     /// that can't be placed is no reason to do without the others. Whether any was placed.
-    fn seat_some(
+    fn place_some(
         &mut self,
         txn: &mut Txn,
         groups: &mut [Group],
@@ -433,7 +440,7 @@ impl Search<'_, '_> {
         let mut placed = false;
         for group in groups {
             if wanted(self, txn, group) {
-                match self.seat_group(txn, group, domain) {
+                match self.place_group(txn, group, domain) {
                     Ok(()) => placed = true,
                     Err(why) if reasons.is_empty() => *reasons = why,
                     Err(_) => {}
@@ -445,8 +452,12 @@ impl Search<'_, '_> {
 
     /// What is missing to the gang's minimum.
     fn missing(&self, txn: &Txn) -> Missing {
-        let (gang, whole) = (&txn.gangs[self.gang], self.policy.gangs_are_whole());
-        if self.room == Room::Later { not_promised(gang, whole) } else { gang.missing(whole) }
+        let (gang, whole) = (&txn.gangs[self.gang], self.policy.enforces_minimum());
+        if self.room == Room::FutureIdle {
+            missing_after_nominations(gang, whole)
+        } else {
+            gang.missing(whole)
+        }
     }
 
     /// Whether some of the pods that would be placed next count for what is missing.
@@ -466,7 +477,7 @@ impl Search<'_, '_> {
 
     fn lacks_subgroups(&self, txn: &Txn) -> bool {
         let rules = txn.gangs[self.gang].rules().len() as u32;
-        self.policy.gangs_are_whole() && (0..rules).any(|rule| self.lacks_subgroup_of(txn, rule))
+        self.policy.enforces_minimum() && (0..rules).any(|rule| self.lacks_subgroup_of(txn, rule))
     }
 
     /// Fewer subgroups of a rule are ready than the gang needs.
@@ -488,7 +499,7 @@ impl Search<'_, '_> {
 
     /// How many pods have a place that counts in this room.
     fn taken(&self, counts: &Counts) -> u32 {
-        counts.ready() + if self.room == Room::Later { counts.nominated } else { 0 }
+        counts.ready() + if self.room == Room::FutureIdle { counts.nominated } else { 0 }
     }
 
     /// The subgroups with pods that wait, in the order in which they are placed: those that don't
@@ -497,7 +508,7 @@ impl Search<'_, '_> {
         let gang = &txn.gangs[self.gang];
         let subgroups = gang.subgroups();
         let mut groups: Vec<Group> = (0..subgroups.len())
-            .map(|at| Group { at, waiting: Vec::new(), others: Others::default() })
+            .map(|at| Group { at, waiting: Vec::new(), others: PlacedPods::default() })
             .collect();
         let mut highest: Vec<i32> = vec![i32::MIN; subgroups.len()];
         let mut places: Vec<Vec<NodeId>> = vec![Vec::new(); subgroups.len()];
@@ -510,7 +521,7 @@ impl Search<'_, '_> {
             places[at].extend(place_of(txn, pod));
         }
         for (group, places) in groups.iter_mut().zip(places) {
-            group.others = Others::on(&txn.domains, places.into_iter());
+            group.others = PlacedPods::on(&txn.domains, places.into_iter());
         }
         groups.retain(|group| !group.waiting.is_empty());
         let key = |group: &Group| {
@@ -555,7 +566,7 @@ impl Search<'_, '_> {
     }
 
     /// Places what a subgroup lacks to its size, all of it or nothing; one pod if it lacks nothing.
-    fn seat_group(
+    fn place_group(
         &mut self,
         txn: &mut Txn,
         group: &mut Group,
@@ -570,16 +581,21 @@ impl Search<'_, '_> {
             return Err(vec![Reason::NotEnoughOfSubgroup { subgroup, have, need: lacks }]);
         }
         let (rule, roles) = (subgroup.rule, gang.roles.len());
-        let closeness = rule.and_then(|rule| gang.rules()[rule as usize].closeness.clone());
+        let tier_limit = rule.and_then(|rule| gang.rules()[rule as usize].tier_limit.clone());
         let missing = Missing { total: lacks, roles: vec![0; roles] };
         let mark = txn.mark();
         let result = if self.force.is_some() {
             self.force_all(txn, &group.waiting, &missing).map_err(|reason| vec![reason])
         } else {
-            let steps =
-                self.group_steps(txn, rule, closeness.as_ref(), group.others.pin, domain)?;
+            let steps = self.group_steps(
+                txn,
+                rule,
+                tier_limit.as_ref(),
+                group.others.common_domain,
+                domain,
+            )?;
             let set = Set { pods: &group.waiting, missing: &missing, others: &group.others };
-            self.seat_set(txn, &steps, &set, closeness.as_ref())
+            self.place_set(txn, &steps, &set, tier_limit.as_ref())
         };
         if result.is_err() {
             txn.rewind(mark);
@@ -594,19 +610,20 @@ impl Search<'_, '_> {
         &mut self,
         txn: &Txn,
         rule: Option<u32>,
-        closeness: Option<&Closeness>,
-        pin: Option<DomainId>,
+        tier_limit: Option<&TierLimit>,
+        common_domain: Option<DomainId>,
         domain: DomainId,
     ) -> Result<Steps, Vec<Reason>> {
         let key = (rule.unwrap_or(u32::MAX), domain);
-        if pin.is_none()
+        if common_domain.is_none()
             && let Some((_, known)) = self.open_steps.iter().find(|(of, _)| *of == key)
         {
             return Ok(known.clone());
         }
-        let found: Steps =
-            steps(&txn.domains, closeness, pin, domain).map_err(|reason| vec![reason])?.into();
-        if pin.is_none() {
+        let found: Steps = steps(&txn.domains, tier_limit, common_domain, domain)
+            .map_err(|reason| vec![reason])?
+            .into();
+        if common_domain.is_none() {
             self.open_steps.push((key, found.clone()));
         }
         Ok(found)
@@ -618,25 +635,25 @@ impl Search<'_, '_> {
         txn: &Txn,
         steps: &[Vec<DomainId>],
         set: &Set,
-        closeness: Option<&Closeness>,
+        tier_limit: Option<&TierLimit>,
     ) -> Reason {
         let shapes = shapes(txn, set.pods);
         let any = Missing { total: 0, roles: Vec::new() };
         let open = Set { missing: &any, ..*set };
-        let mut hopes: Vec<Hope> = Vec::new();
+        let mut scores: Vec<DomainScore> = Vec::new();
         for step in steps {
-            hopes.extend(self.hopes(txn, step, &open, &shapes));
+            scores.extend(self.scores(txn, step, &open, &shapes));
         }
-        hopes.sort_unstable();
-        let near = hopes.iter().rev().take(NAMED).map(|hope| {
-            let Hope { holds, domain, .. } = hope;
+        scores.sort_unstable();
+        let near = scores.iter().rev().take(NAMED).map(|score| {
+            let DomainScore { holds, domain, .. } = score;
             Near { domain: txn.domains[*domain].name.clone(), holds: *holds }
         });
         Reason::NoDomain {
             wanted: set.missing.total,
             domains: steps.iter().map(|step| step.len() as u32).sum(),
-            limit: closeness
-                .filter(|closeness| closeness.hard)
+            limit: tier_limit
+                .filter(|tier_limit| tier_limit.hard)
                 .and_then(|c| c.limit(&txn.domains).ok()),
             near: near.collect(),
         }

@@ -5,7 +5,7 @@ use std::cell::{Ref, RefCell};
 use crate::base::ids::{NodeId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::plugin::{Entry, Plugin, Scope};
 use crate::policy::question::Question;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
@@ -80,13 +80,13 @@ impl Binpack {
 impl Plugin for Binpack {
     fn score(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         shape: ShapeId,
         nodes: &[NodeId],
         scores: &mut [i64],
     ) {
-        if reach != Reach::Node || self.weight == 0 {
+        if reach != Scope::NodePods || self.weight == 0 {
             return;
         }
         let request = &cluster.shapes[shape].request;

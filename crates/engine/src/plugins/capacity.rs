@@ -19,7 +19,7 @@ use crate::plugins::capacity::fair_shares::SHARE;
 use crate::plugins::proportion::{PerEvent, counted, guarded, real_capability, vote};
 use crate::policy::bundle::Needed;
 use crate::policy::plugin::{Entry, Plugin, Vote};
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::Question;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
@@ -76,7 +76,7 @@ pub static ENTRY: Entry = Entry {
     ],
     differs: "A resource that `capability` doesn't name is unlimited, also in a hierarchy. A queue with a broken line \
               of parents, or work in a queue with children, stops only itself.",
-    answers: &[Question::QueueOrder, Question::Enqueue, Question::MayTake, Question::Reclaim],
+    answers: &[Question::QueueOrder, Question::Enqueue, Question::MayAllocate, Question::Reclaim],
     build: |args, switches| {
         Box::new(Capacity {
             tree: switches.hierarchy,
@@ -404,7 +404,7 @@ impl Plugin for Capacity {
         })
     }
 
-    fn may_take(
+    fn may_allocate(
         &self,
         cluster: &Cluster,
         gang: GangId,
@@ -427,18 +427,23 @@ impl Plugin for Capacity {
         })
     }
 
-    fn may_hold(&self, cluster: &Cluster, gang: GangId, wanted: &Needed) -> Result<(), Reason> {
+    fn could_ever_allocate(
+        &self,
+        cluster: &Cluster,
+        gang: GangId,
+        wanted: &Needed,
+    ) -> Result<(), Reason> {
         self.keeps_to_deserved(cluster, gang, wanted.iter().copied())
     }
 
     /// A queue takes back what it deserves: with one more pod it has no more than that of something
     /// that the pod asks for.
-    fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Option<Result<(), Reason>> {
-        if claim.by_fair_share() {
-            return Some(self.stays_within_share(cluster, claim));
+    fn may_reclaim(&self, cluster: &Cluster, preemptor: &Preemptor) -> Option<Result<(), Reason>> {
+        if preemptor.by_fair_share() {
+            return Some(self.stays_within_share(cluster, preemptor));
         }
-        let shape = cluster.pods.shape[claim.pod];
-        let queue = cluster.gangs[claim.gang].queue;
+        let shape = cluster.pods.shape[preemptor.pod];
+        let queue = cluster.gangs[preemptor.gang].queue;
         if self.rights(cluster, queue, (shape, 1)).next().is_some() {
             return Some(Ok(()));
         }
@@ -455,17 +460,22 @@ impl Plugin for Capacity {
     /// The queue gives while it has too much of something that the claimant's has a right to. In a
     /// tree the queues above must have too much as well, up to where the claimant's way parts
     /// from theirs.
-    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+    fn vetoes_after(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victim: PodId,
+    ) -> Option<&'static str> {
         let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
-        if claim.purpose != Purpose::Reclaim {
+        if preemptor.purpose != Purpose::Reclaim {
             return None;
         }
-        let to = cluster.gangs[claim.gang].queue;
+        let to = cluster.gangs[preemptor.gang].queue;
         let mut levels = self.up_to_parting(cluster, from, to).iter();
-        if claim.by_fair_share() {
+        if preemptor.by_fair_share() {
             return levels.find_map(|&queue| guarded(cluster, victim, queue));
         }
-        let shape = cluster.pods.shape[claim.pod];
+        let shape = cluster.pods.shape[preemptor.pod];
         if self.open_to(cluster, from, to, (shape, 1)).next().is_none() {
             return Some("its queue's deserved share");
         }
@@ -475,30 +485,36 @@ impl Plugin for Capacity {
         })
     }
 
-    fn withholds(&self, cluster: &Cluster, claim: &Claim, gang: GangId) -> Option<&'static str> {
-        let keeps = claim.purpose == Purpose::Reclaim && self.keeps_share(cluster, claim, gang);
+    fn vetoes_gang_loss(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        gang: GangId,
+    ) -> Option<&'static str> {
+        let keeps =
+            preemptor.purpose == Purpose::Reclaim && self.keeps_share(cluster, preemptor, gang);
         keeps.then_some(SHARE)
     }
 
     /// Nobody takes what would be taken back: a queue doesn't come to have too much of something,
     /// or more of that, while a gang of another queue waits that could take it. Those who have
     /// just left for it wait too.
-    fn objects(
+    fn rejects_outcome(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         had: &Amounts,
         gone: &[PodId],
     ) -> Option<Reason> {
-        if claim.by_fair_share() {
-            let within = self.has_stayed_within_share(cluster, claim, had);
-            let outdoes = || self.outdoes_a_sibling(cluster, claim, gone);
+        if preemptor.by_fair_share() {
+            let within = self.has_stayed_within_share(cluster, preemptor, had);
+            let outdoes = || self.outdoes_a_sibling(cluster, preemptor, gone);
             return within
                 .err()
                 .or_else(outdoes)
-                .or_else(|| self.gives_back(cluster, claim, had, gone));
+                .or_else(|| self.gives_back(cluster, preemptor, had, gone));
         }
-        let queue = cluster.gangs[claim.gang].queue;
+        let queue = cluster.gangs[preemptor.gang].queue;
         let row = &cluster.queues[queue];
         let deserved = |resource| row.deserved.get(resource).unwrap_or(0);
         let resources =
@@ -536,11 +552,17 @@ impl Plugin for Capacity {
         })
     }
 
-    fn victim_order(&self, cluster: &Cluster, claim: &Claim, a: QueueId, b: QueueId) -> Ordering {
-        if claim.by_fair_share() {
-            return self.gives_first(cluster, claim, a, b);
+    fn queue_gives_first(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        a: QueueId,
+        b: QueueId,
+    ) -> Ordering {
+        if preemptor.by_fair_share() {
+            return self.gives_first(cluster, preemptor, a, b);
         }
-        let own = &cluster.queues[cluster.gangs[claim.gang].queue].lineage;
+        let own = &cluster.queues[cluster.gangs[preemptor.gang].queue].lineage;
         let common = |queue: QueueId| {
             let up = &cluster.queues[queue].lineage;
             own.iter().rev().zip(up.iter().rev()).take_while(|(own, other)| own == other).count()

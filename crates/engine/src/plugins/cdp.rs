@@ -4,8 +4,8 @@ use muster_api::Time;
 
 use crate::base::ids::PodId;
 use crate::model::Cluster;
-use crate::policy::plugin::{Entry, Plugin, Shield};
-use crate::policy::preemptor::Claim;
+use crate::policy::plugin::{Entry, Plugin, Veto};
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
@@ -23,14 +23,14 @@ struct Cooldown;
 /// When the pod's cooldown is over, if it has one.
 fn end(cluster: &Cluster, pod: PodId) -> Option<Time> {
     let fact = &cluster.pods.fact[pod];
-    let of_gang = || cluster.gangs[cluster.pods.gang[pod]?].allowance.as_ref()?.cooldown;
+    let of_gang = || cluster.gangs[cluster.pods.gang[pod]?].rare.as_ref()?.cooldown;
     let since = fact.scheduled.or(fact.started).unwrap_or(fact.created);
     fact.cooldown().or_else(of_gang).map(|cooldown| since.plus_ms(cooldown))
 }
 
 impl Plugin for Cooldown {
-    fn shields(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
-        let end = end(cluster, victim).filter(|&end| end > claim.now)?;
-        Some(Shield { rule: "cooldown", until: Some(end) })
+    fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
+        let end = end(cluster, victim).filter(|&end| end > preemptor.now)?;
+        Some(Veto { rule: "cooldown", until: Some(end) })
     }
 }

@@ -5,7 +5,7 @@ use crate::base::room::Room;
 use crate::model::Cluster;
 use crate::model::devices::cards::{Card, Cards};
 use crate::model::devices::{By, Prefer, Sharing, Slot};
-use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::plugin::{Entry, Plugin, Scope};
 use crate::policy::question::Question;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
@@ -123,22 +123,23 @@ impl Plugin for DeviceShare {
 
     fn score(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         shape: ShapeId,
         nodes: &[NodeId],
         scores: &mut [i64],
     ) {
-        let (Reach::Node, Some(demand)) = (reach, cluster.demand(shape)) else { return };
+        let (Scope::NodePods, Some(demand)) = (reach, cluster.demand(shape)) else { return };
         if self.weight == 0 {
             return;
         }
         let prefer = cluster.devices.prefer();
         for (&node, score) in nodes.iter().zip(scores) {
             let Some(cards) = cluster.devices.cards(node) else { continue };
-            let chosen = cards.choose(demand, Room::Meanwhile, prefer);
-            let chosen =
-                chosen.or_else(|| cards.choose(demand, Room::Later, prefer)).unwrap_or_default();
+            let chosen = cards.choose(demand, Room::Backfill, prefer);
+            let chosen = chosen
+                .or_else(|| cards.choose(demand, Room::FutureIdle, prefer))
+                .unwrap_or_default();
             let points: i64 = chosen.iter().filter_map(|slot| points(cards, slot, prefer)).sum();
             *score += self.weight * points.checked_div(chosen.len() as i64).unwrap_or(0);
         }

@@ -13,7 +13,7 @@ use crate::decision::reason::Reason;
 use crate::model::Cluster;
 use crate::model::queues::ROOT;
 use crate::policy::plugin::{Entry, Plugin};
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
@@ -136,10 +136,15 @@ fn share_after(cluster: &Cluster, gang: GangId, pod: PodId, times: i64) -> Share
 }
 
 /// The claimant's share with what it asks for: one pod, or as many like it as its gang lacks.
-fn share_wanted(cluster: &Cluster, claim: &Claim) -> Share {
-    let row = &cluster.gangs[claim.gang];
+fn share_wanted(cluster: &Cluster, preemptor: &Preemptor) -> Share {
+    let row = &cluster.gangs[preemptor.gang];
     let lacks = row.minimum.saturating_sub(row.counts.ready() + row.counts.nominated).max(1);
-    share_after(cluster, claim.gang, claim.pod, if claim.by_gang() { i64::from(lacks) } else { 1 })
+    share_after(
+        cluster,
+        preemptor.gang,
+        preemptor.pod,
+        if preemptor.by_gang() { i64::from(lacks) } else { 1 },
+    )
 }
 
 /// Compares two queues where their paths part: who is served first.
@@ -177,26 +182,31 @@ impl Plugin for Drf {
     }
 
     /// Preempt takes from gangs that have more than the claimant would have.
-    fn outranks(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<bool> {
-        let other = cluster.pods.gang[victim].filter(|_| claim.purpose == Purpose::Preempt)?;
-        let claimant = share_wanted(cluster, claim);
-        Some(claimant <= share_after(cluster, other, victim, -1))
+    fn outranks(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<bool> {
+        let other = cluster.pods.gang[victim].filter(|_| preemptor.purpose == Purpose::Preempt)?;
+        let preemptor = share_wanted(cluster, preemptor);
+        Some(preemptor <= share_after(cluster, other, victim, -1))
     }
 
-    fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
+    fn may_reclaim(&self, _: &Cluster, _: &Preemptor) -> Option<Result<(), Reason>> {
         self.hierarchical.then_some(Ok(()))
     }
 
     /// Reclaim takes from a branch that would still be served after the claimant's, had it given
     /// the pod.
-    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+    fn vetoes_after(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victim: PodId,
+    ) -> Option<&'static str> {
         let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
-        if !self.hierarchical || claim.purpose != Purpose::Reclaim {
+        if !self.hierarchical || preemptor.purpose != Purpose::Reclaim {
             return None;
         }
-        let to = cluster.gangs[claim.gang].queue;
+        let to = cluster.gangs[preemptor.gang].queue;
         let request = |pod: PodId| &cluster.shapes[cluster.pods.shape[pod]].request;
-        let root = grow(cluster, &[(to, request(claim.pod), 1), (from, request(victim), -1)]);
+        let root = grow(cluster, &[(to, request(preemptor.pod), 1), (from, request(victim), -1)]);
         compare(cluster, &root, to, from).is_ge().then_some("its queue's share in the hierarchy")
     }
 }

@@ -7,9 +7,9 @@ use crate::decision::reason::Reason;
 use crate::model::Cluster;
 use crate::model::gangs::Role;
 use crate::model::topology::subgroups::Subgroup;
-use crate::policy::bundle::AT_MINIMUM;
+use crate::policy::bundle::GANG_AT_MINIMUM;
 use crate::policy::plugin::{Entry, Plugin};
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
@@ -38,20 +38,25 @@ impl Plugin for Gang {
 
     /// A gang gives what it has above its minimum, its roles' and its subgroups'; a gang of one
     /// gives itself. Where whole gangs are taken, bundles see to that.
-    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
-        if claim.by_gang() {
+    fn vetoes_after(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victim: PodId,
+    ) -> Option<&'static str> {
+        if preemptor.by_gang() {
             return None;
         }
         let gang = &cluster.gangs[cluster.pods.gang[victim]?];
         let alone = gang.counts.all() == 1 && gang.minimum <= 1;
-        (!alone && !gang.can_spare(cluster.pods.place(victim))).then_some(AT_MINIMUM)
+        (!alone && !gang.can_spare(cluster.pods.place(victim))).then_some(GANG_AT_MINIMUM)
     }
 
-    fn gangs_are_whole(&self) -> bool {
+    fn enforces_minimum(&self) -> bool {
         true
     }
 
-    fn valid(&self, cluster: &Cluster, gang: GangId) -> Result<(), Reason> {
+    fn gang_can_start(&self, cluster: &Cluster, gang: GangId) -> Result<(), Reason> {
         let gang = &cluster.gangs[gang];
         if gang.enforces_roles() {
             let name = |role: &Role| {

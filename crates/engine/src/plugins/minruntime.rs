@@ -12,8 +12,8 @@ use crate::model::Cluster;
 use crate::model::gangs::lost_work;
 use crate::model::queues::MinRuntime;
 use crate::plugins::proportion::PerEvent;
-use crate::policy::plugin::{Entry, Plugin, Shield};
-use crate::policy::preemptor::Claim;
+use crate::policy::plugin::{Entry, Plugin, Veto};
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::Question;
 use crate::settings::argument::Argument;
 
@@ -101,16 +101,16 @@ impl Protection {
 
     /// Until when a pod keeps its place for the sake of its gang, if it does. A gang that lacks
     /// pods to its minimum has nothing to keep.
-    fn end(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Time> {
+    fn end(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Time> {
         let id = cluster.pods.gang[victim]?;
         let gang = &cluster.gangs[id];
-        let to = cluster.gangs[claim.gang].queue;
-        let least = self.min_runtime(cluster, claim.purpose, gang.queue, to);
+        let to = cluster.gangs[preemptor.gang].queue;
+        let least = self.min_runtime(cluster, preemptor.purpose, gang.queue, to);
         if least <= 0 || !gang.ready(true) || gang.runs_without(cluster.pods.place(victim)) {
             return None;
         }
         let end = self.began(cluster, id)?.plus_ms(least);
-        (end > claim.now).then_some(end)
+        (end > preemptor.now).then_some(end)
     }
 
     fn began(&self, cluster: &Cluster, gang: GangId) -> Option<Time> {
@@ -131,18 +131,28 @@ fn parting(from: &[QueueId], to: &[QueueId]) -> usize {
 }
 
 impl Plugin for Protection {
-    fn shields(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
-        let end = self.end(cluster, claim, victim)?;
-        Some(Shield { rule: RULE, until: Some(end) })
+    fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
+        let end = self.end(cluster, preemptor, victim)?;
+        Some(Veto { rule: RULE, until: Some(end) })
     }
 
     /// A gang that has more than its minimum gives that, and no more.
-    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
-        self.end(cluster, claim, victim).map(|_| RULE)
+    fn vetoes_after(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victim: PodId,
+    ) -> Option<&'static str> {
+        self.end(cluster, preemptor, victim).map(|_| RULE)
     }
 
-    fn restrains_until(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Time> {
-        self.end(cluster, claim, victim)
+    fn restrains_until(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victim: PodId,
+    ) -> Option<Time> {
+        self.end(cluster, preemptor, victim)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::base::room::Room;
 use crate::decision::node_reason::Why;
 use crate::model::Cluster;
 use crate::model::queues::{GroupLimits, NodeGroups};
-use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::plugin::{Entry, Plugin, Scope};
 use crate::policy::question::Question;
 use crate::settings::argument::Argument;
 
@@ -126,16 +126,16 @@ fn keep_limits(cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [W
 impl Plugin for NodeGroup {
     fn filter(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         (shape, _): (ShapeId, Room),
         nodes: &[NodeId],
         why: &mut [Why],
     ) {
         match reach {
-            Reach::Facts => {}
-            Reach::Node => return,
-            Reach::Cluster => return keep_limits(cluster, shape, nodes, why),
+            Scope::NodeFacts => {}
+            Scope::NodePods => return,
+            Scope::OtherNodes => return keep_limits(cluster, shape, nodes, why),
         }
         let rules = rules(cluster, shape);
         for (&node, why) in nodes.iter().zip(why).filter(|(_, why)| **why == Why::Fits) {
@@ -147,13 +147,13 @@ impl Plugin for NodeGroup {
 
     fn score(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         shape: ShapeId,
         nodes: &[NodeId],
         scores: &mut [i64],
     ) {
-        let (Reach::Facts, Some(rules)) = (reach, rules(cluster, shape)) else { return };
+        let (Scope::NodeFacts, Some(rules)) = (reach, rules(cluster, shape)) else { return };
         for (&node, score) in nodes.iter().zip(scores) {
             if let Some(group) = cluster.nodes.fact[node].labels.get(NODEGROUP_NAME) {
                 *score += self.points(rules, group);

@@ -4,7 +4,7 @@ use crate::base::ids::{NodeId, ShapeId};
 use crate::base::resources::{CPU, MEMORY};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::plugin::{Entry, Plugin, Scope};
 use crate::policy::question::Question;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
@@ -206,16 +206,16 @@ fn same_image(on_node: &str, wanted: &str) -> bool {
 impl Plugin for NodeOrder {
     fn score(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         shape: ShapeId,
         nodes: &[NodeId],
         scores: &mut [i64],
     ) {
         match reach {
-            Reach::Facts => self.score_facts(cluster, shape, nodes, scores),
-            Reach::Node => self.score_room(cluster, shape, nodes, scores),
-            Reach::Cluster => self.score_rules(cluster, shape, nodes, scores),
+            Scope::NodeFacts => self.score_facts(cluster, shape, nodes, scores),
+            Scope::NodePods => self.score_room(cluster, shape, nodes, scores),
+            Scope::OtherNodes => self.score_rules(cluster, shape, nodes, scores),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::base::ids::PodId;
 use crate::base::purpose::Method;
 use crate::model::Cluster;
 use crate::policy::plugin::{Entry, Plugin};
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
@@ -23,17 +23,28 @@ struct Pdb;
 const RULE: &str = "a PodDisruptionBudget";
 
 impl Plugin for Pdb {
-    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
-        let holds = claim.method == Method::Evict && !cluster.budgets.allow(cluster, victim);
+    fn vetoes_after(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victim: PodId,
+    ) -> Option<&'static str> {
+        let holds = preemptor.method == Method::Evict && !cluster.budgets.allow(cluster, victim);
         holds.then_some(RULE)
     }
 
-    fn retains(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
+    fn vetoes_shuffle(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
         (!cluster.budgets.allow(cluster, pod)).then_some(RULE)
     }
 
-    fn breaks(&self, cluster: &Cluster, claim: &Claim, victims: &[PodId], broken: &mut Vec<PodId>) {
-        if claim.method == Method::Delete {
+    fn soft_violations(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victims: &[PodId],
+        broken: &mut Vec<PodId>,
+    ) {
+        if preemptor.method == Method::Delete {
             broken.extend(cluster.budgets.broken_by(cluster, victims));
         }
     }

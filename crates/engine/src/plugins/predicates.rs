@@ -6,7 +6,7 @@ use crate::decision::node_reason::Why;
 use crate::model::Cluster;
 use crate::model::shapes::Shape;
 use crate::model::terms::Spread;
-use crate::policy::plugin::{Entry, Plugin, Reach};
+use crate::policy::plugin::{Entry, Plugin, Scope};
 use crate::policy::question::Question;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
@@ -113,8 +113,8 @@ impl Predicates {
             return Why::Affinity;
         }
         if self.volumes {
-            for claim in &shape.claims {
-                match cluster.claims.get(claim) {
+            for preemptor in &shape.claims {
+                match cluster.claims.get(preemptor) {
                     None => return Why::ClaimMissing,
                     // Not bound yet: the volume is made where the pod goes.
                     Some(None) => {}
@@ -226,7 +226,7 @@ fn attracted(cluster: &Cluster, shape: &Shape, node: NodeId) -> bool {
 impl Plugin for Predicates {
     fn filter(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         (shape, room): (ShapeId, Room),
         nodes: &[NodeId],
@@ -234,9 +234,9 @@ impl Plugin for Predicates {
     ) {
         let shape = &cluster.shapes[shape];
         let levels: Vec<Level> = match reach {
-            Reach::Node if shape.ports.is_empty() || !self.ports => return,
-            Reach::Cluster if shape.bonds.is_empty() && shape.bonds.matches.is_empty() => return,
-            Reach::Cluster => {
+            Scope::NodePods if shape.ports.is_empty() || !self.ports => return,
+            Scope::OtherNodes if shape.bonds.is_empty() && shape.bonds.matches.is_empty() => return,
+            Scope::OtherNodes => {
                 let hard = shape.bonds.spread.iter().filter(|spread| spread.hard);
                 hard.map(|spread| self.level(cluster, shape, spread)).collect()
             }
@@ -245,9 +245,9 @@ impl Plugin for Predicates {
         let any = shape.takes_any_node();
         for (&node, why) in nodes.iter().zip(why).filter(|(_, why)| **why == Why::Fits) {
             *why = match reach {
-                Reach::Facts if any && !cluster.nodes.traits[node].refuses_some => Why::Fits,
-                Reach::Facts => self.facts(cluster, shape, node),
-                Reach::Node
+                Scope::NodeFacts if any && !cluster.nodes.traits[node].refuses_some => Why::Fits,
+                Scope::NodeFacts => self.facts(cluster, shape, node),
+                Scope::NodePods
                     if shape
                         .ports
                         .iter()
@@ -255,8 +255,8 @@ impl Plugin for Predicates {
                 {
                     Why::Port
                 }
-                Reach::Node => Why::Fits,
-                Reach::Cluster => self.rules(cluster, (shape, room), node, &levels),
+                Scope::NodePods => Why::Fits,
+                Scope::OtherNodes => self.rules(cluster, (shape, room), node, &levels),
             };
         }
     }

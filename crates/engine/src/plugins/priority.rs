@@ -6,7 +6,7 @@ use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::Purpose;
 use crate::model::Cluster;
 use crate::policy::plugin::{Entry, Plugin};
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
@@ -25,11 +25,11 @@ impl Plugin for Priority {
         cluster.gangs[b].priority.cmp(&cluster.gangs[a].priority)
     }
 
-    fn outranks(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<bool> {
+    fn outranks(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<bool> {
         let other = cluster.pods.gang[victim]?;
-        Some(match claim.purpose {
-            Purpose::Within => cluster.pods.order[claim.pod] > cluster.pods.order[victim],
-            _ => cluster.gangs[claim.gang].priority > cluster.gangs[other].priority,
+        Some(match preemptor.purpose {
+            Purpose::Within => cluster.pods.order[preemptor.pod] > cluster.pods.order[victim],
+            _ => cluster.gangs[preemptor.gang].priority > cluster.gangs[other].priority,
         })
     }
 

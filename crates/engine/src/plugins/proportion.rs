@@ -10,7 +10,7 @@ use crate::base::room::Room;
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
 use crate::policy::plugin::{Entry, Plugin, Vote};
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::Question;
 use crate::shares::admission::Admission;
 use crate::shares::proportional::{Party, divide};
@@ -26,7 +26,7 @@ pub static ENTRY: Entry = Entry {
         Question::QueueOrder,
         Question::Enqueue,
         Question::Overused,
-        Question::MayTake,
+        Question::MayAllocate,
         Question::Reclaim,
     ],
     build: |_, _| Box::new(Proportion::default()),
@@ -163,7 +163,7 @@ impl Plugin for Proportion {
         })
     }
 
-    fn may_take(
+    fn may_allocate(
         &self,
         cluster: &Cluster,
         gang: GangId,
@@ -185,16 +185,26 @@ impl Plugin for Proportion {
         Ok(())
     }
 
-    fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Option<Result<(), Reason>> {
-        Some(self.may_take(cluster, claim.gang, cluster.pods.shape[claim.pod], Room::Later))
+    fn may_reclaim(&self, cluster: &Cluster, preemptor: &Preemptor) -> Option<Result<(), Reason>> {
+        Some(self.may_allocate(
+            cluster,
+            preemptor.gang,
+            cluster.pods.shape[preemptor.pod],
+            Room::FutureIdle,
+        ))
     }
 
-    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+    fn vetoes_after(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victim: PodId,
+    ) -> Option<&'static str> {
         let queue = cluster.gangs[cluster.pods.gang[victim]?].queue;
-        if claim.purpose != Purpose::Reclaim {
+        if preemptor.purpose != Purpose::Reclaim {
             return None;
         }
-        keeps(cluster, claim, victim, queue, |resource| self.deserved(cluster, queue, resource))
+        keeps(cluster, preemptor, victim, queue, |resource| self.deserved(cluster, queue, resource))
     }
 
     fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
@@ -215,13 +225,13 @@ impl Plugin for Proportion {
 /// claimant asks for, or would have less than is guaranteed.
 pub fn keeps(
     cluster: &Cluster,
-    claim: &Claim,
+    preemptor: &Preemptor,
     victim: PodId,
     queue: QueueId,
     deserved: impl Fn(ResourceId) -> i64,
 ) -> Option<&'static str> {
     let row = &cluster.queues[queue];
-    let request = &cluster.shapes[cluster.pods.shape[claim.pod]].request;
+    let request = &cluster.shapes[cluster.pods.shape[preemptor.pod]].request;
     let mut asked =
         request.iter().map(|(resource, _)| resource).filter(|&resource| resource != PODS);
     if !asked.any(|resource| row.taken(resource) > deserved(resource)) {
@@ -247,12 +257,12 @@ pub fn guarded(cluster: &Cluster, victim: PodId, queue: QueueId) -> Option<&'sta
 /// larger of what is still leaving and what waits for that to have left.
 pub fn counted(cluster: &Cluster, queue: QueueId, resource: ResourceId, room: Room) -> i64 {
     let row = &cluster.queues[queue];
-    let (leaving, promised) = (row.leaving.get(resource), row.nominated.get(resource));
+    let (leaving, nominated) = (row.leaving.get(resource), row.nominated.get(resource));
     row.held.get(resource)
         + match room {
-            Room::Now => leaving.max(promised),
-            Room::Later => promised,
-            Room::Meanwhile => leaving,
+            Room::Idle => leaving.max(nominated),
+            Room::FutureIdle => nominated,
+            Room::Backfill => leaving,
         }
 }
 

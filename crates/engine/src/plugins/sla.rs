@@ -31,7 +31,7 @@ struct Sla {
 impl Sla {
     fn deadline(&self, cluster: &Cluster, gang: GangId) -> Option<Time> {
         let gang = &cluster.gangs[gang];
-        let own = gang.allowance.as_ref().and_then(|allowance| allowance.sla_wait);
+        let own = gang.rare.as_ref().and_then(|rare| rare.sla_wait);
         own.or(self.wait).map(|wait| gang.created.plus_ms(wait))
     }
 }

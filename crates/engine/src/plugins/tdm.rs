@@ -13,8 +13,8 @@ use crate::decision::node_reason::Why;
 use crate::model::Cluster;
 use crate::model::gangs::Gang;
 use crate::model::pods::PodState;
-use crate::policy::plugin::{Entry, Plugin, Reach, Shield, Unwanted};
-use crate::policy::preemptor::Claim;
+use crate::policy::plugin::{Entry, Plugin, Scope, Unwanted, Veto};
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::Question;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
@@ -169,7 +169,7 @@ fn holds_on(gang: &Gang) -> Option<&'static str> {
     let counts = &gang.counts;
     let all = i64::from(counts.all() - counts.succeeded - counts.failed);
     let up = i64::from(counts.running + counts.allocated);
-    let says = gang.allowance.as_deref();
+    let says = gang.rare.as_deref();
     match (says.and_then(|says| says.min_available), says.and_then(|says| says.max_unavailable)) {
         (None, None) => (counts.releasing > 0).then_some("tdm (one pod of a gang at a time)"),
         (least, most) => {
@@ -188,13 +188,13 @@ impl Plugin for Tdm {
 
     fn filter(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         (shape, _): (ShapeId, Room),
         nodes: &[NodeId],
         why: &mut [Why],
     ) {
-        if reach != Reach::Facts {
+        if reach != Scope::NodeFacts {
             return;
         }
         let revocable = cluster.shapes[shape].revocable;
@@ -207,13 +207,13 @@ impl Plugin for Tdm {
 
     fn score(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         shape: ShapeId,
         nodes: &[NodeId],
         scores: &mut [i64],
     ) {
-        if reach != Reach::Facts || !cluster.shapes[shape].revocable {
+        if reach != Scope::NodeFacts || !cluster.shapes[shape].revocable {
             return;
         }
         for (&node, score) in nodes.iter().zip(scores) {
@@ -227,24 +227,31 @@ impl Plugin for Tdm {
         changes.min().map(|wait| now.plus_ms(wait))
     }
 
-    fn shields(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
-        let rule = match claim.purpose {
+    fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
+        let rule = match preemptor.purpose {
             // Pods of one gang may change places among themselves.
             Purpose::Within | Purpose::Reclaim => return None,
-            _ if is_revocable(cluster, claim.pod) => "tdm (what can be revoked takes from nobody)",
+            _ if is_revocable(cluster, preemptor.pod) => {
+                "tdm (what can be revoked takes from nobody)"
+            }
             _ if !is_revocable(cluster, victim) => "tdm (not marked as preemptable)",
             _ => return None,
         };
-        Some(Shield { rule, until: None })
+        Some(Veto { rule, until: None })
     }
 
-    fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<&'static str> {
+    fn vetoes_after(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victim: PodId,
+    ) -> Option<&'static str> {
         holds_on(&cluster.gangs[cluster.pods.gang[victim]?])
-            .filter(|_| claim.purpose == Purpose::Preempt)
+            .filter(|_| preemptor.purpose == Purpose::Preempt)
     }
 
     /// Pods that can be revoked, on nodes whose zone is closed. Others never agreed to go.
-    fn unwanted(&self, cluster: &Cluster) -> Unwanted {
+    fn pods_to_shuffle(&self, cluster: &Cluster) -> Unwanted {
         let closed = |node: NodeId| {
             let zone = cluster.nodes.fact[node].zone();
             zone.is_some_and(|zone| self.is_open(zone, cluster.now) == Some(false))
@@ -254,7 +261,7 @@ impl Plugin for Tdm {
         };
         let nodes = cluster.nodes.by_rank.iter().copied().filter(|&node| closed(node));
         let mut pods: Vec<PodId> = nodes
-            .flat_map(|node| cluster.nodes.seats[node].iter().copied().filter(leaves))
+            .flat_map(|node| cluster.nodes.pods_on[node].iter().copied().filter(leaves))
             .collect();
         let again = cluster.shuffled.map(|last| last.plus_ms(self.period_ms));
         if let Some(again) = again.filter(|&again| again > cluster.now && !pods.is_empty()) {
@@ -270,7 +277,7 @@ impl Plugin for Tdm {
         }
     }
 
-    fn retains(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
+    fn vetoes_shuffle(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
         holds_on(&cluster.gangs[cluster.pods.gang[pod]?])
     }
 }

@@ -17,14 +17,14 @@ use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::model::topology::domains::ROOT;
 use crate::policy::bundle::{Bundle, Needed};
-use crate::policy::plugin::{Plugin, Reach, Shield, Unwanted, Vote};
-use crate::policy::preemptor::Claim;
+use crate::policy::plugin::{Plugin, Scope, Unwanted, Veto, Vote};
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::{Question, Switches};
-use crate::settings::eviction::Bundling;
+use crate::settings::eviction::BundleSettings;
 use crate::shares::admission::Admission;
 use crate::shares::fair::Rules;
 
-pub struct Seat {
+pub struct ConfiguredPlugin {
     pub name: &'static str,
     pub tier: usize,
     pub answers: &'static [Question],
@@ -34,37 +34,39 @@ pub struct Seat {
 
 /// All plugins, tier after tier.
 pub struct Policy {
-    pub seats: Vec<Seat>,
+    pub plugins: Vec<ConfiguredPlugin>,
     /// For each question, who is asked.
     asked: [Vec<usize>; Question::ALL.len()],
 }
 
 impl Policy {
-    pub fn new(seats: Vec<Seat>) -> Policy {
+    pub fn new(plugins: Vec<ConfiguredPlugin>) -> Policy {
         let asked = Question::ALL.map(|question| {
-            let answers = |seat: &Seat| {
-                seat.answers.contains(&question) && question.switched_on(&seat.switches)
+            let answers = |configured: &ConfiguredPlugin| {
+                configured.answers.contains(&question) && question.switched_on(&configured.switches)
             };
-            (0..seats.len()).filter(|&seat| answers(&seats[seat])).collect()
+            (0..plugins.len()).filter(|&configured| answers(&plugins[configured])).collect()
         });
-        Policy { seats, asked }
+        Policy { plugins, asked }
     }
 
     pub fn measure_by_fair_shares(&mut self) {
-        self.seats.iter_mut().for_each(|seat| seat.plugin.measure_by_fair_shares());
+        self.plugins.iter_mut().for_each(|configured| configured.plugin.measure_by_fair_shares());
     }
 
     #[inline]
     fn asked(&self, question: Question) -> impl Iterator<Item = &dyn Plugin> {
-        self.asked[question as usize].iter().map(|&seat| self.seats[seat].plugin.as_ref())
+        self.asked[question as usize]
+            .iter()
+            .map(|&configured| self.plugins[configured].plugin.as_ref())
     }
 
     /// Which gang goes first. Always total. One that ran and lost pods gets its place back before
     /// new work takes it.
     pub fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
-        let halves = self.halves(cluster, a, b);
-        if halves.is_ne() {
-            return halves;
+        let incomplete_first = self.incomplete_first(cluster, a, b);
+        if incomplete_first.is_ne() {
+            return incomplete_first;
         }
         let opinions = self.asked(Question::GangOrder);
         first_difference(opinions.map(|plugin| plugin.gang_order(cluster, a, b))).then_with(|| {
@@ -81,9 +83,9 @@ impl Policy {
         a: (QueueId, GangId),
         b: (QueueId, GangId),
     ) -> Ordering {
-        let halves = self.halves(cluster, a.1, b.1);
-        if halves.is_ne() {
-            return halves;
+        let incomplete_first = self.incomplete_first(cluster, a.1, b.1);
+        if incomplete_first.is_ne() {
+            return incomplete_first;
         }
         let queues =
             self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, a.0, b.0));
@@ -96,8 +98,8 @@ impl Policy {
     }
 
     /// What holds places for less than its minimum is finished first.
-    fn halves(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
-        let whole = self.gangs_are_whole();
+    fn incomplete_first(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
+        let whole = self.enforces_minimum();
         let is_broken = |gang: GangId| cluster.gangs[gang].is_broken(whole);
         is_broken(b).cmp(&is_broken(a))
     }
@@ -116,19 +118,21 @@ impl Policy {
 
     /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
     pub fn hierarchical(&self) -> bool {
-        self.seats.iter().any(|seat| seat.switches.hierarchy && seat.name == "capacity")
+        self.plugins
+            .iter()
+            .any(|configured| configured.switches.hierarchy && configured.name == "capacity")
     }
 
     pub fn fairness(&self) -> Option<Rules> {
-        self.seats.iter().find_map(|seat| seat.plugin.fairness())
+        self.plugins.iter().find_map(|configured| configured.plugin.fairness())
     }
 
-    pub fn gangs_are_whole(&self) -> bool {
-        self.asked(Question::Ready).any(Plugin::gangs_are_whole)
+    pub fn enforces_minimum(&self) -> bool {
+        self.asked(Question::Ready).any(Plugin::enforces_minimum)
     }
 
-    pub fn valid(&self, cluster: &Cluster, gang: GangId) -> Result<(), Reason> {
-        self.asked(Question::Ready).try_for_each(|plugin| plugin.valid(cluster, gang))
+    pub fn gang_can_start(&self, cluster: &Cluster, gang: GangId) -> Result<(), Reason> {
+        self.asked(Question::Ready).try_for_each(|plugin| plugin.gang_can_start(cluster, gang))
     }
 
     /// Any reject rejects; all that reject say why.
@@ -153,24 +157,30 @@ impl Policy {
         self.asked(Question::Overused).find_map(|plugin| plugin.overused(cluster, queue))
     }
 
-    pub fn may_take(
+    pub fn may_allocate(
         &self,
         cluster: &Cluster,
         gang: GangId,
         shape: ShapeId,
         room: Room,
     ) -> Result<(), Reason> {
-        self.asked(Question::MayTake)
-            .try_for_each(|plugin| plugin.may_take(cluster, gang, shape, room))
+        self.asked(Question::MayAllocate)
+            .try_for_each(|plugin| plugin.may_allocate(cluster, gang, shape, room))
     }
 
-    pub fn may_hold(&self, cluster: &Cluster, gang: GangId, wanted: &Needed) -> Result<(), Reason> {
-        self.asked(Question::MayTake).try_for_each(|plugin| plugin.may_hold(cluster, gang, wanted))
+    pub fn could_ever_allocate(
+        &self,
+        cluster: &Cluster,
+        gang: GangId,
+        wanted: &Needed,
+    ) -> Result<(), Reason> {
+        self.asked(Question::MayAllocate)
+            .try_for_each(|plugin| plugin.could_ever_allocate(cluster, gang, wanted))
     }
 
     pub fn filter(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         placed: (ShapeId, Room),
         nodes: &[NodeId],
@@ -187,7 +197,7 @@ impl Policy {
 
     pub fn score(
         &self,
-        reach: Reach,
+        reach: Scope,
         cluster: &Cluster,
         shape: ShapeId,
         nodes: &[NodeId],
@@ -234,88 +244,99 @@ impl Policy {
     }
 
     /// The rule that keeps a pod from this claim, whatever else is taken, if any.
-    pub fn shields(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
-        let mut asked = self.asked(Question::of(claim.purpose));
-        asked.find_map(|plugin| plugin.shields(cluster, claim, victim))
+    pub fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
+        let mut asked = self.asked(Question::of(preemptor.purpose));
+        asked.find_map(|plugin| plugin.vetoes(cluster, preemptor, victim))
     }
 
     /// The rule that keeps a pod from being taken for this claim now, if any.
-    pub fn restrains(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> Option<Shield> {
-        let mut asked = self.asked(Question::of(claim.purpose));
+    pub fn vetoes_after(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victim: PodId,
+    ) -> Option<Veto> {
+        let mut asked = self.asked(Question::of(preemptor.purpose));
         asked.find_map(|plugin| {
-            let rule = plugin.restrains(cluster, claim, victim)?;
-            Some(Shield { rule, until: plugin.restrains_until(cluster, claim, victim) })
+            let rule = plugin.vetoes_after(cluster, preemptor, victim)?;
+            Some(Veto { rule, until: plugin.restrains_until(cluster, preemptor, victim) })
         })
     }
 
     /// The pods that break a rule by leaving in this order, where the claim may: they leave last,
     /// and what breaks fewest rules is best.
-    pub fn breaks(&self, cluster: &Cluster, claim: &Claim, victims: &[PodId]) -> Vec<PodId> {
+    pub fn soft_violations(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        victims: &[PodId],
+    ) -> Vec<PodId> {
         let mut broken = Vec::new();
-        for plugin in self.asked(Question::of(claim.purpose)) {
-            plugin.breaks(cluster, claim, victims, &mut broken);
+        for plugin in self.asked(Question::of(preemptor.purpose)) {
+            plugin.soft_violations(cluster, preemptor, victims, &mut broken);
         }
         broken
     }
 
     /// Whether the claimant matters more than the victim: the first tier with an opinion decides,
     /// and there all must agree.
-    pub fn outranks(&self, cluster: &Cluster, claim: &Claim, victim: PodId) -> bool {
+    pub fn outranks(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> bool {
         let mut tier = None;
         let mut verdict = false;
-        for &seat in &self.asked[Question::of(claim.purpose) as usize] {
-            let seat = &self.seats[seat];
-            if tier.is_some_and(|tier| tier != seat.tier) {
+        for &configured in &self.asked[Question::of(preemptor.purpose) as usize] {
+            let configured = &self.plugins[configured];
+            if tier.is_some_and(|tier| tier != configured.tier) {
                 break;
             }
-            if let Some(opinion) = seat.plugin.outranks(cluster, claim, victim) {
+            if let Some(opinion) = configured.plugin.outranks(cluster, preemptor, victim) {
                 verdict = opinion && (verdict || tier.is_none());
-                tier = Some(seat.tier);
+                tier = Some(configured.tier);
             }
         }
         verdict
     }
 
     /// What it costs to take these pods from a node: the first opinion.
-    pub fn price(
+    pub fn eviction_cost(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         node: NodeId,
         victims: &[PodId],
     ) -> Option<i64> {
-        let mut asked = self.asked(Question::of(claim.purpose));
-        asked.find_map(|plugin| plugin.price(cluster, claim, node, victims))
+        let mut asked = self.asked(Question::of(preemptor.purpose));
+        asked.find_map(|plugin| plugin.eviction_cost(cluster, preemptor, node, victims))
     }
 
     /// The rule that keeps what a gang would lose at once, if any.
-    pub fn withholds(
+    pub fn vetoes_gang_loss(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         gang: GangId,
     ) -> Option<&'static str> {
-        let mut asked = self.asked(Question::of(claim.purpose));
-        asked.find_map(|plugin| plugin.withholds(cluster, claim, gang))
+        let mut asked = self.asked(Question::of(preemptor.purpose));
+        asked.find_map(|plugin| plugin.vetoes_gang_loss(cluster, preemptor, gang))
     }
 
     /// Why the plan of a claim may not stand.
-    pub fn objects(
+    pub fn rejects_outcome(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         had: &Amounts,
         gone: &[PodId],
     ) -> Option<Reason> {
-        let mut asked = self.asked(Question::of(claim.purpose));
-        asked.find_map(|plugin| plugin.objects(cluster, claim, had, gone))
+        let mut asked = self.asked(Question::of(preemptor.purpose));
+        asked.find_map(|plugin| plugin.rejects_outcome(cluster, preemptor, had, gone))
     }
 
     /// Whether the claimant's queue may take from others for one more pod: somebody must be in
     /// charge, and all must agree.
-    pub fn may_reclaim(&self, cluster: &Cluster, claim: &Claim) -> Result<(), Reason> {
-        let opinions =
-            self.asked(Question::Reclaim).filter_map(|plugin| plugin.may_reclaim(cluster, claim));
+    pub fn may_reclaim(&self, cluster: &Cluster, preemptor: &Preemptor) -> Result<(), Reason> {
+        let opinions = self
+            .asked(Question::Reclaim)
+            .filter_map(|plugin| plugin.may_reclaim(cluster, preemptor));
         let mut said =
             Err(Reason::NothingToTake { purpose: Purpose::Reclaim, nodes: 0, kept: Vec::new() });
         for opinion in opinions {
@@ -327,15 +348,16 @@ impl Policy {
 
     /// Which of two queues gives first to a claim: whom plugins name, else the one that would be
     /// served last.
-    pub fn victim_order(
+    pub fn queue_gives_first(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         a: QueueId,
         b: QueueId,
     ) -> Ordering {
-        let named =
-            self.asked(Question::Reclaim).map(|plugin| plugin.victim_order(cluster, claim, a, b));
+        let named = self
+            .asked(Question::Reclaim)
+            .map(|plugin| plugin.queue_gives_first(cluster, preemptor, a, b));
         let served =
             self.asked(Question::QueueOrder).map(|plugin| plugin.queue_order(cluster, b, a));
         first_difference(named.chain(served))
@@ -344,18 +366,19 @@ impl Policy {
     /// Puts bundles in the order in which they are taken: as the first plugin says that has an
     /// opinion, else by the usual order. A bundle is taken once and as it is, whatever a plugin
     /// says.
-    pub fn select(
+    pub fn order_bundles(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
-        bundling: &Bundling,
+        preemptor: &Preemptor,
+        bundle_settings: &BundleSettings,
         needed: &Needed,
         mut bundles: Vec<Bundle>,
     ) -> Vec<Bundle> {
-        let mut asked = self.asked(Question::of(claim.purpose));
-        let Some(chosen) = asked.find_map(|plugin| plugin.select(cluster, claim, needed, &bundles))
+        let mut asked = self.asked(Question::of(preemptor.purpose));
+        let Some(chosen) =
+            asked.find_map(|plugin| plugin.order_bundles(cluster, preemptor, needed, &bundles))
         else {
-            order::sort(cluster, self, claim, bundling, &mut bundles);
+            order::sort(cluster, self, preemptor, bundle_settings, &mut bundles);
             return bundles;
         };
         let mut left: Vec<Option<Bundle>> = bundles.into_iter().map(Some).collect();
@@ -368,14 +391,14 @@ impl Policy {
     /// When time alone changes what is said of nodes: all that was found out about them holds until
     /// then.
     pub fn next_change(&self, now: Time) -> Option<Time> {
-        self.seats.iter().filter_map(|seat| seat.plugin.next_change(now)).min()
+        self.plugins.iter().filter_map(|configured| configured.plugin.next_change(now)).min()
     }
 
     /// Who should leave for nobody's sake: whom any plugin names, for the first reason.
-    pub fn unwanted(&self, cluster: &Cluster) -> Unwanted {
+    pub fn pods_to_shuffle(&self, cluster: &Cluster) -> Unwanted {
         let mut all = Unwanted::default();
         for Unwanted { pods, next } in
-            self.asked(Question::Shuffle).map(|plugin| plugin.unwanted(cluster))
+            self.asked(Question::Shuffle).map(|plugin| plugin.pods_to_shuffle(cluster))
         {
             let fresh = |(pod, _): &(PodId, Cause)| all.pods.iter().all(|(known, _)| known != pod);
             let pods: Vec<(PodId, Cause)> = pods.into_iter().filter(fresh).collect();
@@ -386,16 +409,16 @@ impl Policy {
     }
 
     /// The rule that keeps such a pod where it is now, if any.
-    pub fn retains(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
-        self.asked(Question::Shuffle).find_map(|plugin| plugin.retains(cluster, pod))
+    pub fn vetoes_shuffle(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
+        self.asked(Question::Shuffle).find_map(|plugin| plugin.vetoes_shuffle(cluster, pod))
     }
 
     pub fn fair_share_of(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
-        self.seats.iter().find_map(|seat| seat.plugin.fair_share_of(cluster, queue))
+        self.plugins.iter().find_map(|configured| configured.plugin.fair_share_of(cluster, queue))
     }
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
-        self.seats.iter().find_map(|seat| seat.plugin.deserves(cluster, queue))
+        self.plugins.iter().find_map(|configured| configured.plugin.deserves(cluster, queue))
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::base::ids::{GangId, PodId, ResourceId};
 
 /// The rule that keeps what a gang needs where it may not be broken.
-pub const AT_MINIMUM: &str = "gang at its minimum";
+pub const GANG_AT_MINIMUM: &str = "gang at its minimum";
 
 /// What a gang lacks in a domain, by resource; only what it does lack.
 pub type Needed = Vec<(ResourceId, i64)>;
@@ -13,11 +13,11 @@ pub type Needed = Vec<(ResourceId, i64)>;
 #[derive(Clone, Debug)]
 pub struct Bundle {
     pub gang: GangId,
-    pub kind: Kind,
+    pub kind: BundleKind,
     /// The gang lacks pods to its minimum anyway.
     pub broken: bool,
     /// They go all together or not at all.
-    pub together: bool,
+    pub all_or_nothing: bool,
     /// In the order in which they would leave.
     pub pods: Vec<PodId>,
     /// What the gang could lose goes with the rest of it.
@@ -38,9 +38,9 @@ impl Bundle {
     pub fn single(gang: GangId, pod: PodId) -> Bundle {
         Bundle {
             gang,
-            kind: Kind::Safe,
+            kind: BundleKind::Safe,
             broken: true,
-            together: false,
+            all_or_nothing: false,
             pods: vec![pod],
             rest: Vec::new(),
             instead: Vec::new(),
@@ -52,14 +52,14 @@ impl Bundle {
 
     /// The same with these of its pods.
     pub fn of(&self, pods: Vec<PodId>) -> Bundle {
-        let &Bundle { gang, kind, broken, together, roi, class, unasked, .. } = self;
+        let &Bundle { gang, kind, broken, all_or_nothing, roi, class, unasked, .. } = self;
         let (rest, instead) = (Vec::new(), Vec::new());
-        Bundle { gang, kind, broken, together, pods, rest, instead, roi, class, unasked }
+        Bundle { gang, kind, broken, all_or_nothing, pods, rest, instead, roi, class, unasked }
     }
 
     /// The least that can go of it, each for itself; who could go instead is with the first.
     pub fn units(&self) -> Vec<Bundle> {
-        if self.together || self.pods.len() < 2 {
+        if self.all_or_nothing || self.pods.len() < 2 {
             return vec![self.clone()];
         }
         let mut units: Vec<Bundle> = self.pods.iter().map(|&pod| self.of(vec![pod])).collect();
@@ -69,7 +69,7 @@ impl Bundle {
 
     /// The least that can go of it, each for itself, and who could go instead.
     pub fn one_by_one(&self) -> Vec<Bundle> {
-        match self.together {
+        match self.all_or_nothing {
             true => vec![self.clone()],
             false => self.pods.iter().chain(&self.instead).map(|&pod| self.of(vec![pod])).collect(),
         }
@@ -78,7 +78,7 @@ impl Bundle {
 
 /// In the order in which they are taken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum BundleKind {
     Safe,
     Whole,
 }

@@ -13,7 +13,7 @@ use crate::decision::reason::Reason;
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::policy::bundle::{Bundle, Needed};
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 use crate::policy::question::{Question, Switches};
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
@@ -34,13 +34,13 @@ pub struct Entry {
 
 /// How far an answer about a node looks. It says when the answer must be asked for again.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum Scope {
     /// At what the node says of itself.
-    Facts,
+    NodeFacts,
     /// At what is on the node.
-    Node,
+    NodePods,
     /// At what is on other nodes too.
-    Cluster,
+    OtherNodes,
 }
 
 /// A vote on letting a gang into the line.
@@ -53,7 +53,7 @@ pub enum Vote {
 
 /// A rule that keeps a pod where it is, and when it ends if time alone ends it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Shield {
+pub struct Veto {
     pub rule: &'static str,
     pub until: Option<Time>,
 }
@@ -87,11 +87,11 @@ pub trait Plugin: Send {
 
     // Gates and votes.
     /// Whether a gang could start if there were room.
-    fn valid(&self, _: &Cluster, _: GangId) -> Result<(), Reason> {
+    fn gang_can_start(&self, _: &Cluster, _: GangId) -> Result<(), Reason> {
         Ok(())
     }
     /// A gang starts with its whole minimum or not at all.
-    fn gangs_are_whole(&self) -> bool {
+    fn enforces_minimum(&self) -> bool {
         false
     }
     fn enqueue(&self, _: &Cluster, _: &Admission, _: GangId) -> Vote {
@@ -102,20 +102,20 @@ pub trait Plugin: Send {
         None
     }
     /// Whether a gang's queue may take one more pod of a shape for it.
-    fn may_take(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
+    fn may_allocate(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
         Ok(())
     }
     /// Whether a gang's queue may have so much more for it, whoever leaves: asked before anyone has
     /// to.
-    fn may_hold(&self, _: &Cluster, _: GangId, _wanted: &Needed) -> Result<(), Reason> {
+    fn could_ever_allocate(&self, _: &Cluster, _: GangId, _wanted: &Needed) -> Result<(), Reason> {
         Ok(())
     }
 
     // Placement.
     /// Marks the nodes that won't do, among those that still fit.
-    fn filter(&self, _: Reach, _: &Cluster, _: (ShapeId, Room), _: &[NodeId], _: &mut [Why]) {}
+    fn filter(&self, _: Scope, _: &Cluster, _: (ShapeId, Room), _: &[NodeId], _: &mut [Why]) {}
     /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
-    fn score(&self, _: Reach, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
+    fn score(&self, _: Scope, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
 
     /// When time alone changes what it says of nodes, if it does.
     fn next_change(&self, _now: Time) -> Option<Time> {
@@ -147,58 +147,83 @@ pub trait Plugin: Send {
         None
     }
     /// The same for one claim, whatever else is taken for it.
-    fn shields(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Shield> {
+    fn vetoes(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<Veto> {
         None
     }
     /// The same, given all that has been taken for it already.
-    fn restrains(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<&'static str> {
+    fn vetoes_after(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<&'static str> {
         None
     }
     /// When time alone ends the rule by which it restrains such a pod, if it does.
-    fn restrains_until(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<Time> {
+    fn restrains_until(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<Time> {
         None
     }
     /// Which of these pods, leaving in this order, break a rule that the claim breaks only if it
     /// must.
-    fn breaks(&self, _: &Cluster, _: &Claim, _victims: &[PodId], _broken: &mut Vec<PodId>) {}
+    fn soft_violations(
+        &self,
+        _: &Cluster,
+        _: &Preemptor,
+        _victims: &[PodId],
+        _broken: &mut Vec<PodId>,
+    ) {
+    }
     /// Whether the claimant matters more than the victim.
-    fn outranks(&self, _: &Cluster, _: &Claim, _victim: PodId) -> Option<bool> {
+    fn outranks(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<bool> {
         None
     }
     /// What it costs to take these pods from a node, if not what their priorities say.
-    fn price(&self, _: &Cluster, _: &Claim, _: NodeId, _victims: &[PodId]) -> Option<i64> {
+    fn eviction_cost(
+        &self,
+        _: &Cluster,
+        _: &Preemptor,
+        _: NodeId,
+        _victims: &[PodId],
+    ) -> Option<i64> {
         None
     }
     /// Whether the claimant's queue may take from others for one more pod.
-    fn may_reclaim(&self, _: &Cluster, _: &Claim) -> Option<Result<(), Reason>> {
+    fn may_reclaim(&self, _: &Cluster, _: &Preemptor) -> Option<Result<(), Reason>> {
         None
     }
     /// Keeps what a gang would lose at once, given all that has been taken already. Asked where
     /// queues are measured by fair shares.
-    fn withholds(&self, _: &Cluster, _: &Claim, _gang: GangId) -> Option<&'static str> {
+    fn vetoes_gang_loss(&self, _: &Cluster, _: &Preemptor, _gang: GangId) -> Option<&'static str> {
         None
     }
     /// Why a plan may not stand in which the claimant has its places and these pods have left for
     /// it; its queue had so much before.
-    fn objects(&self, _: &Cluster, _: &Claim, _had: &Amounts, _gone: &[PodId]) -> Option<Reason> {
+    fn rejects_outcome(
+        &self,
+        _: &Cluster,
+        _: &Preemptor,
+        _had: &Amounts,
+        _gone: &[PodId],
+    ) -> Option<Reason> {
         None
     }
     /// Which of two queues gives first.
-    fn victim_order(&self, _: &Cluster, _: &Claim, _a: QueueId, _b: QueueId) -> Ordering {
+    fn queue_gives_first(&self, _: &Cluster, _: &Preemptor, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
     }
     /// Who leaves a domain that lacks this much, where whole gangs are taken: the places of these
     /// bundles in the order in which they are taken. Who is not named stays.
-    fn select(&self, _: &Cluster, _: &Claim, _: &Needed, _: &[Bundle]) -> Option<Vec<usize>> {
+    fn order_bundles(
+        &self,
+        _: &Cluster,
+        _: &Preemptor,
+        _: &Needed,
+        _: &[Bundle],
+    ) -> Option<Vec<usize>> {
         None
     }
 
     /// Pods that should leave for nobody's sake.
-    fn unwanted(&self, _: &Cluster) -> Unwanted {
+    fn pods_to_shuffle(&self, _: &Cluster) -> Unwanted {
         Unwanted::default()
     }
     /// Keeps such a pod where it is, given all that have left, with a word for the rule.
-    fn retains(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
+    fn vetoes_shuffle(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         None
     }
 

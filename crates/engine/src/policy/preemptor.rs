@@ -7,7 +7,7 @@ use crate::base::purpose::{Method, Mode, Purpose};
 
 /// Who wants room that others have.
 #[derive(Copy, Clone, Debug)]
-pub struct Claim {
+pub struct Preemptor {
     pub mode: Mode,
     pub purpose: Purpose,
     pub gang: GangId,
@@ -17,7 +17,7 @@ pub struct Claim {
     pub method: Method,
 }
 
-impl Claim {
+impl Preemptor {
     /// Whole gangs are taken rather than pod by pod: what a gang needs is then no rule, but a
     /// price.
     pub fn by_gang(&self) -> bool {

@@ -8,7 +8,7 @@ use crate::decision::plan::{GroupNote, Plan};
 use crate::model::Cluster;
 use crate::model::gangs::broken::time_staleness;
 use crate::model::gangs::{Condition, Gang, Origin, Reported};
-use crate::model::notes::{Notes, Texts};
+use crate::model::notes::{GroupAnnotations, Texts};
 use crate::report::words;
 
 /// Brings phases and conditions up to date and notes the changes in the plan. `timed` says of which
@@ -40,7 +40,7 @@ pub fn update(
         let wish = Texts { stale_since, reservations: cluster.reservations_text(id) };
         let gang = &mut cluster.gangs[id];
         if gang.origin == Origin::Group {
-            let annotations = Notes::tell(&mut gang.notes, wish);
+            let annotations = GroupAnnotations::tell(&mut gang.notes, wish);
             plan.group_notes
                 .extend((!annotations.is_empty()).then_some(GroupNote { gang: id, annotations }));
         }

@@ -7,7 +7,7 @@ use crate::base::ids::{PodId, QueueId, Symbol};
 use crate::base::purpose::Purpose;
 use crate::base::resources::Dimensions;
 use crate::decision::cause::Cause;
-use crate::decision::counters::Search;
+use crate::decision::counters::SearchRecord;
 use crate::decision::node_reason::{Histogram, Shown, Why};
 use crate::decision::plan::{Eviction, Plan};
 use crate::decision::reason::{BrokenLine, Lack, Limit, Near, Reason};
@@ -43,7 +43,7 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::NeverPreempts { .. } => "PreemptionNotAllowed",
         Reason::NeverMoves { .. } => "NobodyMovesForIt",
         Reason::NothingToTake { .. } => "NothingToEvict",
-        Reason::Promised { .. } => "WaitingForRoom",
+        Reason::Nominated { .. } => "WaitingForRoom",
         Reason::NoNodes { .. } => "NotEnoughResources",
     }
 }
@@ -92,14 +92,14 @@ pub fn fault(fault: &Fault) -> String {
 /// Why a pod has to leave, in a sentence.
 pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
     let name = |queue: QueueId| &cluster.queues[queue].name;
-    let claimant = eviction.claimant.map_or("", |gang| &cluster.gangs[gang].key);
+    let preemptor = eviction.preemptor.map_or("", |gang| &cluster.gangs[gang].key);
     match eviction.cause {
         Cause::Stale { subgroup, role, lacks, minimum, for_ms } => {
             let (span, of) = (duration(for_ms), if subgroup { "subgroup" } else { "gang" });
             format!("for {span} its {of} has lacked {}", lacking(cluster, role, lacks, minimum))
         }
-        Cause::Outranked { priority, claimant: other } => {
-            format!("makes room for {claimant} of priority {other}, its own is {priority}")
+        Cause::Outranked { priority, preemptor: other } => {
+            format!("makes room for {preemptor} of priority {other}, its own is {priority}")
         }
         Cause::OutrankedWithin { priority } => {
             format!(
@@ -123,29 +123,29 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
             let pods = counted(u64::from(pods), "pod");
             match (whole, broken) {
                 (true, _) => format!(
-                    "makes room for {claimant}: whole gang {gang}, {pods} of it{}, priority {priority}",
+                    "makes room for {preemptor}: whole gang {gang}, {pods} of it{}, priority {priority}",
                     roi.unwrap_or_default()
                 ),
                 (false, true) => {
                     format!(
-                        "makes room for {claimant}: {pods} of gang {gang}, which lacks others anyway"
+                        "makes room for {preemptor}: {pods} of gang {gang}, which lacks others anyway"
                     )
                 }
                 (false, false) => {
                     format!(
-                        "makes room for {claimant}: {pods} that gang {gang} can spare; breaks nobody"
+                        "makes room for {preemptor}: {pods} that gang {gang} can spare; breaks nobody"
                     )
                 }
             }
         }
         Cause::Moved { to } => {
             let to = &cluster.nodes.name[to];
-            format!("makes room for {claimant}: moves to node {to}, where its place is kept")
+            format!("makes room for {preemptor}: moves to node {to}, where its place is kept")
         }
         Cause::Reclaimed { from, to } => {
             let (from, to) = (name(from), name(to));
             format!(
-                "makes room for {claimant}: queue {from} has more than it deserves, queue {to} less"
+                "makes room for {preemptor}: queue {from} has more than it deserves, queue {to} less"
             )
         }
     }
@@ -186,8 +186,8 @@ const LEAVERS: usize = 4;
 
 /// What was tried to make others leave for a gang, and what came of it, line by line. Nothing if
 /// nothing had to be tried.
-pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> Vec<String> {
-    let Search { gang, action, work, found } = search;
+pub fn search(cluster: &Cluster, plan: &Plan, search: &SearchRecord) -> Vec<String> {
+    let SearchRecord { gang, action, work, found } = search;
     if work.scenarios + work.simulations == 0 {
         return Vec::new();
     }
@@ -209,7 +209,8 @@ pub fn search(cluster: &Cluster, plan: &Plan, search: &Search) -> Vec<String> {
             work.filtered, work.simulations
         ),
     };
-    let own = |eviction: &&Eviction| eviction.claimant == Some(*gang) && eviction.action == *action;
+    let own =
+        |eviction: &&Eviction| eviction.preemptor == Some(*gang) && eviction.action == *action;
     let name =
         |pod: PodId| cluster.pods.name(pod).rsplit('/').next().unwrap_or_default().to_owned();
     let told = |eviction: &Eviction| match eviction.cause {
@@ -326,7 +327,7 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             "consolidate moves nobody for {gang}, which can't be evicted (volcano.sh/preemptable: \"false\")"
         ),
         Reason::NothingToTake { purpose, nodes, kept } => nothing_to_take(*purpose, *nodes, kept),
-        Reason::Promised { places } => {
+        Reason::Nominated { places } => {
             format!(
                 "{} promised, waiting for pods there to leave",
                 counted(u64::from(*places), "place")

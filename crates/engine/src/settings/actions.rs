@@ -1,7 +1,7 @@
 //! The arguments of all actions.
 
 use crate::base::purpose::{Mode, Purpose};
-use crate::settings::eviction::Taking;
+use crate::settings::eviction::EvictionSettings;
 
 /// The arguments of actions. Each action's `configure` fills in its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,18 +15,18 @@ pub struct Settings {
     pub stale_after_ms: i64,
     /// A promised place is kept this long; 0 is for ever.
     pub nomination_limit_ms: i64,
-    pub preempt: Taking,
-    pub reclaim: Taking,
-    pub gangpreempt: Taking,
-    pub gangreclaim: Taking,
-    pub consolidate: Taking,
+    pub preempt: EvictionSettings,
+    pub reclaim: EvictionSettings,
+    pub gangpreempt: EvictionSettings,
+    pub gangreclaim: EvictionSettings,
+    pub consolidate: EvictionSettings,
     /// A place that is kept for the successor of a pod that was moved is kept this long.
     pub reservation_limit_ms: i64,
 }
 
 impl Settings {
     /// How an action takes room, if it does.
-    pub fn taking(&self, action: &str) -> Option<(Purpose, &Taking)> {
+    pub fn eviction_settings(&self, action: &str) -> Option<(Purpose, &EvictionSettings)> {
         match action {
             "preempt" => Some((Purpose::Preempt, &self.preempt)),
             "reclaim" => Some((Purpose::Reclaim, &self.reclaim)),
@@ -45,11 +45,11 @@ impl Default for Settings {
             admission_timeout_ms: 300_000,
             stale_after_ms: 60_000,
             nomination_limit_ms: 1_800_000,
-            preempt: Taking::default(),
-            reclaim: Taking::default(),
-            gangpreempt: Taking { mode: Mode::Gang, ..Taking::default() },
-            gangreclaim: Taking { mode: Mode::Gang, ..Taking::default() },
-            consolidate: Taking { mode: Mode::Scenario, ..Taking::default() },
+            preempt: EvictionSettings::default(),
+            reclaim: EvictionSettings::default(),
+            gangpreempt: EvictionSettings { mode: Mode::Gang, ..EvictionSettings::default() },
+            gangreclaim: EvictionSettings { mode: Mode::Gang, ..EvictionSettings::default() },
+            consolidate: EvictionSettings { mode: Mode::Scenario, ..EvictionSettings::default() },
             reservation_limit_ms: 300_000,
         }
     }

@@ -10,7 +10,7 @@ use muster_yaml::{Key, Value, Yaml};
 use crate::base::purpose::{Method, Mode};
 use crate::settings::argument::Argument;
 use crate::settings::diagnostic::{Diagnostic, Place, describe, diagnostic, suggest};
-use crate::settings::eviction::{Bundling, Taking};
+use crate::settings::eviction::{BundleSettings, EvictionSettings};
 use crate::settings::scalar;
 
 /// The most a weight can be. Scores are sums of points times weights, and must stay far from
@@ -150,14 +150,19 @@ impl<'a> Args<'a> {
     }
 
     /// How an action takes room from others.
-    pub fn taking(&mut self) -> Taking {
-        Taking { mode: self.mode(), ..self.taking_by_gang() }
+    pub fn eviction_settings(&mut self) -> EvictionSettings {
+        EvictionSettings { mode: self.mode(), ..self.eviction_settings_by_gang() }
     }
 
     /// The same for one that only takes whole gangs.
-    pub fn taking_by_gang(&mut self) -> Taking {
-        let (method, bundling) = (self.eviction_method(), self.bundling());
-        Taking { mode: Mode::Gang, method, bundling, ..Taking::default() }
+    pub fn eviction_settings_by_gang(&mut self) -> EvictionSettings {
+        let (method, bundle_settings) = (self.eviction_method(), self.bundle_settings());
+        EvictionSettings {
+            mode: Mode::Gang,
+            method,
+            bundle_settings,
+            ..EvictionSettings::default()
+        }
     }
 
     /// Modes that aren't built are accepted, and take nothing. What else says the mode is settled
@@ -175,8 +180,8 @@ impl<'a> Args<'a> {
         self.word("evictionMethod", "eviction or delete", &words).unwrap_or_default()
     }
 
-    fn bundling(&mut self) -> Bundling {
-        let Bundling {
+    fn bundle_settings(&mut self) -> BundleSettings {
+        let BundleSettings {
             max_domains,
             allow_whole,
             evict_broken,
@@ -184,9 +189,9 @@ impl<'a> Args<'a> {
             steps_per_gang,
             steps,
             ..
-        } = Bundling::default();
+        } = BundleSettings::default();
         let words = [("safe-first", false), ("priority-first", true)];
-        Bundling {
+        BundleSettings {
             max_domains: self.at_least(1, "maxDomains", max_domains as u64) as usize,
             allow_whole: self.bool("allowWholeBundle", allow_whole),
             evict_broken: self.bool("evictBrokenGang", evict_broken),
@@ -201,9 +206,10 @@ impl<'a> Args<'a> {
     }
 
     /// The same for an action that moves pods.
-    pub fn taking_by_moves(&mut self) -> Taking {
-        let max_moves = self.at_least(0, "maxMoves", Taking::default().max_moves as u64) as usize;
-        Taking { mode: Mode::Scenario, max_moves, ..self.taking_by_gang() }
+    pub fn eviction_settings_by_moves(&mut self) -> EvictionSettings {
+        let max_moves =
+            self.at_least(0, "maxMoves", EvictionSettings::default().max_moves as u64) as usize;
+        EvictionSettings { mode: Mode::Scenario, max_moves, ..self.eviction_settings_by_gang() }
     }
 
     /// One of a few words, with what it stands for.
@@ -433,9 +439,9 @@ mod tests {
             ),
             ("maxMoves: -1", "maxMoves: expected a whole number of 0 or more, found the number -1"),
         ] {
-            let standard = Args::none().taking_by_moves();
+            let standard = Args::none().eviction_settings_by_moves();
             assert_eq!(
-                with(text, |args| args.taking_by_moves()),
+                with(text, |args| args.eviction_settings_by_moves()),
                 bad(standard, &format!("f:1:1: {error}"))
             );
         }

@@ -4,36 +4,36 @@ use crate::base::purpose::{Method, Mode};
 
 /// How an action takes room from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taking {
+pub struct EvictionSettings {
     pub mode: Mode,
     pub method: Method,
-    pub bundling: Bundling,
+    pub bundle_settings: BundleSettings,
     /// How many pods may be moved for one gang, where nobody is to be lost.
     pub max_moves: usize,
 }
 
-impl Default for Taking {
+impl Default for EvictionSettings {
     fn default() -> Self {
-        Taking {
+        EvictionSettings {
             mode: Mode::default(),
             method: Method::default(),
-            bundling: Bundling::default(),
+            bundle_settings: BundleSettings::default(),
             max_moves: 64,
         }
     }
 }
 
-impl Taking {
+impl EvictionSettings {
     /// The same, but no gang may be broken.
-    pub fn breaking_nobody(&self) -> Taking {
-        let bundling = Bundling { allow_whole: false, ..self.bundling.clone() };
-        Taking { bundling, ..self.clone() }
+    pub fn breaking_nobody(&self) -> EvictionSettings {
+        let bundle_settings = BundleSettings { allow_whole: false, ..self.bundle_settings.clone() };
+        EvictionSettings { bundle_settings, ..self.clone() }
     }
 }
 
 /// How whole gangs are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bundling {
+pub struct BundleSettings {
     /// How many domains are tried.
     pub max_domains: usize,
     /// Gangs may be broken.
@@ -52,9 +52,9 @@ pub struct Bundling {
     pub steps: u64,
 }
 
-impl Default for Bundling {
+impl Default for BundleSettings {
     fn default() -> Self {
-        Bundling {
+        BundleSettings {
             max_domains: 8,
             allow_whole: true,
             evict_broken: false,

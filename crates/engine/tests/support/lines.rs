@@ -111,7 +111,7 @@ impl<'t> Line<'t> {
                 "budget" => self.budget(name, &mut text),
                 "quota" => self.quota(name, &mut text),
                 "volume" => self.volume(name, &mut text),
-                "claim" => self.claim(name, &mut text),
+                "claim" => self.preemptor(name, &mut text),
                 "gang" if !name.starts_with('x') => self.gang(name, born, serial, &mut text),
                 "domain" => self.domain(name, born, &mut text),
                 "pod" => self.pod(name, self.get("gang"), None, born, serial, &mut text),
@@ -293,7 +293,7 @@ impl<'t> Line<'t> {
         .expect("a string");
     }
 
-    fn claim(&self, name: &str, out: &mut String) {
+    fn preemptor(&self, name: &str, out: &mut String) {
         let volume = self.get("volume").unwrap_or("\"\"");
         writeln!(
             out,
@@ -319,7 +319,7 @@ impl<'t> Line<'t> {
             write!(spec, ", minResources: {{{least}}}").expect("a string");
         }
         if let Some(close) = self.get("close") {
-            write!(spec, ", networkTopology: {}", closeness(close)).expect("a string");
+            write!(spec, ", networkTopology: {}", tier_limit(close)).expect("a string");
         }
         let rules: Vec<String> =
             self.values.iter().filter_map(|(key, value)| self.rule(key, value)).collect();
@@ -366,7 +366,7 @@ impl<'t> Line<'t> {
         let close = if close.is_empty() {
             String::new()
         } else {
-            format!(", networkTopology: {}", closeness(close))
+            format!(", networkTopology: {}", tier_limit(close))
         };
         let (name, selector) = match role.strip_prefix('.') {
             Some(role) => (
@@ -534,10 +534,10 @@ impl<'t> Line<'t> {
             )
             .expect("a string");
         }
-        if let Some(claim) = self.get("claim") {
+        if let Some(preemptor) = self.get("claim") {
             write!(
                 spec,
-                ", volumes: [{{name: data, persistentVolumeClaim: {{claimName: {claim}}}}}]"
+                ", volumes: [{{name: data, persistentVolumeClaim: {{claimName: {preemptor}}}}}]"
             )
             .expect("a string");
         }
@@ -555,7 +555,7 @@ impl<'t> Line<'t> {
 }
 
 /// `hard:2` as the API has it.
-fn closeness(text: &str) -> String {
+fn tier_limit(text: &str) -> String {
     let (mode, highest) = text.split_once(':').unwrap_or((text, ""));
     let highest = match highest.parse::<u32>() {
         Ok(tier) => format!(", highestTierAllowed: {tier}"),

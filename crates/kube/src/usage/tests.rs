@@ -16,7 +16,7 @@ use super::*;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::podgroup_status::PodGroupStatusPath;
-use crate::writes::Wire;
+use crate::writes::WriteContext;
 
 /// The ConfigMap, and what was asked.
 #[derive(Default)]
@@ -64,10 +64,10 @@ async fn connect(server: &Shared) -> Client {
     Client::try_from(config).expect("a client")
 }
 
-fn wire(client: &Client) -> Arc<Wire> {
+fn context(client: &Client) -> Arc<WriteContext> {
     let leadership = Leadership::none();
     leadership.for_ever();
-    Arc::new(Wire {
+    Arc::new(WriteContext {
         client: client.clone(),
         leadership: Arc::new(leadership),
         metrics: Arc::new(Metrics::new()),
@@ -119,11 +119,15 @@ fn what_is_written_down_is_read_by_the_next_leader() {
             None,
             "nobody has written anything"
         );
-        let (early, mut diary) = (engine(30), Diary::default());
-        let wire = wire(client);
-        let first = diary.entry(&early, Time(0), false).expect("there is something to write");
-        first.send(wire.clone()).await;
-        diary.entry(&engine(45), Time(60_000), false).expect("it has changed").send(wire).await;
+        let (early, mut write_times) = (engine(30), UsageWriteTimes::default());
+        let context = context(client);
+        let first = write_times.entry(&early, Time(0), false).expect("there is something to write");
+        first.send(context.clone()).await;
+        write_times
+            .entry(&engine(45), Time(60_000), false)
+            .expect("it has changed")
+            .send(context)
+            .await;
         let path = "/api/v1/namespaces/muster-system/configmaps";
         let expected = [
             format!("GET {path}/muster-usage"),
@@ -147,14 +151,14 @@ fn what_is_written_down_is_read_by_the_next_leader() {
 
 #[test]
 fn it_is_written_once_a_minute_at_most_and_if_it_has_changed() {
-    let (early, mut diary) = (engine(30), Diary::default());
-    assert!(diary.entry(&early, Time(0), false).is_some());
+    let (early, mut write_times) = (engine(30), UsageWriteTimes::default());
+    assert!(write_times.entry(&early, Time(0), false).is_some());
     let later = engine(31);
-    assert!(diary.entry(&later, Time(59_000), false).is_none(), "it is too early");
-    assert!(diary.entry(&later, Time(59_000), true).is_some(), "there will be no other time");
-    assert!(diary.entry(&later, Time(600_000), false).is_none(), "nothing has changed");
+    assert!(write_times.entry(&later, Time(59_000), false).is_none(), "it is too early");
+    assert!(write_times.entry(&later, Time(59_000), true).is_some(), "there will be no other time");
+    assert!(write_times.entry(&later, Time(600_000), false).is_none(), "nothing has changed");
     let forgetful = Engine::new(Config::builtin(), vec!["muster".into()]);
-    assert!(Diary::default().entry(&forgetful, Time(0), true).is_none());
+    assert!(UsageWriteTimes::default().entry(&forgetful, Time(0), true).is_none());
 }
 
 #[test]

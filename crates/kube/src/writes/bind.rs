@@ -12,7 +12,7 @@ use muster_engine::Event;
 use serde_json::json;
 use tracing::{debug, warn};
 
-use super::{ATTEMPTS, Found, Refusal, Wire, pod_path};
+use super::{ATTEMPTS, Found, Refusal, WriteContext, pod_path};
 use crate::clock::wall_clock;
 use crate::metrics::in_ms;
 
@@ -28,32 +28,36 @@ pub struct Bind {
 
 impl Bind {
     /// What came of it; nothing if we stopped leading, since then it is another's business.
-    pub async fn send(self, wire: Arc<Wire>) -> Option<Event> {
+    pub async fn send(self, context: Arc<WriteContext>) -> Option<Event> {
         let begin = Instant::now();
         let mut attempt = 0;
-        while let Err(refusal) = wire.send(self.request()).await {
-            wire.metrics.write_error("bind", refusal.cause());
+        while let Err(refusal) = context.send(self.request()).await {
+            context.metrics.write_error("bind", refusal.cause());
             let patient = attempt + 1 < ATTEMPTS;
             if !(patient && refusal.busy()) {
-                match wire.look(&self.pod, &self.uid).await {
+                match context.look(&self.pod, &self.uid).await {
                     Found::There(pod) if node_of(&pod) == Some(&self.node) => break,
                     // Others write to the pod too.
                     Found::There(pod)
                         if patient && refusal.cause() == "conflict" && is_free(&pod) => {}
-                    found => return self.failed(&wire, found, &refusal),
+                    found => return self.failed(&context, found, &refusal),
                 }
             }
             tokio::time::sleep(refusal.pause(attempt)).await;
             attempt += 1;
         }
-        wire.metrics.bind.observe(in_ms(begin.elapsed()));
-        wire.metrics.attempt("scheduled");
+        context.metrics.bind.observe(in_ms(begin.elapsed()));
+        context.metrics.attempt("scheduled");
         Some(Event::Bound { key: self.pod, uid: self.uid, node: self.node })
     }
 
     /// It was refused for good: what is so of the pod?
-    fn failed(self, wire: &Wire, found: Found, refusal: &Refusal) -> Option<Event> {
-        wire.metrics.attempt(if refusal.cause() == "refused" { "unschedulable" } else { "error" });
+    fn failed(self, context: &WriteContext, found: Found, refusal: &Refusal) -> Option<Event> {
+        context.metrics.attempt(if refusal.cause() == "refused" {
+            "unschedulable"
+        } else {
+            "error"
+        });
         match found {
             Found::Deposed => None,
             Found::Gone => {

@@ -9,7 +9,7 @@ use muster_engine::{Event, Method};
 use serde_json::json;
 use tracing::{info, warn};
 
-use super::{ATTEMPTS, Found, Refusal, Wire, pod_path};
+use super::{ATTEMPTS, Found, Refusal, WriteContext, pod_path};
 use crate::clock::wall_clock;
 
 #[derive(Debug)]
@@ -22,16 +22,16 @@ pub struct Evict {
 
 impl Evict {
     /// What came of it, unless the watch will tell.
-    pub async fn send(self, wire: Arc<Wire>) -> Option<Event> {
+    pub async fn send(self, context: Arc<WriteContext>) -> Option<Event> {
         let mut attempt = 0;
         let refusal = loop {
-            match wire.send(self.request()).await {
+            match context.send(self.request()).await {
                 Ok(_) => {
-                    wire.metrics.wrote("eviction");
+                    context.metrics.wrote("eviction");
                     return None;
                 }
                 Err(refusal) => {
-                    wire.metrics.write_error("eviction", refusal.cause());
+                    context.metrics.write_error("eviction", refusal.cause());
                     if !refusal.busy() || attempt + 1 == ATTEMPTS {
                         break refusal;
                     }
@@ -40,7 +40,7 @@ impl Evict {
                 }
             }
         };
-        match wire.look(&self.pod, &self.uid).await {
+        match context.look(&self.pod, &self.uid).await {
             Found::Deposed => None,
             Found::Gone => Some(Event::PodGone { key: self.pod, uid: self.uid }),
             Found::There(pod) if pod.metadata.deletion_timestamp.is_some() => Some(Event::Pod(pod)),

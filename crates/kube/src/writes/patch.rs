@@ -8,7 +8,7 @@ use http::Request;
 use serde_json::{Value, json};
 use tracing::{debug, warn};
 
-use super::{Refusal, Wire};
+use super::{Refusal, WriteContext};
 
 /// How often a conflict is tried again.
 const CONFLICTS: u32 = 8;
@@ -53,12 +53,12 @@ impl Target {
         }
     }
 
-    fn path(&self, wire: &Wire) -> String {
+    fn path(&self, context: &WriteContext) -> String {
         let (namespace, name) = self.key().split_once('/').unwrap_or(("", self.key()));
         match self {
             Target::Pod(_) => format!("/api/v1/namespaces/{namespace}/pods/{name}/status"),
             Target::PodGroup(_) => {
-                let tail = if wire.podgroup_status.has() { "/status" } else { "" };
+                let tail = if context.podgroup_status.has() { "/status" } else { "" };
                 format!(
                     "/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups/{name}{tail}"
                 )
@@ -90,7 +90,7 @@ impl Patch {
     }
 
     /// The target, and the patch itself if it must be tried again.
-    pub async fn send(mut self, wire: Arc<Wire>) -> (Target, Option<Patch>) {
+    pub async fn send(mut self, context: Arc<WriteContext>) -> (Target, Option<Patch>) {
         let kind = self.target.kind();
         let mut metadata = json!({});
         if !self.uid.is_empty() {
@@ -100,18 +100,18 @@ impl Patch {
             metadata["resourceVersion"] = json!(version);
         }
         let body = json!({ "metadata": metadata, "status": self.status });
-        let request = Request::patch(self.target.path(&wire))
+        let request = Request::patch(self.target.path(&context))
             .header("content-type", self.target.content_type())
             .body(body.to_string().into_bytes())
             .expect("names of objects are valid in an address");
-        let refusal = match wire.send(request).await {
+        let refusal = match context.send(request).await {
             Ok(_) => {
-                wire.metrics.wrote(kind);
+                context.metrics.wrote(kind);
                 return (self.target, None);
             }
             Err(refusal) => refusal,
         };
-        wire.metrics.write_error(kind, refusal.cause());
+        context.metrics.write_error(kind, refusal.cause());
         let again = match &refusal {
             Refusal::Deposed | Refusal::Budget(_) => false,
             Refusal::Unknown(_) => true,
@@ -119,7 +119,7 @@ impl Patch {
             // Gone, or another object by now: its watch will tell. Or the CRD was replaced by one
             // of the other sort.
             Refusal::Answer { code: 404, .. } if matches!(self.target, Target::PodGroup(_)) => {
-                wire.podgroup_status.look(&wire.client).await.unwrap_or(true)
+                context.podgroup_status.look(&context.client).await.unwrap_or(true)
             }
             Refusal::Answer { code: 404, .. } => false,
             // Others write to the object too; or it is another object by now, which no patience

@@ -7,7 +7,7 @@ use http::Request;
 use serde_json::json;
 use tracing::debug;
 
-use super::Wire;
+use super::WriteContext;
 use crate::clock::wall_clock;
 use crate::lease::micro_time;
 
@@ -27,7 +27,7 @@ pub struct Record {
 }
 
 impl Record {
-    pub async fn send(self, wire: Arc<Wire>) {
+    pub async fn send(self, context: Arc<WriteContext>) {
         let (namespace, name) = self.key.split_once('/').unwrap_or(("", &self.key));
         let now = wall_clock();
         let mut regarding =
@@ -40,14 +40,14 @@ impl Record {
         }
         // Events about objects without a namespace are kept in this one.
         let space = if namespace.is_empty() { "default" } else { namespace };
-        let number = wire.records.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let number = context.records.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": { "name": format!("{name}.{:x}{:x}", now.0, number), "namespace": space },
             "eventTime": micro_time(now),
             "reportingController": "muster",
-            "reportingInstance": wire.identity,
+            "reportingInstance": context.identity,
             "action": "Scheduling",
             "type": if self.warning { "Warning" } else { "Normal" },
             "reason": self.reason,
@@ -58,10 +58,10 @@ impl Record {
             .header("content-type", "application/json")
             .body(body.to_string().into_bytes())
             .expect("names of objects are valid in an address");
-        match wire.send(request).await {
-            Ok(_) => wire.metrics.wrote("event"),
+        match context.send(request).await {
+            Ok(_) => context.metrics.wrote("event"),
             Err(refusal) => {
-                wire.metrics.write_error("event", refusal.cause());
+                context.metrics.write_error("event", refusal.cause());
                 debug!(object = self.key, cause = %refusal, "an event was not written");
             }
         }

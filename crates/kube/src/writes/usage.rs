@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use super::{Refusal, Wire};
+use super::{Refusal, WriteContext};
 use crate::usage;
 
 #[derive(Clone, Debug)]
@@ -15,17 +15,17 @@ pub struct Usage {
 }
 
 impl Usage {
-    pub async fn send(self, wire: Arc<Wire>) {
-        let [change, create] = usage::requests(&wire.namespace, &self.text);
-        let written = match wire.send(change).await {
-            Err(Refusal::Answer { code: 404, .. }) => wire.send(create).await,
+    pub async fn send(self, context: Arc<WriteContext>) {
+        let [change, create] = usage::requests(&context.namespace, &self.text);
+        let written = match context.send(change).await {
+            Err(Refusal::Answer { code: 404, .. }) => context.send(create).await,
             other => other,
         };
         match written {
-            Ok(_) => wire.metrics.wrote("usage"),
+            Ok(_) => context.metrics.wrote("usage"),
             Err(Refusal::Deposed) => {}
             Err(refusal) => {
-                wire.metrics.write_error("usage", refusal.cause());
+                context.metrics.write_error("usage", refusal.cause());
                 warn!(cause = %refusal, "what queues have used could not be written down");
             }
         }

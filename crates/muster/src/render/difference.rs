@@ -86,7 +86,7 @@ impl Teller {
         let mut table =
             Table::new(&["NAME", "QUEUE", "PRIORITY", "MIN", "STARTS", "WHERE"]).soft_end();
         for fate in gangs.iter().take(ROWS) {
-            let (starts, style) = match (&fate.starts, fate.promised.is_empty()) {
+            let (starts, style) = match (&fate.starts, fate.nominated.is_empty()) {
                 (Some(moment), _) => (when(moment), GOOD),
                 (None, false) => ("nominated".to_owned(), WAITS),
                 (None, true) => ("no".to_owned(), BAD),
@@ -107,13 +107,13 @@ impl Teller {
         let mut table = Table::new(&["POD", "GANG", "NODE", "CYCLE", "FOR"]);
         let rows: Vec<&Eviction> = evictions.iter().take(ROWS).collect();
         for (at, eviction) in rows.iter().enumerate() {
-            let claimant = eviction.claimant.as_ref().map_or("-", |gang| self.names.short(gang));
+            let preemptor = eviction.preemptor.as_ref().map_or("-", |gang| self.names.short(gang));
             let row = Row::default()
                 .cell(self.names.short(&eviction.pod))
                 .cell(self.names.short(&eviction.gang))
                 .cell(&eviction.node)
                 .cell(eviction.cycle)
-                .cell(claimant);
+                .cell(preemptor);
             // What is true of several is said once, under the last of them.
             let said_again = rows.get(at + 1).is_some_and(|next| next.reason == eviction.reason);
             let text = format!("{}: {}", eviction.action, eviction.reason);

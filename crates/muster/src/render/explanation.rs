@@ -1,7 +1,7 @@
 //! An explanation in a few lines.
 
-mod claims;
-mod gang_claims;
+mod gang_searches;
+mod searches;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -146,8 +146,8 @@ impl Page {
             self.entry("", &stale.fate);
         }
         self.why_it_waits(gang);
-        self.promises(gang);
-        self.claims(gang);
+        self.nominations(gang);
+        self.searches(gang);
         if !gang.help.is_empty() {
             self.line("");
             self.line(&styled(BOLD, "what would help"));

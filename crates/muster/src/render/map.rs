@@ -34,7 +34,7 @@ pub enum Holder {
     Leaving,
     /// Kept for a pod that waits for it, or for one that will come in the stead of one that was
     /// moved.
-    Promised,
+    Nominated,
     Free,
     Closed,
 }
@@ -110,7 +110,7 @@ impl Map<'_> {
     fn holders(&self, node: NodeId, resource: ResourceId) -> BTreeMap<Holder, i64> {
         let cluster = self.cluster;
         let mut holders: BTreeMap<Holder, i64> = BTreeMap::new();
-        for &pod in &cluster.nodes.seats[node] {
+        for &pod in &cluster.nodes.pods_on[node] {
             let amount = cluster.shapes[cluster.pods.shape[pod]].request.get(resource).unwrap_or(0);
             let holder = match (cluster.pods.state[pod], cluster.pods.gang[pod]) {
                 // With what is kept for others, below.
@@ -127,14 +127,14 @@ impl Map<'_> {
             }
         }
         // What is promised is the room of those who leave, as far as it goes.
-        let promised = cluster.nodes.nominated[resource][node];
-        if promised > 0 {
-            holders.insert(Holder::Promised, promised);
+        let nominated = cluster.nodes.nominated[resource][node];
+        if nominated > 0 {
+            holders.insert(Holder::Nominated, nominated);
         }
         if let Some(leaving) =
-            holders.remove(&Holder::Leaving).filter(|leaving| *leaving > promised)
+            holders.remove(&Holder::Leaving).filter(|leaving| *leaving > nominated)
         {
-            holders.insert(Holder::Leaving, leaving - promised);
+            holders.insert(Holder::Leaving, leaving - nominated);
         }
         let left = cluster.nodes.allocatable[resource][node] - holders.values().sum::<i64>();
         let fact = &cluster.nodes.fact[node];
@@ -174,7 +174,7 @@ impl Map<'_> {
             Holder::Gang(_, gang) => self.legend.of(gang),
             Holder::Foreign => ('#', DIM),
             Holder::Leaving => ('-', DIM),
-            Holder::Promised => ('+', BOLD),
+            Holder::Nominated => ('+', BOLD),
             Holder::Free => ('.', DIM),
             Holder::Closed => ('x', DIM),
         }
@@ -342,7 +342,7 @@ impl Map<'_> {
         let others = [
             (Holder::Foreign, "other schedulers"),
             (Holder::Leaving, "leaving"),
-            (Holder::Promised, "promised"),
+            (Holder::Nominated, "promised"),
             (Holder::Free, "free"),
             (Holder::Closed, "closed"),
         ];

@@ -182,8 +182,8 @@ impl Teller<'_> {
     }
 
     fn nominations(&self) -> Vec<(u64, String)> {
-        let promised = self.by_gang(&self.simulation.report.nominations).into_iter();
-        promised
+        let nominated = self.by_gang(&self.simulation.report.nominations).into_iter();
+        nominated
             .map(|(cycle, gang, places)| {
                 let count: u32 = places.iter().map(|(_, count)| count).sum();
                 let what = format!("{} promised", counted(u64::from(count), "place"));
@@ -272,10 +272,10 @@ impl Teller<'_> {
     fn evictions(&self) -> Vec<(u64, String)> {
         let line = |eviction: &muster_sim::report::Eviction| {
             let pod = cut_middle(self.names.short(&eviction.pod), NAME);
-            let claimant = eviction.claimant.as_ref();
-            let claimant =
-                claimant.map_or(String::new(), |gang| format!(" for {}", self.names.short(gang)));
-            let text = format!("{claimant}: {}", eviction.reason);
+            let preemptor = eviction.preemptor.as_ref();
+            let preemptor =
+                preemptor.map_or(String::new(), |gang| format!(" for {}", self.names.short(gang)));
+            let text = format!("{preemptor}: {}", eviction.reason);
             let text = cut_end(&text, self.room.saturating_sub(width(&pod) + 8));
             (eviction.cycle, format!("{} {}{text}", styled(BOLD, pod), styled(BAD, "evicted")))
         };

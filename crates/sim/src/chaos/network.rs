@@ -48,7 +48,7 @@ impl Day<'_> {
         let text = format!(
             "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {{name: any, namespace: any}}\n\
              spec: {{minMember: 1{}}}\n",
-            closeness(&mut self.dice)
+            tier_limit(&mut self.dice)
         );
         let Some(Object::PodGroup(wish)) = work::objects(&text).pop() else { panic!("a PodGroup") };
         let mut group = self.world.groups[&key].clone();
@@ -149,7 +149,7 @@ fn made(name: &str, tier: u64, tier_name: &str, members: &[String], now: Time) -
 
 /// How close a gang and its parts want to be, as fields of a PodGroup's spec. The parts are pods
 /// with the same label `part`.
-pub fn closeness(dice: &mut Dice) -> String {
+pub fn tier_limit(dice: &mut Dice) -> String {
     let mut spec = String::new();
     if dice.chance(45) {
         spec += ", networkTopology: ";

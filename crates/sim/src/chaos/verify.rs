@@ -62,7 +62,7 @@ impl Day<'_> {
         self.hear(u64::MAX);
         let backoffs =
             self.engine.cluster().gangs.iter().filter_map(|(_, gang)| gang.backoff_until);
-        let spared = self.engine.cluster().spared.values().copied();
+        let spared = self.engine.cluster().eviction_refused.values().copied();
         if let Some(last) = backoffs.chain(spared).max() {
             self.world.now = self.world.now.max(last);
         }
@@ -181,16 +181,16 @@ impl Day<'_> {
         let cluster = self.engine.cluster();
         for pod in cluster.pods.live() {
             let name = cluster.pods.name(pod);
-            let promised = match cluster.pods.state[pod] {
+            let nominated = match cluster.pods.state[pod] {
                 PodState::Nominated(node) => Some(&*cluster.nodes.name[node]),
                 PodState::Pending => None,
                 _ => continue,
             };
             let object = &self.world.pods[&**name];
             let written = object.metadata.annotations.get(PIPELINED_NODE).map(String::as_str);
-            if written != promised {
+            if written != nominated {
                 return Err(format!(
-                    "{name} is promised {promised:?}, but its object says {written:?}"
+                    "{name} is promised {nominated:?}, but its object says {written:?}"
                 ));
             }
         }
@@ -271,10 +271,10 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
         let list = |amounts: &Amounts| -> BTreeMap<&str, i64> {
             amounts.iter().map(|(resource, amount)| (cluster.dimensions.name(resource), amount)).collect()
         };
-        let (held, promised) = (list(&queue.held), list(&queue.nominated));
+        let (held, nominated) = (list(&queue.held), list(&queue.nominated));
         let (priority, weight, state) = (queue.priority, queue.weight, queue.state);
         let text = format!(
-            "is {state:?}, priority {priority}, weight {weight}, holds {held:?}, is promised {promised:?}"
+            "is {state:?}, priority {priority}, weight {weight}, holds {held:?}, is promised {nominated:?}"
         );
         (format!("queue {}", queue.name), text)
     });
@@ -333,7 +333,7 @@ fn agree(ours: &Engine, fresh: &Engine) -> Result<(), String> {
 
 /// Whoever waits knows why.
 fn nothing_is_forgotten(engine: &Engine) -> Result<(), String> {
-    let whole = engine.policy().gangs_are_whole();
+    let whole = engine.policy().enforces_minimum();
     for (_, gang) in engine.cluster().gangs.iter() {
         if gang.counts.pending > 0 && !gang.ready(whole) && gang.reasons.is_empty() {
             return Err(format!(

@@ -135,7 +135,7 @@ pub fn gang(index: u64, now: Time, crowded: bool, dice: &mut Dice) -> Arrival {
                 .expect("a string");
         }
         if !crowded || dice.chance(25) {
-            spec += &network::closeness(dice);
+            spec += &network::tier_limit(dice);
         }
         let annotations =
             if dice.chance(30) { ", annotations: {volcano.sh/running-estimate: 40s}" } else { "" };

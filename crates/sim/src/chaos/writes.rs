@@ -38,7 +38,7 @@ struct Note {
 /// Evictions that wait until the server has these promises, and PodGroups say what is kept for
 /// those who leave.
 struct Held {
-    promises: BTreeSet<Name>,
+    nominations: BTreeSet<Name>,
     groups: BTreeSet<Name>,
     victims: Vec<Name>,
 }
@@ -72,11 +72,11 @@ enum Fate {
 
 impl Wish {
     fn has_come_true(&self, pod: &Pod) -> bool {
-        let promised = pod.metadata.annotations.get(PIPELINED_NODE);
+        let nominated = pod.metadata.annotations.get(PIPELINED_NODE);
         match self {
             Wish::Bind { .. } => pod.spec.node_name.is_some(),
-            Wish::Promise { node, .. } => promised == Some(node),
-            Wish::TakeBack => promised.is_none(),
+            Wish::Promise { node, .. } => nominated == Some(node),
+            Wish::TakeBack => nominated.is_none(),
             Wish::Evict => pod.metadata.deletion_timestamp.is_some(),
         }
     }
@@ -108,7 +108,7 @@ impl Writes {
 }
 
 impl Day<'_> {
-    pub(super) fn carry_out(&mut self, plan: &Plan) {
+    pub(super) fn execute(&mut self, plan: &Plan) {
         let cluster = self.engine.cluster();
         let name = |pod: PodId| {
             let fact = &cluster.pods.fact[pod];
@@ -121,7 +121,7 @@ impl Day<'_> {
             wishes.push((name(bind.pod), Wish::Bind { node: node(bind.node), notes }));
         }
         for place in &plan.nominations {
-            let evicted = cluster.promised[&place.pod].evicted;
+            let evicted = cluster.nomination_ledger[&place.pod].needs_evictions;
             wishes.push((name(place.pod), Wish::Promise { node: node(place.node), evicted }));
         }
         wishes.extend(plan.withdrawn.iter().map(|&pod| (name(pod), Wish::TakeBack)));
@@ -131,11 +131,11 @@ impl Day<'_> {
         };
         let mut held: BTreeMap<Option<GangId>, Held> = BTreeMap::new();
         for eviction in &plan.evictions {
-            let of_claimant = |pod: &PodId| cluster.pods.gang[*pod] == eviction.claimant;
-            let promises =
-                || plan.nominations.iter().map(|place| place.pod).filter(of_claimant).map(name);
-            let group = held.entry(eviction.claimant).or_insert_with(|| Held {
-                promises: promises().collect(),
+            let of_preemptor = |pod: &PodId| cluster.pods.gang[*pod] == eviction.preemptor;
+            let nominations =
+                || plan.nominations.iter().map(|place| place.pod).filter(of_preemptor).map(name);
+            let group = held.entry(eviction.preemptor).or_insert_with(|| Held {
+                nominations: nominations().collect(),
                 groups: BTreeSet::new(),
                 victims: Vec::new(),
             });
@@ -156,10 +156,10 @@ impl Day<'_> {
             .iter()
             .map(|note| (group_name(note.gang), note.annotations.clone()))
             .collect();
-        let promised =
+        let nominated =
             |note: &&CardNote| matches!(cluster.pods.state[note.pod], PodState::Nominated(_));
         let notes: Vec<(Name, &CardNote)> =
-            plan.card_notes.iter().filter(promised).map(|note| (name(note.pod), note)).collect();
+            plan.card_notes.iter().filter(nominated).map(|note| (name(note.pod), note)).collect();
 
         for (pod, wish) in wishes {
             self.replace_notes(&pod, &wish);
@@ -255,10 +255,10 @@ impl Day<'_> {
     }
 
     /// Who was to leave for this pod's promise is not asked to.
-    fn stay(&mut self, promise: &Name, cause: &str) {
+    fn stay(&mut self, nomination: &Name, cause: &str) {
         let (gone, held) = std::mem::take(&mut self.writes.held)
             .into_iter()
-            .partition(|held: &Held| held.promises.contains(promise));
+            .partition(|held: &Held| held.nominations.contains(nomination));
         self.writes.held = held;
         let gone: Vec<Held> = gone;
         for (key, uid) in gone.into_iter().flat_map(|held| held.victims) {
@@ -268,9 +268,9 @@ impl Day<'_> {
     }
 
     /// The server has a promise.
-    fn acknowledge(&mut self, promise: &Name) {
+    fn acknowledge(&mut self, nomination: &Name) {
         for held in &mut self.writes.held {
-            held.promises.remove(promise);
+            held.nominations.remove(nomination);
         }
         self.release_evictions();
     }
@@ -278,7 +278,7 @@ impl Day<'_> {
     fn release_evictions(&mut self) {
         let (free, held) = std::mem::take(&mut self.writes.held)
             .into_iter()
-            .partition(|held: &Held| held.promises.is_empty() && held.groups.is_empty());
+            .partition(|held: &Held| held.nominations.is_empty() && held.groups.is_empty());
         self.writes.held = held;
         let free: Vec<Held> = free;
         for victim in free.into_iter().flat_map(|held| held.victims) {
@@ -397,7 +397,7 @@ impl Day<'_> {
         match &write.wish {
             Wish::Bind { node, notes } => self.world.bind(key, uid, node, notes),
             Wish::Promise { node, evicted } => {
-                self.world.promise(key, uid, node, *evicted).ok_or_else(gone)
+                self.world.nomination(key, uid, node, *evicted).ok_or_else(gone)
             }
             Wish::TakeBack => self.world.take_back(key, uid).ok_or_else(gone),
             Wish::Evict => self.world.evict(key, uid),

@@ -11,7 +11,7 @@ use muster_engine::model::domains::ROOT;
 use muster_engine::model::gangs::{Gang, Role};
 use muster_engine::model::pods::PodState;
 use muster_engine::model::subgroups::Subgroup;
-use muster_engine::{Cause, Engine, Eviction, Plan, Reach, Room, Why, search};
+use muster_engine::{Cause, Engine, Eviction, Plan, Room, Scope, Why, search};
 
 /// The bundles of a plan: what leaves of one gang for another.
 type Bundles<'p> = BTreeMap<(GangId, GangId), Vec<&'p Eviction>>;
@@ -22,12 +22,12 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let in_bundle = |eviction: &&Eviction| matches!(eviction.cause, Cause::Bundle { .. });
     for eviction in plan.evictions.iter().filter(in_bundle) {
         let name = cluster.pods.name(eviction.pod);
-        let (Some(victim), Some(claimant)) = (cluster.pods.gang[eviction.pod], eviction.claimant)
+        let (Some(victim), Some(preemptor)) = (cluster.pods.gang[eviction.pod], eviction.preemptor)
         else {
             return Err(format!("{name} leaves in a bundle, of no gang or for none"));
         };
-        only_who_may_be_asked(cluster, eviction, victim, claimant)?;
-        bundles.entry((victim, claimant)).or_default().push(eviction);
+        only_who_may_be_asked(cluster, eviction, victim, preemptor)?;
+        bundles.entry((victim, preemptor)).or_default().push(eviction);
     }
     let victims: BTreeSet<GangId> = bundles.keys().map(|&(victim, _)| victim).collect();
     for &victim in &victims {
@@ -38,10 +38,10 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
         .filter(|(_, gone)| gone.iter().any(breaks))
         .map(|(&(victim, _), _)| victim)
         .collect();
-    for (&(victim, claimant), gone) in &bundles {
+    for (&(victim, preemptor), gone) in &bundles {
         // What a broken gang could have spared is of no use to it.
         if !broken.contains(&victim) || gone.iter().any(breaks) {
-            nobody_could_have_stayed(engine, victim, claimant, gone)?;
+            nobody_could_have_stayed(engine, victim, preemptor, gone)?;
         }
     }
     Ok(())
@@ -57,9 +57,9 @@ pub(super) fn only_who_may_be_asked(
     cluster: &Cluster,
     eviction: &Eviction,
     victim: GangId,
-    claimant: GangId,
+    preemptor: GangId,
 ) -> Result<(), String> {
-    let (own, other) = (&cluster.gangs[claimant], &cluster.gangs[victim]);
+    let (own, other) = (&cluster.gangs[preemptor], &cluster.gangs[victim]);
     let may = match eviction.action.ends_with("preempt") {
         true => own.queue == other.queue && other.priority < own.priority,
         false => own.queue != other.queue,
@@ -114,8 +114,8 @@ fn nobody_is_broken_in_part(
         if is_whole(cluster, gang, &moved) && torn.is_none() {
             return Err(format!("{} is said to be broken, and is not", gang.key));
         }
-        return takers.try_for_each(|(&(_, claimant), gone)| {
-            leaves_the_domain(engine, plan, (victim, claimant), gone)
+        return takers.try_for_each(|(&(_, preemptor), gone)| {
+            leaves_the_domain(engine, plan, (victim, preemptor), gone)
         });
     }
     if !is_whole(cluster, gang, &moved) {
@@ -148,7 +148,7 @@ pub(super) fn moved(plan: &Plan, pods: &[PodId]) -> Vec<PodId> {
 }
 
 pub(super) fn by_scenario(engine: &Engine, action: &str) -> bool {
-    let taking = engine.config().settings.taking(action);
+    let taking = engine.config().settings.eviction_settings(action);
     taking.is_some_and(|(_, taking)| taking.mode == Mode::Scenario)
 }
 
@@ -157,13 +157,13 @@ pub(super) fn by_scenario(engine: &Engine, action: &str) -> bool {
 fn leaves_the_domain(
     engine: &Engine,
     plan: &Plan,
-    (victim, claimant): (GangId, GangId),
+    (victim, preemptor): (GangId, GangId),
     gone: &[&Eviction],
 ) -> Result<(), String> {
     let cluster = engine.cluster();
-    let own = &cluster.gangs[claimant];
+    let own = &cluster.gangs[preemptor];
     let everywhere = gone.iter().any(|eviction| by_scenario(engine, eviction.action));
-    let hard = own.closeness().is_some_and(|closeness| closeness.hard);
+    let hard = own.tier_limit().is_some_and(|tier_limit| tier_limit.hard);
     let domain = search::around(cluster, &own.pods).filter(|_| hard).unwrap_or(ROOT);
     let ranks = cluster.domains.ranks(domain);
     // Who had been promised a place before wants none.
@@ -175,9 +175,9 @@ fn leaves_the_domain(
             && shapes.iter().any(|&shape| {
                 let mut why = [Why::Fits];
                 engine.policy().filter(
-                    Reach::Facts,
+                    Scope::NodeFacts,
                     cluster,
-                    (shape, Room::Later),
+                    (shape, Room::FutureIdle),
                     &[node],
                     &mut why,
                 );
@@ -200,11 +200,11 @@ fn leaves_the_domain(
 fn nobody_could_have_stayed(
     engine: &Engine,
     victim: GangId,
-    claimant: GangId,
+    preemptor: GangId,
     gone: &[&Eviction],
 ) -> Result<(), String> {
     let cluster = engine.cluster();
-    if !super::only_room_decides(engine, claimant) {
+    if !super::only_room_decides(engine, preemptor) {
         return Ok(());
     }
     let gang = &cluster.gangs[victim];
@@ -231,9 +231,9 @@ fn nobody_could_have_stayed(
     for set in sets {
         if has_room_again(engine, &set) {
             let (pods, key) = (set.len(), &gang.key);
-            let claimant = &cluster.gangs[claimant].key;
+            let preemptor = &cluster.gangs[preemptor].key;
             return Err(format!(
-                "{pods} of {key} leave for {claimant} in vain: there is room for them as well"
+                "{pods} of {key} leave for {preemptor} in vain: there is room for them as well"
             ));
         }
     }
@@ -252,7 +252,7 @@ fn has_room_again(engine: &Engine, gone: &[&Eviction]) -> bool {
         let shape = cluster.pods.shape[eviction.pod];
         let of = cluster.pods.gang[eviction.pod];
         if of.is_some_and(|gang| {
-            engine.policy().may_take(cluster, gang, shape, Room::Later).is_err()
+            engine.policy().may_allocate(cluster, gang, shape, Room::FutureIdle).is_err()
         }) {
             return false;
         }
@@ -267,7 +267,8 @@ fn has_room_again(engine: &Engine, gone: &[&Eviction]) -> bool {
 
 fn is_limited(engine: &Engine, eviction: &Eviction) -> bool {
     let cluster = engine.cluster();
-    let by_weight = engine.policy().seats.iter().any(|seat| seat.name == "proportion");
+    let by_weight =
+        engine.policy().plugins.iter().any(|configured| configured.name == "proportion");
     let Some(gang) = cluster.pods.gang[eviction.pod] else { return false };
     let lineage = &cluster.queues[cluster.gangs[gang].queue].lineage;
     let mut request = cluster.shapes[cluster.pods.shape[eviction.pod]].request.iter();

@@ -14,21 +14,21 @@ use super::bundles::by_scenario;
 
 pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     let cluster = engine.cluster();
-    let claimants: BTreeSet<Option<GangId>> =
-        plan.evictions.iter().map(|eviction| eviction.claimant).collect();
+    let preemptors: BTreeSet<Option<GangId>> =
+        plan.evictions.iter().map(|eviction| eviction.preemptor).collect();
     let reclaims =
         |eviction: &Eviction| eviction.action == "reclaim" && by_scenario(engine, eviction.action);
-    let [Some(claimant)] = claimants.into_iter().collect::<Vec<_>>()[..] else { return Ok(()) };
+    let [Some(preemptor)] = preemptors.into_iter().collect::<Vec<_>>()[..] else { return Ok(()) };
     let lost =
         plan.evictions.iter().filter(|eviction| !matches!(eviction.cause, Cause::Moved { .. }));
     let lost: Vec<&Eviction> = lost.collect();
-    let own = plan.nominations.iter().all(|bind| cluster.pods.gang[bind.pod] == Some(claimant));
+    let own = plan.nominations.iter().all(|bind| cluster.pods.gang[bind.pod] == Some(preemptor));
     let once = plan.searches.iter().filter(|search| search.found).count() == 1;
     if !once || !own || !plan.evictions.iter().all(reclaims) || lost.is_empty() {
         return Ok(());
     }
     let tree = engine.policy().hierarchical();
-    let scales = Scales { cluster, shares: Shares::of(cluster, tree, 0), tree, claimant };
+    let scales = Scales { cluster, shares: Shares::of(cluster, tree, 0), tree, preemptor };
     scales.the_claimant_stays_within_its_share()?;
     // What goes at once is a gang, or one pod of it.
     let mut units: BTreeMap<(QueueId, QueueId), Vec<Amounts>> = BTreeMap::new();
@@ -58,19 +58,19 @@ struct Scales<'s> {
     cluster: &'s Cluster,
     shares: Shares,
     tree: bool,
-    claimant: GangId,
+    preemptor: GangId,
 }
 
 impl Scales<'_> {
     fn asked(&self) -> impl Iterator<Item = ResourceId> + '_ {
-        let requested = self.cluster.gangs[self.claimant].requested.iter();
+        let requested = self.cluster.gangs[self.preemptor].requested.iter();
         let named = |id: &ResourceId| self.cluster.dimensions.name(*id) != "pods";
         requested.filter(|(_, amount)| *amount > 0).map(|(id, _)| id).filter(named)
     }
 
     /// Where the ways of the claimant's queue and another part, from the root.
     fn parting(&self, other: QueueId) -> (QueueId, QueueId) {
-        let own = self.cluster.gangs[self.claimant].queue;
+        let own = self.cluster.gangs[self.preemptor].queue;
         if !self.tree {
             return (own, other);
         }
@@ -79,14 +79,14 @@ impl Scales<'_> {
     }
 
     fn the_claimant_stays_within_its_share(&self) -> Result<(), String> {
-        let queue = self.cluster.gangs[self.claimant].queue;
+        let queue = self.cluster.gangs[self.preemptor].queue;
         let row = &self.cluster.queues[queue];
         match self.asked().find(|&id| row.taken(id) > self.shares.fair(queue, id)) {
             Some(id) => Err(format!(
                 "{} takes back {} for {} of its share of {}",
                 row.name,
                 row.taken(id),
-                self.cluster.gangs[self.claimant].key,
+                self.cluster.gangs[self.preemptor].key,
                 self.shares.fair(queue, id)
             )),
             None => Ok(()),

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use muster_engine::ids::{GangId, PodId};
-use muster_engine::{Cause, Engine, Eviction, Plan, Reach, Room, Why};
+use muster_engine::{Cause, Engine, Eviction, Plan, Room, Scope, Why};
 
 use super::bundles::{is_whole, only_who_may_be_asked};
 use super::{dimensions, leaves_for_a_reason};
@@ -21,17 +21,17 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
             }
             continue;
         };
-        let (Some(gang), Some(claimant)) = (cluster.pods.gang[eviction.pod], eviction.claimant)
+        let (Some(gang), Some(preemptor)) = (cluster.pods.gang[eviction.pod], eviction.preemptor)
         else {
             return Err(format!("{name} is moved, of no gang or for none"));
         };
         if eviction.action != "consolidate" {
-            only_who_may_be_asked(cluster, eviction, gang, claimant)?;
+            only_who_may_be_asked(cluster, eviction, gang, preemptor)?;
         }
         has_a_place(engine, eviction)?;
         // Who must be near others may have to go with them.
-        if cluster.gangs[gang].choosy.is_none() {
-            leaves_for_a_reason(engine, eviction, claimant)?;
+        if cluster.gangs[gang].topology_rules.is_none() {
+            leaves_for_a_reason(engine, eviction, preemptor)?;
         }
         moved.entry(gang).or_default().push(eviction.pod);
     }
@@ -57,7 +57,7 @@ fn has_a_place(engine: &Engine, eviction: &Eviction) -> Result<(), String> {
     let Cause::Moved { to } = eviction.cause else { return Ok(()) };
     let (name, shape) = (cluster.pods.name(eviction.pod), cluster.pods.shape[eviction.pod]);
     let mut why = [Why::Fits];
-    engine.policy().filter(Reach::Facts, cluster, (shape, Room::Later), &[to], &mut why);
+    engine.policy().filter(Scope::NodeFacts, cluster, (shape, Room::FutureIdle), &[to], &mut why);
     let over = |&resource: &_| {
         cluster.request_of(shape, resource) > 0 && cluster.nodes.future_idle(resource, to) < 0
     };

@@ -12,10 +12,10 @@ use muster_api::{PodGroup, PodGroupPhase, Portion, Time, core, parse_duration};
 use crate::base::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
 use crate::model::Cluster;
 use crate::model::apply::{cooldown, revocable, says_false, stale, version_of};
-use crate::model::gangs::{Allowance, Gang, Origin, Role};
-use crate::model::notes::Notes;
+use crate::model::gangs::{Gang, Origin, RareGangFields, Role};
+use crate::model::notes::GroupAnnotations;
 use crate::model::queues::DEFAULT;
-use crate::model::topology::subgroups::{Choosy, Closeness, Rule};
+use crate::model::topology::subgroups::{Rule, TierLimit, TopologyRules};
 
 impl Cluster {
     /// The gang that a pod names, made if it isn't there; none for pods of other schedulers.
@@ -46,8 +46,9 @@ impl Cluster {
             known.filter(|&gang| origin == Origin::Solo && self.gangs[gang].origin == origin)
         {
             self.gangs[gang].names_queue = names_queue;
-            self.gangs[gang].choosy = Choosy::new(Closeness::of_pod(meta), Vec::new());
-            self.gangs[gang].allowance = progress(meta).boxed();
+            self.gangs[gang].topology_rules =
+                TopologyRules::new(TierLimit::of_pod(meta), Vec::new());
+            self.gangs[gang].rare = progress(meta).boxed();
             self.move_gang(gang, queue);
             return Some(gang);
         }
@@ -64,8 +65,8 @@ impl Cluster {
         gang.names_queue = names_queue;
         if origin == Origin::Solo {
             gang.phase = PodGroupPhase::Inqueue;
-            gang.choosy = Choosy::new(Closeness::of_pod(meta), Vec::new());
-            gang.allowance = progress(meta).boxed();
+            gang.topology_rules = TopologyRules::new(TierLimit::of_pod(meta), Vec::new());
+            gang.rare = progress(meta).boxed();
         }
         Some(self.gangs.insert(&lookup, gang))
     }
@@ -92,8 +93,9 @@ impl Cluster {
         });
         self.pods.role[pod] = place as u32;
         let tags = &self.pods.fact[pod].labels;
-        let choosy = self.gangs[id].choosy.as_mut();
-        self.pods.subgroup[pod] = choosy.map_or(0, |choosy| choosy.assign(&self.names, tags));
+        let topology_rules = self.gangs[id].topology_rules.as_mut();
+        self.pods.subgroup[pod] =
+            topology_rules.map_or(0, |topology_rules| topology_rules.assign(&self.names, tags));
         let list = &self.gangs[id].pods;
         let place = match list.last() {
             Some(&last) if self.pod_order(last, pod) != Ordering::Less => {
@@ -147,7 +149,7 @@ impl Cluster {
     /// Something happened to the gang: it is worth trying again.
     pub(in crate::model) fn stir(&mut self, gang: Option<GangId>) {
         if let Some(gang) = gang {
-            self.gangs[gang].hopeless = None;
+            self.gangs[gang].did_not_fit_at = None;
         }
     }
 
@@ -212,14 +214,14 @@ impl Cluster {
         gang.priority_class = class;
         gang.min_resources = min_resources;
         let other_rules = gang.rules() != rules;
-        let closeness = spec.network_topology.as_ref().map(Closeness::of);
-        let old = gang.choosy.take().filter(|_| !other_rules);
-        gang.choosy = Choosy::new(closeness, rules);
-        if let (Some(new), Some(old)) = (&mut gang.choosy, old) {
+        let tier_limit = spec.network_topology.as_ref().map(TierLimit::of);
+        let old = gang.topology_rules.take().filter(|_| !other_rules);
+        gang.topology_rules = TopologyRules::new(tier_limit, rules);
+        if let (Some(new), Some(old)) = (&mut gang.topology_rules, old) {
             new.subgroups = old.subgroups;
         }
         gang.estimate = duration(RUNNING_ESTIMATE);
-        let allowance = Allowance {
+        let rare = RareGangFields {
             cooldown: cooldown(&meta),
             min_available: portion(JDB_MIN_AVAILABLE),
             max_unavailable: portion(JDB_MAX_UNAVAILABLE),
@@ -227,7 +229,7 @@ impl Cluster {
             sla_wait: SLA_WAITING_TIME.iter().find_map(|key| duration(key)),
             ..progress(&meta)
         };
-        gang.allowance = allowance.boxed();
+        gang.rare = rare.boxed();
         for role in &mut gang.roles {
             role.minimum = 0;
         }
@@ -238,9 +240,9 @@ impl Cluster {
             }
         }
         if another {
-            gang.notes = Notes::read(&meta);
+            gang.notes = GroupAnnotations::read(&meta);
         } else {
-            Notes::reread(&mut gang.notes, &meta);
+            GroupAnnotations::reread(&mut gang.notes, &meta);
         }
         // Our own view of phase and condition is newer than an echo of what we wrote, unless the
         // object is new.
@@ -268,17 +270,17 @@ impl Cluster {
         self.stir(Some(id));
         self.gangs.review(id);
         let gang = &self.gangs[id];
-        self.helped += u64::from(!gang.idle() && gang.taken_as() != before);
+        self.outlook_changes += u64::from(!gang.idle() && gang.taken_as() != before);
     }
 
     /// Puts the gang's pods into subgroups anew.
     fn split(&mut self, id: GangId) {
         let gang = &mut self.gangs[id];
-        let Some(choosy) = &mut gang.choosy else { return };
+        let Some(topology_rules) = &mut gang.topology_rules else { return };
         for &pod in &gang.pods {
-            let place = choosy.assign(&self.names, &self.pods.fact[pod].labels);
+            let place = topology_rules.assign(&self.names, &self.pods.fact[pod].labels);
             self.pods.subgroup[pod] = place;
-            if let Some(subgroup) = choosy.subgroups.get_mut(place as usize) {
+            if let Some(subgroup) = topology_rules.subgroups.get_mut(place as usize) {
                 let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
                 subgroup.counts.add(self.pods.state[pod], best_effort, 1);
             }
@@ -297,7 +299,7 @@ impl Cluster {
             self.gangs.remove(id);
         } else {
             let space = gang.space;
-            self.helped += u64::from(!gang.idle());
+            self.outlook_changes += u64::from(!gang.idle());
             self.revoke(id, false, false);
             self.gangs[id].forget();
             let queue = self.queue_of_space(space);
@@ -312,7 +314,7 @@ impl Cluster {
         if self.gangs[id].queue == queue {
             return;
         }
-        self.helped += u64::from(!self.gangs[id].idle());
+        self.outlook_changes += u64::from(!self.gangs[id].idle());
         self.sum_gang(id, -1);
         self.gangs[id].queue = queue;
         self.sum_gang(id, 1);
@@ -423,8 +425,8 @@ impl Cluster {
 }
 
 /// What an object says of how far its work has come. What can't be read is not said.
-fn progress(meta: &Meta) -> Allowance {
+fn progress(meta: &Meta) -> RareGangFields {
     let time = |key: &str| meta.annotations.get(key).and_then(|text| Time::parse(text).ok());
     let (last_checkpoint, expected_end) = (time(LAST_CHECKPOINT_TIME), time(EXPECTED_END_TIME));
-    Allowance { last_checkpoint, expected_end, ..Allowance::default() }
+    RareGangFields { last_checkpoint, expected_end, ..RareGangFields::default() }
 }

@@ -85,8 +85,8 @@ impl Cluster {
             }
             // Pods on it count by its labels and leave only if it lets them, so they are counted
             // anew.
-            let seated: Vec<PodId> = self.nodes.seats[id].clone();
-            for &pod in &seated {
+            let pods: Vec<PodId> = self.nodes.pods_on[id].clone();
+            for &pod in &pods {
                 self.tally(pod, self.pods.state[pod], -1);
             }
             let counted = self.nodes.fact[id].lets_go();
@@ -95,11 +95,11 @@ impl Cluster {
             self.nodes.describe(id, fact);
             self.terms.label(id, &self.nodes.fact[id].labels);
             self.count_total(id, counts, 1);
-            for &pod in &seated {
+            for &pod in &pods {
                 self.tally(pod, self.pods.state[pod], 1);
             }
             if !self.nodes.fact[id].live {
-                self.forsake(&seated);
+                self.forsake(&pods);
             }
             self.changed.push(id);
             self.freed += 1;
@@ -118,7 +118,7 @@ impl Cluster {
                 self.touched.push(id);
                 self.freed += u64::from(amount > before);
                 // With less, queues should have less.
-                self.helped += u64::from(amount < before);
+                self.outlook_changes += u64::from(amount < before);
             }
         }
         self.deal_cards(id);
@@ -134,8 +134,8 @@ impl Cluster {
 
     /// A node has left: what was promised or assumed there is pending again. Pods that run there
     /// are the cluster's to delete.
-    pub(in crate::model) fn forsake(&mut self, seated: &[PodId]) {
-        for &pod in seated {
+    pub(in crate::model) fn forsake(&mut self, pods: &[PodId]) {
+        for &pod in pods {
             if matches!(self.pods.state[pod], PodState::Nominated(_)) {
                 self.set(pod, PodState::Pending);
                 self.stir(self.pods.gang[pod]);

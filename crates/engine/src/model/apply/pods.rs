@@ -11,9 +11,9 @@ use muster_api::{Time, core, parse_duration};
 use crate::base::ids::{GangId, PodId, ShapeId};
 use crate::model::Cluster;
 use crate::model::apply::{cooldown, revocable, says_false, stale, version_of};
-use crate::model::devices::demand::Likes;
+use crate::model::devices::demand::CardSelector;
 use crate::model::devices::notes::Noted;
-use crate::model::pods::{Pod, PodState, Promised, Seldom};
+use crate::model::pods::{Pod, PodState, RarePodFields, RecordedNomination};
 use crate::model::selectors::{Tags, tags};
 
 /// The first wait after a failed bind; it doubles with each failure in a row up to
@@ -50,8 +50,9 @@ impl Cluster {
         let gang = self.gang_of(object, &key, space, known.and_then(|id| self.pods.gang[id]));
         let standing = self.standing(gang, says_false(meta), revocable(meta));
         let shape = known.map(|id| self.pods.shape[id]);
-        let likes = Likes::of(&meta.annotations);
-        let shape = self.shape_of(space, &labels, standing, &object.spec, likes.as_ref(), shape);
+        let card_selector = CardSelector::of(&meta.annotations);
+        let shape =
+            self.shape_of(space, &labels, standing, &object.spec, card_selector.as_ref(), shape);
         let mut fact = self.pod_fact(object, labels, version);
         match known {
             Some(id) => {
@@ -65,10 +66,11 @@ impl Cluster {
                 let state = self.state_of(object, PodState::Pending);
                 self.pods.state[id] = state;
                 self.join(id, gang);
-                self.promises.extend(self.pods.fact[id].promised().is_some().then_some(id));
+                self.unread_nominations
+                    .extend(self.pods.fact[id].recorded_nomination().is_some().then_some(id));
                 self.reread_cards(id, PodState::Pending, state);
                 self.tally(id, state, 1);
-                self.helped += u64::from(self.matters(id));
+                self.outlook_changes += u64::from(self.matters(id));
             }
         }
     }
@@ -101,7 +103,7 @@ impl Cluster {
             self.join(id, gang);
             self.reread_cards(id, before, after);
             self.tally(id, after, 1);
-            self.helped += u64::from(mattered || self.matters(id));
+            self.outlook_changes += u64::from(mattered || self.matters(id));
             self.disband(left);
         } else if before != after {
             let asks = before.asks() != after.asks();
@@ -113,7 +115,7 @@ impl Cluster {
                 self.want(id, 1);
             }
         }
-        self.helped += u64::from(helps);
+        self.outlook_changes += u64::from(helps);
         if before != after {
             self.freed += u64::from(
                 before.node().is_some() && before.node() != after.node()
@@ -124,13 +126,13 @@ impl Cluster {
         if let Some(gang) = gang.filter(|_| old.runs != self.pods.fact[id].runs) {
             self.gangs.review(gang);
         }
-        let (said, says) = (old.promised(), self.pods.fact[id].promised());
+        let (said, says) = (old.recorded_nomination(), self.pods.fact[id].recorded_nomination());
         if says.is_some() && said != says {
-            self.promises.push(id);
+            self.unread_nominations.push(id);
         }
         // One who is gone has taken it off too late: it is told again.
         if said.is_some() && says.is_none() {
-            self.promised.entry(id).and_modify(|promise| promise.told = false);
+            self.nomination_ledger.entry(id).and_modify(|nomination| nomination.published = false);
         }
     }
 
@@ -144,13 +146,13 @@ impl Cluster {
 
     pub(in crate::model) fn remove_pod(&mut self, id: PodId) {
         let state = self.pods.state[id];
-        self.helped += u64::from(self.matters(id));
+        self.outlook_changes += u64::from(self.matters(id));
         self.tally(id, state, -1);
         self.freed += u64::from(state.node().is_some());
         let left = self.leave(id);
         self.disband(left);
-        self.spared.remove(&id);
-        self.promised.remove(&id);
+        self.eviction_refused.remove(&id);
+        self.nomination_ledger.remove(&id);
         self.budgets.forget(id);
         self.devices.forget(id);
         self.pods.remove(id);
@@ -186,14 +188,14 @@ impl Cluster {
         let annotated =
             says(PIPELINED_STATUS).then(|| meta.annotations.get(PIPELINED_NODE)).flatten();
         let annotated = annotated.filter(|name| !name.is_empty());
-        let promised = annotated.or(nominated).map(|name| Promised {
+        let recorded_nomination = annotated.or(nominated).map(|name| RecordedNomination {
             node: name.as_str().into(),
-            evicted: says(EVICTION_OCCURRED) || nominated.is_some(),
+            needs_evictions: says(EVICTION_OCCURRED) || nominated.is_some(),
             annotated: annotated.is_some(),
         });
         let deadline = spec.active_deadline_seconds.map(|seconds| seconds.saturating_mul(1000));
         let estimate = duration(RUNNING_ESTIMATE).or(deadline);
-        let seldom = Seldom { estimate, cooldown: cooldown(meta), promised };
+        let rare = RarePodFields { estimate, cooldown: cooldown(meta), recorded_nomination };
         Pod {
             key: Arc::default(),
             uid: Arc::default(),
@@ -215,7 +217,7 @@ impl Cluster {
             revocable: revocable(meta),
             never_preempts: spec.preemption_policy.as_ref().map(|policy| policy == "Never"),
             noted: Noted::of(&meta.annotations),
-            seldom: (seldom != Seldom::default()).then(|| Box::new(seldom)),
+            rare: (rare != RarePodFields::default()).then(|| Box::new(rare)),
         }
     }
 
@@ -270,8 +272,8 @@ impl Cluster {
         let PodState::Allocated(assumed) = self.pods.state[id] else { return };
         if *self.pods.fact[id].uid == *uid && *self.nodes.name[assumed] == *node {
             self.set(id, PodState::Running(assumed));
-            self.promised.remove(&id);
-            self.helped += 1;
+            self.nomination_ledger.remove(&id);
+            self.outlook_changes += 1;
         }
     }
 
@@ -282,8 +284,8 @@ impl Cluster {
         let fact = &self.pods.fact[id];
         if *fact.uid == *uid && !fact.leaves {
             self.set(id, PodState::Running(node));
-            self.helped += 1;
-            self.spared.insert(id, at.plus_ms(SPARED_MS));
+            self.outlook_changes += 1;
+            self.eviction_refused.insert(id, at.plus_ms(SPARED_MS));
         }
     }
 
@@ -295,17 +297,21 @@ impl Cluster {
             return;
         }
         let lives = self.nodes.traits[node].live;
-        let promise = self.promised.get_mut(&id).filter(|promise| promise.node == node && lives);
-        if let Some(promise) = promise {
+        let nomination = self
+            .nomination_ledger
+            .get_mut(&id)
+            .filter(|nomination| nomination.node == node && lives);
+        if let Some(nomination) = nomination {
             // Whoever binds a pod needn't write of its promise any more.
-            promise.told = false;
+            nomination.published = false;
             self.set(id, PodState::Nominated(node));
-            self.helped += 1;
+            self.outlook_changes += 1;
         } else {
             self.set(id, PodState::Pending);
             self.freed += 1;
             // Whoever binds a pod needn't take back an older promise any more.
-            self.promises.extend(self.pods.fact[id].promised().is_some().then_some(id));
+            self.unread_nominations
+                .extend(self.pods.fact[id].recorded_nomination().is_some().then_some(id));
         }
         self.back_off(id, at);
     }
@@ -318,7 +324,7 @@ impl Cluster {
             return;
         }
         self.set(id, PodState::Pending);
-        self.promised.entry(id).and_modify(|promise| promise.told = false);
+        self.nomination_ledger.entry(id).and_modify(|nomination| nomination.published = false);
         self.freed += 1;
         self.back_off(id, at);
     }

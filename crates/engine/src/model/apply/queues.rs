@@ -148,7 +148,7 @@ impl Cluster {
         let space = self.space(&object.metadata.namespace);
         let before = self.spaces[space].quotas.clone();
         self.read_quota(object, space);
-        self.helped += u64::from(self.spaces[space].quotas != before);
+        self.outlook_changes += u64::from(self.spaces[space].quotas != before);
     }
 
     fn read_quota(&mut self, object: &core::ResourceQuota, space: SpaceId) {

@@ -62,9 +62,9 @@ impl Card {
         match room {
             // Each limit is on one amount alone, so what fits beside the larger of two fits beside
             // both.
-            Room::Now => self.used.max(later),
-            Room::Later => later,
-            Room::Meanwhile => self.used,
+            Room::Idle => self.used.max(later),
+            Room::FutureIdle => later,
+            Room::Backfill => self.used,
         }
     }
 
@@ -141,7 +141,7 @@ impl Cards {
     /// those who may.
     pub fn choose(&self, demand: &Demand, room: Room, prefer: Prefer) -> Option<Vec<Slot>> {
         let unpromised = match room {
-            Room::Meanwhile => self.choose_in(demand, Room::Now, prefer),
+            Room::Backfill => self.choose_in(demand, Room::Idle, prefer),
             _ => None,
         };
         unpromised.or_else(|| self.choose_in(demand, room, prefer))
@@ -199,7 +199,8 @@ impl Cards {
         while let Some(slots) = trial.choose(demand, room, prefer) {
             for slot in slots {
                 let card = &mut trial.0[slot.card as usize];
-                let sum = if room == Room::Later { &mut card.nominated } else { &mut card.used };
+                let sum =
+                    if room == Room::FutureIdle { &mut card.nominated } else { &mut card.used };
                 sum.add(slot.takes, 1);
             }
             pods += 1;

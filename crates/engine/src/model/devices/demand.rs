@@ -16,12 +16,13 @@ use crate::model::devices::{By, Slot};
 pub struct Demand {
     /// One for each container that asks, or one for the pod.
     pub asks: Box<[Ask]>,
-    pub likes: Option<Box<Likes>>,
+    #[serde(alias = "likes")]
+    pub card_selector: Option<Box<CardSelector>>,
 }
 
 impl Demand {
     /// None if the pod asks for nothing that is shared in this way.
-    pub fn of(by: By, spec: &PodSpec, likes: Option<&Likes>) -> Option<Box<Demand>> {
+    pub fn of(by: By, spec: &PodSpec, card_selector: Option<&CardSelector>) -> Option<Box<Demand>> {
         let asks: Box<[Ask]> = match by {
             By::Memory => {
                 let memory = Memory::Mib(asked(&pod_requests(spec), GPU_MEMORY)?);
@@ -36,8 +37,8 @@ impl Demand {
                 asks.filter_map(|request| of_container(&request)).collect()
             }
         };
-        let likes = likes.filter(|_| by == By::Virtual).cloned().map(Box::new);
-        (!asks.is_empty()).then(|| Box::new(Demand { asks, likes }))
+        let card_selector = card_selector.filter(|_| by == By::Virtual).cloned().map(Box::new);
+        (!asks.is_empty()).then(|| Box::new(Demand { asks, card_selector }))
     }
 
     /// Whether a pod with these has all cards that it asks for.
@@ -47,7 +48,7 @@ impl Demand {
     }
 
     pub fn accepts(&self, card: &Card) -> bool {
-        self.likes.as_ref().is_none_or(|likes| likes.accepts(card))
+        self.card_selector.as_ref().is_none_or(|card_selector| card_selector.accepts(card))
     }
 }
 
@@ -73,7 +74,7 @@ fn count(cards: i64) -> u32 {
 
 /// Which cards a pod wants or refuses, as its annotations say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Likes {
+pub struct CardSelector {
     /// Parts of a model's name, in capitals.
     kinds: Box<[String]>,
     other_kinds: Box<[String]>,
@@ -81,9 +82,9 @@ pub struct Likes {
     other_ids: Box<[String]>,
 }
 
-impl Likes {
+impl CardSelector {
     /// None for most pods, which take any card.
-    pub fn of(annotations: &Labels) -> Option<Likes> {
+    pub fn of(annotations: &Labels) -> Option<CardSelector> {
         let list = |key: &str| {
             let words = annotations.get(key).map(String::as_str).unwrap_or_default().split(',');
             words
@@ -93,13 +94,13 @@ impl Likes {
                 .collect::<Box<[String]>>()
         };
         let capitals = |key: &str| list(key).iter().map(|word| word.to_uppercase()).collect();
-        let likes = Likes {
+        let card_selector = CardSelector {
             kinds: capitals(USE_GPU_TYPE),
             other_kinds: capitals(NOUSE_GPU_TYPE),
             ids: list(USE_GPU_ID),
             other_ids: list(NOUSE_GPU_ID),
         };
-        (likes != Likes::default()).then_some(likes)
+        (card_selector != CardSelector::default()).then_some(card_selector)
     }
 
     /// Who says what he wants has said all.

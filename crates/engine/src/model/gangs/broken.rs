@@ -6,7 +6,7 @@ use crate::base::ids::GangId;
 use crate::model::Cluster;
 use crate::model::gangs::Gang;
 use crate::model::gangs::missing::{expected, will_be_ready};
-use crate::model::notes::Notes;
+use crate::model::notes::GroupAnnotations;
 use crate::model::pods::Counts;
 
 /// Holds places for less than it needs, with nothing to show for it and nothing promised that would
@@ -34,7 +34,7 @@ pub fn torn(gang: &Gang, whole: bool) -> impl Iterator<Item = usize> + '_ {
 /// Since when a gang is stale: now, or since when its PodGroup says, if an earlier process has seen
 /// it.
 pub fn time_staleness(cluster: &mut Cluster, id: GangId, whole: bool, now: Time) {
-    let inherited = Notes::take_inherited(&mut cluster.gangs[id].notes);
+    let inherited = GroupAnnotations::take_inherited(&mut cluster.gangs[id].notes);
     let was_stale = inherited.is_some() || cluster.gangs.broken_since(id).is_some();
     let stale = is_stale(&cluster.gangs[id], whole, was_stale);
     cluster.gangs.note_broken(id, stale, inherited.map_or(now, |since| since.min(now)));

@@ -9,7 +9,7 @@ use crate::model::pods::PodState;
 
 /// Whether a gang says when it last saved its work, or when it will be done.
 pub fn says_how_far(cluster: &Cluster, gang: GangId) -> bool {
-    let says = cluster.gangs[gang].allowance.as_ref();
+    let says = cluster.gangs[gang].rare.as_ref();
     says.is_some_and(|says| says.last_checkpoint.is_some() || says.expected_end.is_some())
 }
 
@@ -17,7 +17,7 @@ pub fn says_how_far(cluster: &Cluster, gang: GangId) -> bool {
 pub fn lost_with(cluster: &Cluster, gang: GangId, now: Time) -> i64 {
     // One that has not begun has nothing to lose.
     let Some(began) = began(cluster, gang) else { return 0 };
-    let says = cluster.gangs[gang].allowance.as_deref();
+    let says = cluster.gangs[gang].rare.as_deref();
     let saved = says.and_then(|says| says.last_checkpoint);
     let end = says.and_then(|says| says.expected_end);
     lost(began, saved, end, now)

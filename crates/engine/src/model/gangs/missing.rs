@@ -32,7 +32,7 @@ impl Missing {
 
 /// What is missing to the gang's minimum beyond the places that it was promised, or that are kept
 /// for pods of it that will be made again.
-pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
+pub fn missing_after_nominations(gang: &Gang, whole: bool) -> Missing {
     let missing = gang.missing(whole);
     let reserved =
         |role: &Role| gang.reserved().iter().filter(|place| place.role == role.name).count() as u32;
@@ -42,14 +42,14 @@ pub fn not_promised(gang: &Gang, whole: bool) -> Missing {
         .zip(&gang.roles)
         .map(|(&missing, role)| missing.saturating_sub(role.counts.nominated + reserved(role)))
         .collect();
-    let promised = gang.counts.nominated + gang.reserved().len() as u32;
-    let total = missing.total.saturating_sub(promised).max(roles.iter().sum());
+    let nominated = gang.counts.nominated + gang.reserved().len() as u32;
+    let total = missing.total.saturating_sub(nominated).max(roles.iter().sum());
     Missing { total, roles }
 }
 
 /// Has its minimum, its roles' and its subgroups' once what it was promised has come true.
 pub fn will_be_ready(gang: &Gang, whole: bool) -> bool {
-    not_promised(gang, whole).total == 0
+    missing_after_nominations(gang, whole).total == 0
         && (!whole || gang.has_its_subgroups(|group| expected(gang, group)))
 }
 

@@ -282,21 +282,21 @@ impl Domains {
     }
 
     /// Nodes that have just become known are below the root until the tree is made anew.
-    pub(in crate::model) fn seat_nodes(&mut self, nodes: usize) {
+    pub(in crate::model) fn count_nodes(&mut self, nodes: usize) {
         self.home.grow(nodes, ROOT);
     }
 
     /// Makes the tree anew from what is claimed.
     pub(in crate::model) fn plant(&mut self, hypers: &HyperNodes, nodes: &Nodes) {
-        let grove = Grove::new(hypers, nodes);
-        self.faults = grove.faults();
-        self.tiers.clone_from(&grove.tiers);
+        let builder = TreeBuilder::new(hypers, nodes);
+        self.faults = builder.faults();
+        self.tiers.clone_from(&builder.tiers);
         self.rows = Table::default();
         self.by_name.clear();
-        let stays = |at: &usize| grove.left[*at].is_none();
+        let stays = |at: &usize| builder.left[*at].is_none();
         // Those that have left count too: who may not go above their tier may still not have the
         // whole cluster.
-        let highest = grove.hypers.iter().map(|hyper| hyper.tier).max();
+        let highest = builder.hypers.iter().map(|hyper| hyper.tier).max();
         self.planted = highest.is_some();
         let root = Domain {
             name: ROOT_NAME.into(),
@@ -308,10 +308,11 @@ impl Domains {
             ranks: (0, 0),
         };
         self.rows.push(root);
-        let mut place = vec![ROOT; grove.hypers.len()];
-        let tops: Vec<usize> =
-            (0..grove.hypers.len()).filter(|at| stays(at) && grove.parent[*at].is_none()).collect();
-        self.branch(&grove, ROOT, tops, &mut place);
+        let mut place = vec![ROOT; builder.hypers.len()];
+        let tops: Vec<usize> = (0..builder.hypers.len())
+            .filter(|at| stays(at) && builder.parent[*at].is_none())
+            .collect();
+        self.branch(&builder, ROOT, tops, &mut place);
         self.levels = self.by_name.values().map(|&domain| self.rows[domain].tier).collect();
         self.levels.sort_unstable();
         self.levels.dedup();
@@ -320,21 +321,21 @@ impl Domains {
         }
         self.home = Table::default();
         self.home.grow(nodes.name.len(), ROOT);
-        for (&node, &owner) in &grove.owner {
+        for (&node, &owner) in &builder.owner {
             self.home[node] = place[owner];
         }
     }
 
     fn branch(
         &mut self,
-        grove: &Grove,
+        builder: &TreeBuilder,
         parent: DomainId,
         mut members: Vec<usize>,
         place: &mut [DomainId],
     ) {
-        members.sort_by(|&a, &b| grove.hypers[a].name.cmp(&grove.hypers[b].name));
+        members.sort_by(|&a, &b| builder.hypers[a].name.cmp(&builder.hypers[b].name));
         for at in members {
-            let hyper = grove.hypers[at];
+            let hyper = builder.hypers[at];
             let id = self.rows.push(Domain {
                 name: hyper.name.clone(),
                 tier: hyper.tier,
@@ -346,10 +347,11 @@ impl Domains {
             });
             place[at] = id;
             self.by_name.insert(hyper.name.clone(), id);
-            let below = grove.children[at].iter().copied();
-            let below = below
-                .filter(|&child| grove.left[child].is_none() && grove.parent[child] == Some(at));
-            self.branch(grove, id, below.collect(), place);
+            let below = builder.children[at].iter().copied();
+            let below = below.filter(|&child| {
+                builder.left[child].is_none() && builder.parent[child] == Some(at)
+            });
+            self.branch(builder, id, below.collect(), place);
         }
         self.rows[parent].end = DomainId::from(self.rows.len());
     }
@@ -414,7 +416,7 @@ fn part_of(part: i64, whole: i64) -> i64 {
 
 /// The claims while they are sorted out. HyperNodes are in the order of their age, so that the
 /// older keeps what two claim.
-struct Grove<'h> {
+struct TreeBuilder<'h> {
     hypers: Vec<&'h HyperNode>,
     children: Vec<Vec<usize>>,
     parent: Vec<Option<usize>>,
@@ -424,8 +426,8 @@ struct Grove<'h> {
     owner: FxHashMap<NodeId, usize>,
 }
 
-impl<'h> Grove<'h> {
-    fn new(all: &'h HyperNodes, nodes: &Nodes) -> Grove<'h> {
+impl<'h> TreeBuilder<'h> {
+    fn new(all: &'h HyperNodes, nodes: &Nodes) -> TreeBuilder<'h> {
         let mut hypers: Vec<&HyperNode> = all.iter().collect();
         hypers.sort_by(|a, b| (a.created, &a.name).cmp(&(b.created, &b.name)));
         let place: FxHashMap<&str, usize> =
@@ -436,7 +438,7 @@ impl<'h> Grove<'h> {
                 all.children(hyper).into_iter().map(|child| place[child.name.as_ref()]).collect()
             })
             .collect();
-        let mut grove = Grove {
+        let mut builder = TreeBuilder {
             children,
             parent: vec![None; hypers.len()],
             left: vec![None; hypers.len()],
@@ -444,21 +446,21 @@ impl<'h> Grove<'h> {
             owner: FxHashMap::default(),
             hypers,
         };
-        grove.refuse_bad_members();
-        grove.name_tiers();
-        grove.cut_cycles();
-        for _ in 0..grove.hypers.len() {
-            grove.find_parents();
-            grove.compare_tiers();
-            grove.lead_out();
-            for at in 0..grove.hypers.len() {
-                grove.settle_nodes(at, nodes);
+        builder.refuse_bad_members();
+        builder.name_tiers();
+        builder.cut_cycles();
+        for _ in 0..builder.hypers.len() {
+            builder.find_parents();
+            builder.compare_tiers();
+            builder.lead_out();
+            for at in 0..builder.hypers.len() {
+                builder.settle_nodes(at, nodes);
             }
-            if !grove.forgive() {
+            if !builder.forgive() {
                 break;
             }
         }
-        grove
+        builder
     }
 
     /// Whoever has left because of one that has left as well gets another chance, with all that is

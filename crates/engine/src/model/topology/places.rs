@@ -4,35 +4,38 @@ use crate::base::ids::{DomainId, GangId, NodeId, PodId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::topology::domains::Domains;
-use crate::model::topology::subgroups::{Closeness, Subgroup};
+use crate::model::topology::subgroups::{Subgroup, TierLimit};
 
 /// Where others of a set are already.
 #[derive(Default)]
-pub struct Others {
+pub struct PlacedPods {
     /// The smallest domain that holds them all.
-    pub pin: Option<DomainId>,
+    pub common_domain: Option<DomainId>,
     /// Their homes, in order.
-    pub homes: Vec<DomainId>,
+    pub domains: Vec<DomainId>,
 }
 
-impl Others {
+impl PlacedPods {
     /// Where these pods are, or will be.
-    pub fn of<'p>(cluster: &Cluster, pods: impl IntoIterator<Item = &'p PodId>) -> Others {
-        Others::on(&cluster.domains, pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
+    pub fn of<'p>(cluster: &Cluster, pods: impl IntoIterator<Item = &'p PodId>) -> PlacedPods {
+        PlacedPods::on(&cluster.domains, pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
     }
 
-    pub fn on(domains: &Domains, nodes: impl Iterator<Item = NodeId>) -> Others {
-        let mut others = Others::default();
+    pub fn on(domains: &Domains, nodes: impl Iterator<Item = NodeId>) -> PlacedPods {
+        let mut others = PlacedPods::default();
         others.join(domains, nodes);
         others
     }
 
     pub fn join(&mut self, domains: &Domains, nodes: impl Iterator<Item = NodeId>) {
         for home in nodes.map(|node| domains.home(node)) {
-            self.pin = Some(self.pin.map_or(home, |pin| domains.common(pin, home)));
-            self.homes.push(home);
+            self.common_domain = Some(
+                self.common_domain
+                    .map_or(home, |common_domain| domains.common(common_domain, home)),
+            );
+            self.domains.push(home);
         }
-        self.homes.sort_unstable();
+        self.domains.sort_unstable();
     }
 }
 
@@ -58,25 +61,32 @@ pub fn place_of(cluster: &Cluster, pod: PodId) -> Option<NodeId> {
 /// subgroups.
 pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
     let gang = &cluster.gangs[id];
-    let holds = |closeness: Option<&Closeness>, domain: Option<DomainId>| {
-        let (Some(closeness), Some(domain)) =
-            (closeness.filter(|closeness| closeness.hard), domain)
+    let holds = |tier_limit: Option<&TierLimit>, domain: Option<DomainId>| {
+        let (Some(tier_limit), Some(domain)) =
+            (tier_limit.filter(|tier_limit| tier_limit.hard), domain)
         else {
             return true;
         };
-        closeness.limit(&cluster.domains).is_ok_and(|limit| cluster.domains[domain].tier <= limit)
+        tier_limit.limit(&cluster.domains).is_ok_and(|limit| cluster.domains[domain].tier <= limit)
     };
     let mut pins: Vec<Option<DomainId>> = vec![None; gang.subgroups().len()];
     for &pod in &gang.pods {
-        let pin = pins.get_mut(cluster.pods.subgroup[pod] as usize);
-        if let (Some(pin), Some(node)) = (pin, place_of(cluster, pod)) {
+        let common_domain = pins.get_mut(cluster.pods.subgroup[pod] as usize);
+        if let (Some(common_domain), Some(node)) = (common_domain, place_of(cluster, pod)) {
             let home = cluster.domains.home(node);
-            *pin = Some(pin.map_or(home, |pin| cluster.domains.common(pin, home)));
+            *common_domain = Some(
+                common_domain
+                    .map_or(home, |common_domain| cluster.domains.common(common_domain, home)),
+            );
         }
     }
-    let of_rule = |group: &Subgroup| gang.rules()[group.rule? as usize].closeness.as_ref();
-    holds(gang.closeness(), around(cluster, &gang.pods))
-        && gang.subgroups().iter().zip(pins).all(|(group, pin)| holds(of_rule(group), pin))
+    let of_rule = |group: &Subgroup| gang.rules()[group.rule? as usize].tier_limit.as_ref();
+    holds(gang.tier_limit(), around(cluster, &gang.pods))
+        && gang
+            .subgroups()
+            .iter()
+            .zip(pins)
+            .all(|(group, common_domain)| holds(of_rule(group), common_domain))
 }
 
 /// Whether no subgroup of these pods is placed in part. One that lost pods before is no reason

@@ -17,7 +17,7 @@ use crate::model::topology::domains::Domains;
 
 /// How close to each other pods must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Closeness {
+pub struct TierLimit {
     /// Not placed at all rather than farther apart.
     pub hard: bool,
     pub highest: Highest,
@@ -31,19 +31,19 @@ pub enum Highest {
     Name(Arc<str>),
 }
 
-impl Closeness {
-    pub fn of(spec: &NetworkTopologySpec) -> Closeness {
+impl TierLimit {
+    pub fn of(spec: &NetworkTopologySpec) -> TierLimit {
         let tier = spec.highest_tier_allowed.map(|tier| Highest::Tier(tier.max(0) as u32));
         let name = spec.highest_tier_name.as_deref().filter(|name| !name.is_empty());
         let name = name.map(|name| Highest::Name(name.into()));
-        Closeness {
+        TierLimit {
             hard: spec.mode == NetworkTopologyMode::Hard,
             highest: tier.or(name).unwrap_or(Highest::Any),
         }
     }
 
     /// Of a pod without a PodGroup, as its annotations say.
-    pub fn of_pod(meta: &Meta) -> Option<Closeness> {
+    pub fn of_pod(meta: &Meta) -> Option<TierLimit> {
         let mode = meta.annotations.get(TOPOLOGY_MODE)?;
         // What is no tier allows none.
         let tier = meta
@@ -51,7 +51,7 @@ impl Closeness {
             .get(TOPOLOGY_HIGHEST_TIER)
             .map(|tier| tier.trim().parse().unwrap_or(0));
         let hard = !mode.trim().eq_ignore_ascii_case("soft");
-        Some(Closeness { hard, highest: tier.map_or(Highest::Any, Highest::Tier) })
+        Some(TierLimit { hard, highest: tier.map_or(Highest::Any, Highest::Tier) })
     }
 
     /// The highest tier of a domain that may hold the pods. The error is the name of a tier that no
@@ -79,7 +79,8 @@ pub struct Rule {
     pub size: u32,
     /// How many subgroups the gang needs to start.
     pub minimum: u32,
-    pub closeness: Option<Closeness>,
+    #[serde(alias = "closeness")]
+    pub tier_limit: Option<TierLimit>,
 }
 
 impl Rule {
@@ -91,7 +92,7 @@ impl Rule {
             keys: policy.match_label_keys.iter().map(|key| names.intern(key)).collect(),
             size: policy.sub_group_size.max(1) as u32,
             minimum: policy.min_sub_groups.max(0) as u32,
-            closeness: policy.network_topology.as_ref().map(Closeness::of),
+            tier_limit: policy.network_topology.as_ref().map(TierLimit::of),
         }
     }
 
@@ -131,18 +132,19 @@ impl Subgroup {
 
 /// What a gang asks of the network and of its pods' company.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choosy {
-    pub closeness: Option<Closeness>,
+pub struct TopologyRules {
+    #[serde(alias = "closeness")]
+    pub tier_limit: Option<TierLimit>,
     pub rules: Vec<Rule>,
     /// Empty without rules; else the first is of pods that no rule is about.
     pub subgroups: Vec<Subgroup>,
 }
 
-impl Choosy {
+impl TopologyRules {
     /// None for a gang that asks for nothing.
-    pub fn new(closeness: Option<Closeness>, rules: Vec<Rule>) -> Option<Box<Choosy>> {
-        let asks = closeness.is_some() || !rules.is_empty();
-        asks.then(|| Box::new(Choosy { closeness, rules, subgroups: Vec::new() }))
+    pub fn new(tier_limit: Option<TierLimit>, rules: Vec<Rule>) -> Option<Box<TopologyRules>> {
+        let asks = tier_limit.is_some() || !rules.is_empty();
+        asks.then(|| Box::new(TopologyRules { tier_limit, rules, subgroups: Vec::new() }))
     }
 
     /// The place of a pod's subgroup in the list, which gets it if it is new.

@@ -10,10 +10,10 @@ use crate::base::ids::{GangId, PodId, QueueId, ResourceId};
 use crate::base::resources::{Amounts, PODS, Share, Sparse};
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::model::gangs::missing::{Missing, not_promised, required};
+use crate::model::gangs::missing::{Missing, missing_after_nominations, required};
 use crate::model::queues::Queue;
 use crate::plugins::capacity::Capacity;
-use crate::policy::preemptor::Claim;
+use crate::policy::preemptor::Preemptor;
 use crate::shares::fair::{Shares, quota};
 
 /// The rule that keeps what a queue has.
@@ -57,24 +57,24 @@ impl Capacity {
     pub(super) fn stays_within_share(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
     ) -> Result<(), Reason> {
-        let wanted = wanted(cluster, claim.gang);
+        let wanted = wanted(cluster, preemptor.gang);
         let mut asked = wanted.iter().filter(|&(id, want)| id != PODS && want > 0);
-        asked.try_for_each(|(id, want)| self.is_within_share(cluster, claim, (id, want), 0))
+        asked.try_for_each(|(id, want)| self.is_within_share(cluster, preemptor, (id, want), 0))
     }
 
     /// Whether it has stayed within it, with all that the gang was given: subgroups come whole.
     pub(super) fn has_stayed_within_share(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         had: &Amounts,
     ) -> Result<(), Reason> {
-        let row = &cluster.queues[cluster.gangs[claim.gang].queue];
+        let row = &cluster.queues[cluster.gangs[preemptor.gang].queue];
         let given = |id| row.taken(id) - had.get(id);
-        asked(cluster, claim.gang)
-            .try_for_each(|id| self.is_within_share(cluster, claim, (id, given(id)), given(id)))
+        asked(cluster, preemptor.gang)
+            .try_for_each(|id| self.is_within_share(cluster, preemptor, (id, given(id)), given(id)))
     }
 
     /// Whether the claimant's queue may have so much more of a resource; so much of what it has is
@@ -82,11 +82,11 @@ impl Capacity {
     fn is_within_share(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         (resource, want): (ResourceId, i64),
         given: i64,
     ) -> Result<(), Reason> {
-        let queue = cluster.gangs[claim.gang].queue;
+        let queue = cluster.gangs[preemptor.gang].queue;
         let row = &cluster.queues[queue];
         let (used, limit) =
             (row.taken(resource) - given, self.fair_share(cluster, queue, resource));
@@ -101,17 +101,22 @@ impl Capacity {
     /// Whether a queue keeps what a gang of it would lose now. Where the ways of the two queues
     /// part, the one that gives has more than its share of something that is asked for; or more
     /// than it deserves, and the claimant's stays within what it deserves.
-    pub(super) fn keeps_share(&self, cluster: &Cluster, claim: &Claim, gang: GangId) -> bool {
+    pub(super) fn keeps_share(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        gang: GangId,
+    ) -> bool {
         let (to, from) =
-            self.parting(cluster, cluster.gangs[claim.gang].queue, cluster.gangs[gang].queue);
+            self.parting(cluster, cluster.gangs[preemptor.gang].queue, cluster.gangs[gang].queue);
         let (giver, taker) = (&cluster.queues[from], &cluster.queues[to]);
-        let above_share = asked(cluster, claim.gang)
+        let above_share = asked(cluster, preemptor.gang)
             .any(|id| giver.taken(id) > self.allocatable(cluster, from, id));
         let above_deserved =
-            || asked(cluster, claim.gang).any(|id| giver.taken(id) > quota(giver, id));
+            || asked(cluster, preemptor.gang).any(|id| giver.taken(id) > quota(giver, id));
         let entitled = || {
-            let wanted = wanted(cluster, claim.gang);
-            within_deserved(taker, asked(cluster, claim.gang), |id| {
+            let wanted = wanted(cluster, preemptor.gang);
+            within_deserved(taker, asked(cluster, preemptor.gang), |id| {
                 taker.taken(id) + wanted.get(id)
             })
         };
@@ -123,10 +128,10 @@ impl Capacity {
     pub(super) fn outdoes_a_sibling(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         gone: &[PodId],
     ) -> Option<Reason> {
-        let own = cluster.gangs[claim.gang].queue;
+        let own = cluster.gangs[preemptor.gang].queue;
         let mut givers: Vec<(QueueId, QueueId)> = Vec::new();
         for &pod in gone {
             let Some(gang) = cluster.pods.gang[pod] else { continue };
@@ -134,7 +139,7 @@ impl Capacity {
         }
         givers.sort_by(|a, b| cluster.queues[a.1].name.cmp(&cluster.queues[b.1].name));
         givers.dedup();
-        let involved = self.involved(cluster, claim, gone);
+        let involved = self.involved(cluster, preemptor, gone);
         givers.into_iter().find_map(|(to, from)| {
             let (taker, giver) = (&cluster.queues[to], &cluster.queues[from]);
             involved.iter().find_map(|&resource| {
@@ -167,11 +172,11 @@ impl Capacity {
     pub(super) fn gives_back(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         had: &Amounts,
         gone: &[PodId],
     ) -> Option<Reason> {
-        let own = cluster.gangs[claim.gang].queue;
+        let own = cluster.gangs[preemptor.gang].queue;
         let mut left: Vec<GangId> = gone.iter().filter_map(|&pod| cluster.pods.gang[pod]).collect();
         left.sort_unstable();
         left.dedup();
@@ -182,7 +187,7 @@ impl Capacity {
         givers.dedup();
         let waits = |gang: &&GangId| {
             let row = &cluster.gangs[**gang];
-            row.admitted() && not_promised(row, true).total > 0 && !left.contains(gang)
+            row.admitted() && missing_after_nominations(row, true).total > 0 && !left.contains(gang)
         };
         let waiting = cluster.gangs.waiting().iter().filter(waits).chain(&left);
         let back = waiting.filter(|gang| givers.contains(&queue(gang)));
@@ -223,8 +228,13 @@ impl Capacity {
     }
 
     /// What the claimant and those who leave for it ask for.
-    fn involved(&self, cluster: &Cluster, claim: &Claim, gone: &[PodId]) -> Vec<ResourceId> {
-        let own = cluster.gangs[claim.gang].pods.iter().copied();
+    fn involved(
+        &self,
+        cluster: &Cluster,
+        preemptor: &Preemptor,
+        gone: &[PodId],
+    ) -> Vec<ResourceId> {
+        let own = cluster.gangs[preemptor.gang].pods.iter().copied();
         let shapes = own.chain(gone.iter().copied()).map(|pod| cluster.pods.shape[pod]);
         let mut shapes: Vec<_> = shapes.collect();
         shapes.sort_unstable();
@@ -244,13 +254,13 @@ impl Capacity {
     pub(super) fn gives_first(
         &self,
         cluster: &Cluster,
-        claim: &Claim,
+        preemptor: &Preemptor,
         a: QueueId,
         b: QueueId,
     ) -> Ordering {
         let standing = |queue: QueueId| {
             let row = &cluster.queues[queue];
-            let asked = || asked(cluster, claim.gang);
+            let asked = || asked(cluster, preemptor.gang);
             let over = asked().any(|id| row.taken(id) > self.allocatable(cluster, queue, id));
             let within = within_deserved(row, asked(), |id| row.taken(id));
             let share = asked()
@@ -352,7 +362,7 @@ fn asked(cluster: &Cluster, gang: GangId) -> impl Iterator<Item = ResourceId> {
 /// What a gang asks for that lacks pods to its minimum: all of it; or one pod.
 pub(super) fn wanted(cluster: &Cluster, gang: GangId) -> Amounts {
     let row = &cluster.gangs[gang];
-    let mut missing = not_promised(row, true);
+    let mut missing = missing_after_nominations(row, true);
     if missing.total == 0 {
         missing = Missing::one(row.roles.len());
     }
@@ -414,7 +424,7 @@ fn next_turn(cluster: &Cluster, gang: GangId) -> Amounts {
     let homeless = |pod: &&PodId| cluster.pods.state[**pod].is_homeless();
     let mut amounts = Amounts::default();
     if let Some(&first) = row.pods.iter().find(homeless) {
-        let pods = i64::from(not_promised(row, true).total.max(1));
+        let pods = i64::from(missing_after_nominations(row, true).total.max(1));
         amounts.add_all(&cluster.shapes[cluster.pods.shape[first]].request, pods);
     }
     amounts

@@ -116,7 +116,7 @@ impl Chart<'_> {
     pub(super) fn pods_on(&self, node: NodeId) -> BTreeMap<&str, u32> {
         let pods = &self.cluster.pods;
         let mut counts = BTreeMap::new();
-        for gang in self.cluster.nodes.seats[node].iter().filter_map(|&pod| pods.gang[pod]) {
+        for gang in self.cluster.nodes.pods_on[node].iter().filter_map(|&pod| pods.gang[pod]) {
             *counts.entry(self.cluster.gangs[gang].key.as_ref()).or_default() += 1;
         }
         counts

@@ -131,7 +131,7 @@ impl Picture<'_, '_> {
     fn shares(&self, nodes: &[NodeId]) -> Vec<(String, i64)> {
         let cluster = self.chart.cluster;
         let mut shares: BTreeMap<(usize, String), i64> = BTreeMap::new();
-        for &pod in nodes.iter().flat_map(|&node| &cluster.nodes.seats[node]) {
+        for &pod in nodes.iter().flat_map(|&node| &cluster.nodes.pods_on[node]) {
             let amount = cluster.shapes[cluster.pods.shape[pod]].request.get(self.chart.resource);
             let Some(amount) = amount.filter(|_| cluster.pods.state[pod].occupies()) else {
                 continue;
@@ -248,7 +248,7 @@ impl Picture<'_, '_> {
             Holder::Gang(_, gang) => self.map.legend.hex(gang).unwrap_or_else(|| OTHERS.to_owned()),
             Holder::Foreign => OTHERS.to_owned(),
             Holder::Leaving => "#fee2e2".to_owned(),
-            Holder::Promised => "#fef3c7".to_owned(),
+            Holder::Nominated => "#fef3c7".to_owned(),
             Holder::Free => "#ffffff".to_owned(),
             Holder::Closed => "#e2e8f0".to_owned(),
         }

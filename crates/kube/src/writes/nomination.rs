@@ -9,8 +9,8 @@ use http::Request;
 use serde_json::{Value, json};
 use tracing::{debug, warn};
 
-use super::{Found, Refusal, Wire, pod_path};
-use crate::promises::Wish;
+use super::{Found, Refusal, WriteContext, pod_path};
+use crate::nominations::Wish;
 
 /// How often a conflict about a PodGroup is tried again: it may be another object by now, which no
 /// patience helps.
@@ -52,7 +52,7 @@ impl Bearer {
 }
 
 #[derive(Clone, Debug)]
-pub struct Promise {
+pub struct NominationWrite {
     pub bearer: Bearer,
     pub uid: String,
     pub wish: Wish,
@@ -71,9 +71,9 @@ pub enum Outcome {
     Deposed,
 }
 
-impl Promise {
-    pub fn new(pod: String, uid: String, wish: Wish) -> Promise {
-        Promise { bearer: Bearer::Pod(pod), uid, wish, attempt: 0 }
+impl NominationWrite {
+    pub fn new(pod: String, uid: String, wish: Wish) -> NominationWrite {
+        NominationWrite { bearer: Bearer::Pod(pod), uid, wish, attempt: 0 }
     }
 
     /// Annotations of a PodGroup.
@@ -81,14 +81,14 @@ impl Promise {
         group: String,
         uid: String,
         annotations: &[(&'static str, Option<String>)],
-    ) -> Promise {
+    ) -> NominationWrite {
         let wish = Wish { annotations: annotations.iter().cloned().collect(), nominated: None };
-        Promise { bearer: Bearer::Group(group), uid, wish, attempt: 0 }
+        NominationWrite { bearer: Bearer::Group(group), uid, wish, attempt: 0 }
     }
 
     /// Takes the place of an older one for the same object. A note says only what changed, so that
     /// it takes over the rest.
-    pub fn replace(&mut self, older: Promise) {
+    pub fn replace(&mut self, older: NominationWrite) {
         if matches!(self.bearer, Bearer::Group(_)) && self.uid == older.uid {
             for (key, text) in older.wish.annotations {
                 self.wish.annotations.entry(key).or_insert(text);
@@ -96,22 +96,22 @@ impl Promise {
         }
     }
 
-    pub async fn send(mut self, wire: Arc<Wire>) -> (Promise, Outcome) {
+    pub async fn send(mut self, context: Arc<WriteContext>) -> (NominationWrite, Outcome) {
         let kind = self.bearer.kind();
-        let refusal = match wire.send(self.request()).await {
+        let refusal = match context.send(self.request()).await {
             Ok(_) => {
-                wire.metrics.wrote(kind);
+                context.metrics.wrote(kind);
                 return (self, Outcome::Written);
             }
             Err(refusal) => refusal,
         };
-        wire.metrics.write_error(kind, refusal.cause());
+        context.metrics.write_error(kind, refusal.cause());
         let outcome = match &refusal {
             Refusal::Deposed => Outcome::Deposed,
             Refusal::Unknown(_) | Refusal::Budget(_) => Outcome::Again,
             Refusal::Answer { .. } if refusal.busy() => Outcome::Again,
             // Others write to the object too; or it is another by now, which no patience helps.
-            Refusal::Answer { code: 409, .. } => self.conflict(&wire).await,
+            Refusal::Answer { code: 409, .. } => self.conflict(&context).await,
             Refusal::Answer { code: 404, .. } => self.gone(),
             Refusal::Answer { .. } => {
                 warn!(object = self.bearer.key(), kind, cause = %refusal, "what was promised can't be written");
@@ -126,9 +126,9 @@ impl Promise {
         (self, outcome)
     }
 
-    async fn conflict(&self, wire: &Wire) -> Outcome {
+    async fn conflict(&self, context: &WriteContext) -> Outcome {
         match &self.bearer {
-            Bearer::Pod(pod) => match wire.look(pod, &self.uid).await {
+            Bearer::Pod(pod) => match context.look(pod, &self.uid).await {
                 Found::There(_) => Outcome::Again,
                 Found::Gone => self.gone(),
                 Found::Deposed => Outcome::Deposed,

@@ -13,7 +13,7 @@ pub type FindPod<'o> = &'o dyn Fn(&str) -> Option<&'o Pod>;
 const GRACE_SECONDS: i64 = 30;
 
 #[derive(Serialize)]
-pub struct PromiseFacts {
+pub struct NominationFacts {
     pub pod: String,
     pub node: String,
     /// When it was made, or first seen by this process.
@@ -39,29 +39,29 @@ pub struct Leaving {
 
 /// The promises of a gang, in the order of its pods. What only objects tell is there if they are
 /// found.
-pub fn facts(cluster: &Cluster, gang: GangId, find: FindPod) -> Vec<PromiseFacts> {
-    let promise = |&pod: &PodId| match cluster.pods.state[pod] {
+pub fn facts(cluster: &Cluster, gang: GangId, find: FindPod) -> Vec<NominationFacts> {
+    let nomination = |&pod: &PodId| match cluster.pods.state[pod] {
         PodState::Nominated(node) => Some(fact(cluster, pod, node, find)),
         _ => None,
     };
-    cluster.gangs[gang].pods.iter().filter_map(promise).collect()
+    cluster.gangs[gang].pods.iter().filter_map(nomination).collect()
 }
 
-fn fact(cluster: &Cluster, pod: PodId, node: NodeId, find: FindPod) -> PromiseFacts {
+fn fact(cluster: &Cluster, pod: PodId, node: NodeId, find: FindPod) -> NominationFacts {
     let object = |pod: PodId| find(cluster.pods.name(pod));
-    let promise = cluster.promised.get(&pod);
+    let nomination = cluster.nomination_ledger.get(&pod);
     let leaves = |pod: &&PodId| matches!(cluster.pods.state[**pod], PodState::Releasing(_));
-    let mut leaving: Vec<Leaving> = cluster.nodes.seats[node]
+    let mut leaving: Vec<Leaving> = cluster.nodes.pods_on[node]
         .iter()
         .filter(leaves)
         .map(|&pod| leaving_fact(cluster, pod, object(pod)))
         .collect();
     leaving.sort_by(|a, b| a.pod.cmp(&b.pod));
-    PromiseFacts {
+    NominationFacts {
         pod: cluster.pods.name(pod).to_string(),
         node: cluster.nodes.name[node].to_string(),
-        since: promise.map(|promise| promise.since.to_string()),
-        evicted: promise.is_some_and(|promise| promise.evicted),
+        since: nomination.map(|nomination| nomination.since.to_string()),
+        evicted: nomination.is_some_and(|nomination| nomination.needs_evictions),
         leaving,
     }
 }

@@ -15,7 +15,7 @@ use muster_engine::model::pods::PodState;
 use muster_engine::{Event, Plan};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::writes::{Promise, Write};
+use crate::writes::{NominationWrite, Write};
 
 /// The annotations of a promise.
 const KEYS: [&str; 3] = [EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS];
@@ -38,7 +38,7 @@ struct Says {
 }
 
 #[derive(Default)]
-pub struct Promises {
+pub struct Nominations {
     /// By `namespace/name`; most pods say nothing and are not here.
     said: HashMap<String, Says>,
     /// What we have asked for and not seen yet, with the pod's uid.
@@ -49,7 +49,7 @@ pub struct Promises {
 
 impl Wish {
     /// `cards` are what is to be written on a pod that shares cards.
-    pub fn promise(node: &str, evicted: bool, cards: &[(&'static str, String)]) -> Wish {
+    pub fn nomination(node: &str, evicted: bool, cards: &[(&'static str, String)]) -> Wish {
         let mut annotations: BTreeMap<&'static str, Option<String>> = BTreeMap::from([
             (PIPELINED_STATUS, Some("true".to_owned())),
             (PIPELINED_NODE, Some(node.to_owned())),
@@ -70,7 +70,7 @@ impl Wish {
     }
 
     /// Promises something, or says what is kept for a gang's pods, rather than taking it back.
-    pub fn promises(&self) -> bool {
+    pub fn nominations(&self) -> bool {
         let says = |key| matches!(self.annotations.get(key), Some(Some(_)));
         says(PIPELINED_STATUS) || says(RESERVATIONS)
     }
@@ -99,7 +99,7 @@ impl Says {
     }
 }
 
-impl Promises {
+impl Nominations {
     /// Takes note of what the cluster says.
     pub fn hear(&mut self, event: &Event) {
         match event {
@@ -140,10 +140,11 @@ impl Promises {
     pub fn tell(&mut self, cluster: &Cluster, plan: &Plan, writes: &UnboundedSender<Write>) {
         let mut doubtful = std::mem::take(&mut self.doubtful);
         let name = |pod: PodId| cluster.pods.name(pod).to_string();
-        let claimants: BTreeSet<_> =
-            plan.evictions.iter().filter_map(|eviction| eviction.claimant).collect();
-        let claim = claimants.into_iter().flat_map(|gang| cluster.gangs[gang].pods.iter().copied());
-        let planned = plan.nominations.iter().map(|promise| promise.pod);
+        let preemptors: BTreeSet<_> =
+            plan.evictions.iter().filter_map(|eviction| eviction.preemptor).collect();
+        let claim =
+            preemptors.into_iter().flat_map(|gang| cluster.gangs[gang].pods.iter().copied());
+        let planned = plan.nominations.iter().map(|nomination| nomination.pod);
         let noted = plan.card_notes.iter().map(|note| note.pod);
         doubtful.extend(planned.chain(noted).chain(claim).map(name));
         let withdrawn: BTreeSet<String> = plan.withdrawn.iter().map(|&pod| name(pod)).collect();
@@ -158,7 +159,7 @@ impl Promises {
             }
             let uid = cluster.pods.fact[pod].uid.to_string();
             self.asked.insert(key.clone(), (uid.clone(), wish.clone()));
-            let _ = writes.send(Write::Promise(Promise::new(key, uid, wish)));
+            let _ = writes.send(Write::NominationWrite(NominationWrite::new(key, uid, wish)));
         }
     }
 
@@ -167,8 +168,11 @@ impl Promises {
         cluster.pods.gang[pod]?;
         match cluster.pods.state[pod] {
             PodState::Nominated(node) => {
-                let evicted = cluster.promised.get(&pod).is_some_and(|promise| promise.evicted);
-                Some(Wish::promise(&cluster.nodes.name[node], evicted, plan.note_of(pod)))
+                let evicted = cluster
+                    .nomination_ledger
+                    .get(&pod)
+                    .is_some_and(|nomination| nomination.needs_evictions);
+                Some(Wish::nomination(&cluster.nodes.name[node], evicted, plan.note_of(pod)))
             }
             PodState::Allocated(_) => None,
             // A card that was kept for it is not any more; a bound pod's card is its own.
@@ -184,7 +188,7 @@ impl Promises {
         match (self.asked.get(key), self.said.get(key)) {
             (Some((_, asked)), _) => asked == wish,
             (None, Some(says)) => says.fulfils(wish),
-            (None, None) => !wish.promises(),
+            (None, None) => !wish.nominations(),
         }
     }
 }

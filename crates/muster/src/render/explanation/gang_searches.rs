@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use muster_engine::explain::{counted, grouped};
-use muster_facts::{BundleFacts, ClaimFacts, DomainClaim, PassFacts};
+use muster_facts::{BundleFacts, DomainSearch, PassFacts, SearchFacts};
 
-use super::claims::short;
+use super::searches::short;
 use super::{COLUMNS, MARGIN, Page};
 use crate::render::text::{DIM, styled, wrap};
 
@@ -14,11 +14,11 @@ const NAMES: usize = 4;
 const CLUSTER: &str = "the cluster";
 
 impl Page {
-    pub(super) fn passes(&mut self, claim: &ClaimFacts, space: &str) {
-        if claim.passes.is_empty() {
-            claim.reasons.iter().for_each(|reason| self.entry("", reason));
+    pub(super) fn passes(&mut self, search: &SearchFacts, space: &str) {
+        if search.passes.is_empty() {
+            search.reasons.iter().for_each(|reason| self.entry("", reason));
         }
-        for pass in &claim.passes {
+        for pass in &search.passes {
             let how = match pass.bundles {
                 "safe" => "if no gang may break",
                 _ => "if whole gangs leave",
@@ -66,13 +66,13 @@ fn verdict(pass: &PassFacts) -> String {
     }
 }
 
-fn place(trial: &DomainClaim) -> &str {
+fn place(trial: &DomainSearch) -> &str {
     trial.domain.as_deref().unwrap_or(CLUSTER)
 }
 
 /// What would happen in a domain: "2 pods that search can spare, whole gang pair (2 pods, ROI 1.00)
 /// leave: cost 1.00".
-fn trial_text(trial: &DomainClaim, space: &str) -> String {
+fn trial_text(trial: &DomainSearch, space: &str) -> String {
     let one = match &trial.leave[..] {
         [only] => only.kind == "whole" || only.pods.len() == 1,
         _ => false,
@@ -144,7 +144,7 @@ mod tests {
             pods: vec![String::new(); pods],
             roi_ppm,
         };
-        let trial = |domain: &str, chosen, leave, cost| DomainClaim {
+        let trial = |domain: &str, chosen, leave, cost| DomainSearch {
             domain: Some(domain.to_owned()),
             works: true,
             chosen,
@@ -167,9 +167,9 @@ mod tests {
             too_small: Vec::new(),
         };
         let (passes, pods, reasons) = (vec![pass], Vec::new(), Vec::new());
-        let claim = ClaimFacts { action: "preempt", placed: 2, wanted: 2, pods, passes, reasons };
+        let search = SearchFacts { action: "preempt", placed: 2, wanted: 2, pods, passes, reasons };
         let mut page = Page::default();
-        page.passes(&claim, "default");
+        page.passes(&search, "default");
         let plain = anstream::adapter::strip_str(&page.text).to_string();
         let expected = "            if whole gangs leave, rack-a is cheapest:
   → rack-a  whole gang ring (4 pods, ROI 1.00) leaves: cost 1.00

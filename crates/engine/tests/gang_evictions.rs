@@ -32,9 +32,13 @@ impl Plugin for Counter {
 fn counting(script: &str) -> (Engine, Arc<AtomicUsize>) {
     let mut config = Config::parse("test", CONFIG).unwrap_or_else(|errors| panic!("{errors:?}"));
     let count = Arc::new(AtomicUsize::new(0));
-    let seat =
-        config.policy.seats.iter_mut().find(|seat| seat.name == "conformance").expect("its seat");
-    seat.plugin = Box::new(Counter(count.clone()));
+    let configured = config
+        .policy
+        .plugins
+        .iter_mut()
+        .find(|configured| configured.name == "conformance")
+        .expect("its seat");
+    configured.plugin = Box::new(Counter(count.clone()));
     let mut engine = Engine::new(config, vec!["volcano".into()]);
     for (line, serial) in script.lines().filter_map(Line::parse).zip(0..) {
         let born = NOW.plus_ms(serial as i64 - 1_000_000).to_string();

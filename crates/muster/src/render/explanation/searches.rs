@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use muster_engine::explain::{counted, grouped};
-use muster_facts::{ClaimFacts, GangFacts, NodeTrial, PromiseFacts};
+use muster_facts::{GangFacts, NodeTrial, NominationFacts, SearchFacts};
 
 use super::{COLUMNS, Page};
 use crate::render::text::{BOLD, DIM, GOOD, cut_end, cut_middle, styled, width, wrap};
@@ -15,15 +15,18 @@ const PODS: usize = 4;
 const PROMISES: usize = 10;
 
 impl Page {
-    pub(super) fn promises(&mut self, gang: &GangFacts) {
-        if gang.promises.is_empty() {
+    pub(super) fn nominations(&mut self, gang: &GangFacts) {
+        if gang.nominations.is_empty() {
             return;
         }
         self.line("");
         self.line(&styled(BOLD, "promised places"));
         let space = space_of(gang);
-        gang.promises.iter().take(PROMISES).for_each(|promise| self.promise(promise, space));
-        let more = gang.promises.len().saturating_sub(PROMISES);
+        gang.nominations
+            .iter()
+            .take(PROMISES)
+            .for_each(|nomination| self.nomination(nomination, space));
+        let more = gang.nominations.len().saturating_sub(PROMISES);
         if more > 0 {
             self.line(&styled(
                 DIM,
@@ -32,32 +35,34 @@ impl Page {
         }
     }
 
-    pub(super) fn claims(&mut self, gang: &GangFacts) {
-        if gang.claims.is_empty() {
+    pub(super) fn searches(&mut self, gang: &GangFacts) {
+        if gang.searches.is_empty() {
             return;
         }
         self.line("");
         self.line(&styled(BOLD, "who could make room"));
-        gang.claims.iter().for_each(|claim| self.claim(claim, space_of(gang)));
+        gang.searches.iter().for_each(|search| self.search(search, space_of(gang)));
     }
 
     /// "urgent-0 on node-a, for which others were asked to leave", and who is still there.
-    fn promise(&mut self, promise: &PromiseFacts, space: &str) {
-        let made = if promise.evicted { ", which others were asked to leave for it" } else { "" };
-        let since = promise.since.as_ref().map_or(String::new(), |since| format!(" since {since}"));
-        let name = short(&promise.pod, space);
-        for (at, text) in wrap(&format!("{name} on {}{since}{made}", promise.node), COLUMNS - 4)
+    fn nomination(&mut self, nomination: &NominationFacts, space: &str) {
+        let made =
+            if nomination.evicted { ", which others were asked to leave for it" } else { "" };
+        let since =
+            nomination.since.as_ref().map_or(String::new(), |since| format!(" since {since}"));
+        let name = short(&nomination.pod, space);
+        for (at, text) in wrap(&format!("{name} on {}{since}{made}", nomination.node), COLUMNS - 4)
             .iter()
             .enumerate()
         {
             self.line(&format!("{}{text}", if at == 0 { "  " } else { "    " }));
         }
-        if promise.leaving.is_empty() {
+        if nomination.leaving.is_empty() {
             self.line(
                 "    nobody is leaving there: it waits for the rest of its gang, or its queue",
             );
         }
-        for leaving in promise.leaving.iter().take(PODS) {
+        for leaving in nomination.leaving.iter().take(PODS) {
             let gang = leaving.gang.as_ref().map_or("another scheduler", |gang| short(gang, space));
             let until = match (&leaving.until, leaving.grace_seconds) {
                 (Some(until), Some(grace)) => format!("gone by {until}, grace {grace}s"),
@@ -67,7 +72,7 @@ impl Page {
             let text = format!("{} of {gang} leaves: {until}", short(&leaving.pod, space));
             self.line(&format!("    {}", cut_end(&text, COLUMNS - 4)));
         }
-        let more = promise.leaving.len().saturating_sub(PODS);
+        let more = nomination.leaving.len().saturating_sub(PODS);
         if more > 0 {
             self.line(&styled(DIM, format!("    … {} more", counted(more as u64, "pod"))));
         }
@@ -75,15 +80,15 @@ impl Page {
 
     /// Pod by pod, the nodes on which others could leave for it; or domain by domain for the whole
     /// gang.
-    fn claim(&mut self, claim: &ClaimFacts, space: &str) {
+    fn search(&mut self, search: &SearchFacts, space: &str) {
         let found = format!(
             "{} of {} would get a place",
-            claim.placed,
-            counted(claim.wanted as u64, "pod")
+            search.placed,
+            counted(search.wanted as u64, "pod")
         );
-        self.entry(&label(claim.action), &found);
-        self.passes(claim, space);
-        for pod in &claim.pods {
+        self.entry(&label(search.action), &found);
+        self.passes(search, space);
+        for pod in &search.pods {
             let name = short(&pod.pod, space);
             let text = match (&pod.node, &pod.reason) {
                 (Some(node), _) => format!("for {name}, {node} is cheapest:"),
@@ -165,8 +170,8 @@ fn trial_text(trial: &NodeTrial, space: &str) -> String {
         (None, Some(why)) if leave.is_empty() => why.clone(),
         (None, why) => format!("if {} {verb}: {}", pods(leave), why.as_deref().unwrap_or_default()),
     };
-    if !trial.unpromised.is_empty() {
-        let lost = pods(trial.unpromised.iter().map(String::as_str).collect());
+    if !trial.released.is_empty() {
+        let lost = pods(trial.released.iter().map(String::as_str).collect());
         text += &format!("; the promises of {lost} are taken back");
     }
     let mut rules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

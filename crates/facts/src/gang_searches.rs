@@ -8,12 +8,12 @@ use muster_engine::explain::message;
 use muster_engine::ids::{DomainId, NodeId, PodId};
 use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT;
-use muster_engine::trace::{Bundle, DomainOutcome, DomainTrial, Kind, Pass};
+use muster_engine::trace::{Bundle, BundleKind, DomainOutcome, DomainTrial, Pass};
 use muster_text::counted;
 use serde::Serialize;
 
 use crate::amounts::listed;
-use crate::claims::gang_of;
+use crate::searches::gang_of;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -22,7 +22,7 @@ pub struct PassFacts {
     pub bundles: &'static str,
     /// The domains that were tried, the one that is taken first, then in the order in which they
     /// were.
-    pub domains: Vec<DomainClaim>,
+    pub domains: Vec<DomainSearch>,
     /// How many more there are.
     pub more_domains: usize,
     /// Not tried, because others were more promising: as many as may be tried, or one that can't
@@ -34,7 +34,7 @@ pub struct PassFacts {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct DomainClaim {
+pub struct DomainSearch {
     /// Nothing stands for the whole cluster.
     pub domain: Option<String>,
     pub works: bool,
@@ -85,7 +85,7 @@ pub fn pass(cluster: &Cluster, pass: &Pass, most: usize) -> PassFacts {
             .collect()
     };
     PassFacts {
-        bundles: if pass.allowed == Kind::Safe { "safe" } else { "whole" },
+        bundles: if pass.allowed == BundleKind::Safe { "safe" } else { "whole" },
         more_domains: tried.len().saturating_sub(most),
         domains: tried.into_iter().take(most).map(|trial| told(cluster, trial)).collect(),
         not_tried: named(|outcome| matches!(outcome, DomainOutcome::NotTried)),
@@ -101,7 +101,7 @@ fn name(cluster: &Cluster, domain: DomainId) -> Option<String> {
     (domain != ROOT).then(|| cluster.domains[domain].name.to_string())
 }
 
-fn told(cluster: &Cluster, trial: &DomainTrial) -> DomainClaim {
+fn told(cluster: &Cluster, trial: &DomainTrial) -> DomainSearch {
     let (leave, cost_ppm) = match &trial.outcome {
         DomainOutcome::Works { gone, cost, .. } => (&gone[..], Some(*cost)),
         DomainOutcome::Fails { gone, .. } | DomainOutcome::TooLittle { gone, .. } => {
@@ -109,7 +109,7 @@ fn told(cluster: &Cluster, trial: &DomainTrial) -> DomainClaim {
         }
         DomainOutcome::TooSmall | DomainOutcome::NotTried => (&[][..], None),
     };
-    DomainClaim {
+    DomainSearch {
         domain: name(cluster, trial.domain),
         works: cost_ppm.is_some(),
         chosen: trial.chosen,
@@ -135,9 +135,9 @@ fn bundle(cluster: &Cluster, bundle: &Bundle) -> BundleFacts {
     BundleFacts {
         gang: gang.key.to_string(),
         kind: match (bundle.kind, bundle.broken) {
-            (Kind::Whole, _) => "whole",
-            (Kind::Safe, true) => "broken",
-            (Kind::Safe, false) => "spare",
+            (BundleKind::Whole, _) => "whole",
+            (BundleKind::Safe, true) => "broken",
+            (BundleKind::Safe, false) => "spare",
         },
         priority: gang.priority,
         pods: bundle.pods.iter().map(|&pod| cluster.pods.name(pod).to_string()).collect(),

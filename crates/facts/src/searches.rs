@@ -7,23 +7,23 @@ use muster_api::Time;
 use muster_engine::explain::{message, shown_text};
 use muster_engine::ids::{GangId, NodeId, PodId};
 use muster_engine::model::Cluster;
-use muster_engine::trace::{Attempt, Bill, Obstacle, Outcome, Trace, Trial};
+use muster_engine::trace::{EvictionCost, Obstacle, Outcome, PodAttempt, Trace, Trial};
 use muster_engine::{Engine, Reason, Shown};
 use serde::Serialize;
 
 use crate::amounts::listed;
-use crate::gang_claims::{PassFacts, pass};
+use crate::gang_searches::{PassFacts, pass};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ClaimFacts {
+pub struct SearchFacts {
     pub action: &'static str,
     /// How many of its pods would get a place, and how many need one.
     pub placed: usize,
     pub wanted: usize,
     /// In mode `task`: the first for which others would have to leave, and the one that gets no
     /// place.
-    pub pods: Vec<PodClaim>,
+    pub pods: Vec<PodSearch>,
     /// In mode `gang`: first what breaks nobody, then whole gangs.
     pub passes: Vec<PassFacts>,
     /// In mode `gang`: why it gets nothing.
@@ -32,7 +32,7 @@ pub struct ClaimFacts {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PodClaim {
+pub struct PodSearch {
     pub pod: String,
     /// The place that it would get beside the pods before it.
     pub node: Option<String>,
@@ -59,7 +59,8 @@ pub struct NodeTrial {
     /// Who would leave. If it doesn't do, who was asked in vain.
     pub leave: Vec<Victim>,
     /// Pods that would lose a promised place.
-    pub unpromised: Vec<String>,
+    #[serde(rename = "unpromised")]
+    pub released: Vec<String>,
     pub cost: Option<CostFacts>,
     /// Pods there that a rule keeps.
     pub kept: Vec<Kept>,
@@ -95,13 +96,13 @@ pub struct Kept {
 
 /// What each action tries for the gang, if it starves. So many nodes are told of each pod, and so
 /// many domains.
-pub fn facts(engine: &mut Engine, gang: GangId, now: Time, nodes: usize) -> Vec<ClaimFacts> {
+pub fn facts(engine: &mut Engine, gang: GangId, now: Time, nodes: usize) -> Vec<SearchFacts> {
     let traces = engine.trace(gang, now);
-    let (cluster, whole) = (engine.cluster(), engine.policy().gangs_are_whole());
+    let (cluster, whole) = (engine.cluster(), engine.policy().enforces_minimum());
     let row = &cluster.gangs[gang];
     let wanted = (row.missing(whole).total.saturating_sub(row.counts.nominated)).max(1) as usize;
     let reason = |reason: &Reason| message(reason, &cluster.dimensions);
-    let claim = |(action, trace): (&'static str, Trace)| ClaimFacts {
+    let search = |(action, trace): (&'static str, Trace)| SearchFacts {
         action,
         placed: match trace.passes.is_empty() || !trace.refused.is_empty() {
             true => trace.attempts.iter().filter(|attempt| attempt.place.is_some()).count(),
@@ -121,14 +122,14 @@ pub fn facts(engine: &mut Engine, gang: GangId, now: Time, nodes: usize) -> Vec<
         trace.attempts.is_empty() && trace.passes.is_empty() && trace.refused.is_empty()
     };
     let tried = traces.into_iter().filter(|(_, trace)| !is_silent(trace));
-    tried.map(claim).collect()
+    tried.map(search).collect()
 }
 
-fn is_telling(attempt: &Attempt) -> bool {
+fn is_telling(attempt: &PodAttempt) -> bool {
     attempt.refused.is_some() || !attempt.trials.is_empty()
 }
 
-fn pod(cluster: &Cluster, attempt: &Attempt, most: usize) -> PodClaim {
+fn pod(cluster: &Cluster, attempt: &PodAttempt, most: usize) -> PodSearch {
     let count =
         |wanted: fn(&Trial) -> bool| attempt.trials.values().filter(|trial| wanted(trial)).count();
     let trials = attempt.trials.iter().map(|(&node, trial)| (node, trial));
@@ -137,11 +138,11 @@ fn pod(cluster: &Cluster, attempt: &Attempt, most: usize) -> PodClaim {
     open.sort_by(|a, b| {
         let chosen = |node: NodeId| attempt.place != Some(node);
         let rank = |node: NodeId| cluster.nodes.rank[node];
-        let order = chosen(a.0).cmp(&chosen(b.0)).then_with(|| promise(a.1, b.1));
+        let order = chosen(a.0).cmp(&chosen(b.0)).then_with(|| nomination(a.1, b.1));
         order.then_with(|| rank(a.0).cmp(&rank(b.0)))
     });
     let shown = open.iter().take(most);
-    PodClaim {
+    PodSearch {
         pod: cluster.pods.name(attempt.pod).to_string(),
         node: attempt.place.map(|node| cluster.nodes.name[node].to_string()),
         reason: attempt.refused.as_ref().map(|reason| message(reason, &cluster.dimensions)),
@@ -163,7 +164,7 @@ fn has_nobody(trial: &Trial) -> bool {
 }
 
 /// The more promising first.
-fn promise(a: &Trial, b: &Trial) -> Ordering {
+fn nomination(a: &Trial, b: &Trial) -> Ordering {
     let step = |trial: &Trial| match &trial.outcome {
         Outcome::Works { .. } => 0,
         Outcome::NotTried => 1,
@@ -172,27 +173,27 @@ fn promise(a: &Trial, b: &Trial) -> Ordering {
         Outcome::Nobody => 4,
         Outcome::Closed => 5,
     };
-    let bill = |trial: &Trial| match &trial.outcome {
-        Outcome::Works { bill, .. } => Some(bill.clone()),
+    let cost = |trial: &Trial| match &trial.outcome {
+        Outcome::Works { cost, .. } => Some(cost.clone()),
         _ => None,
     };
-    step(a).cmp(&step(b)).then_with(|| bill(a).cmp(&bill(b)))
+    step(a).cmp(&step(b)).then_with(|| cost(a).cmp(&cost(b)))
 }
 
 fn told(cluster: &Cluster, node: NodeId, trial: &Trial, chosen: bool) -> NodeTrial {
     let nobody: &[PodId] = &[];
-    let (leave, unpromised, bill) = match &trial.outcome {
-        Outcome::Works { gone, taken_back, bill } => (&gone[..], &taken_back[..], Some(bill)),
+    let (leave, released, cost) = match &trial.outcome {
+        Outcome::Works { gone, taken_back, cost } => (&gone[..], &taken_back[..], Some(cost)),
         Outcome::Fails { gone, .. } => (&gone[..], nobody, None),
         Outcome::TooLittle { victims, .. } => (&victims[..], nobody, None),
         Outcome::Closed | Outcome::Nobody | Outcome::NotTried => (nobody, nobody, None),
     };
-    let cost = |bill: &Bill| CostFacts {
-        against_budgets: bill.broken,
-        price: bill.price,
-        highest_priority: bill.highest_priority,
-        sum_of_priorities: bill.sum_of_priorities,
-        pods: bill.pods,
+    let facts = |cost: &EvictionCost| CostFacts {
+        against_budgets: cost.broken,
+        price: cost.price,
+        highest_priority: cost.highest_priority,
+        sum_of_priorities: cost.sum_of_priorities,
+        pods: cost.pods,
     };
     let kept = |&(pod, rule): &(PodId, &'static str)| Kept {
         pod: cluster.pods.name(pod).to_string(),
@@ -203,11 +204,11 @@ fn told(cluster: &Cluster, node: NodeId, trial: &Trial, chosen: bool) -> NodeTri
     kept.sort_by(|a, b| a.pod.cmp(&b.pod));
     NodeTrial {
         node: cluster.nodes.name[node].to_string(),
-        works: bill.is_some(),
+        works: cost.is_some(),
         chosen,
         leave: leave.iter().map(|&pod| victim(cluster, pod)).collect(),
-        unpromised: unpromised.iter().map(|&pod| cluster.pods.name(pod).to_string()).collect(),
-        cost: bill.map(cost),
+        released: released.iter().map(|&pod| cluster.pods.name(pod).to_string()).collect(),
+        cost: cost.map(facts),
         kept,
         why: why(cluster, &trial.outcome),
     }

@@ -12,7 +12,7 @@ const CONFIG: &str =
 /// A scheduler without a cluster: what it would write is read from `writes`.
 struct Bench {
     engine: Engine,
-    promises: Promises,
+    nominations: Nominations,
     desk: UnboundedSender<Write>,
     writes: UnboundedReceiver<Write>,
     now: Time,
@@ -26,8 +26,8 @@ impl Bench {
         let config = Config::parse("test", CONFIG).expect("a good configuration");
         let engine = Engine::new(config, vec!["volcano".to_owned()]);
         let (desk, writes) = unbounded_channel();
-        let (promises, now) = (Promises::default(), Time(1_000_000));
-        let mut bench = Bench { engine, promises, desk, writes, now, wake: None };
+        let (nominations, now) = (Nominations::default(), Time(1_000_000));
+        let mut bench = Bench { engine, nominations, desk, writes, now, wake: None };
         let ready = json!([{ "type": "Ready", "status": "True" }]);
         let room = json!({ "cpu": "1", "pods": "10" });
         let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
@@ -36,7 +36,7 @@ impl Bench {
     }
 
     fn hear(&mut self, event: Event) {
-        self.promises.hear(&event);
+        self.nominations.hear(&event);
         self.engine.apply(event);
     }
 
@@ -60,18 +60,18 @@ impl Bench {
         self.now = self.now.plus_ms(20);
         let plan = self.engine.cycle(self.now);
         self.wake = plan.wake;
-        self.promises.tell(self.engine.cluster(), &plan, &self.desk);
+        self.nominations.tell(self.engine.cluster(), &plan, &self.desk);
         let mut told = Vec::new();
-        while let Ok(Write::Promise(promise)) = self.writes.try_recv() {
-            let node = promise.wish.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
-            let force = if promise.wish.nominated.is_some() { " by force" } else { "" };
-            told.push(format!("{} is promised {node}{force}", promise.bearer.key()));
+        while let Ok(Write::NominationWrite(nomination)) = self.writes.try_recv() {
+            let node = nomination.wish.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
+            let force = if nomination.wish.nominated.is_some() { " by force" } else { "" };
+            told.push(format!("{} is promised {node}{force}", nomination.bearer.key()));
         }
         told
     }
 }
 
-fn promised(node: &str) -> Value {
+fn nominated(node: &str) -> Value {
     let annotations = json!({ PIPELINED_STATUS: "true", PIPELINED_NODE: node, EVICTION_OCCURRED: "true", "theirs": "x" });
     json!({ "metadata": { "annotations": annotations }, "status": { "nominatedNodeName": node } })
 }
@@ -90,16 +90,16 @@ fn a_promise_is_written_once_and_taken_back_once() {
     // An older view of the pod, then its echo.
     bench.pod("high", 9, 3, &json!({}));
     assert!(bench.cycle().is_empty());
-    bench.pod("high", 9, 4, &promised("n"));
+    bench.pod("high", 9, 4, &nominated("n"));
     assert!(bench.cycle().is_empty());
     bench.hear(Event::NodeGone("n".to_owned()));
     assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
-    bench.pod("high", 9, 5, &promised("n"));
+    bench.pod("high", 9, 5, &nominated("n"));
     assert!(bench.cycle().is_empty(), "its end is on the way");
     bench.pod("high", 9, 6, &json!({}));
     assert!(bench.cycle().is_empty());
     // Someone puts the old object back.
-    bench.pod("high", 9, 7, &promised("n"));
+    bench.pod("high", 9, 7, &nominated("n"));
     assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
 }
 
@@ -126,7 +126,7 @@ fn a_bound_pod_says_nothing_of_promises() {
 #[test]
 fn what_a_crash_left_behind_is_cleaned_up_on_pods_of_ours_only() {
     let mut bench = Bench::new();
-    let mut bound = promised("n");
+    let mut bound = nominated("n");
     bound["spec"] = json!({ "nodeName": "n" });
     bench.pod("ours", 1, 1, &bound);
     bound["spec"]["schedulerName"] = json!("another");

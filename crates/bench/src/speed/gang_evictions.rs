@@ -105,9 +105,9 @@ impl Case {
     /// The decision that makes room for the whole gang.
     fn taking_nanos(&self, pods: usize) -> f64 {
         let mut engine = self.engine(true);
-        let mut promised = 0;
-        let nanos = timed(|| promised = engine.cycle(NOW).nominations.len());
-        assert_eq!(promised, pods, "the case is built so that there is room for everyone");
+        let mut nominated = 0;
+        let nanos = timed(|| nominated = engine.cycle(NOW).nominations.len());
+        assert_eq!(nominated, pods, "the case is built so that there is room for everyone");
         nanos
     }
 
