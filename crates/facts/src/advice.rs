@@ -38,10 +38,10 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
                 limit_help(engine, limit, lack)
             }
             Reason::NotAdmittedBehind { head } | Reason::Behind { head, .. } => {
-                format!("help the gang before it: muster explain gang/{head}")
+                format!("see why the gang ahead of it waits: muster explain gang/{head}")
             }
             Reason::GaveAdmissionBack { .. } => {
-                "wait: it is let in again after those it let go first".to_owned()
+                "wait: it is admitted again after the gangs it let go first".to_owned()
             }
             Reason::Gated { pods } => {
                 format!("remove the scheduling gates of {}", counted(u64::from(*pods), "pod"))
@@ -73,13 +73,13 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
             }
             Reason::NoSuchTier { tier } => format!("name a tier that a HyperNode has instead of {tier}"),
             Reason::TooFarApart { tier, .. } => {
-                format!("allow tier {tier}, or let it start anew: delete the pods that are too far away")
+                format!("allow tier {tier}, or delete the pods that are too far away, so that it starts again")
             }
             Reason::NeverPreempts { .. } => {
                 "wait for free room, or remove preemptionPolicy: Never".to_owned()
             }
             Reason::NeverMoves { .. } => {
-                "wait for free room, or let the gang be evicted (preemptable)".to_owned()
+                "wait for free room, or make the gang preemptable".to_owned()
             }
             // What else is said tells which room.
             Reason::NothingToTake { .. } if !help.is_empty() => continue,
@@ -93,7 +93,7 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::NotAttempted { .. } => "wait: the search goes on in the next cycle".to_owned(),
             Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
             Reason::Backoff { until, .. } => format!("wait until {until}"),
-            Reason::Nominated { .. } => "wait: its places are being freed".to_owned(),
+            Reason::Nominated { .. } => "wait: its nodes are being freed".to_owned(),
         };
         help.push(advice);
     }
@@ -110,12 +110,16 @@ fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
         cluster.dimensions.name(lack.resource)
     );
     match limit {
-        Limit::Cluster => format!("wait for {amount}, or add nodes with it"),
+        Limit::Cluster => format!("wait until {amount} more can be admitted, or add nodes with it"),
         Limit::Capability(queue) => {
-            format!("raise the capability of queue {queue} by {amount}, or wait for it")
+            format!(
+                "raise the capability of queue {queue} by {amount}, or wait for that much to become free"
+            )
         }
         Limit::Deserved(queue) => {
-            format!("raise what queue {queue} deserves by {amount}, or wait for it")
+            format!(
+                "raise what queue {queue} deserves by {amount}, or wait for that much to become free"
+            )
         }
         Limit::FairShare(queue) => {
             let weight =
@@ -129,9 +133,7 @@ fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
             format!("raise what queue {queue} deserves{weight}{less}: muster fairshare")
         }
         Limit::DeservedForGood(queue) => {
-            format!(
-                "raise what queue {queue} deserves by {amount}, or let the gang be evicted (preemptable)"
-            )
+            format!("raise what queue {queue} deserves by {amount}, or make the gang preemptable")
         }
         Limit::Namespace(space) => {
             format!("raise the resource quota of namespace {space} by {amount}")

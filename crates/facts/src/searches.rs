@@ -218,8 +218,8 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
     let dimensions = &cluster.dimensions;
     Some(match outcome {
         Outcome::Works { .. } => return None,
-        Outcome::Closed => "it doesn't take the pod, whoever leaves".to_owned(),
-        Outcome::Nobody => "nobody there may be asked to leave".to_owned(),
+        Outcome::Closed => "it does not take the pod, even without other pods".to_owned(),
+        Outcome::Nobody => "no pod there may be evicted".to_owned(),
         Outcome::NotTried => "not tried: enough others were more promising".to_owned(),
         Outcome::TooLittle { lacks, .. } => {
             format!("lacks {}", listed(cluster, lacks.iter().copied()))

@@ -133,8 +133,8 @@ impl NamedPlan {
     /// One line for each thing that it says, in its order.
     pub fn lines(&self) -> Vec<String> {
         let binds = self.binds.iter().map(|place| format!("bind {place}"));
-        let nominations = self.nominations.iter().map(|place| format!("promise {place}"));
-        let withdrawn = self.withdrawn.iter().map(|pod| format!("take back the promise to {pod}"));
+        let nominations = self.nominations.iter().map(|place| format!("nominate {place}"));
+        let withdrawn = self.withdrawn.iter().map(|pod| format!("release the nomination of {pod}"));
         let evictions = self.evictions.iter().map(|departure| departure.to_string());
         let updates = self.updates.iter().map(|update| format!("report {update}"));
         let notes = self.notes.iter().flat_map(Note::lines);

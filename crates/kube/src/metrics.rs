@@ -277,11 +277,11 @@ impl Metrics {
         let help = "Pods that were asked to leave, by the action that decided it";
         ours.register("evictions", help, self.evictions.clone());
         self.searches.register(ours);
-        let help = "What became of promised places in each cycle, in pods";
+        let help = "What became of nominations in each cycle, in pods";
         ours.register("nominations", help, self.nominations.clone());
         ours.register(
             "nominations_held",
-            "Places that are promised to pods, or kept for pods that will be made again",
+            "Nominated pods, and room reserved for pods that will be created again",
             self.nominations_held.clone(),
         );
         let help =

@@ -113,7 +113,7 @@ explanations! {
     a_queue_is_explained: "queue/vision" "capacity-tree";
     a_queue_that_can_t_take_back_is_explained: "queue/product" "gpu-cluster";
     a_gang_that_starves_is_explained: "giant" "what-if";
-    a_promised_place_is_explained: "urgent" "what-if";
+    a_nomination_is_explained: "urgent" "what-if";
     a_gang_that_whole_gangs_can_t_help_is_explained: "train" "whole-gangs";
 }
 

@@ -113,5 +113,5 @@ fn who_could_make_room_is_told_with_what_it_costs_and_what_forbids_it() {
     assert_eq!((&other["works"], &other["why"]), (&json!(false), &json!("lacks 4 nvidia.com/gpu")));
     assert_eq!(other["kept"][0]["rule"], "volcano.sh/preemptable: false");
     let last = &claim["pods"][1];
-    assert_eq!(last["reason"], "queue poor deserves 12 nvidia.com/gpu, uses 8, want 8");
+    assert_eq!(last["reason"], "queue poor deserves 12 nvidia.com/gpu and uses 8, want 8");
 }

@@ -135,7 +135,7 @@ fn a_configuration_that_does_not_divide_is_noted() {
     std::fs::remove_dir_all(&folder).expect("it is ours");
     assert_eq!(
         text(&output.stderr),
-        "note: nobody goes by these shares: name the plugin capacity in the configuration's tiers\n"
+        "note: these shares have no effect: name the plugin capacity in the configuration's tiers\n"
     );
 }
 

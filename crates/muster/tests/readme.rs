@@ -25,17 +25,27 @@ fn printed(line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// Compares what a page shows with what its command prints; `MUSTER_REWRITE=1` writes it there.
+#[track_caller]
+fn check(page: &str, line: &str, shown: &str) {
+    let printed = printed(line);
+    if std::env::var_os("MUSTER_REWRITE").is_some() {
+        let text = read(page).replacen(shown.trim_end(), printed.trim_end(), 1);
+        std::fs::write(root().join(page), text).expect("the page can be written");
+        return;
+    }
+    assert!(shown.trim_end() == printed.trim_end(), "{page}: muster {line} prints\n{printed}");
+}
+
 #[test]
 fn the_readme_shows_what_its_commands_print() {
     let readme = read("README.md");
     for line in ["simulate -f examples/first-gang", "topology show -f examples/topology --cycles 1"]
     {
-        assert!(
-            readme.contains(&format!("cargo run --release -- {line}\n")),
-            "{line} is not in the README"
-        );
-        let printed = printed(line);
-        assert!(readme.contains(printed.trim_end()), "put this into the README:\n{printed}");
+        let command = format!("cargo run --release -- {line}\n");
+        let (_, rest) = readme.split_once(&command).expect("the README has the command");
+        let (_, rest) = rest.split_once("```text\n").expect("the README shows what it prints");
+        check("README.md", line, rest.split("```").next().unwrap_or_default());
     }
 }
 
@@ -73,8 +83,7 @@ fn shows_what_is_printed(page: &str, least: usize) {
         let (line, rest) =
             rest.split_once("\n```\n\n```text\n").expect("a command and what it prints");
         let shown = rest.split("```").next().unwrap_or_default();
-        let printed = printed(line);
-        assert!(shown.trim_end() == printed.trim_end(), "{page}: muster {line} prints\n{printed}");
+        check(page, line, shown);
         commands += 1;
     }
     assert!(commands >= least, "only {commands} commands are on {page}");

@@ -164,7 +164,7 @@ fn four_that_wait() -> Vec<String> {
 fn one_that_is_like_another_says_which_action_found_no_room_for_that_one() {
     let page = printed(&["explain", "c3"], &four_that_wait(), &config(""));
     assert!(
-        page.contains("consolidate tries nothing for it: it is like default/c1, for"),
+        page.contains("consolidate did not try: it found no room for default/c1, which"),
         "{page}"
     );
 }

@@ -141,7 +141,7 @@ fn world(manifests: &[u8]) -> World {
     read("load", manifests, &mut |found| match found {
         Found::Object { object, .. } => world.insert(object),
         Found::Error(error) => panic!("a manifest of ours is wrong: {error}"),
-        Found::Skipped { kind, .. } => panic!("nobody knows our own {kind}"),
+        Found::Skipped { kind, .. } => panic!("our own {kind} is unknown"),
     });
     world
 }

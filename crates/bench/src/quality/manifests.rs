@@ -8,7 +8,7 @@ use muster_api::Time;
 use muster_sim::generate::DEFAULT_START;
 
 pub const START: Time = Time(DEFAULT_START * 1000);
-pub const PREEMPTOR: &str = "claimant";
+pub const PREEMPTOR: &str = "preemptor";
 
 /// The configuration by which room is made.
 pub fn config(purpose: Purpose) -> String {

@@ -58,7 +58,7 @@ fn decide(small: &Small) -> Option<Decision> {
         Found::Object { object, problems, .. } if problems.is_empty() => world.insert(object),
         Found::Object { problems, .. } => panic!("a manifest of ours has problems: {problems:?}"),
         Found::Error(error) => panic!("a manifest of ours is wrong: {error}"),
-        Found::Skipped { kind, .. } => panic!("nobody knows our own {kind}"),
+        Found::Skipped { kind, .. } => panic!("our own {kind} is unknown"),
     });
     let config =
         Config::parse("small cluster", &config(small.purpose)).expect("a right configuration");
@@ -79,7 +79,7 @@ fn decide(small: &Small) -> Option<Decision> {
     }
     for bind in plan.nominations.iter().chain(&plan.binds) {
         let pod = name(bind.pod);
-        let own = pod.strip_prefix(PREEMPTOR).expect("only the claimant waits");
+        let own = pod.strip_prefix(PREEMPTOR).expect("only the preemptor waits");
         let node = cluster.nodes.name[bind.node][1..].parse().expect("nodes are numbered");
         decision.places.push((own[1..].parse().expect("pods are numbered"), node));
     }
@@ -132,14 +132,14 @@ fn domain_of(small: &Small, decision: &Decision) -> Result<Domain, &'static str>
         add(&mut free[node], small.preemptor.pods[pod].1, -1);
     }
     if decision.places.len() < small.preemptor.minimum {
-        return Err("the claimant gets less than its minimum");
+        return Err("the preemptor gets less than its minimum");
     }
     if decision.places.iter().any(|&(_, node)| free[node].iter().any(|&left| left < 0)) {
         return Err("a node gets more than it has");
     }
     let within =
         |domain: &Domain| decision.places.iter().all(|(_, node)| domain.nodes.contains(node));
-    small.domains().into_iter().find(within).ok_or("the claimant is spread too far")
+    small.domains().into_iter().find(within).ok_or("the preemptor is spread too far")
 }
 
 fn broken_rule(small: &Small, decision: &Decision) -> Option<&'static str> {
@@ -148,7 +148,7 @@ fn broken_rule(small: &Small, decision: &Decision) -> Option<&'static str> {
     match () {
         () if strangers => Some("someone leaves who needn't"),
         () if !small.quotas_allow(decision.gone) => Some("a queue gives what it needn't"),
-        () if reclaims && !small.may_allocate() => Some("the claimant's queue gets too much"),
+        () if reclaims && !small.may_allocate() => Some("the preemptor's queue gets too much"),
         () => None,
     }
 }

@@ -42,7 +42,7 @@ fn write(seed: u64, small: &Small, verdict: &Verdict, out: &mut String) -> std::
     let preemptor = &small.preemptor;
     let pods: Vec<String> = preemptor.pods.iter().map(|&(_, request)| amounts(request)).collect();
     let near = preemptor.highest_tier.map_or(String::new(), |tier| format!(", within tier {tier}"));
-    writeln!(out, "  claimant starts with {} of {}{near}", preemptor.minimum, pods.join(" | "))?;
+    writeln!(out, "  preemptor starts with {} of {}{near}", preemptor.minimum, pods.join(" | "))?;
     writeln!(out, "engine: {}", way(small, verdict.chosen.as_ref()))?;
     writeln!(out, "best:   {}", way(small, verdict.best.as_ref()))?;
     for &pods in &verdict.needless {

@@ -27,12 +27,14 @@ pub static ACTION: Action = Action {
         Argument {
             name: "traverseHeadWait",
             default: "10m",
-            meaning: "in a traverse queue nobody passes a gang that has waited this long (0s: never)",
+            meaning: "in a traverse queue no gang overtakes one that has waited this long (0s: \
+                      never)",
         },
         Argument {
             name: "nominationLimit",
             default: "30m",
-            meaning: "a promised place that is not free after this time is given up and planned anew (0s: never)",
+            meaning: "a nomination whose room is not free after this time is released and planned \
+                      again (0s: never)",
         },
         Argument {
             name: "predicateErrorCacheEnable",

@@ -23,7 +23,8 @@ use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
     name: "backfill",
-    summary: "place pods without requests, and small gangs that don't delay the head of their line",
+    summary: "place pods without requests, and small gangs that do not delay the head of their \
+              queue",
     arguments: &[Argument {
         name: "predicateErrorCacheEnable",
         default: "true",

@@ -8,7 +8,7 @@ use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
     name: "consolidate",
-    summary: "move pods together, so that a gang finds room which is there in pieces",
+    summary: "move pods to other nodes, so that fragmented room becomes usable for a gang",
     arguments: &[
         Argument {
             name: "maxMoves",
@@ -18,7 +18,7 @@ pub static ACTION: Action = Action {
         Argument {
             name: "reservationLimit",
             default: "5m",
-            meaning: "how long the place of a pod that is moved is kept for the one that comes in its stead",
+            meaning: "how long room is reserved for the pod that replaces one that was moved",
         },
         EVICTION_METHOD,
         MAX_DOMAINS,

@@ -15,11 +15,12 @@ use crate::shares::admission::Admission;
 
 pub static ACTION: Action = Action {
     name: "enqueue",
-    summary: "let gangs into the line for room",
+    summary: "admit gangs, so that they compete for room",
     arguments: &[Argument {
         name: "admissionTimeout",
         default: "5m",
-        meaning: "an admitted gang that could not start gives its admission back after this time, if another waits for one (0s: never)",
+        meaning: "an admitted gang that could not start loses its admission after this time, if \
+                  another gang waits for admission (0s: never)",
     }],
     configure: |args, settings| {
         let timeout = args.duration_ms("admissionTimeout", Some(settings.admission_timeout_ms));

@@ -6,7 +6,7 @@ use crate::order::session::Action;
 
 pub static ACTION: Action = Action {
     name: "gangreclaim",
-    summary: "evict from queues that have more than they deserve by whole gangs: reclaim in mode gang",
+    summary: "evict whole gangs of queues that have more than they deserve: reclaim in mode gang",
     arguments: BY_GANG,
     configure: |args, settings| settings.gangreclaim = args.eviction_settings_by_gang(),
     run: |session| turns::run(session, ACTION.name),

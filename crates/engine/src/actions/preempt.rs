@@ -17,7 +17,7 @@ use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
     name: "preempt",
-    summary: "evict what matters less in the same queue, for gangs that lack room",
+    summary: "evict lower-priority pods in the same queue, for gangs that lack room",
     arguments: &[
         MODE,
         Argument {

@@ -10,7 +10,8 @@ use crate::policy::plugin::Unwanted;
 
 pub static ACTION: Action = Action {
     name: "shuffle",
-    summary: "evict pods that should not run where they run, as plugins say (`tdm`: in zones whose window has closed)",
+    summary: "evict pods from nodes where plugins no longer want them (`tdm`: in zones whose \
+              window has closed)",
     arguments: &[],
     configure: |_, _| {},
     run,

@@ -24,13 +24,14 @@ const SHORT_NAME: &str = "gracePeriod";
 
 pub static ACTION: Action = Action {
     name: "stalegangeviction",
-    summary: "evict what runs of a gang that has had less than its minimum for too long",
+    summary: "evict the remaining pods of a gang that has been below its minimum for too long",
     arguments: &[
         Argument {
             name: GRACE,
             default: "60s",
-            meaning: "how long a gang may hold places for less than its minimum; negative is for ever. The annotation \
-                      `volcano.sh/staleness-grace-period` of a PodGroup goes before it",
+            meaning: "how long a gang may run below its minimum; negative: for ever. The \
+                      annotation `volcano.sh/staleness-grace-period` of a PodGroup takes \
+                      precedence",
         },
         Argument { name: SHORT_NAME, default: "", meaning: "the same under its first name" },
     ],

@@ -15,7 +15,7 @@ use crate::policy::plugin::Veto;
 use crate::policy::preemptor::Preemptor;
 
 /// The rule that keeps what would be given back at once.
-const GOES_FIRST: &str = "being served before the claimant";
+const GOES_FIRST: &str = "being served before the preemptor";
 
 /// The rule that keeps those who would be one too many.
 pub const TOO_MANY: Veto = Veto { rule: "maxMoves", until: None };

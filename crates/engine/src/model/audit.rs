@@ -198,7 +198,10 @@ impl Cluster {
                 && !self.nodes.fact[node].live
                 && matches!(self.pods.state[pod], PodState::Nominated(_))
             {
-                return Err(format!("{} is promised a node that has left", self.pods.name(pod)));
+                return Err(format!(
+                    "{} is nominated to a node that has left",
+                    self.pods.name(pod)
+                ));
             }
         }
         self.audit_cards()

@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(
             GroupAnnotations::tell(&mut notes, since("a")).len(),
             1,
-            "somebody has changed it"
+            "another writer has changed it"
         );
         assert_eq!(GroupAnnotations::tell(&mut notes, Texts::default()), [(STALE_SINCE, None)]);
         GroupAnnotations::reread(&mut notes, &meta(&[]));

@@ -12,7 +12,7 @@ use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
     name: "binpack",
-    summary: "prefers nodes that are fuller with the pod on them",
+    summary: "prefers nodes that the pod fills most",
     arguments: &[
         Argument {
             name: "binpack.weight",
@@ -32,8 +32,8 @@ pub static ENTRY: Entry = Entry {
             meaning: "weight of such a resource",
         },
     ],
-    differs: "Where no resources are listed, every extended resource counts with weight 1, so that GPUs are packed by \
-              default. A list is taken as it is.",
+    differs: "Where no resources are listed, every extended resource counts with weight 1, so \
+              that GPUs are packed by default. An explicit list is used as it is.",
     answers: &[Question::Score],
     build: |args, _| Box::new(Binpack::new(args)),
 };

@@ -28,40 +28,45 @@ use crate::shares::fair::{Rules, Shares};
 
 pub static ENTRY: Entry = Entry {
     name: "capacity",
-    summary: "quotas per queue: guarantee, deserved, capability; flat, or a tree with enableHierarchy",
+    summary: "quotas per queue: guarantee, deserved, capability; flat, or a tree with \
+              enableHierarchy",
     arguments: &[
         Argument {
             name: "ancestorReclaimLevel",
             default: "0",
-            meaning: "how many levels above a queue may speak for it: it may reclaim within what they deserve",
+            meaning: "how many levels of ancestors a queue may reclaim for: within what these \
+                      deserve",
         },
         Argument {
             name: "reclaimerSaturationMultiplier",
             default: "1",
-            meaning: "mode scenario: a queue that would have more than its fair share takes back only from queues that then have \
-                      more than this many times as much of theirs (at least 1)",
+            meaning: "mode scenario: a queue that would have more than its fair share takes back \
+                      only from queues that then have more than this many times as much of theirs \
+                      (at least 1)",
         },
         Argument {
             name: "kValue",
             default: "1.0",
-            meaning: "how much what a queue has used of late lowers its fair share; of no effect without one of the next two",
+            meaning: "how much a queue's past usage lowers its fair share; no effect without one \
+                      of the next two",
         },
         Argument {
             name: "usageHalfLife",
             default: "",
-            meaning: "what queues used is remembered, and counts half after so long: `24h`",
+            meaning: "past usage counts, and half as much after this time: `24h`",
         },
         Argument {
             name: "usageWindow",
             default: "168h",
-            meaning: "what queues used is remembered for so long; only if this or `usageHalfLife` is given",
+            meaning: "how long past usage counts; only if this or `usageHalfLife` is given",
         },
         Argument {
             name: "nonPreemptibleWithinDeserved",
             default: "false",
-            meaning: "gangs that can't be evicted (`volcano.sh/preemptable: \"false\"`) together stay within what their queue deserves or \
-                      is guaranteed, and in a tree each queue above it. A queue that names nothing deserves nothing; one that names \
-                      some resources limits only those (write `nvidia.com/gpu: 0` for none of it)",
+            meaning: "non-preemptable gangs (`volcano.sh/preemptable: \"false\"`) together stay \
+                      within what their queue deserves or is guaranteed, and in a tree each queue \
+                      above it. A queue that names nothing deserves nothing; one that names some \
+                      resources limits only those (write `nvidia.com/gpu: 0` for none of it)",
         },
         Argument {
             name: "capacity.DynamicResourceAllocationEnable",
@@ -74,8 +79,9 @@ pub static ENTRY: Entry = Entry {
             meaning: "accepted: pods with resource claims are refused with that reason",
         },
     ],
-    differs: "A resource that `capability` doesn't name is unlimited, also in a hierarchy. A queue with a broken line \
-              of parents, or work in a queue with children, stops only itself.",
+    differs: "A resource that `capability` doesn't name is unlimited, also in a hierarchy. A \
+              queue whose parents are missing or form a cycle, or a queue with children that has \
+              jobs of its own, blocks only itself.",
     answers: &[Question::QueueOrder, Question::Enqueue, Question::MayAllocate, Question::Reclaim],
     build: |args, switches| {
         Box::new(Capacity {
@@ -109,7 +115,7 @@ const MOST_K: i64 = 1_000 * PPM;
 fn rules(args: &mut Args, tree: bool) -> Rules {
     let k_ppm = args.millionths("kValue", PPM);
     if k_ppm < 0 {
-        let help = "write 0 or more: with less, whoever has used more would get more";
+        let help = "write 0 or more: a negative value would reward the queues that used most";
         args.problem("kValue", "it is below 0".to_owned(), help.to_owned());
     }
     let k_ppm = k_ppm.clamp(0, MOST_K);
@@ -481,7 +487,7 @@ impl Plugin for Capacity {
         }
         levels.find_map(|&queue| guarded(cluster, victim, queue)).or_else(|| {
             let turned = self.turns_the_tables(cluster, shape, to, from);
-            turned.then_some("its queue would have less than the claimant's")
+            turned.then_some("its queue would have less than the preemptor's")
         })
     }
 

@@ -10,10 +10,12 @@ use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "cdp",
-    summary: "doesn't take pods before their volcano.sh/cooldown-time (label or annotation, also of the PodGroup) is over",
+    summary: "does not evict pods before their volcano.sh/cooldown-time (label or annotation, \
+              also of the PodGroup) is over",
     arguments: &[],
-    differs: "The time can also be written on the PodGroup; a pod's own goes before it. Where a pod doesn't say since when it \
-              has its place, its start counts, else its creation. Who waits only for this is tried again when the time is over.",
+    differs: "The time can also be written on the PodGroup; a pod's own takes precedence. It \
+              counts from when the pod was scheduled, else from its start, else from its \
+              creation. A gang that waits only for this is tried again when the time is over.",
     answers: &[Question::Preempt, Question::Reclaim],
     build: |_, _| Box::new(Cooldown),
 };

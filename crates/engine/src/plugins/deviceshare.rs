@@ -17,29 +17,32 @@ const POLICY: &str = "deviceshare.SchedulePolicy";
 
 pub static ENTRY: Entry = Entry {
     name: "deviceshare",
-    summary: "pods share GPUs: by memory, by number, or as virtual GPUs; a pod fits a node only if it fits a card",
+    summary: "pods share GPUs: by memory, by number, or as virtual GPUs; a pod fits a node only \
+              if it fits a card",
     arguments: &[
         Argument {
             name: MEMORY,
             default: "false",
-            meaning: "a pod that asks for volcano.sh/gpu-memory gets it on one card; a node has volcano.sh/gpu-number \
-                      cards of equal size",
+            meaning: "a pod that asks for volcano.sh/gpu-memory gets it on one card; a node has \
+                      volcano.sh/gpu-number cards of equal size",
         },
         Argument {
             name: NUMBER,
             default: "false",
-            meaning: "a pod that asks for volcano.sh/gpu-number gets cards that nobody else uses; not with GPUSharingEnable",
+            meaning: "a pod that asks for volcano.sh/gpu-number gets cards that no other pod \
+                      uses; not with GPUSharingEnable",
         },
         Argument {
             name: VIRTUAL,
             default: "false",
-            meaning: "containers get volcano.sh/vgpu-number cards with vgpu-memory or vgpu-memory-percentage and vgpu-cores \
-                      of each; not with the other two",
+            meaning: "containers get volcano.sh/vgpu-number cards with vgpu-memory or \
+                      vgpu-memory-percentage and vgpu-cores of each; not with the other two",
         },
         Argument {
             name: POLICY,
             default: "binpack",
-            meaning: "binpack takes the fullest card that has room, spread the emptiest; the score of nodes goes by the same",
+            meaning: "binpack takes the fullest card that has room, spread the emptiest; nodes \
+                      are scored the same way",
         },
         Argument {
             name: "deviceshare.ScheduleWeight",
@@ -77,9 +80,10 @@ pub static ENTRY: Entry = Entry {
             meaning: "without effect: not built",
         },
     ],
-    differs: "The card is decided with the node and stays the pod's until it is gone: evicting a pod in a simulation and giving \
-              it back never moves it to another card. Broken cards take nobody. The score of several cards is their \
-              average, and GPUs that are shared by memory have one too.",
+    differs: "The card is decided with the node and stays the pod's until it is gone: a simulated \
+              eviction that is undone never moves a pod to another card. Unhealthy cards take no \
+              pods. The score of several cards is their average, and GPUs that are shared by \
+              memory have one too.",
     answers: &[Question::Filter, Question::Score],
     build: |args, _| Box::new(DeviceShare::new(args)),
 };

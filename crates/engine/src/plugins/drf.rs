@@ -18,9 +18,10 @@ use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "drf",
-    summary: "gangs with the smallest dominant share first; queues too, by path and weight, with enableHierarchy",
+    summary: "gangs with the smallest dominant share first; queues too, by path and weight, with \
+              enableHierarchy",
     arguments: &[],
-    differs: "Promised places count. Shares are compared exactly, so equal shares are equal.",
+    differs: "Nominations count. Shares are compared exactly, so equal shares are equal.",
     answers: &[Question::GangOrder, Question::QueueOrder, Question::Preempt, Question::Reclaim],
     build: |_, switches| {
         Box::new(Drf { hierarchical: switches.hierarchy, tree: RefCell::default() })

@@ -16,9 +16,10 @@ pub static ENTRY: Entry = Entry {
     name: "gang",
     summary: "all or nothing: a gang starts with its whole minimum, and each role's",
     arguments: &[],
-    differs: "Pods with scheduling gates never count for the minimum. As there, roles' minimums hold only while minMember \
-              is at least their sum; `muster check` notes where it is not. A gang of which less than its minimum is \
-              bound is finished before another starts. Of gangs that run, those with just their minimum grow first.",
+    differs: "Pods with scheduling gates never count for the minimum. As there, the minimums of \
+              roles hold only while minMember is at least their sum; `muster check` says where it \
+              is not. A gang that is bound below its minimum is completed before another gang \
+              starts. Of running gangs, those at their minimum grow first.",
     answers: &[Question::GangOrder, Question::Ready, Question::Preempt, Question::Reclaim],
     build: |_, _| Box::new(Gang),
 };

@@ -25,28 +25,32 @@ const RULE: &str = "minimum run time";
 
 pub static ENTRY: Entry = Entry {
     name: "minruntime",
-    summary: "doesn't take what a gang needs before it has run for its queue's minimum run time",
+    summary: "does not break a gang before it has run for its queue's minimum run time",
     arguments: &[
         Argument {
             name: PREEMPT,
             default: "0s",
-            meaning: "how long gangs keep their minimum from others of their queue, where neither the queue nor one above it says so \
-                      with the annotation `volcano.sh/preempt-min-runtime`; below zero is 0s",
+            meaning: "how long preempt does not break a gang, unless its queue or an ancestor \
+                      says otherwise with the annotation `volcano.sh/preempt-min-runtime`; below \
+                      zero is 0s",
         },
         Argument {
             name: RECLAIM,
             default: "0s",
-            meaning: "the same for other queues, with the annotation `volcano.sh/reclaim-min-runtime`",
+            meaning: "the same for reclaim, with the annotation `volcano.sh/reclaim-min-runtime`",
         },
         Argument {
             name: RESOLVE,
             default: "lca",
-            meaning: "whose annotation counts for other queues: with lca that of the queue where the way from the root to the gang's \
-                      queue parts from the claimant's; with queue that of the gang's own queue. If it has none, the first above it",
+            meaning: "whose annotation counts for reclaim: with lca that of the first queue below \
+                      the lowest common ancestor, on the way to the gang's queue; with queue that \
+                      of the gang's own queue. If it has none, that of its nearest ancestor",
         },
     ],
-    differs: "The plugin is KAI's, not Volcano's. The time counts from when the gang last got its minimum: the start of the pod that completed it. \
-              An annotation of the queue root goes before the defaults. Who waits only for this is tried again when the time is over.",
+    differs: "The plugin is KAI's, not Volcano's. The time counts from when the gang last got its \
+              minimum: the start of the pod that completed it. An annotation of the queue root \
+              takes precedence over the defaults. A gang that waits only for this is tried again \
+              when the time is over.",
     answers: &[Question::Preempt, Question::Reclaim],
     build: |args, _| {
         let resolve = [("lca", Resolve::Parting), ("queue", Resolve::Own)];

@@ -14,8 +14,8 @@ use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
     name: "network-topology-aware",
-    summary: "prefers, among domains of one tier that hold as many of a gang's pods, the one that is fuller with them; \
-              keeps pods without networkTopology in domains that are in use",
+    summary: "prefers, among domains of one tier that hold equally many of a gang's pods, the one \
+              they fill most; keeps pods without networkTopology in domains that are in use",
     arguments: &[
         Argument {
             name: "weight",
@@ -41,12 +41,14 @@ pub static ENTRY: Entry = Entry {
         Argument {
             name: "hypernode.binpack.normal-pod.enable",
             default: "true",
-            meaning: "score nodes for pods without networkTopology by how full the domains around them are",
+            meaning: "score nodes for pods without networkTopology by how full the domains around \
+                      them are",
         },
         Argument {
             name: "hypernode.binpack.normal-pod.fading",
             default: "0.8",
-            meaning: "how much less each higher tier counts in that score, from 0 (not at all) to 1 (as much)",
+            meaning: "how much less each higher tier counts in that score, from 0 (not at all) to \
+                      1 (as much)",
         },
         Argument {
             name: "hypernode.gradient.evict.max-hypernodes",
@@ -54,9 +56,9 @@ pub static ENTRY: Entry = Entry {
             meaning: "accepted; how many domains evicting actions try is their own argument",
         },
     ],
-    differs: "A gang's networkTopology is obeyed even without this plugin. Where no resources are listed, every extended \
-              resource counts with weight 1. The score for pods without networkTopology is at most 100 times the weight, \
-              however many tiers there are.",
+    differs: "A gang's networkTopology is obeyed even without this plugin. Where no resources are \
+              listed, every extended resource counts with weight 1. The score for pods without \
+              networkTopology is at most 100 times the weight, however many tiers there are.",
     answers: &[Question::Domains, Question::DomainScore],
     build: |args, _| Box::new(NetworkTopologyAware::new(args)),
 };

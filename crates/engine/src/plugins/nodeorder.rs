@@ -50,8 +50,9 @@ pub static ENTRY: Entry = Entry {
             meaning: "ScheduleAnyway spread constraints",
         },
     ],
-    differs: "Node affinity and taints are scored against the pod's own wishes and not against the best node, so \
-              that a score doesn't change when another node does. Zero requests count as zero.",
+    differs: "Node affinity and taints are scored by the pod's own preferences and not relative \
+              to the best node, so that a score does not change when another node does. Zero \
+              requests count as zero.",
     answers: &[Question::Score],
     build: |args, _| Box::new(NodeOrder::new(args)),
 };

@@ -10,12 +10,12 @@ use crate::shares::admission::Admission;
 
 pub static ENTRY: Entry = Entry {
     name: "overcommit",
-    summary: "admits gangs while what they await fits into the cluster times a factor",
+    summary: "admits gangs while their requests fit into the cluster times a factor",
     arguments: &[
         Argument {
             name: "overcommit-factor",
             default: "1.2",
-            meaning: "how much of the cluster may be spoken for; less than 1 is taken as 1.2",
+            meaning: "how much may be admitted, relative to the cluster; less than 1 counts as 1.2",
         },
         Argument {
             name: "overcommit-factor.<resource>",

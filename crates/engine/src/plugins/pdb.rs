@@ -10,10 +10,11 @@ use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "pdb",
-    summary: "takes no more pods than their PodDisruptionBudgets allow",
+    summary: "evicts no more pods than their PodDisruptionBudgets allow",
     arguments: &[],
-    differs: "Pods without labels can be taken like others. What was asked to leave and hasn't left yet counts. With \
-              `evictionMethod: delete` a budget is broken only where nobody else could make room.",
+    differs: "Pods without labels can be evicted like others. Terminating pods count. With \
+              `evictionMethod: delete` a budget is broken only where no other pods could make \
+              room.",
     answers: &[Question::Preempt, Question::Reclaim, Question::Shuffle],
     build: |_, _| Box::new(Pdb),
 };

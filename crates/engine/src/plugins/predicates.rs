@@ -54,8 +54,8 @@ pub static ENTRY: Entry = Entry {
         },
         Argument { name: "predicate.CacheEnable", default: "true", meaning: "accepted, always on" },
     ],
-    differs: "Answers are kept per shape of pod and asked again only for nodes that changed. Nodes that aren't ready \
-              take nothing, with or without this plugin.",
+    differs: "Answers are cached per shape of pod and computed again only for nodes that changed. \
+              Nodes that are not ready take no pods, with or without this plugin.",
     answers: &[Question::Filter],
     build: |args, _| Box::new(Predicates::new(args)),
 };

@@ -11,9 +11,11 @@ use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "priority",
-    summary: "higher priority first, for gangs and for pods within a gang; preempt takes from lower priority only",
+    summary: "higher priority first, for gangs and for pods within a gang; preempt evicts lower \
+              priority only",
     arguments: &[],
-    differs: "A gang without a priority class has the cluster's default, else its highest pod priority.",
+    differs: "A gang without a priority class has the cluster's default, else its highest pod \
+              priority.",
     answers: &[Question::GangOrder, Question::PodOrder, Question::Preempt],
     build: |_, _| Box::new(Priority),
 };

@@ -5,11 +5,11 @@ use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "propose",
-    summary: "prefers, among domains of one tier that hold as many of a gang's pods, the one that leaves the largest other \
-              domains whole, and of those the one of which least is left over",
+    summary: "prefers, among domains of one tier that hold as many of a gang's pods, the one that \
+              keeps the largest other domains free, and of those the one with the least room left",
     arguments: &[],
-    differs: "Volcano has no such plugin; its design 003 leaves it open. A gang that finds no place by it is placed \
-              without it.",
+    differs: "Volcano has no such plugin; its design 003 leaves it open. A gang that finds no \
+              room this way is placed without it.",
     answers: &[Question::Domains],
     build: |_, _| Box::new(Propose),
 };

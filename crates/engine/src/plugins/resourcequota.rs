@@ -11,9 +11,9 @@ pub static ENTRY: Entry = Entry {
     name: "resourcequota",
     summary: "admits gangs only within the ResourceQuotas of their namespace",
     arguments: &[],
-    differs: "Usage is what the pods of the namespace hold on nodes and what admitted gangs await, not \
-              `status.used`, which counts pending pods that are asked about a second time. Quotas with scopes are \
-              left out.",
+    differs: "Usage is what the pods of the namespace hold on nodes and what admitted gangs still \
+              need, not `status.used`, which would count pending pods twice. Quotas with scopes \
+              are ignored.",
     answers: &[Question::Enqueue],
     build: |_, _| Box::new(ResourceQuota),
 };

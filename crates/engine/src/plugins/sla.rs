@@ -16,10 +16,11 @@ pub static ENTRY: Entry = Entry {
     arguments: &[Argument {
         name: "sla-waiting-time",
         default: "",
-        meaning: "how long any gang may wait; a gang's annotation `sla-waiting-time` goes before it",
+        meaning: "how long any gang may wait; a gang's annotation `sla-waiting-time` takes \
+                  precedence",
     }],
-    differs: "A gang whose time is up never counts as complete while its minimum isn't placed, and it doesn't \
-              overrule a quota at admission.",
+    differs: "A gang whose time is up does not count as complete before its minimum is placed, \
+              and it does not override a quota at admission.",
     answers: &[Question::GangOrder],
     build: |args, _| Box::new(Sla { wait: args.duration_ms("sla-waiting-time", None) }),
 };

@@ -25,27 +25,30 @@ const OFFSET: &str = "tdm.time-zone";
 
 pub static ENTRY: Entry = Entry {
     name: "tdm",
-    summary: "nodes with the label volcano.sh/revocable-zone are for preemptable pods, while the zone's window is open",
+    summary: "nodes with the label volcano.sh/revocable-zone are for preemptable pods, while the \
+              zone's window is open",
     arguments: &[
         Argument {
             name: "tdm.revocable-zone.<zone>",
             default: "",
-            meaning: "when the zone is open, as in 22:00-06:00; an end that is not after the start is on the next day",
+            meaning: "when the zone is open, as in 22:00-06:00; an end before the start is on the \
+                      next day",
         },
         Argument {
             name: PERIOD,
             default: "1m",
-            meaning: "the action `shuffle` asks pods to leave closed zones at most this often",
+            meaning: "the action `shuffle` evicts pods from closed zones at most this often",
         },
         Argument {
             name: OFFSET,
             default: "UTC",
-            meaning: "what the windows' hours are in: UTC, or an offset from it like +08:00",
+            meaning: "time zone of the windows: UTC, or an offset from it like +08:00",
         },
     ],
-    differs: "A window that began yesterday is open until it ends. Hours are in a time zone that is written down, not in the \
-              scheduler's own. Pods stay in zones that the configuration doesn't name. It says only who may not be taken; \
-              who matters more is `priority`'s or `drf`'s to say.",
+    differs: "A window that began yesterday is open until it ends. Hours are in a time zone that \
+              is written down, not in the scheduler's own. Pods stay in zones that the \
+              configuration doesn't name. It only protects pods; which of the others go first is \
+              up to `priority` and `drf`.",
     answers: &[
         Question::GangOrder,
         Question::Filter,
@@ -232,7 +235,7 @@ impl Plugin for Tdm {
             // Pods of one gang may change places among themselves.
             Purpose::Within | Purpose::Reclaim => return None,
             _ if is_revocable(cluster, preemptor.pod) => {
-                "tdm (what can be revoked takes from nobody)"
+                "tdm (revocable pods take room from no other pod)"
             }
             _ if !is_revocable(cluster, victim) => "tdm (not marked as preemptable)",
             _ => return None,

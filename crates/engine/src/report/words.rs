@@ -96,14 +96,19 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
     match eviction.cause {
         Cause::Stale { subgroup, role, lacks, minimum, for_ms } => {
             let (span, of) = (duration(for_ms), if subgroup { "subgroup" } else { "gang" });
-            format!("for {span} its {of} has lacked {}", lacking(cluster, role, lacks, minimum))
+            format!(
+                "its {of} has been broken for {span}: it lacks {}",
+                lacking(cluster, role, lacks, minimum)
+            )
         }
         Cause::Outranked { priority, preemptor: other } => {
-            format!("makes room for {preemptor} of priority {other}, its own is {priority}")
+            format!(
+                "makes room for {preemptor}, which has priority {other}; its own priority is {priority}"
+            )
         }
         Cause::OutrankedWithin { priority } => {
             format!(
-                "makes room for a pod of its own gang that goes before it (its priority is {priority})"
+                "makes room for a more urgent pod of its own gang (its own priority is {priority})"
             )
         }
         Cause::ZoneClosed => {
@@ -123,29 +128,27 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
             let pods = counted(u64::from(pods), "pod");
             match (whole, broken) {
                 (true, _) => format!(
-                    "makes room for {preemptor}: whole gang {gang}, {pods} of it{}, priority {priority}",
+                    "makes room for {preemptor}: gang {gang} is evicted as a whole, {pods} here{}, priority {priority}",
                     roi.unwrap_or_default()
                 ),
                 (false, true) => {
                     format!(
-                        "makes room for {preemptor}: {pods} of gang {gang}, which lacks others anyway"
+                        "makes room for {preemptor}: {pods} of gang {gang}, which is broken already"
                     )
                 }
                 (false, false) => {
-                    format!(
-                        "makes room for {preemptor}: {pods} that gang {gang} can spare; breaks nobody"
-                    )
+                    format!("makes room for {preemptor}: {pods} above the minimum of gang {gang}")
                 }
             }
         }
         Cause::Moved { to } => {
             let to = &cluster.nodes.name[to];
-            format!("makes room for {preemptor}: moves to node {to}, where its place is kept")
+            format!("makes room for {preemptor}: moves to node {to}, where room is reserved for it")
         }
         Cause::Reclaimed { from, to } => {
             let (from, to) = (name(from), name(to));
             format!(
-                "makes room for {preemptor}: queue {from} has more than it deserves, queue {to} less"
+                "makes room for {preemptor}: queue {from} has more than it deserves, and queue {to} less"
             )
         }
     }
@@ -155,8 +158,8 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
 fn lacking(cluster: &Cluster, role: Option<Symbol>, lacks: u32, minimum: u32) -> String {
     let role = role.map_or(String::new(), |role| format!(" of role {}", cluster.names.text(role)));
     match minimum {
-        1 => format!("the one pod{role} that it needs"),
-        _ => format!("{lacks} of the {minimum} pods{role} that it needs"),
+        1 => format!("the one pod{role} it needs"),
+        _ => format!("{lacks} of the {minimum} pods{role} it needs"),
     }
 }
 
@@ -174,10 +177,10 @@ pub fn staleness(cluster: &Cluster, stale: &Staleness) -> String {
 /// What becomes of a stale gang.
 pub fn fate(fate: Fate) -> String {
     match fate {
-        Fate::NotWatched => "stays: stalegangeviction is not among the actions".to_owned(),
-        Fate::ForEver => "stays: its grace has no end".to_owned(),
+        Fate::NotWatched => "stays: the action stalegangeviction is not configured".to_owned(),
+        Fate::ForEver => "stays: its grace period has no end".to_owned(),
         Fate::Kept(rule) => format!("stays: kept by {rule}"),
-        Fate::Leaves(time) => format!("leaves at {time}, unless it has what it needs by then"),
+        Fate::Leaves(time) => format!("is evicted at {time}, unless it is complete by then"),
     }
 }
 
@@ -195,7 +198,7 @@ pub fn search(cluster: &Cluster, plan: &Plan, search: &SearchRecord) -> Vec<Stri
     let outcome = match (*found, work.cut_short) {
         (true, _) => "",
         (false, true) => ", cut short",
-        (false, false) => ", none does",
+        (false, false) => ", none makes enough room",
     };
     // What comes of it goes before the numbers, which may be cut off.
     let tried = match (work.domains, work.scenarios) {
@@ -203,7 +206,7 @@ pub fn search(cluster: &Cluster, plan: &Plan, search: &SearchRecord) -> Vec<Stri
         (0, 0) => {
             format!("{action} simulated {}{outcome}", counted(u64::from(work.simulations), "way"))
         }
-        (_, 0) if !found && !work.cut_short => format!("{action} found nobody to ask"),
+        (_, 0) if !found && !work.cut_short => format!("{action} found no pod that it may evict"),
         _ => format!(
             "{action} tried {scenarios}{outcome}: {} filtered, {} simulated",
             work.filtered, work.simulations
@@ -239,22 +242,22 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             BrokenLine::Cycle => format!("queue {queue} is its own ancestor"),
         },
         Reason::QueueHasChildren { queue } => {
-            format!("queue {queue} has queues below it; only queues at the bottom take work")
+            format!("queue {queue} has queues below it; only leaf queues take work")
         }
         Reason::ResourceClaims { pod } => {
             format!(
-                "pod {pod} uses resourceClaims (dynamic resource allocation), which Muster doesn't schedule"
+                "pod {pod} uses resourceClaims (dynamic resource allocation), which Muster does not support"
             )
         }
         Reason::NotAdmitted { limit, lack, .. } => {
             format!("not admitted: {}", over(limit, lack, dimensions))
         }
         Reason::NotAdmittedBehind { head } => {
-            format!("not admitted: {head} is before it in the fifo queue")
+            format!("not admitted: {head} is ahead of it in the fifo queue")
         }
         Reason::GaveAdmissionBack { after_ms } => {
             format!(
-                "could not start within {} of its admission and lets others go first",
+                "did not start within {} of its admission, so others go first",
                 duration(*after_ms)
             )
         }
@@ -264,7 +267,7 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         Reason::NoBackfill { pods } => {
             let pods = counted(u64::from(*pods), "pod");
             format!(
-                "{pods} without requests, which only the action backfill places, and that is not listed"
+                "{pods} without requests: only the action backfill places these, and it is not configured"
             )
         }
         Reason::NotEnoughPods { have, need, gated: 0 } => format!("{have} of {need} pods exist"),
@@ -283,7 +286,7 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         Reason::NoSuchTier { tier } => format!("no HyperNode has a tier named {tier}"),
         Reason::TooFarApart { domain, tier, limit } => {
             format!(
-                "what runs of it is spread over {domain} of tier {tier}, and it may not go above tier {limit}"
+                "its running pods span {domain} of tier {tier}, above its limit of tier {limit}"
             )
         }
         Reason::NoDomain { wanted, domains, limit, near } => {
@@ -293,7 +296,7 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         Reason::OutdoesSibling { queue, sibling, resource, after, fair, left, sibling_fair } => {
             let amount = |amount: &i64| dimensions.show(*resource, *amount);
             format!(
-                "queue {queue} would have {} {} where its fair share is {}, and leave queue {sibling} only {} of {}",
+                "queue {queue} would have {} {} of a fair share of {}, and leave queue {sibling} only {} of {}",
                 amount(after),
                 dimensions.name(*resource),
                 amount(fair),
@@ -303,17 +306,17 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         }
         Reason::LikeAnother { purpose, gang } => {
             format!(
-                "{} tries nothing for it: it is like {gang}, for which it found no room",
+                "{} did not try: it found no room for {gang}, which needs the same",
                 action(*purpose)
             )
         }
         // Said of the gang at which it stopped and of those behind it.
         Reason::NotAttempted { purpose, steps } => format!(
-            "{} has stopped after {} for this cycle, and goes on in the next",
+            "{} stopped after {} in this cycle and continues in the next",
             action(*purpose),
             counted(*steps, "tried move")
         ),
-        Reason::Behind { head, since: None } => format!("{head} is before it in the fifo queue"),
+        Reason::Behind { head, since: None } => format!("{head} is ahead of it in the fifo queue"),
         Reason::Behind { head, since: Some(since) } => {
             format!("{head} has waited since {since} and goes first")
         }
@@ -324,13 +327,13 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             format!("{pod} waits for free room only (preemptionPolicy Never)")
         }
         Reason::NeverMoves { gang } => format!(
-            "consolidate moves nobody for {gang}, which can't be evicted (volcano.sh/preemptable: \"false\")"
+            "consolidate moves no pods for {gang}, because it is not preemptable itself (volcano.sh/preemptable: \"false\")"
         ),
         Reason::NothingToTake { purpose, nodes, kept } => nothing_to_take(*purpose, *nodes, kept),
         Reason::Nominated { places } => {
             format!(
-                "{} promised, waiting for pods there to leave",
-                counted(u64::from(*places), "place")
+                "{} nominated, waiting for other pods to terminate",
+                counted(u64::from(*places), "pod")
             )
         }
         Reason::NoNodes { placed, wanted, pod, histogram } => {
@@ -353,22 +356,28 @@ fn action(purpose: Purpose) -> &'static str {
 }
 
 fn nothing_to_take(purpose: Purpose, nodes: u32, kept: &[(String, u32)]) -> String {
-    let whose = match purpose {
-        Purpose::Preempt => "preempt finds nobody of lower priority in its queue",
-        Purpose::Within => "preempt finds no pod of its own that matters less",
-        Purpose::Reclaim => "reclaim finds nobody of another queue",
-        Purpose::Consolidate => "consolidate finds nobody whose place elsewhere is free",
+    let outcome = match purpose {
+        Purpose::Preempt => {
+            "preempt: evicting lower-priority pods in its queue would not free enough room"
+        }
+        Purpose::Within => {
+            "preempt: evicting less urgent pods of its own would not free enough room"
+        }
+        Purpose::Reclaim => "reclaim: evicting pods of other queues would not free enough room",
+        Purpose::Consolidate => {
+            "consolidate: moving pods to other nodes would not free enough room"
+        }
     };
     let nodes = match nodes {
         0 => String::new(),
-        nodes => format!(" (tried {})", counted(u64::from(nodes), "node")),
+        nodes => format!(" ({} tried)", counted(u64::from(nodes), "node")),
     };
     let kept: Vec<String> = kept
         .iter()
         .map(|(rule, pods)| format!("{} kept by {rule}", counted(u64::from(*pods), "pod")))
         .collect();
-    let kept = if kept.is_empty() { kept.join("") } else { format!(": {}", kept.join(", ")) };
-    format!("{whose} who could make room{nodes}{kept}")
+    let kept = if kept.is_empty() { kept.join("") } else { format!("; {}", kept.join(", ")) };
+    format!("{outcome}{nodes}{kept}")
 }
 
 fn no_domain(wanted: u32, domains: u32, limit: Option<u32>, near: &[Near]) -> String {
@@ -391,15 +400,15 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
     let (used, most) = (show(lack.used), show(lack.limit));
     let name = dimensions.name(lack.resource);
     let reached = match limit {
-        Limit::Cluster => format!("the cluster has {most} {name} for admission, {used} spoken for"),
-        Limit::Capability(queue) => format!("queue {queue} may use {most} {name}, uses {used}"),
-        Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name}, uses {used}"),
+        Limit::Cluster => format!("the cluster admits up to {most} {name}, {used} admitted"),
+        Limit::Capability(queue) => format!("queue {queue} may use {most} {name} and uses {used}"),
+        Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name} and uses {used}"),
         Limit::FairShare(queue) => {
-            format!("the fair share of queue {queue} is {most} {name}, it uses {used}")
+            format!("the fair share of queue {queue} is {most} {name}, and it uses {used}")
         }
         Limit::DeservedForGood(queue) => {
             format!(
-                "queue {queue} deserves {most} {name}, its gangs that can't be evicted use {used}"
+                "queue {queue} deserves {most} {name}, and its non-preemptable gangs use {used}"
             )
         }
         Limit::Namespace(space) => {
@@ -446,14 +455,14 @@ pub fn shown_text(shown: &Shown, dimensions: &Dimensions) -> String {
     }
 }
 
-/// "without a card that has 8,000 MiB free (most free 4,000)", "without 2 cards that nobody uses
+/// "without a card that has 8,000 MiB free (most free 4,000)", "without 2 cards that no pod uses
 /// (best has 1)".
 fn card_text(ask: &Ask, picky: bool, best: u32, free: i64) -> String {
     let its = if ask.cards == 1 { "its" } else { "their" };
     let alone = ask.cores >= ALL_CORES;
     let memory = match ask.memory {
         Memory::Mib(0) | Memory::Percent(0) => None,
-        // Who gets the card alone need not be told that it has its memory.
+        // A pod that gets the whole card has its memory.
         Memory::Percent(_) if alone => None,
         Memory::Mib(amount) => Some(format!("{} MiB", grouped(amount.unsigned_abs()))),
         Memory::Percent(percent) => Some(format!("{percent}% of {its} memory")),
@@ -465,7 +474,7 @@ fn card_text(ask: &Ask, picky: bool, best: u32, free: i64) -> String {
         cards => (format!("{} cards", grouped(u64::from(cards))), "have"),
     };
     let wanted = if picky { " of the wanted kind" } else { "" };
-    let nobody = if alone { " that nobody uses" } else { "" };
+    let unused = if alone { " that no pod uses" } else { "" };
     let room = match wants.as_slice() {
         [] if alone => String::new(),
         [] => format!(" that {verb} room"),
@@ -479,7 +488,7 @@ fn card_text(ask: &Ask, picky: bool, best: u32, free: i64) -> String {
         _ if ask.cards > 1 => format!(" (best has {})", grouped(u64::from(best))),
         _ => String::new(),
     };
-    format!("without {cards}{wanted}{nobody}{room}{most}")
+    format!("without {cards}{wanted}{unused}{room}{most}")
 }
 
 fn why_text(why: Why) -> &'static str {

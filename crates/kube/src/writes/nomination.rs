@@ -114,12 +114,12 @@ impl NominationWrite {
             Refusal::Answer { code: 409, .. } => self.conflict(&context).await,
             Refusal::Answer { code: 404, .. } => self.gone(),
             Refusal::Answer { .. } => {
-                warn!(object = self.bearer.key(), kind, cause = %refusal, "what was promised can't be written");
+                warn!(object = self.bearer.key(), kind, cause = %refusal, "a nomination cannot be written");
                 Outcome::Refused(refusal.to_string())
             }
         };
         if matches!(outcome, Outcome::Again) {
-            debug!(object = self.bearer.key(), kind, cause = %refusal, "a promise could not be written, trying again");
+            debug!(object = self.bearer.key(), kind, cause = %refusal, "a nomination could not be written, trying again");
             tokio::time::sleep(refusal.pause(self.attempt)).await;
             self.attempt += 1;
         }

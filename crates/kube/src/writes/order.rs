@@ -12,7 +12,7 @@ use super::evict::Evict;
 use super::nomination::{Bearer, NominationWrite, Outcome};
 use crate::clock::wall_clock;
 
-const TAKEN_BACK: &str = "the promise was taken back";
+const TAKEN_BACK: &str = "the nomination was released";
 
 /// Pods that leave for the sake of a gang, once all of its pods have their promises, and the
 /// PodGroups of those that leave say what is kept for their successors.
@@ -148,7 +148,7 @@ impl WriteOrder {
                 None => drop(self.newest.insert(bearer.clone(), Queued { nomination, groups })),
             },
             Outcome::Refused(cause) => {
-                self.give_up(groups, &format!("a promise could not be written: {cause}"));
+                self.give_up(groups, &format!("a nomination could not be written: {cause}"));
                 // Of a gang's PodGroup the engine needs no answer: nobody has left for what isn't
                 // noted.
                 if nomination.wish.nominations()
@@ -256,7 +256,7 @@ mod tests {
         // Its promises were written long ago.
         groups.group(group(&["d"], &["w"]));
         assert_eq!(freed(&mut groups), "evict w");
-        let [a, b, c] = [(); 3].map(|()| groups.next().expect("three promises"));
+        let [a, b, c] = [(); 3].map(|()| groups.next().expect("three nominations"));
         assert!(groups.next().is_none());
         groups.done(b, Outcome::Written);
         groups.done(c, Outcome::Written);

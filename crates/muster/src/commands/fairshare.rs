@@ -55,7 +55,7 @@ pub fn run(args: FairshareArgs) -> Result<(), Failure> {
     }
     if loaded.config.policy.fairness().is_none() {
         anstream::eprintln!(
-            "note: nobody goes by these shares: name the plugin capacity in the configuration's tiers"
+            "note: these shares have no effect: name the plugin capacity in the configuration's tiers"
         );
     }
     let options = Options {

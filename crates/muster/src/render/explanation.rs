@@ -98,7 +98,7 @@ impl Page {
             vec![format!("{} running", line.running), format!("{} pending", line.pending)];
         let rest = [
             (gang.gated, "gated"),
-            (line.nominated, "promised a place"),
+            (line.nominated, "nominated"),
             (line.succeeded, "succeeded"),
             (line.failed, "failed"),
         ];
@@ -240,7 +240,7 @@ impl Page {
                 self.entry("takes back", &format!("nothing {for_whom}: {refused}"))
             }
             (None, []) => {
-                self.entry("takes back", &format!("nothing {for_whom}: nobody has to give"))
+                self.entry("takes back", &format!("nothing {for_whom}: no queue has to give"))
             }
             (None, from) => {
                 self.entry("takes back", &format!("{for_whom} from {}", from.join(", ")))

@@ -181,7 +181,7 @@ impl Shown<'_> {
             }
         }
         if left > 0 && !division.surplus.is_empty() {
-            entry(&mut lines, "left", &format!("{}: nobody wants more", self.amount(left)));
+            entry(&mut lines, "left", &format!("{}: no queue wants more", self.amount(left)));
         }
         lines
     }

@@ -342,7 +342,7 @@ impl Map<'_> {
         let others = [
             (Holder::Foreign, "other schedulers"),
             (Holder::Leaving, "leaving"),
-            (Holder::Nominated, "promised"),
+            (Holder::Nominated, "nominated"),
             (Holder::Free, "free"),
             (Holder::Closed, "closed"),
         ];

@@ -34,7 +34,7 @@ pub fn lines(simulation: &Simulation, names: &Names, most: usize) -> Vec<String>
         ("ended", teller.ends()),
         ("evicted", teller.evictions()),
         ("bound", teller.binds()),
-        ("promised", teller.nominations()),
+        ("nominated", teller.nominations()),
         ("waiting", teller.waits()),
     ];
     let mut happened: BTreeMap<u64, Vec<(&str, String)>> = BTreeMap::new();
@@ -186,7 +186,7 @@ impl Teller<'_> {
         nominated
             .map(|(cycle, gang, places)| {
                 let count: u32 = places.iter().map(|(_, count)| count).sum();
-                let what = format!("{} promised", counted(u64::from(count), "place"));
+                let what = format!("{} nominated", counted(u64::from(count), "pod"));
                 (cycle, self.placed(gang, styled(WAITS, &what), width(&what), &places))
             })
             .collect()

@@ -190,7 +190,7 @@ impl Day<'_> {
             let written = object.metadata.annotations.get(PIPELINED_NODE).map(String::as_str);
             if written != nominated {
                 return Err(format!(
-                    "{name} is promised {nominated:?}, but its object says {written:?}"
+                    "{name} is nominated to {nominated:?}, but its object says {written:?}"
                 ));
             }
         }
@@ -240,7 +240,7 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
     let name = |node| &cluster.nodes.name[node];
     let pods = cluster.pods.live().map(|pod| {
         let state = match cluster.pods.state[pod] {
-            PodState::Nominated(node) => format!("is promised {}", name(node)),
+            PodState::Nominated(node) => format!("is nominated to {}", name(node)),
             PodState::Allocated(node) => format!("is bound to {}", name(node)),
             PodState::Running(node) => format!("runs on {}", name(node)),
             PodState::Releasing(node) => format!("leaves {}", name(node)),
@@ -274,7 +274,7 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
         let (held, nominated) = (list(&queue.held), list(&queue.nominated));
         let (priority, weight, state) = (queue.priority, queue.weight, queue.state);
         let text = format!(
-            "is {state:?}, priority {priority}, weight {weight}, holds {held:?}, is promised {nominated:?}"
+            "is {state:?}, priority {priority}, weight {weight}, holds {held:?}, has nominations for {nominated:?}"
         );
         (format!("queue {}", queue.name), text)
     });

@@ -250,7 +250,7 @@ impl Day<'_> {
             .under_way
             .retain(|write| !(write.pod == *pod && write.wish.is_note() && write.awaited));
         if !matches!(wish, Wish::Promise { .. }) {
-            self.stay(pod, "the promise was taken back");
+            self.stay(pod, "the nomination was released");
         }
     }
 

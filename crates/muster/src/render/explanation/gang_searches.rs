@@ -38,7 +38,7 @@ impl Page {
             }
             let rest = [
                 (&pass.not_tried, "not tried, beyond maxDomains or no cheaper than what was found"),
-                (&pass.too_small, "too small, even if nobody else were there"),
+                (&pass.too_small, "too small, even without other pods"),
             ];
             for (domains, what) in rest.into_iter().filter(|(domains, _)| !domains.is_empty()) {
                 let count = counted(domains.len() as u64, "domain");

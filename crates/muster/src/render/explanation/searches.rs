@@ -20,7 +20,7 @@ impl Page {
             return;
         }
         self.line("");
-        self.line(&styled(BOLD, "promised places"));
+        self.line(&styled(BOLD, "nominations"));
         let space = space_of(gang);
         gang.nominations
             .iter()
@@ -59,7 +59,7 @@ impl Page {
         }
         if nomination.leaving.is_empty() {
             self.line(
-                "    nobody is leaving there: it waits for the rest of its gang, or its queue",
+                "    no pod is terminating there: it waits for the rest of its gang, or for its queue",
             );
         }
         for leaving in nomination.leaving.iter().take(PODS) {
@@ -106,8 +106,8 @@ impl Page {
             );
             let rest = [
                 (pod.more_nodes, "more, use --all"),
-                (pod.nobody_nodes, "with nobody who may be asked to leave"),
-                (pod.closed_nodes, "closed to it, whoever leaves"),
+                (pod.nobody_nodes, "with no pod that may be evicted"),
+                (pod.closed_nodes, "closed to it, even without other pods"),
             ];
             for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
                 self.line(&styled(DIM, format!("    {} {what}", counted(count as u64, "node"))));
@@ -154,7 +154,7 @@ fn trial_text(trial: &NodeTrial, space: &str) -> String {
     let mut text = match (&trial.cost, &trial.why) {
         (Some(cost), _) => {
             let who = if leave.is_empty() {
-                "nobody leaves".to_owned()
+                "no pod leaves".to_owned()
             } else {
                 format!("{} {verb}", pods(leave))
             };
@@ -172,7 +172,7 @@ fn trial_text(trial: &NodeTrial, space: &str) -> String {
     };
     if !trial.released.is_empty() {
         let lost = pods(trial.released.iter().map(String::as_str).collect());
-        text += &format!("; the promises of {lost} are taken back");
+        text += &format!("; the nominations of {lost} are released");
     }
     let mut rules: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for kept in &trial.kept {

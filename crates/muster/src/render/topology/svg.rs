@@ -129,7 +129,7 @@ impl Picture<'_, '_> {
         let others = [
             (Holder::Foreign, "other schedulers"),
             (Holder::Leaving, "leaving"),
-            (Holder::Nominated, "promised"),
+            (Holder::Nominated, "nominated"),
             (Holder::Closed, "closed"),
         ];
         let nodes = self.chart.nodes(ROOT).iter();
