@@ -1,12 +1,20 @@
 //! The servers' binaries: built once from the Go modules in `controlplane/`, kept outside the
 //! checkout.
 
+use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// How many lines of a failed build are shown: more than one compiler error has.
+const SHOWN_OF_ERRORS: usize = 40;
+
+/// A line of progress this often.
+const BETWEEN_SIGNS: Duration = Duration::from_secs(10);
 
 /// What is built: its name, the folder of its module, its package.
 const RECIPES: [(&str, &str, &str); 5] = [
@@ -78,35 +86,63 @@ fn build() -> Result<Binaries, BuildError> {
     fs::create_dir_all(&folder)?;
     let lock = File::create(folder.join("lock"))?;
     if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-        eprintln!("waiting for another process that builds the control plane");
+        say("waiting for another process that builds the control plane");
         lock.lock()?;
     }
-    for (name, module, package) in RECIPES {
+    for (at, (name, module, package)) in RECIPES.iter().enumerate() {
         let target = folder.join(name);
         if !target.exists() {
-            eprintln!("building {name} from Go modules, a few minutes the first time");
+            let what = format!("building {name} ({} of {}) from Go modules", at + 1, RECIPES.len());
             let partial = folder.join(format!("{name}.partial"));
-            compile(module, package, &partial, &link_flags(&versions[0].1))?;
+            compile(&what, module, package, &partial, &link_flags(&versions[0].1))?;
             fs::rename(&partial, &target)?;
         }
     }
     Ok(Binaries { folder })
 }
 
-fn compile(module: &str, package: &str, target: &Path, link_flags: &str) -> Result<(), BuildError> {
+/// Compiles a package, and shows how far it is.
+fn compile(
+    what: &str,
+    module: &str,
+    package: &str,
+    target: &Path,
+    link_flags: &str,
+) -> Result<(), BuildError> {
     let flags =
-        ["build", "-mod=readonly", "-trimpath", "-ldflags", link_flags, "-o"].map(OsStr::new);
+        ["build", "-v", "-mod=readonly", "-trimpath", "-ldflags", link_flags, "-o"].map(OsStr::new);
     let mut command = Command::new("go");
     command.current_dir(module_folder(module)).env("CGO_ENABLED", "0");
-    let output = command.args(flags).arg(target).arg(package).output()?;
-    if output.status.success() {
+    command.args(flags).arg(target).arg(package).stderr(Stdio::piped());
+    say(what);
+    let mut child = command.spawn()?;
+    let (mut packages, mut shown, mut last) = (0, Instant::now(), VecDeque::new());
+    let lines = child.stderr.take().map(|stderr| BufReader::new(stderr).lines());
+    // With -v, go names each package that it has compiled; errors come in between.
+    for line in lines.into_iter().flatten() {
+        packages += 1;
+        last.extend([line?]);
+        if last.len() > SHOWN_OF_ERRORS {
+            last.pop_front();
+        }
+        if shown.elapsed() > BETWEEN_SIGNS {
+            say(&format!("{what}: {packages} packages so far"));
+            shown = Instant::now();
+        }
+    }
+    if child.wait()?.success() {
         return Ok(());
     }
-    let why = String::from_utf8_lossy(&output.stderr);
+    let why = Vec::from(last).join("\n");
     Err(BuildError::Failed(format!(
         "go build {package} in {}:\n{why}",
         module_folder(module).display()
     )))
+}
+
+/// Past the test harness, which would keep it to itself until the test ends.
+fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "{what}");
 }
 
 /// Without a version the API server reports v0.0.0 and clients misbehave. Other modules ignore what
