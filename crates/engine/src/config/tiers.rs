@@ -76,7 +76,6 @@ pub(super) fn read<'y>(
             configured.push(ConfiguredPlugin {
                 name: entry.name,
                 tier: place,
-                answers: entry.answers,
                 plugin,
                 switches: reader.switches.clone(),
             });

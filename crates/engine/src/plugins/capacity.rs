@@ -18,9 +18,8 @@ use crate::model::usage::Memory;
 use crate::plugins::capacity::fair_shares::SHARE;
 use crate::plugins::proportion::{PerEvent, counted, guarded, real_capability, vote};
 use crate::policy::bundle::Needed;
-use crate::policy::plugin::{Entry, Plugin, Vote};
+use crate::policy::plugin::{Entry, Plugin, Vote, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
 use crate::shares::admission::Admission;
@@ -82,7 +81,6 @@ pub static ENTRY: Entry = Entry {
     differs: "A resource that `capability` doesn't name is unlimited, also in a hierarchy. A \
               queue whose parents are missing or form a cycle, or a queue with children that has \
               jobs of its own, blocks only itself.",
-    answers: &[Question::QueueOrder, Question::Enqueue, Question::MayAllocate, Question::Reclaim],
     build: |args, switches| {
         Box::new(Capacity {
             tree: switches.hierarchy,
@@ -372,6 +370,7 @@ impl Capacity {
     }
 }
 
+#[answers]
 impl Plugin for Capacity {
     /// In a tree the branches are compared where the ways from the root part.
     fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
@@ -512,6 +511,9 @@ impl Plugin for Capacity {
         had: &Amounts,
         gone: &[PodId],
     ) -> Option<Reason> {
+        if preemptor.purpose != Purpose::Reclaim {
+            return None;
+        }
         if preemptor.by_fair_share() {
             let within = self.has_stayed_within_share(cluster, preemptor, had);
             let outdoes = || self.outdoes_a_sibling(cluster, preemptor, gone);
@@ -578,6 +580,10 @@ impl Plugin for Capacity {
 
     fn measure_by_fair_shares(&mut self) {
         self.by_shares = true;
+    }
+
+    fn has_queue_tree(&self) -> bool {
+        self.tree
     }
 
     fn fairness(&self) -> Option<Rules> {

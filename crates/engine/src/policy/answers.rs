@@ -27,7 +27,6 @@ use crate::shares::fair::Rules;
 pub struct ConfiguredPlugin {
     pub name: &'static str,
     pub tier: usize,
-    pub answers: &'static [Question],
     pub plugin: Box<dyn Plugin>,
     pub switches: Switches,
 }
@@ -36,16 +35,18 @@ pub struct ConfiguredPlugin {
 pub struct Policy {
     pub plugins: Vec<ConfiguredPlugin>,
     /// For each question, who is asked.
-    asked: [Vec<usize>; Question::ALL.len()],
+    asked: [Vec<usize>; Question::COUNT],
 }
 
 impl Policy {
     pub fn new(plugins: Vec<ConfiguredPlugin>) -> Policy {
+        let answers: Vec<Vec<Question>> =
+            plugins.iter().map(|configured| configured.plugin.answers()).collect();
         let asked = Question::ALL.map(|question| {
-            let answers = |configured: &ConfiguredPlugin| {
-                configured.answers.contains(&question) && question.switched_on(&configured.switches)
+            let is_asked = |&at: &usize| {
+                answers[at].contains(&question) && question.counts(&plugins[at].switches)
             };
-            (0..plugins.len()).filter(|&configured| answers(&plugins[configured])).collect()
+            (0..plugins.len()).filter(is_asked).collect()
         });
         Policy { plugins, asked }
     }
@@ -118,13 +119,11 @@ impl Policy {
 
     /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
     pub fn hierarchical(&self) -> bool {
-        self.plugins
-            .iter()
-            .any(|configured| configured.switches.hierarchy && configured.name == "capacity")
+        self.asked(Question::Shares).any(Plugin::has_queue_tree)
     }
 
     pub fn fairness(&self) -> Option<Rules> {
-        self.plugins.iter().find_map(|configured| configured.plugin.fairness())
+        self.asked(Question::Shares).find_map(Plugin::fairness)
     }
 
     pub fn enforces_minimum(&self) -> bool {
@@ -391,7 +390,7 @@ impl Policy {
     /// When time alone changes what is said of nodes: all that was found out about them holds until
     /// then.
     pub fn next_change(&self, now: Time) -> Option<Time> {
-        self.plugins.iter().filter_map(|configured| configured.plugin.next_change(now)).min()
+        self.asked(Question::NextChange).filter_map(|plugin| plugin.next_change(now)).min()
     }
 
     /// Who should leave for nobody's sake: whom any plugin names, for the first reason.
@@ -414,11 +413,11 @@ impl Policy {
     }
 
     pub fn fair_share_of(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
-        self.plugins.iter().find_map(|configured| configured.plugin.fair_share_of(cluster, queue))
+        self.asked(Question::Shares).find_map(|plugin| plugin.fair_share_of(cluster, queue))
     }
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
-        self.plugins.iter().find_map(|configured| configured.plugin.deserves(cluster, queue))
+        self.asked(Question::Shares).find_map(|plugin| plugin.deserves(cluster, queue))
     }
 }
 
