@@ -31,6 +31,7 @@ pub static ACTION: Action = Action {
         meaning: "accepted, always on",
     }],
     configure: |_, _| {},
+    makes_room: None,
     run,
 };
 

@@ -13,10 +13,10 @@ use crate::model::gangs::missing::{Missing, missing_after_nominations};
 use crate::order::gates::gate;
 use crate::order::line::Line;
 use crate::order::pods::{Serving, in_order};
-use crate::order::session::Session;
+use crate::order::session::{Action, Session};
 
 /// Carries out the errand of an action: makes room for all gangs that starve.
-pub fn run(session: &mut Session, action: &'static str) {
+pub fn run(session: &mut Session, action: &Action) {
     if let Some(request) = EvictionRequest::of(session.settings, action) {
         serve_all(session, request);
     }

@@ -3,6 +3,7 @@
 use muster_api::Time;
 
 use crate::base::ids::{GangId, QueueId};
+use crate::base::purpose::{Mode, Purpose};
 use crate::decision::plan::Plan;
 use crate::model::Cluster;
 use crate::placement::rankings::Rankings;
@@ -10,6 +11,7 @@ use crate::policy::answers::Policy;
 use crate::settings::actions::Settings;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
+use crate::settings::eviction::EvictionSettings;
 
 pub struct Action {
     pub name: &'static str,
@@ -17,7 +19,18 @@ pub struct Action {
     pub arguments: &'static [Argument],
     /// Takes the action's arguments from its `configurations:` entry.
     pub configure: fn(&mut Args, &mut Settings),
+    /// How it makes room for gangs by evicting pods, if it does.
+    pub makes_room: Option<MakesRoom>,
     pub run: fn(&mut Session),
+}
+
+/// How an action makes room.
+pub struct MakesRoom {
+    pub purpose: Purpose,
+    /// Where its arguments are kept.
+    pub settings: fn(&Settings) -> &EvictionSettings,
+    /// Its mode, where an administrator may choose one.
+    pub mode: Option<fn(&mut Settings) -> &mut Mode>,
 }
 
 /// What an action works with.
