@@ -234,7 +234,7 @@ fn attempt(
     match place_gang(&mut txn, session.policy, session.rankings, &placement) {
         Ok(()) => {
             let moves = txn.commit();
-            session.plan.record(&moves);
+            session.record(&moves);
             Ok(())
         }
         Err(reasons) => {

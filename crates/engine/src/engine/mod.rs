@@ -20,7 +20,7 @@ use crate::nomination::{backoff, publish, reaffirm, reservations, restore};
 use crate::order::session::Session;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
-use crate::report::{status, words};
+use crate::report::{cards, status, words};
 
 pub struct Engine {
     pub(crate) cluster: Cluster,
@@ -122,7 +122,7 @@ impl Engine {
             now,
             &mut plan,
         );
-        plan.note_cards(&self.cluster, now);
+        cards::note_cards(&self.cluster, now, &mut plan);
         if self.memory().is_some() {
             self.cluster.note_usage();
         }

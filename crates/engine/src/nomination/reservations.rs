@@ -152,7 +152,7 @@ pub fn nominate_returned_pods(session: &mut Session) {
             }
             session.cluster.freed += 1;
         }
-        session.plan.record(&moves);
+        session.record(&moves);
         if !moves.is_empty() {
             let places = session.cluster.gangs[gang].counts.nominated;
             session.cluster.gangs.explain(gang, vec![Reason::Nominated { places }]);

@@ -4,8 +4,10 @@ use muster_api::Time;
 
 use crate::base::ids::{GangId, QueueId};
 use crate::base::purpose::{Mode, Purpose};
-use crate::decision::plan::Plan;
+use crate::decision::plan::{Bind, Plan};
 use crate::model::Cluster;
+use crate::model::pods::PodState;
+use crate::model::txn::Move;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 use crate::settings::actions::Settings;
@@ -44,4 +46,18 @@ pub struct Session<'e> {
     /// Gangs that keep everyone behind them in their queue waiting, found by `allocate` for
     /// `backfill`.
     pub heads: Vec<(QueueId, GangId)>,
+}
+
+impl Session<'_> {
+    /// Puts moves that stand into the plan.
+    pub fn record(&mut self, moves: &[Move]) {
+        for step in moves {
+            let pod = step.pod;
+            match step.to {
+                PodState::Allocated(node) => self.plan.binds.push(Bind { pod, node }),
+                PodState::Nominated(node) => self.plan.nominations.push(Bind { pod, node }),
+                _ => {}
+            }
+        }
+    }
 }

@@ -225,7 +225,7 @@ impl Capacity {
                 if let Some(limit) = named.or(nothing).filter(|limit| used + want > *limit) {
                     let lack = Lack { resource, want, used, limit };
                     let limit = Limit::DeservedForGood(row.name.clone());
-                    return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
+                    return Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack });
                 }
             }
         }
@@ -400,7 +400,7 @@ impl Plugin for Capacity {
                 else {
                     continue;
                 };
-                let vote = vote(cluster, admission, queue, "capacity", (resource, want), limit);
+                let vote = vote(cluster, admission, queue, ENTRY.name, (resource, want), limit);
                 if matches!(vote, Vote::Reject(_)) {
                     return vote;
                 }
@@ -425,7 +425,7 @@ impl Plugin for Capacity {
                 if used + want > limit {
                     let lack = Lack { resource, want, used, limit };
                     let limit = Limit::Capability(cluster.queues[queue].name.clone());
-                    return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
+                    return Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack });
                 }
             }
             Ok(())
@@ -459,7 +459,7 @@ impl Plugin for Capacity {
         let (used, limit) = (row.taken(resource), row.deserved.get(resource).unwrap_or(0));
         let lack = Lack { resource, want, used, limit };
         let limit = Limit::Deserved(row.name.clone());
-        Some(Err(Reason::OverLimit { plugin: "capacity", limit, lack }))
+        Some(Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack }))
     }
 
     /// The queue gives while it has too much of something that the claimant's has a right to. In a
@@ -554,7 +554,7 @@ impl Plugin for Capacity {
         let (used, limit) = (had.get(resource), deserved(resource));
         let lack = Lack { resource, want: row.taken(resource) - used, used, limit };
         Some(Reason::OverLimit {
-            plugin: "capacity",
+            plugin: ENTRY.name.into(),
             limit: Limit::Deserved(row.name.clone()),
             lack,
         })

@@ -55,7 +55,7 @@ impl Plugin for Overcommit {
             if want > limit - used {
                 let lack = Lack { resource, want, used, limit };
                 return Vote::Reject(Reason::NotAdmitted {
-                    plugin: "overcommit",
+                    plugin: ENTRY.name.into(),
                     limit: Limit::Cluster,
                     lack,
                 });

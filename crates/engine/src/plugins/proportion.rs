@@ -127,7 +127,7 @@ impl Plugin for Proportion {
         let queue = cluster.gangs[gang].queue;
         let votes = cluster.gangs[gang].awaited().into_iter().map(|(resource, want)| {
             let limit = real_capability(cluster, queue, resource);
-            vote(cluster, admission, queue, "proportion", (resource, want), limit)
+            vote(cluster, admission, queue, ENTRY.name, (resource, want), limit)
         });
         votes.into_iter().find(|vote| matches!(vote, Vote::Reject(_))).unwrap_or(Vote::Permit)
     }
@@ -150,7 +150,7 @@ impl Plugin for Proportion {
         }
         let lack = reached?;
         Some(Reason::OverLimit {
-            plugin: "proportion",
+            plugin: ENTRY.name.into(),
             limit: Limit::Deserved(row.name.clone()),
             lack,
         })
@@ -172,7 +172,7 @@ impl Plugin for Proportion {
             if used + want > limit {
                 let lack = Lack { resource, want, used, limit };
                 let limit = Limit::Deserved(cluster.queues[queue].name.clone());
-                return Err(Reason::OverLimit { plugin: "proportion", limit, lack });
+                return Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack });
             }
         }
         Ok(())
@@ -275,5 +275,6 @@ pub fn vote(
         return Vote::Permit;
     }
     let lack = Lack { resource, want, used, limit };
-    Vote::Reject(Reason::NotAdmitted { plugin, limit: Limit::Capability(row.name.clone()), lack })
+    let limit = Limit::Capability(row.name.clone());
+    Vote::Reject(Reason::NotAdmitted { plugin: plugin.into(), limit, lack })
 }

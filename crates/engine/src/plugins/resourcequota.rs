@@ -30,7 +30,7 @@ impl Plugin for ResourceQuota {
                     let lack = Lack { resource, want, used, limit };
                     let name = cluster.names.text(space.name).clone();
                     return Vote::Reject(Reason::NotAdmitted {
-                        plugin: "resourcequota",
+                        plugin: ENTRY.name.into(),
                         limit: Limit::Namespace(name),
                         lack,
                     });

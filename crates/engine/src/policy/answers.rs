@@ -12,7 +12,6 @@ use crate::base::room::Room;
 use crate::decision::cause::Cause;
 use crate::decision::node_reason::Why;
 use crate::decision::reason::Reason;
-use crate::eviction::order;
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::model::topology::domains::ROOT;
@@ -20,7 +19,6 @@ use crate::policy::bundle::{Bundle, Needed};
 use crate::policy::plugin::{Plugin, Scope, Unwanted, Veto, Vote};
 use crate::policy::preemptor::Preemptor;
 use crate::policy::question::{Question, Switches};
-use crate::settings::eviction::BundleSettings;
 use crate::shares::admission::Admission;
 use crate::shares::fair::Rules;
 
@@ -362,29 +360,16 @@ impl Policy {
         first_difference(named.chain(served))
     }
 
-    /// Puts bundles in the order in which they are taken: as the first plugin says that has an
-    /// opinion, else by the usual order. A bundle is taken once and as it is, whatever a plugin
-    /// says.
+    /// The bundles that leave, in order, by their positions in the list: the first opinion.
     pub fn order_bundles(
         &self,
         cluster: &Cluster,
         preemptor: &Preemptor,
-        bundle_settings: &BundleSettings,
         needed: &Needed,
-        mut bundles: Vec<Bundle>,
-    ) -> Vec<Bundle> {
+        bundles: &[Bundle],
+    ) -> Option<Vec<usize>> {
         let mut asked = self.asked(Question::of(preemptor.purpose));
-        let Some(chosen) =
-            asked.find_map(|plugin| plugin.order_bundles(cluster, preemptor, needed, &bundles))
-        else {
-            order::sort(cluster, self, preemptor, bundle_settings, &mut bundles);
-            return bundles;
-        };
-        let mut left: Vec<Option<Bundle>> = bundles.into_iter().map(Some).collect();
-        let named = chosen.into_iter().filter_map(|at| left.get_mut(at)?.take());
-        let mut ordered: Vec<Bundle> = named.collect();
-        ordered.iter_mut().zip(0..).for_each(|(bundle, class)| bundle.class = class);
-        ordered
+        asked.find_map(|plugin| plugin.order_bundles(cluster, preemptor, needed, bundles))
     }
 
     /// When time alone changes what is said of nodes: all that was found out about them holds until
