@@ -34,7 +34,7 @@ fn with_mode() -> impl Iterator<Item = (&'static Action, fn(&mut Settings) -> &m
 
 /// All that is said about modes.
 #[derive(Default)]
-pub struct Said<'y>(Vec<Word<'y>>);
+pub(super) struct Said<'y>(Vec<Word<'y>>);
 
 struct Word<'y> {
     at: Place,

@@ -1,13 +1,16 @@
 //! An action, and what it works with.
 
+use std::ptr;
+
 use muster_api::Time;
 
-use crate::base::ids::{GangId, QueueId};
+use crate::base::ids::{GangId, PodId, QueueId};
 use crate::base::purpose::{Mode, Purpose};
 use crate::decision::plan::{Bind, Plan};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::txn::Move;
+use crate::order::failed_searches;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 use crate::settings::actions::Settings;
@@ -39,16 +42,26 @@ pub struct MakesRoom {
 pub struct Session<'e> {
     pub cluster: &'e mut Cluster,
     pub policy: &'e Policy,
-    pub rankings: &'e mut Rankings,
+    /// The configured ones.
+    pub actions: &'e [&'static Action],
     pub settings: &'e Settings,
+    pub rankings: &'e mut Rankings,
+    pub failed_searches: &'e mut failed_searches::Memory,
     pub plan: &'e mut Plan,
     pub now: Time,
     /// Gangs that keep everyone behind them in their queue waiting, found by `allocate` for
     /// `backfill`.
     pub heads: Vec<(QueueId, GangId)>,
+    /// Pods whose gangs back off, with room that is held for them during this cycle.
+    pub held_during_backoff: Vec<PodId>,
 }
 
 impl Session<'_> {
+    /// Whether an action is among the configured ones.
+    pub fn runs(&self, action: &'static Action) -> bool {
+        self.actions.iter().any(|listed| ptr::eq(*listed, action))
+    }
+
     /// Puts moves that stand into the plan.
     pub fn record(&mut self, moves: &[Move]) {
         for step in moves {
