@@ -1,6 +1,9 @@
 //! The scheduler as a pure state machine: events and the clock in, plans out. No I/O, no clock, no
 //! randomness.
 
+// `#[answers]` writes paths that begin with our name, so that it can be used here and elsewhere.
+extern crate self as muster_engine;
+
 mod actions;
 mod base;
 pub mod config;
@@ -37,9 +40,9 @@ pub use model::txn::{Mark, Move, Txn};
 pub use order::session::Action;
 pub use policy::answers::{ConfiguredPlugin, Policy};
 pub use policy::bundle::{Bundle, Needed};
-pub use policy::plugin::{Plugin, Scope, Vote};
+pub use policy::plugin::{Plugin, Scope, Vote, answers, each_function_has_a_question};
 pub use policy::preemptor::Preemptor;
-pub use policy::question::{Question, Switches};
+pub use policy::question::{Question, Switches, answered_by};
 pub use report::{status, words as explain};
 pub use settings::argument::Argument;
 

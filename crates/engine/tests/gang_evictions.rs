@@ -12,7 +12,7 @@ use muster_api::Time;
 use muster_engine::config::Config;
 use muster_engine::ids::PodId;
 use muster_engine::model::Cluster;
-use muster_engine::{Engine, Event, Plugin};
+use muster_engine::{Engine, Event, Plugin, answers};
 
 const NOW: Time = Time(1_767_571_200_000);
 const CONFIG: &str = "actions: allocate, gangpreempt\ntiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}, \
@@ -21,6 +21,7 @@ const CONFIG: &str = "actions: allocate, gangpreempt\ntiers: [{plugins: [{name: 
 /// Protects nobody, and counts how often it is asked.
 struct Counter(Arc<AtomicUsize>);
 
+#[answers]
 impl Plugin for Counter {
     fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         self.0.fetch_add(1, Ordering::Relaxed);

@@ -10,7 +10,7 @@ use muster_api::Time;
 use muster_engine::config::Config;
 use muster_engine::model::Cluster;
 use muster_engine::{
-    Bundle, ConfiguredPlugin, Engine, Event, Needed, Plugin, Policy, Preemptor, Question, Switches,
+    Bundle, ConfiguredPlugin, Engine, Event, Needed, Plugin, Policy, Preemptor, Switches, answers,
 };
 
 const CONFIG: &str = r#"
@@ -38,6 +38,7 @@ const CLUSTER: &str = "
 /// Names the gangs that leave, in order, or has no opinion.
 struct Chooser(Option<&'static [&'static str]>);
 
+#[answers]
 impl Plugin for Chooser {
     fn order_bundles(
         &self,
@@ -63,7 +64,6 @@ fn who_leaves(cluster: &str, choosers: Vec<Chooser>) -> Vec<String> {
     plugins.extend(choosers.into_iter().map(|chooser| ConfiguredPlugin {
         name: "chooser",
         tier: 0,
-        answers: &[Question::Preempt],
         plugin: Box::new(chooser),
         switches: Switches::default(),
     }));

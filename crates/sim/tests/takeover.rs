@@ -299,9 +299,8 @@ fn takes_of(simulation: &Simulation, queue_of: &BTreeMap<String, String>) -> Vec
     let by_share = simulation
         .engine
         .config()
-        .settings
         .eviction_settings("reclaim")
-        .is_some_and(|(_, taking)| taking.mode == Mode::Scenario);
+        .is_some_and(|settings| settings.mode == Mode::Scenario);
     let queue =
         |name: &str| cluster.queues.iter().find(|(_, row)| *row.name == *name).map(|(id, _)| id);
     let amounts = |name: &str, share: bool| -> Vec<i64> {

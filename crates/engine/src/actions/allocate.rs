@@ -48,6 +48,7 @@ pub static ACTION: Action = Action {
         let limit = args.duration_ms("nominationLimit", Some(settings.nomination_limit_ms));
         settings.nomination_limit_ms = limit.unwrap_or(0);
     },
+    makes_room: None,
     run,
 };
 
@@ -233,7 +234,7 @@ fn attempt(
     match place_gang(&mut txn, session.policy, session.rankings, &placement) {
         Ok(()) => {
             let moves = txn.commit();
-            session.plan.record(&moves);
+            session.record(&moves);
             Ok(())
         }
         Err(reasons) => {

@@ -31,6 +31,7 @@ pub static ACTION: Action = Action {
         meaning: "accepted, always on",
     }],
     configure: |_, _| {},
+    makes_room: None,
     run,
 };
 
@@ -118,7 +119,7 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     txn.rewind(start);
     filled.retain(|(gang, moves)| stands(&mut txn, session.policy, *gang, moves));
     let moves = txn.commit();
-    session.plan.record(&moves);
+    session.record(&moves);
     for (gang, _) in filled {
         session.cluster.gangs.explain(gang, Vec::new());
     }

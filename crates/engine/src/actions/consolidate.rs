@@ -1,9 +1,10 @@
 //! Makes room by moving: for a gang for which there is enough in all, but not where it could use
 //! it. Nobody leaves who has no other place in the same plan.
 
+use crate::base::purpose::Purpose;
 use crate::eviction::arguments::{EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG};
 use crate::eviction::turns;
-use crate::order::session::Action;
+use crate::order::session::{Action, MakesRoom};
 use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
@@ -30,5 +31,10 @@ pub static ACTION: Action = Action {
         let limit = args.duration_ms("reservationLimit", Some(settings.reservation_limit_ms));
         settings.reservation_limit_ms = limit.unwrap_or(settings.reservation_limit_ms);
     },
-    run: |session| turns::run(session, ACTION.name),
+    makes_room: Some(MakesRoom {
+        purpose: Purpose::Consolidate,
+        settings: |settings| &settings.consolidate,
+        mode: None,
+    }),
+    run: |session| turns::run(session, &ACTION),
 };

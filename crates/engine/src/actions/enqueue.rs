@@ -26,6 +26,7 @@ pub static ACTION: Action = Action {
         let timeout = args.duration_ms("admissionTimeout", Some(settings.admission_timeout_ms));
         settings.admission_timeout_ms = timeout.unwrap_or(0);
     },
+    makes_room: None,
     run,
 };
 

@@ -2,7 +2,7 @@
 //! matter less.
 
 use crate::base::ids::{GangId, PodId};
-use crate::base::purpose::Mode;
+use crate::base::purpose::{Mode, Purpose};
 use crate::eviction::arguments::{
     ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS,
     MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
@@ -12,7 +12,7 @@ use crate::eviction::request::EvictionRequest;
 use crate::eviction::turns;
 use crate::model::pods::PodState;
 use crate::order::gates::gate;
-use crate::order::session::{Action, Session};
+use crate::order::session::{Action, MakesRoom, Session};
 use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
@@ -58,15 +58,18 @@ pub static ACTION: Action = Action {
         },
     ],
     configure: |args, settings| settings.preempt = args.eviction_settings(),
+    makes_room: Some(MakesRoom {
+        purpose: Purpose::Preempt,
+        settings: |settings| &settings.preempt,
+        mode: Some(|settings| &mut settings.preempt.mode),
+    }),
     run,
 };
 
 fn run(session: &mut Session) {
-    turns::run(session, ACTION.name);
+    turns::run(session, &ACTION);
     let task = |request: &EvictionRequest| request.settings.mode == Mode::Task;
-    let Some(request) = EvictionRequest::of(session.settings, ACTION.name).filter(task) else {
-        return;
-    };
+    let Some(request) = EvictionRequest::of(session.settings, &ACTION).filter(task) else { return };
     let mut gangs: Vec<GangId> = session.cluster.gangs.waiting().to_vec();
     gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
     for gang in gangs {

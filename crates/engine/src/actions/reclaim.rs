@@ -1,11 +1,12 @@
 //! Takes back for a queue what it deserves, from queues that have more than they deserve.
 
+use crate::base::purpose::Purpose;
 use crate::eviction::arguments::{
     ALLOW_CONSOLIDATING_RECLAIM, ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD,
     MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG, MODE, ORDER, ROI_THRESHOLD,
 };
 use crate::eviction::turns;
-use crate::order::session::Action;
+use crate::order::session::{Action, MakesRoom};
 use crate::settings::argument::Argument;
 
 pub static ACTION: Action = Action {
@@ -31,5 +32,10 @@ pub static ACTION: Action = Action {
         },
     ],
     configure: |args, settings| settings.reclaim = args.eviction_settings(),
-    run: |session| turns::run(session, ACTION.name),
+    makes_room: Some(MakesRoom {
+        purpose: Purpose::Reclaim,
+        settings: |settings| &settings.reclaim,
+        mode: Some(|settings| &mut settings.reclaim.mode),
+    }),
+    run: |session| turns::run(session, &ACTION),
 };

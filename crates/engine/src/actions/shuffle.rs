@@ -14,6 +14,7 @@ pub static ACTION: Action = Action {
               window has closed)",
     arguments: &[],
     configure: |_, _| {},
+    makes_room: None,
     run,
 };
 

@@ -36,6 +36,7 @@ pub static ACTION: Action = Action {
         Argument { name: SHORT_NAME, default: "", meaning: "the same under its first name" },
     ],
     configure,
+    makes_room: None,
     run,
 };
 

@@ -1,8 +1,10 @@
 //! `actions`: what a cycle does, in order; and `configurations`: their arguments.
 
+use std::ptr;
+
 use muster_yaml::{Value, Yaml};
 
-use crate::config::lists::ACTIONS;
+use crate::config::lists::{self, ACTIONS};
 use crate::config::modes::Said;
 use crate::config::reading::{arguments, field, items, name};
 use crate::order::session::Action;
@@ -14,12 +16,17 @@ use crate::settings::scalar;
 /// The actions as the configuration names them.
 pub(super) struct Named {
     pub at: Place,
-    pub names: Vec<String>,
-    pub built: Vec<&'static Action>,
+    pub actions: Vec<&'static Action>,
+}
+
+impl Named {
+    pub fn runs(&self, action: &'static Action) -> bool {
+        self.actions.iter().any(|listed| ptr::eq(*listed, action))
+    }
 }
 
 pub(super) fn read(root: &Yaml, report: &mut Report) -> Named {
-    let mut named = Named { at: Place::START, names: Vec::new(), built: Vec::new() };
+    let mut named = Named { at: Place::START, actions: Vec::new() };
     let help = "write, for example, actions: \"enqueue, allocate, backfill\"";
     let Some((at, value)) = field(root, "actions") else {
         let message = "there are no actions, so nothing would ever be scheduled";
@@ -41,14 +48,15 @@ pub(super) fn read(root: &Yaml, report: &mut Report) -> Named {
             );
         }
         Ok(words) => {
+            let mut seen: Vec<String> = Vec::new();
             for word in words {
-                if named.names.contains(&word.text) {
+                if seen.contains(&word.text) {
                     let message = format!("{} is there twice", quoted(&word.text));
                     report.error(word.at, "actions", message, "remove one of them");
                     continue;
                 }
-                named.built.extend(registered(&word.text, word.at, "actions", report));
-                named.names.push(word.text);
+                named.actions.extend(registered(&word.text, word.at, "actions", report));
+                seen.push(word.text);
             }
         }
     }
@@ -96,12 +104,12 @@ pub(super) fn configure<'y>(
         let arguments = arguments(item, report);
         let Some(action) = registered(name, at, "name", report) else { continue };
 
-        said.by_action(action.name, arguments, report);
+        said.by_action(action, arguments, report);
         let mut args = Args::new(&report.file, action.name, at, arguments);
         (action.configure)(&mut args, &mut settings);
         let errors = args.finish(action.arguments);
         report.extend(errors);
-        if !named.names.iter().any(|listed| listed == name) {
+        if !named.runs(action) {
             let message =
                 format!("{name} is not among the actions, so its arguments have no effect");
             report.warning(at, "name", message, format!("add {name} to actions, or remove this"));
@@ -111,7 +119,7 @@ pub(super) fn configure<'y>(
 }
 
 fn registered(name: &str, at: Place, key: &str, report: &mut Report) -> Option<&'static Action> {
-    let found = ACTIONS.iter().copied().find(|action| action.name == name);
+    let found = lists::action(name);
     if found.is_none() {
         let known = ACTIONS.iter().map(|action| action.name);
         report.error(at, key, format!("there is no action {}", quoted(name)), suggest(name, known));

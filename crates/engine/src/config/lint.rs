@@ -1,15 +1,20 @@
 //! Configurations that can be read but are hardly what was meant, and the one that can't be carried
 //! out.
 
+use std::ptr;
+
+use crate::actions::{allocate, enqueue, shuffle};
+use crate::config::actions::Named;
 use crate::config::tiers::Chosen;
-use crate::policy::question::Switches;
+use crate::order::session::Action;
+use crate::plugins::{binpack, capacity, drf, gang, nodeorder, predicates, proportion, tdm};
+use crate::policy::plugin::Entry;
+use crate::policy::question::Question;
 use crate::settings::diagnostic::{Place, Report};
 
 /// A configuration as it is written.
 pub(super) struct Setup<'y> {
-    /// All that are named, built or not.
-    pub actions: &'y [String],
-    pub actions_at: Place,
+    pub actions: &'y Named,
     pub plugins: &'y [Chosen<'y>],
     pub tiers_at: Place,
 }
@@ -44,8 +49,8 @@ impl<'y> Setup<'y> {
     }
 
     pub fn conflicts(&self, report: &mut Report) {
-        let drf = self.plugin("drf").filter(|drf| drf.switches.hierarchy);
-        let (Some(drf), Some(proportion)) = (drf, self.plugin("proportion")) else { return };
+        let (drf, proportion) = (self.with_tree(&drf::ENTRY), self.plugin(&proportion::ENTRY));
+        let (Some(drf), Some(proportion)) = (drf, proportion) else { return };
         let message = format!(
             "drf with a hierarchy and proportion (line {}) each decide what a queue deserves, and they disagree",
             proportion.at.line
@@ -60,22 +65,28 @@ impl<'y> Setup<'y> {
         }
     }
 
-    fn runs(&self, action: &str) -> bool {
-        self.actions.iter().any(|name| name == action)
+    fn runs(&self, action: &'static Action) -> bool {
+        self.actions.runs(action)
     }
 
-    fn plugin(&self, name: &str) -> Option<&'y Chosen<'y>> {
-        self.plugins.iter().find(|chosen| chosen.entry.name == name)
+    fn plugin(&self, entry: &'static Entry) -> Option<&'y Chosen<'y>> {
+        self.plugins.iter().find(|chosen| ptr::eq(chosen.entry, entry))
     }
 
     /// A plugin whose answers to a question count.
-    fn asked(&self, name: &str, switch: fn(&Switches) -> bool) -> Option<&'y Chosen<'y>> {
-        self.plugin(name).filter(|chosen| switch(&chosen.switches))
+    fn asked(&self, entry: &'static Entry, question: Question) -> Option<&'y Chosen<'y>> {
+        self.plugin(entry).filter(|chosen| question.counts(&chosen.switches))
+    }
+
+    /// A plugin for which queues are a tree.
+    fn with_tree(&self, entry: &'static Entry) -> Option<&'y Chosen<'y>> {
+        self.plugin(entry).filter(|chosen| chosen.switches.hierarchy)
     }
 
     /// The complaint that no plugin answers a question: at the plugin if it is only switched off.
-    fn unanswered(&self, name: &str, switch: &str, consequence: &str) -> Finding {
-        let (at, key, message, help) = match self.plugin(name) {
+    fn unanswered(&self, entry: &'static Entry, switch: &str, consequence: &str) -> Finding {
+        let name = entry.name;
+        let (at, key, message, help) = match self.plugin(entry) {
             Some(off) => (
                 off.at,
                 "name",
@@ -94,8 +105,8 @@ impl<'y> Setup<'y> {
 }
 
 fn allocate_is_missing(setup: &Setup) -> Option<Finding> {
-    (!setup.runs("allocate")).then(|| Finding {
-        at: setup.actions_at,
+    (!setup.runs(&allocate::ACTION)).then(|| Finding {
+        at: setup.actions.at,
         key: "actions",
         message: "allocate is missing: pods that request resources are never placed".to_owned(),
         help: "add allocate, after enqueue if there is one".to_owned(),
@@ -103,24 +114,24 @@ fn allocate_is_missing(setup: &Setup) -> Option<Finding> {
 }
 
 fn pods_go_where_they_are_refused(setup: &Setup) -> Option<Finding> {
-    if setup.asked("predicates", |switches| switches.filter).is_some() {
+    if setup.asked(&predicates::ENTRY, Question::Filter).is_some() {
         return None;
     }
     let consequence = "pods may be placed on nodes that refuse them (taints, affinity, ports)";
-    Some(setup.unanswered("predicates", "enablePredicate", consequence))
+    Some(setup.unanswered(&predicates::ENTRY, "enablePredicate", consequence))
 }
 
 fn gangs_start_in_part(setup: &Setup) -> Option<Finding> {
-    if setup.asked("gang", |switches| switches.ready).is_some() {
+    if setup.asked(&gang::ENTRY, Question::Ready).is_some() {
         return None;
     }
     let consequence = "every gang's minimum is 1, so gangs start in part";
-    Some(setup.unanswered("gang", "enableJobReady", consequence))
+    Some(setup.unanswered(&gang::ENTRY, "enableJobReady", consequence))
 }
 
 fn queues_have_no_quota(setup: &Setup) -> Option<Finding> {
-    let hierarchy = setup.asked("drf", |switches| switches.hierarchy);
-    if setup.plugin("capacity").or(setup.plugin("proportion")).or(hierarchy).is_some() {
+    let (capacity, proportion) = (setup.plugin(&capacity::ENTRY), setup.plugin(&proportion::ENTRY));
+    if capacity.or(proportion).or(setup.with_tree(&drf::ENTRY)).is_some() {
         return None;
     }
     Some(Finding {
@@ -134,7 +145,8 @@ fn queues_have_no_quota(setup: &Setup) -> Option<Finding> {
 }
 
 fn queues_have_two_quotas(setup: &Setup) -> Option<Finding> {
-    let (capacity, proportion) = (setup.plugin("capacity")?, setup.plugin("proportion")?);
+    let (capacity, proportion) =
+        (setup.plugin(&capacity::ENTRY)?, setup.plugin(&proportion::ENTRY)?);
     Some(Finding {
         at: proportion.at,
         key: "name",
@@ -147,13 +159,14 @@ fn queues_have_two_quotas(setup: &Setup) -> Option<Finding> {
 }
 
 fn nobody_votes_on_admission(setup: &Setup) -> Option<Finding> {
-    const VOTERS: [&str; 4] = ["overcommit", "capacity", "proportion", "resourcequota"];
-    let votes = |name: &&str| setup.asked(name, |switches| switches.enqueue).is_some();
-    if !setup.runs("enqueue") || VOTERS.iter().any(votes) {
+    let votes = |chosen: &Chosen| {
+        chosen.answers.contains(&Question::Enqueue) && Question::Enqueue.counts(&chosen.switches)
+    };
+    if !setup.runs(&enqueue::ACTION) || setup.plugins.iter().any(votes) {
         return None;
     }
     Some(Finding {
-        at: setup.actions_at,
+        at: setup.actions.at,
         key: "actions",
         message: "enqueue admits every gang, as no plugin votes on admission".to_owned(),
         help: "add - name: overcommit (or capacity, proportion, resourcequota), or remove enqueue"
@@ -162,10 +175,13 @@ fn nobody_votes_on_admission(setup: &Setup) -> Option<Finding> {
 }
 
 fn votes_are_not_asked_for(setup: &Setup) -> Option<Finding> {
-    if setup.runs("enqueue") {
+    if setup.runs(&enqueue::ACTION) {
         return None;
     }
-    let voter = setup.plugin("overcommit").or(setup.plugin("resourcequota"))?;
+    let only_votes =
+        |chosen: &&Chosen| chosen.answers.iter().all(|answer| *answer == Question::Enqueue);
+    let voters = setup.plugins.iter().filter(only_votes);
+    let voter = voters.min_by_key(|chosen| chosen.entry.name)?;
     Some(Finding {
         at: voter.at,
         key: "name",
@@ -175,7 +191,7 @@ fn votes_are_not_asked_for(setup: &Setup) -> Option<Finding> {
 }
 
 fn closed_zones_are_not_left(setup: &Setup) -> Option<Finding> {
-    let tdm = setup.plugin("tdm").filter(|_| !setup.runs("shuffle"))?;
+    let tdm = setup.plugin(&tdm::ENTRY).filter(|_| !setup.runs(&shuffle::ACTION))?;
     Some(Finding {
         at: tdm.at,
         key: "name",
@@ -186,9 +202,8 @@ fn closed_zones_are_not_left(setup: &Setup) -> Option<Finding> {
 }
 
 fn spreading_pulls_against_packing(setup: &Setup) -> Option<Finding> {
-    let score: fn(&Switches) -> bool = |switches| switches.score;
-    let nodeorder = setup.asked("nodeorder", score)?;
-    let binpack = setup.asked("binpack", score)?;
+    let nodeorder = setup.asked(&nodeorder::ENTRY, Question::Score)?;
+    let binpack = setup.asked(&binpack::ENTRY, Question::Score)?;
     if nodeorder.number("leastrequested.weight")? == 0 || binpack.number("binpack.weight")? == 0 {
         return None;
     }

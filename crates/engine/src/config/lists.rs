@@ -47,6 +47,16 @@ pub static VOLCANO_ONLY: &[&str] = &[
     "usage",
 ];
 
+/// The plugin of that name.
+pub fn plugin(name: &str) -> Option<&'static Entry> {
+    PLUGINS.iter().copied().find(|entry| entry.name == name)
+}
+
+/// The action of that name.
+pub fn action(name: &str) -> Option<&'static Action> {
+    ACTIONS.iter().copied().find(|action| action.name == name)
+}
+
 pub static ACTIONS: &[&Action] = &[
     &allocate::ACTION,
     &backfill::ACTION,

@@ -13,11 +13,13 @@ pub mod reading;
 pub mod switches;
 pub mod tiers;
 
+use std::ptr;
+
 use muster_yaml::{Value, Yaml};
 
 use crate::base::purpose::{Mode, Purpose};
 use crate::config::reading::field;
-use crate::order::session::Action;
+use crate::order::session::{Action, MakesRoom};
 use crate::policy::answers::Policy;
 use crate::settings::actions::Settings;
 use crate::settings::diagnostic::{Place, Report, describe, suggest};
@@ -77,6 +79,17 @@ impl Config {
         }
     }
 
+    /// Whether an action is among the configured ones.
+    pub fn runs(&self, action: &'static Action) -> bool {
+        self.actions.iter().any(|listed| ptr::eq(*listed, action))
+    }
+
+    /// How the action of that name makes room, if it does.
+    pub fn eviction_settings(&self, action: &str) -> Option<&EvictionSettings> {
+        let makes_room = lists::action(action)?.makes_room.as_ref()?;
+        Some((makes_room.settings)(&self.settings))
+    }
+
     pub fn builtin() -> Config {
         Config::parse("builtin", BUILTIN).unwrap_or_else(|errors| {
             let errors: Vec<String> = errors.iter().map(Diagnostic::to_string).collect();
@@ -105,27 +118,23 @@ fn read(text: &str, report: &mut Report) -> Option<Parts> {
     let mut said = modes::Said::default();
     let mut settings = actions::configure(&root, &mut named, &mut said, report);
     let (plugins, configured) = tiers::read(&root, &mut said, report);
-    said.settle(&named.names, &mut settings, report);
+    said.settle(&named, &mut settings, report);
     let setup = lint::Setup {
-        actions: &named.names,
-        actions_at: named.at,
+        actions: &named,
         plugins: &plugins,
         tiers_at: field(&root, "tiers").map_or(Place::START, |(at, _)| at),
     };
     setup.conflicts(report);
     setup.lint(report);
     let mut policy = Policy::new(configured);
-    let by_scenario = |(purpose, settings): (Purpose, &EvictionSettings)| {
-        purpose != Purpose::Consolidate && settings.mode == Mode::Scenario
+    let by_fair_shares = |makes_room: &MakesRoom| {
+        makes_room.purpose != Purpose::Consolidate
+            && (makes_room.settings)(&settings).mode == Mode::Scenario
     };
-    if named
-        .built
-        .iter()
-        .any(|action| settings.eviction_settings(action.name).is_some_and(by_scenario))
-    {
+    if named.actions.iter().filter_map(|action| action.makes_room.as_ref()).any(by_fair_shares) {
         policy.measure_by_fair_shares();
     }
-    Some((named.built, policy, settings))
+    Some((named.actions, policy, settings))
 }
 
 fn top_level(root: &Yaml, report: &mut Report) -> Option<()> {

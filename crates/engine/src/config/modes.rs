@@ -2,9 +2,14 @@
 //! action's arguments, or `gangAwareEnable` there, in the arguments of a plugin or of a tier. Two
 //! places that disagree are an error, for nobody can say which was meant.
 
+use std::ptr;
+
 use muster_yaml::{Value, Yaml};
 
 use crate::base::purpose::Mode;
+use crate::config::actions::Named;
+use crate::config::lists::ACTIONS;
+use crate::order::session::Action;
 use crate::settings::actions::Settings;
 use crate::settings::argument::Argument;
 use crate::settings::diagnostic::{Place, Report, describe};
@@ -21,17 +26,20 @@ pub(super) const SWITCHES: &[Argument] = &[
     Argument { name: "reclaim.gangAwareEnable", default: "false", meaning: "reclaim in mode gang" },
 ];
 
-/// The actions that have a mode.
-const ACTIONS: [&str; 2] = ["preempt", "reclaim"];
+/// The actions that have a mode: `preempt` and `reclaim`.
+fn with_mode() -> impl Iterator<Item = (&'static Action, fn(&mut Settings) -> &mut Mode)> {
+    let mode_of = |action: &'static Action| Some((action, action.makes_room.as_ref()?.mode?));
+    ACTIONS.iter().copied().filter_map(mode_of)
+}
 
 /// All that is said about modes.
 #[derive(Default)]
-pub struct Said<'y>(Vec<Word<'y>>);
+pub(super) struct Said<'y>(Vec<Word<'y>>);
 
 struct Word<'y> {
     at: Place,
     key: &'y str,
-    actions: Vec<&'static str>,
+    actions: Vec<&'static Action>,
     says: Says,
 }
 
@@ -43,21 +51,34 @@ enum Says {
 
 impl<'y> Said<'y> {
     /// Hears what the arguments of an action say.
-    pub fn by_action(&mut self, action: &str, arguments: Option<&'y Yaml>, report: &mut Report) {
-        let Some(action) = ACTIONS.into_iter().find(|known| *known == action) else { return };
-        self.hear(&[action], arguments, report);
+    pub fn by_action(
+        &mut self,
+        action: &'static Action,
+        arguments: Option<&'y Yaml>,
+        report: &mut Report,
+    ) {
+        if with_mode().any(|(other, _)| ptr::eq(other, action)) {
+            self.hear(&[action], arguments, report);
+        }
     }
 
     /// Hears what the arguments of a plugin or a tier say.
     pub fn by_tier(&mut self, arguments: Option<&'y Yaml>, report: &mut Report) {
-        self.hear(&ACTIONS, arguments, report);
+        let actions: Vec<&'static Action> = with_mode().map(|(action, _)| action).collect();
+        self.hear(&actions, arguments, report);
     }
 
-    fn hear(&mut self, about: &[&'static str], arguments: Option<&'y Yaml>, report: &mut Report) {
+    fn hear(
+        &mut self,
+        about: &[&'static Action],
+        arguments: Option<&'y Yaml>,
+        report: &mut Report,
+    ) {
         let Some(Value::Map(entries)) = arguments.map(|arguments| &arguments.value) else { return };
         for (key, value) in entries {
-            let named =
-                |action: &&&str| key.name.strip_prefix(**action) == Some(".gangAwareEnable");
+            let named = |action: &&&'static Action| {
+                key.name.strip_prefix(action.name) == Some(".gangAwareEnable")
+            };
             let (actions, says) = match key.name.as_str() {
                 "gangAwareEnable" => {
                     (about.to_vec(), scalar::boolean(&value.value).map(Says::Aware))
@@ -83,10 +104,10 @@ impl<'y> Said<'y> {
     }
 
     /// Gives the actions their modes.
-    pub fn settle(&self, named: &[String], settings: &mut Settings, report: &mut Report) {
-        for action in ACTIONS {
-            let words: Vec<&Word> =
-                self.0.iter().filter(|word| word.actions.contains(&action)).collect();
+    pub fn settle(&self, named: &Named, settings: &mut Settings, report: &mut Report) {
+        for (action, mode) in with_mode() {
+            let about = |word: &&Word| word.actions.iter().any(|other| ptr::eq(*other, action));
+            let words: Vec<&Word> = self.0.iter().filter(about).collect();
             let contrary = words.iter().enumerate().find_map(|(at, word)| {
                 words[..at]
                     .iter()
@@ -96,30 +117,23 @@ impl<'y> Said<'y> {
             if let Some((former, word)) = contrary {
                 let message = format!(
                     "{}, but {} in line {} {}",
-                    told(action, word.says),
+                    told(action.name, word.says),
                     former.key,
                     former.at.line,
                     told_otherwise(former.says)
                 );
                 report.error(word.at, word.key, message, "remove one of the two");
             }
-            let settings =
-                if action == "preempt" { &mut settings.preempt } else { &mut settings.reclaim };
             if words.iter().any(|word| matches!(word.says, Says::Aware(true))) {
-                settings.mode = Mode::Gang;
+                *mode(settings) = Mode::Gang;
             }
         }
         for word in &self.0 {
-            let runs = |action: &&str| named.iter().any(|name| name == action);
+            let runs = |action: &&'static Action| named.runs(action);
             if matches!(word.says, Says::Aware(_)) && !word.actions.iter().any(runs) {
-                let message =
-                    format!("no effect: {} is not among the actions", word.actions.join(" or "));
-                report.warning(
-                    word.at,
-                    word.key,
-                    message,
-                    format!("add {} to actions", word.actions[0]),
-                );
+                let names: Vec<&str> = word.actions.iter().map(|action| action.name).collect();
+                let message = format!("no effect: {} is not among the actions", names.join(" or "));
+                report.warning(word.at, word.key, message, format!("add {} to actions", names[0]));
             }
         }
     }

@@ -2,13 +2,13 @@
 
 use muster_yaml::{Key, Value, Yaml};
 
-use crate::config::lists::{PLUGINS, VOLCANO_ONLY};
+use crate::config::lists::{self, PLUGINS, VOLCANO_ONLY};
 use crate::config::modes::Said;
 use crate::config::reading::{arguments, items, name};
 use crate::config::{modes, switches};
 use crate::policy::answers::ConfiguredPlugin;
 use crate::policy::plugin::Entry;
-use crate::policy::question::Switches;
+use crate::policy::question::{Question, Switches};
 use crate::settings::args::Args;
 use crate::settings::diagnostic::{Place, Report, describe, quoted, suggest};
 use crate::settings::scalar;
@@ -20,6 +20,7 @@ pub struct Chosen<'y> {
     /// Counted from 0.
     pub tier: usize,
     pub switches: Switches,
+    pub answers: Vec<Question>,
     /// The key that turned the hierarchy on or off.
     pub hierarchy_key: Option<&'y Key>,
     arguments: Option<&'y Yaml>,
@@ -73,10 +74,10 @@ pub(super) fn read<'y>(
             let plugin = (entry.build)(&mut args, &reader.switches);
             let errors = args.finish(entry.arguments);
             report.extend(errors);
+            let answers = plugin.answers();
             configured.push(ConfiguredPlugin {
                 name: entry.name,
                 tier: place,
-                answers: entry.answers,
                 plugin,
                 switches: reader.switches.clone(),
             });
@@ -86,6 +87,7 @@ pub(super) fn read<'y>(
                 at,
                 tier: place,
                 switches: reader.switches,
+                answers,
                 hierarchy_key,
                 arguments,
             });
@@ -150,13 +152,14 @@ fn fields<'y>(
 /// The plugin of an item, if it has such an argument.
 fn argument_of_plugin(item: &Yaml, key: &str) -> Option<&'static str> {
     let name = item.entry("name")?.as_str()?;
-    let entry = PLUGINS.iter().find(|entry| entry.name == name)?;
+    let entry = lists::plugin(name)?;
     entry.arguments.iter().any(|argument| argument.name == key).then_some(entry.name)
 }
 
 fn registered(name: &str, at: Place, report: &mut Report) -> Option<&'static Entry> {
-    if let Some(entry) = PLUGINS.iter().find(|entry| entry.name == name) {
-        return Some(entry);
+    let found = lists::plugin(name);
+    if found.is_some() {
+        return found;
     }
     if VOLCANO_ONLY.contains(&name) {
         report.warning(at, "name", format!("{name} is ignored: not built yet"), "");

@@ -7,17 +7,13 @@ use crate::base::ids::{GangId, NodeId, PodId};
 use crate::base::purpose::Method;
 use crate::decision::cause::Cause;
 use crate::decision::counters::{NominationCounters, SearchCounters, SearchRecord};
-use crate::model::Cluster;
-use crate::model::devices::notes::{note_of_bound, note_of_nominated};
-use crate::model::pods::PodState;
-use crate::model::txn::Move;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// In the order of the decisions.
     pub binds: Vec<Bind>,
     /// Places that were promised in this cycle and are new to the cluster, in the order of the
-    /// decisions. The model knows the rest of them ([`Cluster::promised`]).
+    /// decisions. The model knows the rest of them (`Cluster::nomination_ledger`).
     pub nominations: Vec<Bind>,
     /// Pods that wait again although they were promised a place, by name.
     pub withdrawn: Vec<PodId>,
@@ -73,38 +69,6 @@ pub struct Eviction {
 }
 
 impl Plan {
-    pub(crate) fn record(&mut self, moves: &[Move]) {
-        for step in moves {
-            match step.to {
-                PodState::Allocated(node) => self.binds.push(Bind { pod: step.pod, node }),
-                PodState::Nominated(node) => self.nominations.push(Bind { pod: step.pod, node }),
-                _ => {}
-            }
-        }
-    }
-
-    /// Says which cards pods have.
-    pub(crate) fn note_cards(&mut self, cluster: &Cluster, now: Time) {
-        if cluster.devices.sharing().is_none() {
-            return;
-        }
-        let note = |pod, annotations| CardNote { pod, annotations };
-        let mut notes: Vec<CardNote> = self
-            .binds
-            .iter()
-            .map(|bind| note(bind.pod, note_of_bound(cluster, bind.pod, now)))
-            .collect();
-        if cluster.nominated_count > 0 {
-            let nominated =
-                |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Nominated(_));
-            let pods = cluster.devices.all_held().into_iter().map(|(pod, _)| pod).filter(nominated);
-            notes.extend(pods.map(|pod| note(pod, note_of_nominated(cluster, pod))));
-        }
-        notes.retain(|note| !note.annotations.is_empty());
-        notes.sort_unstable_by_key(|note| note.pod);
-        self.card_notes = notes;
-    }
-
     /// What is to be written on a pod about its cards; for most pods nothing.
     pub fn note_of(&self, pod: PodId) -> &[(&'static str, String)] {
         let found = self.card_notes.binary_search_by_key(&pod, |note| note.pod);

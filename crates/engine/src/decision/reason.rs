@@ -1,13 +1,13 @@
-//! Why something waits: data with the numbers of that moment. Text is made in `explain.rs` alone.
+//! Why something waits: data with the numbers of that moment. Text is made in `report/words.rs` alone.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use muster_api::{QueueState, Time};
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 
 use crate::base::ids::ResourceId;
 use crate::base::purpose::Purpose;
-use crate::config::lists::PLUGINS;
 use crate::decision::node_reason::Histogram;
 
 /// The step that stopped a gang.
@@ -50,7 +50,6 @@ pub enum Reason {
         pod: Arc<str>,
     },
     NotAdmitted {
-        #[serde(deserialize_with = "plugin_name")]
         plugin: PluginName,
         limit: Limit,
         lack: Lack,
@@ -110,7 +109,6 @@ pub enum Reason {
         need: u32,
     },
     OverLimit {
-        #[serde(deserialize_with = "plugin_name")]
         plugin: PluginName,
         limit: Limit,
         lack: Lack,
@@ -196,17 +194,8 @@ pub struct Lack {
     pub limit: i64,
 }
 
-/// As in the list of plugins. A name of its own, because serde would borrow a plain reference from
-/// what it reads.
-type PluginName = &'static str;
-
-fn plugin_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PluginName, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    let known = PLUGINS.iter().find(|entry| entry.name == name);
-    known
-        .map(|entry| entry.name)
-        .ok_or_else(|| de::Error::custom(format!("there is no plugin {name}")))
-}
+/// As in the list of plugins, or as a journal says: of another version, perhaps.
+type PluginName = Cow<'static, str>;
 
 impl Reason {
     /// Whether two pods of a gang found the same of all nodes.

@@ -24,7 +24,7 @@ impl Engine {
         let since = cluster.gangs.broken_since(id)?;
         let (gang, whole) = (&cluster.gangs[id], policy.enforces_minimum());
         let cause = cause(gang, whole, &leaving(cluster, id, whole), now.0 - since.0);
-        let acts = self.config.actions.iter().any(|action| action.name == ACTION.name);
+        let acts = self.config.runs(&ACTION);
         let fate = match (acts, grace(gang, settings), kept(cluster, policy, id)) {
             (false, ..) => Fate::NotWatched,
             (_, None, _) => Fate::ForEver,
@@ -66,21 +66,17 @@ impl Engine {
     fn look(&mut self, now: Time, at: &mut dyn FnMut(&mut Session, EvictionRequest)) {
         self.cluster.settle();
         let before = self.cluster.generation;
-        let settings = &self.config.settings;
-        for action in &self.config.actions {
-            let Some(errand) = EvictionRequest::of(settings, action.name) else { continue };
-            let mut session = Session {
-                cluster: &mut self.cluster,
-                policy: &self.config.policy,
-                // Those of the cycles stay as they are.
-                rankings: &mut Rankings::default(),
-                settings,
-                plan: &mut Plan::default(),
-                now,
-                heads: Vec::new(),
-            };
-            at(&mut session, errand);
+        // Those of the cycles stay as they are.
+        let rankings = std::mem::take(&mut self.rankings);
+        for action in self.config.actions.clone() {
+            self.rankings = Rankings::default();
+            let mut plan = Plan::default();
+            let mut session = self.session(&mut plan, now);
+            if let Some(request) = EvictionRequest::of(session.settings, action) {
+                at(&mut session, request);
+            }
         }
+        self.rankings = rankings;
         // Who was at rest is so still.
         if let Some((generation, _)) =
             self.rests.as_mut().filter(|(generation, _)| *generation == before)

@@ -13,9 +13,6 @@ use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::txn::Txn;
 use crate::policy::bundle::{Bundle, BundleKind, Needed};
 
-/// One, in parts per million.
-pub const ONE: i64 = 1_000_000;
-
 /// A pod that may be asked to leave.
 #[derive(Copy, Clone, Debug)]
 pub struct Tenant {
@@ -166,6 +163,7 @@ pub fn broken(taken: &[Bundle]) -> BTreeSet<GangId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::parts_per_million::PPM;
 
     /// The tables of the design, in its units: what is needed, what a victim has here, and
     /// everywhere.
@@ -179,24 +177,24 @@ mod tests {
     #[test]
     fn a_gang_in_the_domain_returns_more_than_one_that_is_spread() {
         assert_eq!(returned(&[2], &[2], &[4]), 500_000);
-        assert_eq!(returned(&[2], &[2], &[2]), ONE);
+        assert_eq!(returned(&[2], &[2], &[2]), PPM);
     }
 
     #[test]
     fn a_small_gang_that_fits_in_part_returns_more_than_a_large_one() {
         assert_eq!(returned(&[10], &[10], &[20]), 500_000);
-        assert_eq!(returned(&[10], &[2], &[2]), ONE);
+        assert_eq!(returned(&[10], &[2], &[2]), PPM);
     }
 
     #[test]
     fn several_resources_count_by_what_is_needed_of_each() {
-        assert_eq!(returned(&[4, 16], &[4, 4], &[4, 4]), ONE);
-        assert_eq!(returned(&[4, 16], &[2, 8], &[2, 8]), ONE);
+        assert_eq!(returned(&[4, 16], &[4, 4], &[4, 4]), PPM);
+        assert_eq!(returned(&[4, 16], &[2, 8], &[2, 8]), PPM);
     }
 
     #[test]
     fn what_nobody_asked_for_does_not_count() {
-        assert_eq!(returned(&[4], &[4], &[4]), ONE);
-        assert_eq!(returned(&[4], &[4, 1], &[4, 1]), ONE);
+        assert_eq!(returned(&[4], &[4], &[4]), PPM);
+        assert_eq!(returned(&[4], &[4, 1], &[4, 1]), PPM);
     }
 }

@@ -23,7 +23,7 @@ pub fn commit(
     let EvictionRequest { action, purpose, settings } = request;
     let (moves, moved) = keep_places(session, moves);
     let moves = &moves;
-    session.plan.record(moves);
+    session.record(moves);
     session.cluster.freed += 1;
     for step in moves {
         let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else {

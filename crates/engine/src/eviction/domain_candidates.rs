@@ -11,7 +11,7 @@ use crate::eviction::bundles::Tenant;
 use crate::eviction::candidates::{Eligibility, eligibility, in_scope};
 use crate::eviction::lower_nominations::lower_nominations;
 use crate::eviction::need::Need;
-use crate::eviction::order::fair_share_order;
+use crate::eviction::order::{fair_share_order, ordered};
 use crate::eviction::search::Search;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
@@ -153,8 +153,9 @@ impl Search<'_> {
         }
         let mut bundles = match self.fair_share_order() {
             true => fair_share_order(txn, self.policy, &self.preemptor, &bundles),
-            false => self.policy.order_bundles(
+            false => ordered(
                 txn,
+                self.policy,
                 &self.preemptor,
                 &self.settings.bundle_settings,
                 &needed,

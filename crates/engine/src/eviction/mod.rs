@@ -10,7 +10,6 @@ pub mod commit;
 pub mod consolidate;
 pub mod domain_candidates;
 pub mod domain_fit;
-pub mod failed_searches;
 pub mod give_back;
 pub mod losses;
 pub mod lower_nominations;

@@ -9,7 +9,7 @@ use crate::model::Cluster;
 use crate::model::gangs::lost_work::{lost_with, says_how_far};
 use crate::model::txn::Txn;
 use crate::policy::answers::Policy;
-use crate::policy::bundle::{Bundle, BundleKind};
+use crate::policy::bundle::{Bundle, BundleKind, Needed};
 use crate::policy::preemptor::Preemptor;
 use crate::settings::eviction::BundleSettings;
 
@@ -49,10 +49,32 @@ pub fn priority(cluster: &Cluster, pod: PodId) -> i32 {
         .map_or(cluster.pods.fact[pod].priority, |gang| cluster.gangs[gang].priority)
 }
 
+/// Puts bundles in the order in which they are evicted: as the first plugin says that has an
+/// opinion, otherwise in the usual order. A bundle is evicted once and as it is, whatever a plugin
+/// says.
+pub fn ordered(
+    cluster: &Cluster,
+    policy: &Policy,
+    preemptor: &Preemptor,
+    bundle_settings: &BundleSettings,
+    needed: &Needed,
+    mut bundles: Vec<Bundle>,
+) -> Vec<Bundle> {
+    let Some(chosen) = policy.order_bundles(cluster, preemptor, needed, &bundles) else {
+        sort(cluster, policy, preemptor, bundle_settings, &mut bundles);
+        return bundles;
+    };
+    let mut left: Vec<Option<Bundle>> = bundles.into_iter().map(Some).collect();
+    let named = chosen.into_iter().filter_map(|at| left.get_mut(at)?.take());
+    let mut ordered: Vec<Bundle> = named.collect();
+    ordered.iter_mut().zip(0..).for_each(|(bundle, class)| bundle.class = class);
+    ordered
+}
+
 /// Puts bundles in the order in which they are taken. What returns about the same is equal: from
 /// the best down, everything within a threshold of the first of a group belongs to it, and inside a
 /// group the next key decides.
-pub fn sort(
+fn sort(
     cluster: &Cluster,
     policy: &Policy,
     preemptor: &Preemptor,

@@ -12,7 +12,6 @@ use crate::eviction::causes::Causes;
 use crate::eviction::cheapest_nodes;
 use crate::eviction::domain_candidates::{CandidateDomain, Victims};
 use crate::eviction::domain_fit::DomainFit;
-use crate::eviction::failed_searches::Progress;
 use crate::eviction::give_back::give_back;
 use crate::eviction::lower_nominations::{give_again, release_lower};
 use crate::eviction::need::Need;
@@ -23,6 +22,7 @@ use crate::eviction::search_log::{Record, SearchLog};
 use crate::eviction::trace::DomainOutcome;
 use crate::model::pods::PodState;
 use crate::model::txn::{Move, Txn};
+use crate::order::failed_searches::Progress;
 use crate::placement::domains::domains_for;
 use crate::placement::rankings::Rankings;
 use crate::placement::search::place_gang;
@@ -137,7 +137,8 @@ impl Search<'_> {
         }
         let SearchLog { refusal, limit, domains_skipped, record, .. } = log;
         let (progress, purpose) = (&mut record.progress, self.preemptor.purpose);
-        progress.refused.add(refusal);
+        let Refusal { nodes, kept, until: ends } = refusal;
+        progress.refused.add(nodes, kept, ends);
         progress.limit = progress.limit.take().or(limit);
         *until = progress.refused.until;
         if domains_skipped {

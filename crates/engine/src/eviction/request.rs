@@ -1,6 +1,7 @@
 //! What an action asks for.
 
 use crate::base::purpose::{Mode, Purpose};
+use crate::order::session::{Action, MakesRoom};
 use crate::settings::actions::Settings;
 use crate::settings::eviction::EvictionSettings;
 
@@ -14,9 +15,9 @@ pub struct EvictionRequest<'s> {
 
 impl<'s> EvictionRequest<'s> {
     /// The errand of an action that takes room.
-    pub fn of(settings: &'s Settings, action: &'static str) -> Option<EvictionRequest<'s>> {
-        let (purpose, settings) = settings.eviction_settings(action)?;
-        Some(EvictionRequest { action, purpose, settings })
+    pub fn of(settings: &'s Settings, action: &Action) -> Option<EvictionRequest<'s>> {
+        let MakesRoom { purpose, settings: of, .. } = action.makes_room.as_ref()?;
+        Some(EvictionRequest { action: action.name, purpose: *purpose, settings: of(settings) })
     }
 
     /// Whether gangs that have their minimum are given more: not where pods are taken one by one.

@@ -3,9 +3,9 @@
 use crate::base::ids::PodId;
 use crate::decision::counters::SearchCounters;
 use crate::decision::reason::Reason;
-use crate::eviction::failed_searches::Progress;
 use crate::eviction::refusal::Refusal;
 use crate::eviction::trace::Trace;
+use crate::order::failed_searches::Progress;
 use crate::policy::bundle::BundleKind;
 use crate::policy::plugin::Veto;
 

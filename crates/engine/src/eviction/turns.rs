@@ -5,18 +5,18 @@ use crate::base::purpose::{Mode, Purpose};
 use crate::decision::reason::Reason;
 use crate::eviction::attempt::{Attempt, serve};
 use crate::eviction::candidates::in_scope;
-use crate::eviction::failed_searches::FailedSearches;
 use crate::eviction::refusal::refuse;
 use crate::eviction::request::EvictionRequest;
 use crate::model::gangs::Gang;
 use crate::model::gangs::missing::{Missing, missing_after_nominations};
+use crate::order::failed_searches::FailedSearches;
 use crate::order::gates::gate;
 use crate::order::line::Line;
 use crate::order::pods::{Serving, in_order};
-use crate::order::session::Session;
+use crate::order::session::{Action, Session};
 
 /// Carries out the errand of an action: makes room for all gangs that starve.
-pub fn run(session: &mut Session, action: &'static str) {
+pub fn run(session: &mut Session, action: &Action) {
     if let Some(request) = EvictionRequest::of(session.settings, action) {
         serve_all(session, request);
     }
@@ -26,8 +26,13 @@ pub fn run(session: &mut Session, action: &'static str) {
 /// that have their minimum and more pods, by what others can spare.
 fn serve_all(session: &mut Session, request: EvictionRequest) {
     let (purpose, mode) = (request.purpose, request.settings.mode);
-    let mut failed_searches =
-        FailedSearches::recall(session.cluster, session.policy, purpose, mode);
+    let mut failed_searches = FailedSearches::recall(
+        session.failed_searches,
+        session.cluster,
+        session.policy,
+        purpose,
+        mode,
+    );
     let mut steps = 0;
     serve_those(session, request, &mut failed_searches, &mut steps, starves);
     if request.helps_to_grow() {
@@ -40,7 +45,7 @@ fn serve_all(session: &mut Session, request: EvictionRequest) {
             grows,
         );
     }
-    failed_searches.keep(session.cluster, purpose, mode);
+    failed_searches.keep(session.failed_searches, session.cluster, purpose, mode);
 }
 
 /// Gives turns to all gangs of which this is true, as long as it is and they bring something;

@@ -3,7 +3,9 @@
 
 pub mod gangs;
 pub mod nodes;
+pub mod pod_groups;
 pub mod pods;
+pub mod priorities;
 pub mod queues;
 
 use muster_api::core::Meta;

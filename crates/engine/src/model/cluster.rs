@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol, Table};
 use crate::base::names::Names;
 use crate::base::resources::{Amounts, Dimensions, Sparse};
-use crate::eviction::failed_searches::Memory;
 use crate::model::budgets::Budgets;
 use crate::model::changes::Log;
 use crate::model::devices::{Devices, Held};
@@ -88,10 +87,6 @@ pub struct Cluster {
     #[serde(default)]
     #[serde(alias = "helped")]
     pub(crate) outlook_changes: u64,
-    /// For whom nobody could make room.
-    #[serde(default)]
-    #[serde(alias = "fruitless")]
-    pub(crate) failed_searches: Memory,
     /// Pods whose eviction the cluster refused, and until when they are not asked again.
     #[serde(alias = "spared")]
     pub eviction_refused: FxHashMap<PodId, Time>,

@@ -3,35 +3,23 @@
 pub mod broken;
 pub mod lost_work;
 pub mod missing;
+mod table;
 
 pub use missing::Missing;
+pub use table::Gangs;
 
 use std::sync::Arc;
 
 use muster_api::{PodGroupPhase, Portion, Time};
-use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::base::ids::{GangId, PodId, QueueId, SpaceId, Symbol, Table};
+use crate::base::ids::{PodId, QueueId, SpaceId, Symbol};
 use crate::base::resources::{Amounts, Sparse};
 use crate::decision::reason::Reason;
 use crate::model::notes::GroupAnnotations;
-use crate::model::pods::{Counts, PodState, Sum};
+use crate::model::pods::{Counts, Sum};
 use crate::model::reservations::Reservation;
 use crate::model::topology::subgroups::{Rule, Subgroup, TierLimit, TopologyRules};
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Gangs {
-    rows: Table<GangId, Gang>,
-    by_key: FxHashMap<Arc<str>, GangId>,
-    free: Vec<GangId>,
-    /// Those that wait for something, so that a cycle need not look at those that run. In no
-    /// order.
-    waiting: Vec<GangId>,
-    /// Those whose counts, phase or reasons changed since they were last looked at.
-    dirty: Vec<GangId>,
-    broken: FxHashMap<GangId, Time>,
-}
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Gang {
@@ -412,208 +400,6 @@ impl Gang {
     }
 }
 
-impl Gangs {
-    pub fn find(&self, key: &str) -> Option<GangId> {
-        self.by_key.get(key).copied()
-    }
-
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.by_key.is_empty()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (GangId, &Gang)> {
-        self.rows.iter().filter(|(_, gang)| gang.live)
-    }
-
-    pub fn ids(&self) -> impl Iterator<Item = GangId> + '_ {
-        self.iter().map(|(id, _)| id)
-    }
-
-    /// `lookup` differs from the gang's name for a gang of one, which may have a PodGroup's name.
-    pub(super) fn insert(&mut self, lookup: &str, mut gang: Gang) -> GangId {
-        let key: Arc<str> = lookup.into();
-        gang.lookup = key.clone();
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.rows[id] = gang;
-                id
-            }
-            None => self.rows.push(gang),
-        };
-        self.by_key.insert(key, id);
-        self.review(id);
-        id
-    }
-
-    /// Counts a pod of the gang into (or out of) a state.
-    pub(super) fn count(
-        &mut self,
-        id: GangId,
-        (role, subgroup): (usize, usize),
-        state: PodState,
-        best_effort: bool,
-        sign: i64,
-    ) {
-        let gang = &mut self.rows[id];
-        gang.counts.add(state, best_effort, sign);
-        gang.roles[role].counts.add(state, best_effort, sign);
-        if let Some(subgroup) = gang.subgroup_mut(subgroup) {
-            subgroup.counts.add(state, best_effort, sign);
-        }
-        self.counted(id);
-    }
-
-    /// Counts a pod of the gang out of a state and into another.
-    pub(super) fn shift(
-        &mut self,
-        id: GangId,
-        (role, subgroup): (usize, usize),
-        from: PodState,
-        to: PodState,
-        best_effort: bool,
-    ) {
-        let gang = &mut self.rows[id];
-        for counts in [&mut gang.counts, &mut gang.roles[role].counts] {
-            counts.add(from, best_effort, -1);
-            counts.add(to, best_effort, 1);
-        }
-        if let Some(subgroup) = gang.subgroup_mut(subgroup) {
-            subgroup.counts.add(from, best_effort, -1);
-            subgroup.counts.add(to, best_effort, 1);
-        }
-        self.counted(id);
-    }
-
-    fn counted(&mut self, id: GangId) {
-        let gang = &self.rows[id];
-        if !gang.dirty || gang.waits() != gang.waiting_at.is_some() {
-            self.review(id);
-        }
-    }
-
-    /// The gang has changed: it is looked at again, and is among those that wait or not.
-    pub(crate) fn review(&mut self, id: GangId) {
-        let gang = &mut self.rows[id];
-        if !gang.dirty {
-            gang.dirty = true;
-            self.dirty.push(id);
-        }
-        match (gang.waits(), gang.waiting_at) {
-            (true, None) => {
-                gang.waiting_at = Some(self.waiting.len() as u32);
-                self.waiting.push(id);
-            }
-            (false, Some(place)) => {
-                gang.waiting_at = None;
-                self.waiting.swap_remove(place as usize);
-                if let Some(&moved) = self.waiting.get(place as usize) {
-                    self.rows[moved].waiting_at = Some(place);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    pub fn set_phase(&mut self, id: GangId, phase: PodGroupPhase) {
-        self.rows[id].phase = phase;
-        self.review(id);
-    }
-
-    /// Says why a gang waits (or, with nothing, that it doesn't).
-    pub fn explain(&mut self, id: GangId, reasons: Vec<Reason>) {
-        if self.rows[id].reasons != reasons {
-            self.rows[id].reasons = reasons;
-            self.review(id);
-        }
-    }
-
-    /// Notes whether the gang is broken, and since when, unless that is known.
-    pub(crate) fn note_broken(&mut self, id: GangId, broken: bool, since: Time) {
-        if broken {
-            self.broken.entry(id).or_insert(since);
-        } else {
-            self.broken.remove(&id);
-        }
-    }
-
-    /// Those that were stale after the last cycle (`stalegangeviction.rs`), and since when; in no
-    /// order.
-    pub fn broken(&self) -> impl Iterator<Item = (GangId, Time)> + '_ {
-        self.broken.iter().map(|(&id, &since)| (id, since))
-    }
-
-    /// Since when the gang is broken, if it is.
-    pub fn broken_since(&self, id: GangId) -> Option<Time> {
-        self.broken.get(&id).copied()
-    }
-
-    /// Those that wait for room, for their admission or for a promise to come true; in no order.
-    pub fn waiting(&self) -> &[GangId] {
-        &self.waiting
-    }
-
-    /// What is to be said of broken gangs may have changed.
-    pub(crate) fn review_broken(&mut self) {
-        let broken: Vec<GangId> = self.broken.keys().copied().collect();
-        broken.into_iter().for_each(|id| self.review(id));
-    }
-
-    /// Those that have changed and of which nothing has been said since.
-    pub fn changed(&self) -> Vec<GangId> {
-        self.dirty.iter().copied().filter(|&id| self.rows[id].live).collect()
-    }
-
-    /// The same, since this was last asked.
-    pub fn take_changed(&mut self) -> Vec<GangId> {
-        let mut changed = std::mem::take(&mut self.dirty);
-        for &id in &changed {
-            self.rows[id].dirty = false;
-        }
-        changed.retain(|&id| self.rows[id].live);
-        changed
-    }
-
-    /// Whether the list of those that wait is what it should be.
-    pub(super) fn lists_hold(&self) -> bool {
-        let listed = |id: GangId| {
-            self.rows[id].waiting_at.map(|place| self.waiting.get(place as usize))
-                == Some(Some(&id))
-        };
-        self.rows.iter().all(|(id, gang)| gang.waits() == listed(id))
-    }
-
-    pub(super) fn remove(&mut self, id: GangId) {
-        self.rows[id].live = false;
-        self.review(id);
-        let gang = &mut self.rows[id];
-        gang.pods = Vec::new();
-        gang.reasons = Vec::new();
-        self.by_key.remove(&gang.lookup);
-        self.broken.remove(&id);
-        self.free.push(id);
-    }
-}
-
-impl std::ops::Index<GangId> for Gangs {
-    type Output = Gang;
-
-    #[inline]
-    fn index(&self, id: GangId) -> &Gang {
-        &self.rows[id]
-    }
-}
-
-impl std::ops::IndexMut<GangId> for Gangs {
-    #[inline]
-    fn index_mut(&mut self, id: GangId) -> &mut Gang {
-        &mut self.rows[id]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use muster_api::SubGroupPolicy;
@@ -623,6 +409,7 @@ mod tests {
     use super::*;
     use crate::base::ids::NodeId;
     use crate::base::names::Names;
+    use crate::model::pods::PodState;
 
     fn missing(total: u32, roles: &[u32]) -> Missing {
         Missing { total, roles: roles.to_vec() }

@@ -1,6 +1,6 @@
 //! Room for gangs of which a bind was refused, while they back off.
 
-use crate::base::ids::{GangId, PodId};
+use crate::base::ids::GangId;
 use crate::base::room::Room;
 use crate::decision::reason::Reason;
 use crate::model::gangs::missing::missing_after_nominations;
@@ -13,15 +13,14 @@ use crate::placement::search::place_gang;
 
 /// Keeps room for gangs of which some binds succeeded and some were refused, while they back off.
 /// If others took it, what is bound of them would hold its places in vain. The places last for this
-/// cycle; [`let_go`] gives them back.
-pub fn hold_room_during_backoff(session: &mut Session) -> Vec<PodId> {
+/// cycle; [`release_backoff_room`] gives them back.
+pub fn hold_room_during_backoff(session: &mut Session) {
     let (cluster, whole) = (&*session.cluster, session.policy.enforces_minimum());
     let broken = |gang: &GangId| {
         cluster.gangs[*gang].is_broken(whole) && backs_off(session, *gang).is_some()
     };
     let mut gangs: Vec<GangId> = cluster.gangs.waiting().iter().copied().filter(broken).collect();
     gangs.sort_by(|&a, &b| session.policy.gang_order(session.cluster, a, b));
-    let mut held = Vec::new();
     for gang in gangs {
         let pods = in_order(session, gang, Serving::All);
         let missing = missing_after_nominations(&session.cluster.gangs[gang], whole);
@@ -32,14 +31,15 @@ pub fn hold_room_during_backoff(session: &mut Session) -> Vec<PodId> {
         if missing.total > 0
             && place_gang(&mut txn, session.policy, session.rankings, &placement).is_ok()
         {
-            held.extend(txn.commit().iter().map(|step| step.pod));
+            let held = txn.commit();
+            session.held_during_backoff.extend(held.iter().map(|step| step.pod));
         }
     }
-    held
 }
 
-/// Ends what [`hold`] began. Whoever was refused because of it may try again.
-pub fn release_backoff_room(session: &mut Session, held: &[PodId]) {
+/// Ends what [`hold_room_during_backoff`] began. Whoever was refused because of it may try again.
+pub fn release_backoff_room(session: &mut Session) {
+    let held = std::mem::take(&mut session.held_during_backoff);
     if held.is_empty() {
         return;
     }

@@ -31,7 +31,7 @@ pub fn fulfil(session: &mut Session) {
         let ready = txn.gangs[gang].ready(session.policy.enforces_minimum());
         if ready && has_whole_subgroups(&txn, gang, &nominated) {
             let moves = txn.commit();
-            session.plan.record(&moves);
+            session.record(&moves);
             session.plan.nomination_counters.hits += moves.len() as u32;
             session.plan.nomination_counters.misses += (nominated.len() - moves.len()) as u32;
         } else {

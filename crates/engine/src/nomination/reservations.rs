@@ -66,11 +66,14 @@ fn end(cluster: &mut Cluster, gang: GangId, place: usize) {
     cluster.freed += 1;
 }
 
-/// Takes up what an earlier process wrote on PodGroups, in the order of the gangs, as far as there
+/// In the first cycle: takes up what an earlier process wrote on PodGroups, in the order of the gangs, as far as there
 /// is room for it or room is on its way; before promises, as in every other cycle. Where the pod
 /// that was to leave stays, the eviction was never sent.
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
+    if cluster.began {
+        return;
+    }
     let mut gangs: Vec<(GangId, Vec<Reserved>)> = Vec::new();
     for (id, gang) in cluster.gangs.iter() {
         let written =
@@ -152,7 +155,7 @@ pub fn nominate_returned_pods(session: &mut Session) {
             }
             session.cluster.freed += 1;
         }
-        session.plan.record(&moves);
+        session.record(&moves);
         if !moves.is_empty() {
             let places = session.cluster.gangs[gang].counts.nominated;
             session.cluster.gangs.explain(gang, vec![Reason::Nominated { places }]);

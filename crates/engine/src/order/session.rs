@@ -1,15 +1,22 @@
 //! An action, and what it works with.
 
+use std::ptr;
+
 use muster_api::Time;
 
-use crate::base::ids::{GangId, QueueId};
-use crate::decision::plan::Plan;
+use crate::base::ids::{GangId, PodId, QueueId};
+use crate::base::purpose::{Mode, Purpose};
+use crate::decision::plan::{Bind, Plan};
 use crate::model::Cluster;
+use crate::model::pods::PodState;
+use crate::model::txn::Move;
+use crate::order::failed_searches;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 use crate::settings::actions::Settings;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
+use crate::settings::eviction::EvictionSettings;
 
 pub struct Action {
     pub name: &'static str,
@@ -17,18 +24,53 @@ pub struct Action {
     pub arguments: &'static [Argument],
     /// Takes the action's arguments from its `configurations:` entry.
     pub configure: fn(&mut Args, &mut Settings),
+    /// How it makes room for gangs by evicting pods, if it does.
+    pub makes_room: Option<MakesRoom>,
     pub run: fn(&mut Session),
+}
+
+/// How an action makes room.
+pub struct MakesRoom {
+    pub purpose: Purpose,
+    /// Where its arguments are kept.
+    pub settings: fn(&Settings) -> &EvictionSettings,
+    /// Its mode, where an administrator may choose one.
+    pub mode: Option<fn(&mut Settings) -> &mut Mode>,
 }
 
 /// What an action works with.
 pub struct Session<'e> {
     pub cluster: &'e mut Cluster,
     pub policy: &'e Policy,
-    pub rankings: &'e mut Rankings,
+    /// The configured ones.
+    pub actions: &'e [&'static Action],
     pub settings: &'e Settings,
+    pub rankings: &'e mut Rankings,
+    pub failed_searches: &'e mut failed_searches::Memory,
     pub plan: &'e mut Plan,
     pub now: Time,
     /// Gangs that keep everyone behind them in their queue waiting, found by `allocate` for
     /// `backfill`.
     pub heads: Vec<(QueueId, GangId)>,
+    /// Pods whose gangs back off, with room that is held for them during this cycle.
+    pub held_during_backoff: Vec<PodId>,
+}
+
+impl Session<'_> {
+    /// Whether an action is among the configured ones.
+    pub fn runs(&self, action: &'static Action) -> bool {
+        self.actions.iter().any(|listed| ptr::eq(*listed, action))
+    }
+
+    /// Puts moves that stand into the plan.
+    pub fn record(&mut self, moves: &[Move]) {
+        for step in moves {
+            let pod = step.pod;
+            match step.to {
+                PodState::Allocated(node) => self.plan.binds.push(Bind { pod, node }),
+                PodState::Nominated(node) => self.plan.nominations.push(Bind { pod, node }),
+                _ => {}
+            }
+        }
+    }
 }

@@ -5,8 +5,7 @@ use std::cell::{Ref, RefCell};
 use crate::base::ids::{NodeId, ResourceId, ShapeId};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::plugin::{Entry, Plugin, Scope};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, Scope, answers};
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
 
@@ -34,7 +33,6 @@ pub static ENTRY: Entry = Entry {
     ],
     differs: "Where no resources are listed, every extended resource counts with weight 1, so \
               that GPUs are packed by default. An explicit list is used as it is.",
-    answers: &[Question::Score],
     build: |args, _| Box::new(Binpack::new(args)),
 };
 
@@ -77,6 +75,7 @@ impl Binpack {
     }
 }
 
+#[answers]
 impl Plugin for Binpack {
     fn score(
         &self,

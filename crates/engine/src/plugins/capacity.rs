@@ -2,6 +2,8 @@
 //! hard limit; flat or as a tree.
 
 pub mod fair_shares;
+mod limits;
+mod reclaim;
 
 use std::cmp::Ordering;
 
@@ -13,14 +15,13 @@ use crate::base::room::Room;
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
-use crate::model::queues::ROOT;
 use crate::model::usage::Memory;
 use crate::plugins::capacity::fair_shares::SHARE;
-use crate::plugins::proportion::{PerEvent, counted, guarded, real_capability, vote};
+use crate::plugins::capacity::limits::Bound;
+use crate::plugins::proportion::{PerEvent, counted, guarded, vote};
 use crate::policy::bundle::Needed;
-use crate::policy::plugin::{Entry, Plugin, Vote};
+use crate::policy::plugin::{Entry, Plugin, Vote, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
 use crate::shares::admission::Admission;
@@ -82,7 +83,6 @@ pub static ENTRY: Entry = Entry {
     differs: "A resource that `capability` doesn't name is unlimited, also in a hierarchy. A \
               queue whose parents are missing or form a cycle, or a queue with children that has \
               jobs of its own, blocks only itself.",
-    answers: &[Question::QueueOrder, Question::Enqueue, Question::MayAllocate, Question::Reclaim],
     build: |args, switches| {
         Box::new(Capacity {
             tree: switches.hierarchy,
@@ -141,99 +141,7 @@ pub struct Capacity {
     limits: PerEvent<Table<QueueId, Vec<Bound>>>,
 }
 
-/// A limit of a queue or of one above it.
-struct Bound {
-    queue: QueueId,
-    resource: ResourceId,
-    limit: i64,
-}
-
 impl Capacity {
-    /// The limits on the way up: its own, and in a tree those of all above it. The root limits
-    /// nothing unless set.
-    fn with_bounds<R>(
-        &self,
-        cluster: &Cluster,
-        queue: QueueId,
-        read: impl FnOnce(&[Bound]) -> R,
-    ) -> R {
-        self.limits.with(cluster, |cluster| self.bounds(cluster), |table| read(&table[queue]))
-    }
-
-    fn bounds(&self, cluster: &Cluster) -> Table<QueueId, Vec<Bound>> {
-        let mut table = Table::default();
-        for queue in cluster.queues.ids() {
-            let lineage = &cluster.queues[queue].lineage;
-            let up = if self.tree { lineage } else { &lineage[..1] };
-            let mut bounds = Vec::new();
-            for &queue in up {
-                for resource in (0..cluster.dimensions.len()).map(ResourceId::from) {
-                    let limit = self.limit(cluster, queue, resource);
-                    if limit < i64::MAX {
-                        bounds.push(Bound { queue, resource, limit });
-                    }
-                }
-            }
-            table.push(bounds);
-        }
-        table
-    }
-
-    /// The most a queue may use: its capability, and what the guarantees of its siblings leave of
-    /// the parent's.
-    fn limit(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
-        if !self.tree {
-            return real_capability(cluster, queue, resource);
-        }
-        let own = cluster.queues[queue].capability.get(resource).unwrap_or(i64::MAX);
-        let Some(&parent) = cluster.queues[queue].lineage.get(1) else { return own };
-        let siblings: i64 = cluster
-            .queues
-            .iter()
-            .filter(|(id, other)| {
-                *id != queue && other.exists && other.lineage.get(1) == Some(&parent)
-            })
-            .map(|(_, other)| other.guarantee.get(resource).unwrap_or(0))
-            .sum();
-        if siblings == 0 {
-            return own;
-        }
-        let above = self.limit(cluster, parent, resource).min(cluster.total.get(resource));
-        let assured = cluster.queues[queue].guarantee.get(resource).unwrap_or(0);
-        own.min((above - siblings).max(assured))
-    }
-
-    /// Gangs that can't be evicted may not borrow: they would never give it back. A queue that
-    /// names nothing deserves nothing; where it names something, it has no opinion on the rest.
-    /// The root limits only what it names.
-    fn keeps_to_deserved(
-        &self,
-        cluster: &Cluster,
-        gang: GangId,
-        wanted: impl Iterator<Item = (ResourceId, i64)> + Clone,
-    ) -> Result<(), Reason> {
-        if !self.protected_within_deserved || !cluster.gangs[gang].protected {
-            return Ok(());
-        }
-        let lineage = &cluster.queues[cluster.gangs[gang].queue].lineage;
-        for &queue in if self.tree { lineage } else { &lineage[..1] } {
-            let row = &cluster.queues[queue];
-            let silent = queue != ROOT && row.deserved.is_empty() && row.guarantee.is_empty();
-            for (resource, want) in wanted.clone() {
-                // What is guaranteed is kept for the queue, so that nobody misses it.
-                let named = row.deserved.get(resource).max(row.guarantee.get(resource));
-                let nothing = (silent && resource != PODS).then_some(0);
-                let used = row.protected.get(resource);
-                if let Some(limit) = named.or(nothing).filter(|limit| used + want > *limit) {
-                    let lack = Lack { resource, want, used, limit };
-                    let limit = Limit::DeservedForGood(row.name.clone());
-                    return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// How much of what it deserves a queue has. One that deserves nothing is always full.
     fn share(&self, cluster: &Cluster, queue: QueueId) -> Share {
         let row = &cluster.queues[queue];
@@ -248,17 +156,6 @@ impl Capacity {
             .deserved
             .iter()
             .all(|(resource, amount)| resource == PODS || amount == 0)
-    }
-
-    /// Where the ways of two queues from the root part; the queues themselves if they aren't a
-    /// tree.
-    fn parting(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> (QueueId, QueueId) {
-        if !self.tree {
-            return (a, b);
-        }
-        let (up_a, up_b) = (&cluster.queues[a].lineage, &cluster.queues[b].lineage);
-        let parting = up_a.iter().rev().zip(up_b.iter().rev()).find(|(a, b)| a != b);
-        parting.map_or((a, b), |(&a, &b)| (a, b))
     }
 
     /// Whether a queue would have more than it deserves after a gang's turn, its share then, and
@@ -282,87 +179,6 @@ impl Capacity {
         (over, share, size)
     }
 
-    /// Of what pods ask for, what their queue has no more of than it deserves with so many of them,
-    /// or one that speaks for it.
-    fn rights(
-        &self,
-        cluster: &Cluster,
-        queue: QueueId,
-        (shape, pods): (ShapeId, i64),
-    ) -> impl Iterator<Item = ResourceId> {
-        let levels = if self.tree { 1 + self.reclaim_levels } else { 1 };
-        let spokesmen =
-            cluster.queues[queue].lineage.iter().take(levels).filter(|queue| **queue != ROOT);
-        let within = move |id: ResourceId, want: i64| {
-            spokesmen.clone().any(|&queue| {
-                let row = &cluster.queues[queue];
-                row.deserved.get(id).is_some_and(|most| row.taken(id) + want * pods <= most)
-            })
-        };
-        let asked = cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS);
-        asked.filter(move |&(resource, want)| within(resource, want)).map(|(resource, _)| resource)
-    }
-
-    /// A queue and those above it, up to where its way from the root parts from another's.
-    fn up_to_parting<'c>(&self, cluster: &'c Cluster, from: QueueId, to: QueueId) -> &'c [QueueId] {
-        let (_, top) = self.parting(cluster, to, from);
-        let lineage = &cluster.queues[from].lineage;
-        let end = lineage.iter().position(|&queue| queue == top).unwrap_or(0);
-        &lineage[..=end]
-    }
-
-    /// Whether a queue has more of a resource than it deserves, as another sees it.
-    fn has_too_much(
-        &self,
-        cluster: &Cluster,
-        from: QueueId,
-        to: QueueId,
-        resource: ResourceId,
-    ) -> bool {
-        self.up_to_parting(cluster, from, to).iter().all(|&queue| {
-            let row = &cluster.queues[queue];
-            row.taken(resource) > row.deserved.get(resource).unwrap_or(0)
-        })
-    }
-
-    /// What another queue may take back with pods like this: it has a right to it, and this one has
-    /// too much of it.
-    fn open_to(
-        &self,
-        cluster: &Cluster,
-        from: QueueId,
-        to: QueueId,
-        pods: (ShapeId, i64),
-    ) -> impl Iterator<Item = ResourceId> {
-        self.rights(cluster, to, pods)
-            .filter(move |&resource| self.has_too_much(cluster, from, to, resource))
-    }
-
-    /// A claimant that would have more than it deserves of something must still have less of it
-    /// than the one that gives, or the two would take from each other in turns.
-    fn turns_the_tables(
-        &self,
-        cluster: &Cluster,
-        shape: ShapeId,
-        to: QueueId,
-        from: QueueId,
-    ) -> bool {
-        let (to, from) = self.parting(cluster, to, from);
-        let request = &cluster.shapes[shape].request;
-        let share = |queue: QueueId, more: bool| {
-            let row = &cluster.queues[queue];
-            let deserved = row.deserved.iter().filter(|&(resource, _)| resource != PODS);
-            let asked = deserved.filter_map(|(id, most)| Some((id, most, request.get(id)?)));
-            asked
-                .map(|(id, most, want)| {
-                    Share::of(row.taken(id) + if more { want } else { 0 }, most)
-                })
-                .max()
-        };
-        let after = share(to, true).filter(|share| *share > Share::ONE);
-        after.zip(share(from, false)).is_some_and(|(after, before)| after >= before)
-    }
-
     fn order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
         let priority = |queue: QueueId| cluster.queues[queue].priority;
         priority(b)
@@ -372,6 +188,7 @@ impl Capacity {
     }
 }
 
+#[answers]
 impl Plugin for Capacity {
     /// In a tree the branches are compared where the ways from the root part.
     fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
@@ -401,7 +218,7 @@ impl Plugin for Capacity {
                 else {
                     continue;
                 };
-                let vote = vote(cluster, admission, queue, "capacity", (resource, want), limit);
+                let vote = vote(cluster, admission, queue, ENTRY.name, (resource, want), limit);
                 if matches!(vote, Vote::Reject(_)) {
                     return vote;
                 }
@@ -426,7 +243,7 @@ impl Plugin for Capacity {
                 if used + want > limit {
                     let lack = Lack { resource, want, used, limit };
                     let limit = Limit::Capability(cluster.queues[queue].name.clone());
-                    return Err(Reason::OverLimit { plugin: "capacity", limit, lack });
+                    return Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack });
                 }
             }
             Ok(())
@@ -460,7 +277,7 @@ impl Plugin for Capacity {
         let (used, limit) = (row.taken(resource), row.deserved.get(resource).unwrap_or(0));
         let lack = Lack { resource, want, used, limit };
         let limit = Limit::Deserved(row.name.clone());
-        Some(Err(Reason::OverLimit { plugin: "capacity", limit, lack }))
+        Some(Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack }))
     }
 
     /// The queue gives while it has too much of something that the claimant's has a right to. In a
@@ -512,6 +329,9 @@ impl Plugin for Capacity {
         had: &Amounts,
         gone: &[PodId],
     ) -> Option<Reason> {
+        if preemptor.purpose != Purpose::Reclaim {
+            return None;
+        }
         if preemptor.by_fair_share() {
             let within = self.has_stayed_within_share(cluster, preemptor, had);
             let outdoes = || self.outdoes_a_sibling(cluster, preemptor, gone);
@@ -552,7 +372,7 @@ impl Plugin for Capacity {
         let (used, limit) = (had.get(resource), deserved(resource));
         let lack = Lack { resource, want: row.taken(resource) - used, used, limit };
         Some(Reason::OverLimit {
-            plugin: "capacity",
+            plugin: ENTRY.name.into(),
             limit: Limit::Deserved(row.name.clone()),
             lack,
         })
@@ -578,6 +398,10 @@ impl Plugin for Capacity {
 
     fn measure_by_fair_shares(&mut self) {
         self.by_shares = true;
+    }
+
+    fn has_queue_tree(&self) -> bool {
+        self.tree
     }
 
     fn fairness(&self) -> Option<Rules> {

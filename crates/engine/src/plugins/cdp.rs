@@ -4,9 +4,8 @@ use muster_api::Time;
 
 use crate::base::ids::PodId;
 use crate::model::Cluster;
-use crate::policy::plugin::{Entry, Plugin, Veto};
+use crate::policy::plugin::{Entry, Plugin, Veto, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "cdp",
@@ -16,7 +15,6 @@ pub static ENTRY: Entry = Entry {
     differs: "The time can also be written on the PodGroup; a pod's own takes precedence. It \
               counts from when the pod was scheduled, else from its start, else from its \
               creation. A gang that waits only for this is tried again when the time is over.",
-    answers: &[Question::Preempt, Question::Reclaim],
     build: |_, _| Box::new(Cooldown),
 };
 
@@ -30,6 +28,7 @@ fn end(cluster: &Cluster, pod: PodId) -> Option<Time> {
     fact.cooldown().or_else(of_gang).map(|cooldown| since.plus_ms(cooldown))
 }
 
+#[answers]
 impl Plugin for Cooldown {
     fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
         let end = end(cluster, victim).filter(|&end| end > preemptor.now)?;

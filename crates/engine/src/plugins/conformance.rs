@@ -2,20 +2,19 @@
 
 use crate::base::ids::PodId;
 use crate::model::Cluster;
-use crate::policy::plugin::{Entry, Plugin};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, answers};
 
 pub static ENTRY: Entry = Entry {
     name: "conformance",
     summary: "never evicts pods of kube-system or of the system-critical priority classes",
     arguments: &[],
     differs: "",
-    answers: &[Question::Protects],
     build: |_, _| Box::new(Conformance),
 };
 
 struct Conformance;
 
+#[answers]
 impl Plugin for Conformance {
     fn protects(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
         if cluster.space_name(cluster.pods.space[pod]) == "kube-system" {

@@ -5,8 +5,7 @@ use crate::base::room::Room;
 use crate::model::Cluster;
 use crate::model::devices::cards::{Card, Cards};
 use crate::model::devices::{By, Prefer, Sharing, Slot};
-use crate::policy::plugin::{Entry, Plugin, Scope};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, Scope, answers};
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
 
@@ -84,7 +83,6 @@ pub static ENTRY: Entry = Entry {
               eviction that is undone never moves a pod to another card. Unhealthy cards take no \
               pods. The score of several cards is their average, and GPUs that are shared by \
               memory have one too.",
-    answers: &[Question::Filter, Question::Score],
     build: |args, _| Box::new(DeviceShare::new(args)),
 };
 
@@ -120,6 +118,7 @@ impl DeviceShare {
     }
 }
 
+#[answers]
 impl Plugin for DeviceShare {
     fn sharing(&self) -> Option<Sharing> {
         self.sharing

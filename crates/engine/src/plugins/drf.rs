@@ -12,9 +12,8 @@ use crate::base::resources::{Amounts, PODS, Share, Sparse};
 use crate::decision::reason::Reason;
 use crate::model::Cluster;
 use crate::model::queues::ROOT;
-use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::plugin::{Entry, Plugin, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "drf",
@@ -22,7 +21,6 @@ pub static ENTRY: Entry = Entry {
               enableHierarchy",
     arguments: &[],
     differs: "Nominations count. Shares are compared exactly, so equal shares are equal.",
-    answers: &[Question::GangOrder, Question::QueueOrder, Question::Preempt, Question::Reclaim],
     build: |_, switches| {
         Box::new(Drf { hierarchical: switches.hierarchy, tree: RefCell::default() })
     },
@@ -165,6 +163,7 @@ fn compare(cluster: &Cluster, root: &Branch, a: QueueId, b: QueueId) -> Ordering
     Ordering::Equal
 }
 
+#[answers]
 impl Plugin for Drf {
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         gang_share(cluster, a).cmp(&gang_share(cluster, b))

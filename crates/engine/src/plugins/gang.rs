@@ -8,9 +8,8 @@ use crate::model::Cluster;
 use crate::model::gangs::Role;
 use crate::model::topology::subgroups::Subgroup;
 use crate::policy::bundle::GANG_AT_MINIMUM;
-use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::plugin::{Entry, Plugin, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "gang",
@@ -20,12 +19,12 @@ pub static ENTRY: Entry = Entry {
               roles hold only while minMember is at least their sum; `muster check` says where it \
               is not. A gang that is bound below its minimum is completed before another gang \
               starts. Of running gangs, those at their minimum grow first.",
-    answers: &[Question::GangOrder, Question::Ready, Question::Preempt, Question::Reclaim],
     build: |_, _| Box::new(Gang),
 };
 
 struct Gang;
 
+#[answers]
 impl Plugin for Gang {
     /// Gangs that don't run yet go before those that only grow, and those that have just their
     /// minimum before those that have more.

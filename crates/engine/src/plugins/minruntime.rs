@@ -12,9 +12,8 @@ use crate::model::Cluster;
 use crate::model::gangs::lost_work;
 use crate::model::queues::MinRuntime;
 use crate::plugins::proportion::PerEvent;
-use crate::policy::plugin::{Entry, Plugin, Veto};
+use crate::policy::plugin::{Entry, Plugin, Veto, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 use crate::settings::argument::Argument;
 
 const PREEMPT: &str = "defaultPreemptMinRuntime";
@@ -51,7 +50,6 @@ pub static ENTRY: Entry = Entry {
               minimum: the start of the pod that completed it. An annotation of the queue root \
               takes precedence over the defaults. A gang that waits only for this is tried again \
               when the time is over.",
-    answers: &[Question::Preempt, Question::Reclaim],
     build: |args, _| {
         let resolve = [("lca", Resolve::Parting), ("queue", Resolve::Own)];
         Box::new(Protection {
@@ -134,6 +132,7 @@ fn parting(from: &[QueueId], to: &[QueueId]) -> usize {
     common.saturating_sub(1)
 }
 
+#[answers]
 impl Plugin for Protection {
     fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
         let end = self.end(cluster, preemptor, victim)?;

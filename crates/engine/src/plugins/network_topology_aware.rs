@@ -7,8 +7,7 @@ use crate::base::ids::{DomainId, ResourceId, ShapeId};
 use crate::base::resources::{CPU, EPHEMERAL, MEMORY, PODS};
 use crate::model::Cluster;
 use crate::model::topology::domains::ROOT;
-use crate::policy::plugin::{Entry, Plugin};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, answers};
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
 
@@ -59,7 +58,6 @@ pub static ENTRY: Entry = Entry {
     differs: "A gang's networkTopology is obeyed even without this plugin. Where no resources are \
               listed, every extended resource counts with weight 1. The score for pods without \
               networkTopology is at most 100 times the weight, however many tiers there are.",
-    answers: &[Question::Domains, Question::DomainScore],
     build: |args, _| Box::new(NetworkTopologyAware::new(args)),
 };
 
@@ -108,6 +106,7 @@ impl NetworkTopologyAware {
     }
 }
 
+#[answers]
 impl Plugin for NetworkTopologyAware {
     fn domain_score(&self, cluster: &Cluster, shape: ShapeId, domain: DomainId) -> Option<i64> {
         const WHOLE: i64 = 1 << 20;

@@ -8,8 +8,7 @@ use crate::base::room::Room;
 use crate::decision::node_reason::Why;
 use crate::model::Cluster;
 use crate::model::queues::{GroupLimits, NodeGroups};
-use crate::policy::plugin::{Entry, Plugin, Scope};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, Scope, answers};
 use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
@@ -28,7 +27,6 @@ pub static ENTRY: Entry = Entry {
         },
     ],
     differs: "A queue without an affinity inherits its nearest ancestor's with or without enableHierarchy.",
-    answers: &[Question::Filter, Question::Score],
     build: |args, _| {
         Box::new(NodeGroup {
             strict: args.bool("strict", true),
@@ -123,6 +121,7 @@ fn keep_limits(cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [W
     }
 }
 
+#[answers]
 impl Plugin for NodeGroup {
     fn filter(
         &self,

@@ -4,8 +4,7 @@ use crate::base::ids::{NodeId, ShapeId};
 use crate::base::resources::{CPU, MEMORY};
 use crate::model::Cluster;
 use crate::model::nodes::fraction;
-use crate::policy::plugin::{Entry, Plugin, Scope};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, Scope, answers};
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
 
@@ -53,7 +52,6 @@ pub static ENTRY: Entry = Entry {
     differs: "Node affinity and taints are scored by the pod's own preferences and not relative \
               to the best node, so that a score does not change when another node does. Zero \
               requests count as zero.",
-    answers: &[Question::Score],
     build: |args, _| Box::new(NodeOrder::new(args)),
 };
 
@@ -204,6 +202,7 @@ fn same_image(on_node: &str, wanted: &str) -> bool {
         || on_node.strip_suffix(full.as_str()).is_some_and(|registry| registry.ends_with('/'))
 }
 
+#[answers]
 impl Plugin for NodeOrder {
     fn score(
         &self,

@@ -3,8 +3,7 @@
 use crate::base::ids::GangId;
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::policy::plugin::{Entry, Plugin, Vote};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, Vote, answers};
 use crate::settings::argument::Argument;
 use crate::shares::admission::Admission;
 
@@ -24,7 +23,6 @@ pub static ENTRY: Entry = Entry {
         },
     ],
     differs: "",
-    answers: &[Question::Enqueue],
     build: |args, _| {
         let sane = |factor: i64| if factor < ONE { DEFAULT } else { factor };
         let factor = sane(args.millionths("overcommit-factor", DEFAULT));
@@ -43,6 +41,7 @@ struct Overcommit {
     named: Vec<(String, i64)>,
 }
 
+#[answers]
 impl Plugin for Overcommit {
     fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
         for (resource, want) in cluster.gangs[gang].awaited() {
@@ -56,7 +55,7 @@ impl Plugin for Overcommit {
             if want > limit - used {
                 let lack = Lack { resource, want, used, limit };
                 return Vote::Reject(Reason::NotAdmitted {
-                    plugin: "overcommit",
+                    plugin: ENTRY.name.into(),
                     limit: Limit::Cluster,
                     lack,
                 });

@@ -4,9 +4,8 @@
 use crate::base::ids::PodId;
 use crate::base::purpose::Method;
 use crate::model::Cluster;
-use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::plugin::{Entry, Plugin, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "pdb",
@@ -15,7 +14,6 @@ pub static ENTRY: Entry = Entry {
     differs: "Pods without labels can be evicted like others. Terminating pods count. With \
               `evictionMethod: delete` a budget is broken only where no other pods could make \
               room.",
-    answers: &[Question::Preempt, Question::Reclaim, Question::Shuffle],
     build: |_, _| Box::new(Pdb),
 };
 
@@ -23,6 +21,7 @@ struct Pdb;
 
 const RULE: &str = "a PodDisruptionBudget";
 
+#[answers]
 impl Plugin for Pdb {
     fn vetoes_after(
         &self,

@@ -6,8 +6,7 @@ use crate::decision::node_reason::Why;
 use crate::model::Cluster;
 use crate::model::shapes::Shape;
 use crate::model::terms::Spread;
-use crate::policy::plugin::{Entry, Plugin, Scope};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, Scope, answers};
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
 
@@ -56,7 +55,6 @@ pub static ENTRY: Entry = Entry {
     ],
     differs: "Answers are cached per shape of pod and computed again only for nodes that changed. \
               Nodes that are not ready take no pods, with or without this plugin.",
-    answers: &[Question::Filter],
     build: |args, _| Box::new(Predicates::new(args)),
 };
 
@@ -223,6 +221,7 @@ fn attracted(cluster: &Cluster, shape: &Shape, node: NodeId) -> bool {
     selected && required.is_none_or(|required| required.matches(labels, &cluster.nodes.name[node]))
 }
 
+#[answers]
 impl Plugin for Predicates {
     fn filter(
         &self,

@@ -5,9 +5,8 @@ use std::cmp::Ordering;
 use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::Purpose;
 use crate::model::Cluster;
-use crate::policy::plugin::{Entry, Plugin};
+use crate::policy::plugin::{Entry, Plugin, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 
 pub static ENTRY: Entry = Entry {
     name: "priority",
@@ -16,12 +15,12 @@ pub static ENTRY: Entry = Entry {
     arguments: &[],
     differs: "A gang without a priority class has the cluster's default, else its highest pod \
               priority.",
-    answers: &[Question::GangOrder, Question::PodOrder, Question::Preempt],
     build: |_, _| Box::new(Priority),
 };
 
 struct Priority;
 
+#[answers]
 impl Plugin for Priority {
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         cluster.gangs[b].priority.cmp(&cluster.gangs[a].priority)
@@ -29,10 +28,14 @@ impl Plugin for Priority {
 
     fn outranks(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<bool> {
         let other = cluster.pods.gang[victim]?;
-        Some(match preemptor.purpose {
-            Purpose::Within => cluster.pods.order[preemptor.pod] > cluster.pods.order[victim],
-            _ => cluster.gangs[preemptor.gang].priority > cluster.gangs[other].priority,
-        })
+        match preemptor.purpose {
+            Purpose::Within => Some(cluster.pods.order[preemptor.pod] > cluster.pods.order[victim]),
+            Purpose::Preempt | Purpose::Consolidate => {
+                Some(cluster.gangs[preemptor.gang].priority > cluster.gangs[other].priority)
+            }
+            // Between queues, what they deserve decides.
+            Purpose::Reclaim => None,
+        }
     }
 
     fn pod_urgency(&self, cluster: &Cluster, pod: PodId) -> i64 {

@@ -9,9 +9,8 @@ use crate::base::resources::{Amounts, PODS, Share};
 use crate::base::room::Room;
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::policy::plugin::{Entry, Plugin, Vote};
+use crate::policy::plugin::{Entry, Plugin, Vote, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 use crate::shares::admission::Admission;
 use crate::shares::proportional::{Party, divide};
 
@@ -22,13 +21,6 @@ pub static ENTRY: Entry = Entry {
     differs: "Shares are divided per resource in whole units, so that no GPU is left over by rounding. Unset \
               resources of `capability` are unlimited. As there, a gang that is larger than what its queue deserves \
               waits even if the cluster is empty: `capacity` lends room instead.",
-    answers: &[
-        Question::QueueOrder,
-        Question::Enqueue,
-        Question::Overused,
-        Question::MayAllocate,
-        Question::Reclaim,
-    ],
     build: |_, _| Box::new(Proportion::default()),
 };
 
@@ -123,6 +115,7 @@ pub fn real_capability(cluster: &Cluster, queue: QueueId, resource: ResourceId) 
     own.capability.get(resource).unwrap_or(i64::MAX).min(left)
 }
 
+#[answers]
 impl Plugin for Proportion {
     fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
         let share = |queue| self.deserves(cluster, queue).map_or(Share::ZERO, |(_, share)| share);
@@ -134,7 +127,7 @@ impl Plugin for Proportion {
         let queue = cluster.gangs[gang].queue;
         let votes = cluster.gangs[gang].awaited().into_iter().map(|(resource, want)| {
             let limit = real_capability(cluster, queue, resource);
-            vote(cluster, admission, queue, "proportion", (resource, want), limit)
+            vote(cluster, admission, queue, ENTRY.name, (resource, want), limit)
         });
         votes.into_iter().find(|vote| matches!(vote, Vote::Reject(_))).unwrap_or(Vote::Permit)
     }
@@ -157,7 +150,7 @@ impl Plugin for Proportion {
         }
         let lack = reached?;
         Some(Reason::OverLimit {
-            plugin: "proportion",
+            plugin: ENTRY.name.into(),
             limit: Limit::Deserved(row.name.clone()),
             lack,
         })
@@ -179,7 +172,7 @@ impl Plugin for Proportion {
             if used + want > limit {
                 let lack = Lack { resource, want, used, limit };
                 let limit = Limit::Deserved(cluster.queues[queue].name.clone());
-                return Err(Reason::OverLimit { plugin: "proportion", limit, lack });
+                return Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack });
             }
         }
         Ok(())
@@ -282,5 +275,6 @@ pub fn vote(
         return Vote::Permit;
     }
     let lack = Lack { resource, want, used, limit };
-    Vote::Reject(Reason::NotAdmitted { plugin, limit: Limit::Capability(row.name.clone()), lack })
+    let limit = Limit::Capability(row.name.clone());
+    Vote::Reject(Reason::NotAdmitted { plugin: plugin.into(), limit, lack })
 }

@@ -1,7 +1,6 @@
 //! Proposes for each gang and subgroup the domain that costs others least: see `search.rs`.
 
-use crate::policy::plugin::{Entry, Plugin};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, answers};
 
 pub static ENTRY: Entry = Entry {
     name: "propose",
@@ -10,12 +9,12 @@ pub static ENTRY: Entry = Entry {
     arguments: &[],
     differs: "Volcano has no such plugin; its design 003 leaves it open. A gang that finds no \
               room this way is placed without it.",
-    answers: &[Question::Domains],
     build: |_, _| Box::new(Propose),
 };
 
 struct Propose;
 
+#[answers]
 impl Plugin for Propose {
     fn spares_whole_domains(&self) -> bool {
         true

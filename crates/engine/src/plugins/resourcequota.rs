@@ -3,8 +3,7 @@
 use crate::base::ids::GangId;
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
-use crate::policy::plugin::{Entry, Plugin, Vote};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, Vote, answers};
 use crate::shares::admission::Admission;
 
 pub static ENTRY: Entry = Entry {
@@ -14,12 +13,12 @@ pub static ENTRY: Entry = Entry {
     differs: "Usage is what the pods of the namespace hold on nodes and what admitted gangs still \
               need, not `status.used`, which would count pending pods twice. Quotas with scopes \
               are ignored.",
-    answers: &[Question::Enqueue],
     build: |_, _| Box::new(ResourceQuota),
 };
 
 struct ResourceQuota;
 
+#[answers]
 impl Plugin for ResourceQuota {
     fn enqueue(&self, cluster: &Cluster, admission: &Admission, gang: GangId) -> Vote {
         let row = &cluster.gangs[gang];
@@ -31,7 +30,7 @@ impl Plugin for ResourceQuota {
                     let lack = Lack { resource, want, used, limit };
                     let name = cluster.names.text(space.name).clone();
                     return Vote::Reject(Reason::NotAdmitted {
-                        plugin: "resourcequota",
+                        plugin: ENTRY.name.into(),
                         limit: Limit::Namespace(name),
                         lack,
                     });

@@ -6,8 +6,7 @@ use muster_api::Time;
 
 use crate::base::ids::GangId;
 use crate::model::Cluster;
-use crate::policy::plugin::{Entry, Plugin};
-use crate::policy::question::Question;
+use crate::policy::plugin::{Entry, Plugin, answers};
 use crate::settings::argument::Argument;
 
 pub static ENTRY: Entry = Entry {
@@ -21,7 +20,6 @@ pub static ENTRY: Entry = Entry {
     }],
     differs: "A gang whose time is up does not count as complete before its minimum is placed, \
               and it does not override a quota at admission.",
-    answers: &[Question::GangOrder],
     build: |args, _| Box::new(Sla { wait: args.duration_ms("sla-waiting-time", None) }),
 };
 
@@ -37,6 +35,7 @@ impl Sla {
     }
 }
 
+#[answers]
 impl Plugin for Sla {
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         match (self.deadline(cluster, a), self.deadline(cluster, b)) {

@@ -13,9 +13,8 @@ use crate::decision::node_reason::Why;
 use crate::model::Cluster;
 use crate::model::gangs::Gang;
 use crate::model::pods::PodState;
-use crate::policy::plugin::{Entry, Plugin, Scope, Unwanted, Veto};
+use crate::policy::plugin::{Entry, Plugin, Scope, Unwanted, Veto, answers};
 use crate::policy::preemptor::Preemptor;
-use crate::policy::question::Question;
 use crate::settings::args::Args;
 use crate::settings::argument::Argument;
 
@@ -49,13 +48,6 @@ pub static ENTRY: Entry = Entry {
               is written down, not in the scheduler's own. Pods stay in zones that the \
               configuration doesn't name. It only protects pods; which of the others go first is \
               up to `priority` and `drf`.",
-    answers: &[
-        Question::GangOrder,
-        Question::Filter,
-        Question::Score,
-        Question::Preempt,
-        Question::Shuffle,
-    ],
     build: |args, _| Box::new(Tdm::new(args)),
 };
 
@@ -183,6 +175,7 @@ fn holds_on(gang: &Gang) -> Option<&'static str> {
     }
 }
 
+#[answers]
 impl Plugin for Tdm {
     /// What can't be revoked goes first: it has fewer nodes to choose from.
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {

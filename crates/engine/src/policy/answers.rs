@@ -12,7 +12,6 @@ use crate::base::room::Room;
 use crate::decision::cause::Cause;
 use crate::decision::node_reason::Why;
 use crate::decision::reason::Reason;
-use crate::eviction::order;
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::model::topology::domains::ROOT;
@@ -20,14 +19,12 @@ use crate::policy::bundle::{Bundle, Needed};
 use crate::policy::plugin::{Plugin, Scope, Unwanted, Veto, Vote};
 use crate::policy::preemptor::Preemptor;
 use crate::policy::question::{Question, Switches};
-use crate::settings::eviction::BundleSettings;
 use crate::shares::admission::Admission;
 use crate::shares::fair::Rules;
 
 pub struct ConfiguredPlugin {
     pub name: &'static str,
     pub tier: usize,
-    pub answers: &'static [Question],
     pub plugin: Box<dyn Plugin>,
     pub switches: Switches,
 }
@@ -36,16 +33,18 @@ pub struct ConfiguredPlugin {
 pub struct Policy {
     pub plugins: Vec<ConfiguredPlugin>,
     /// For each question, who is asked.
-    asked: [Vec<usize>; Question::ALL.len()],
+    asked: [Vec<usize>; Question::COUNT],
 }
 
 impl Policy {
     pub fn new(plugins: Vec<ConfiguredPlugin>) -> Policy {
+        let answers: Vec<Vec<Question>> =
+            plugins.iter().map(|configured| configured.plugin.answers()).collect();
         let asked = Question::ALL.map(|question| {
-            let answers = |configured: &ConfiguredPlugin| {
-                configured.answers.contains(&question) && question.switched_on(&configured.switches)
+            let is_asked = |&at: &usize| {
+                answers[at].contains(&question) && question.counts(&plugins[at].switches)
             };
-            (0..plugins.len()).filter(|&configured| answers(&plugins[configured])).collect()
+            (0..plugins.len()).filter(is_asked).collect()
         });
         Policy { plugins, asked }
     }
@@ -118,13 +117,11 @@ impl Policy {
 
     /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
     pub fn hierarchical(&self) -> bool {
-        self.plugins
-            .iter()
-            .any(|configured| configured.switches.hierarchy && configured.name == "capacity")
+        self.asked(Question::Shares).any(Plugin::has_queue_tree)
     }
 
     pub fn fairness(&self) -> Option<Rules> {
-        self.plugins.iter().find_map(|configured| configured.plugin.fairness())
+        self.asked(Question::Shares).find_map(Plugin::fairness)
     }
 
     pub fn enforces_minimum(&self) -> bool {
@@ -363,35 +360,22 @@ impl Policy {
         first_difference(named.chain(served))
     }
 
-    /// Puts bundles in the order in which they are taken: as the first plugin says that has an
-    /// opinion, else by the usual order. A bundle is taken once and as it is, whatever a plugin
-    /// says.
+    /// The bundles that leave, in order, by their positions in the list: the first opinion.
     pub fn order_bundles(
         &self,
         cluster: &Cluster,
         preemptor: &Preemptor,
-        bundle_settings: &BundleSettings,
         needed: &Needed,
-        mut bundles: Vec<Bundle>,
-    ) -> Vec<Bundle> {
+        bundles: &[Bundle],
+    ) -> Option<Vec<usize>> {
         let mut asked = self.asked(Question::of(preemptor.purpose));
-        let Some(chosen) =
-            asked.find_map(|plugin| plugin.order_bundles(cluster, preemptor, needed, &bundles))
-        else {
-            order::sort(cluster, self, preemptor, bundle_settings, &mut bundles);
-            return bundles;
-        };
-        let mut left: Vec<Option<Bundle>> = bundles.into_iter().map(Some).collect();
-        let named = chosen.into_iter().filter_map(|at| left.get_mut(at)?.take());
-        let mut ordered: Vec<Bundle> = named.collect();
-        ordered.iter_mut().zip(0..).for_each(|(bundle, class)| bundle.class = class);
-        ordered
+        asked.find_map(|plugin| plugin.order_bundles(cluster, preemptor, needed, bundles))
     }
 
     /// When time alone changes what is said of nodes: all that was found out about them holds until
     /// then.
     pub fn next_change(&self, now: Time) -> Option<Time> {
-        self.plugins.iter().filter_map(|configured| configured.plugin.next_change(now)).min()
+        self.asked(Question::NextChange).filter_map(|plugin| plugin.next_change(now)).min()
     }
 
     /// Who should leave for nobody's sake: whom any plugin names, for the first reason.
@@ -414,11 +398,11 @@ impl Policy {
     }
 
     pub fn fair_share_of(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
-        self.plugins.iter().find_map(|configured| configured.plugin.fair_share_of(cluster, queue))
+        self.asked(Question::Shares).find_map(|plugin| plugin.fair_share_of(cluster, queue))
     }
 
     pub fn deserves(&self, cluster: &Cluster, queue: QueueId) -> Option<(Amounts, Share)> {
-        self.plugins.iter().find_map(|configured| configured.plugin.deserves(cluster, queue))
+        self.asked(Question::Shares).find_map(|plugin| plugin.deserves(cluster, queue))
     }
 }
 

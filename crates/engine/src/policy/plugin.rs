@@ -20,14 +20,14 @@ use crate::settings::argument::Argument;
 use crate::shares::admission::Admission;
 use crate::shares::fair::Rules;
 
+pub use muster_macros::{answers, each_function_has_a_question};
+
 pub struct Entry {
     pub name: &'static str,
     pub summary: &'static str,
     pub arguments: &'static [Argument],
     /// Where it differs from Volcano's plugin of the same name, on purpose.
     pub differs: &'static str,
-    /// The questions that it is asked; an answer to any other would never be heard.
-    pub answers: &'static [Question],
     /// Takes its arguments; what is left over was misspelt.
     pub build: fn(&mut Args, &Switches) -> Box<dyn Plugin>,
 }
@@ -67,8 +67,13 @@ pub struct Unwanted {
     pub next: Option<Time>,
 }
 
-/// A scheduling opinion. Every method has a neutral answer; override only what you decide.
+/// A scheduling opinion. Every function but the first has a neutral answer; override only what you
+/// decide, and put `#[answers]` on the `impl`.
+#[each_function_has_a_question]
 pub trait Plugin: Send {
+    /// The questions that it is asked. Written by `#[answers]`.
+    fn answers(&self) -> Vec<Question>;
+
     // Order.
     fn gang_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
         Ordering::Equal
@@ -228,6 +233,10 @@ pub trait Plugin: Send {
     }
 
     // Shares.
+    /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
+    fn has_queue_tree(&self) -> bool {
+        false
+    }
     /// How the fair shares of queues are found, if it goes by them.
     fn fairness(&self) -> Option<Rules> {
         None

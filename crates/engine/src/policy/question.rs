@@ -1,25 +1,254 @@
-//! What plugins can be asked, and which answers the configuration lets count.
+//! What plugins can be asked: one table of questions, with the switches of the configuration that
+//! let their answers count, and of the functions of [`Plugin`] by which they are answered.
+//!
+//! A plugin says which questions it answers by overriding functions. The attribute
+//! `#[answers]` makes the list of them, so no override can be forgotten:
+//!
+//! ```
+//! use muster_engine::{Plugin, Question, answers, ids::PodId, model::Cluster};
+//!
+//! struct LongNamesFirst;
+//!
+//! #[answers]
+//! impl Plugin for LongNamesFirst {
+//!     fn pod_urgency(&self, cluster: &Cluster, pod: PodId) -> i64 {
+//!         cluster.pods.name(pod).len() as i64
+//!     }
+//! }
+//!
+//! assert_eq!(LongNamesFirst.answers(), [Question::PodOrder]);
+//! ```
+//!
+//! Without the attribute there is no list, and the plugin does not compile:
+//!
+//! ```compile_fail,E0046
+//! use muster_engine::{Plugin, Question, answers, ids::PodId, model::Cluster};
+//!
+//! struct LongNamesFirst;
+//!
+//! impl Plugin for LongNamesFirst {
+//!     fn pod_urgency(&self, cluster: &Cluster, pod: PodId) -> i64 {
+//!         cluster.pods.name(pod).len() as i64
+//!     }
+//! }
+//!
+//! assert_eq!(LongNamesFirst.answers(), [Question::PodOrder]);
+//! ```
+//!
+//! A trait may have a function only if the table says which question it answers:
+//!
+//! ```
+//! use muster_engine::{Question, answers, each_function_has_a_question};
+//!
+//! #[each_function_has_a_question]
+//! trait Opinion {
+//!     fn answers(&self) -> Vec<Question>;
+//!     fn pod_urgency(&self) -> i64;
+//! }
+//!
+//! struct Indifferent;
+//!
+//! #[answers]
+//! impl Opinion for Indifferent {
+//!     fn pod_urgency(&self) -> i64 {
+//!         0
+//!     }
+//! }
+//!
+//! assert_eq!(Indifferent.answers(), [Question::PodOrder]);
+//! ```
+//!
+//! With another name, of which the table says nothing, neither the trait nor the `impl` compiles:
+//!
+//! ```compile_fail,E0425
+//! use muster_engine::{Question, each_function_has_a_question};
+//!
+//! #[each_function_has_a_question]
+//! trait Opinion {
+//!     fn answers(&self) -> Vec<Question>;
+//!     fn pod_mood(&self) -> i64;
+//! }
+//! ```
+//!
+//! ```compile_fail,E0425
+//! use muster_engine::{Question, answers};
+//!
+//! trait Opinion {
+//!     fn answers(&self) -> Vec<Question>;
+//!     fn pod_mood(&self) -> i64;
+//! }
+//!
+//! struct Indifferent;
+//!
+//! #[answers]
+//! impl Opinion for Indifferent {
+//!     fn pod_mood(&self) -> i64 {
+//!         0
+//!     }
+//! }
+//!
+//! assert_eq!(Indifferent.answers(), [Question::PodOrder]);
+//! ```
+//!
+//! [`Plugin`]: crate::policy::plugin::Plugin
 
 use crate::base::purpose::Purpose;
 
-/// What can be asked. A plugin lists the questions that it answers, and only those are put to it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Question {
-    GangOrder,
-    QueueOrder,
-    PodOrder,
-    Ready,
-    Enqueue,
-    Overused,
-    MayAllocate,
-    Filter,
-    Score,
-    DomainScore,
-    Domains,
-    Protects,
-    Preempt,
-    Reclaim,
-    Shuffle,
+macro_rules! table {
+    (
+        switches { $($switch:ident,)* }
+        questions { $($question:ident: $counts:expr,)* }
+        functions { $($function:ident: $($answered:ident)+,)* }
+    ) => {
+        /// Which of a plugin's answers count, as the configuration says.
+        #[derive(Clone, Debug)]
+        pub struct Switches {
+            $(pub $switch: bool,)*
+            pub hierarchy: bool,
+        }
+
+        impl Default for Switches {
+            fn default() -> Self {
+                Switches { $($switch: true,)* hierarchy: false }
+            }
+        }
+
+        /// What can be asked. Only plugins that override a function which answers it are asked.
+        #[derive(Copy, Clone, Debug, PartialEq, Eq)]
+        pub enum Question {
+            $($question,)*
+        }
+
+        impl Question {
+            pub const ALL: [Question; Question::COUNT] = [$(Question::$question,)*];
+            pub const COUNT: usize = [$(stringify!($question)),*].len();
+
+            /// Whether the configuration lets a plugin's answer count.
+            pub fn counts(self, switches: &Switches) -> bool {
+                let counts: fn(&Switches) -> bool = match self {
+                    $(Question::$question => $counts,)*
+                };
+                counts(switches)
+            }
+        }
+
+        /// For each function of a plugin, the questions that it answers.
+        pub mod answered_by {
+            use super::Question;
+
+            $(
+                pub const fn $function() -> &'static [Question] {
+                    &[$(Question::$answered),+]
+                }
+            )*
+        }
+    };
+}
+
+table! {
+    switches {
+        gang_order,
+        queue_order,
+        pod_order,
+        ready,
+        enqueue,
+        overused,
+        may_allocate,
+        filter,
+        score,
+        domains,
+        preemptable,
+        reclaimable,
+        shuffle,
+    }
+
+    // A question, and when the configuration lets a plugin's answer to it count.
+    questions {
+        GangOrder: |on| on.gang_order,
+        QueueOrder: |on| on.queue_order,
+        PodOrder: |on| on.pod_order,
+        Ready: |on| on.ready,
+        Enqueue: |on| on.enqueue,
+        Overused: |on| on.overused,
+        MayAllocate: |on| on.may_allocate,
+        Filter: |on| on.filter,
+        Score: |on| on.score,
+        DomainScore: |on| on.score,
+        Domains: |on| on.domains,
+        Protects: |on| on.preemptable || on.reclaimable,
+        Preempt: |on| on.preemptable,
+        Reclaim: |on| on.reclaimable,
+        Shuffle: |on| on.shuffle,
+        // No switch of Volcano's is about these.
+        Shares: |_| true,
+        NextChange: |_| true,
+    }
+
+    // A function of `Plugin`, and the questions that it answers.
+    functions {
+        gang_order: GangOrder,
+        queue_order: QueueOrder,
+        turn_order: QueueOrder,
+        pod_urgency: PodOrder,
+
+        gang_can_start: Ready,
+        enforces_minimum: Ready,
+        enqueue: Enqueue,
+        overused: Overused,
+        may_allocate: MayAllocate,
+        could_ever_allocate: MayAllocate,
+
+        filter: Filter,
+        sharing: Filter,
+        score: Score,
+        next_change: NextChange,
+        domain_score: DomainScore,
+        domain_weight: Domains,
+        spares_whole_domains: Domains,
+
+        protects: Protects,
+        vetoes: Preempt Reclaim,
+        vetoes_after: Preempt Reclaim,
+        restrains_until: Preempt Reclaim,
+        soft_violations: Preempt Reclaim,
+        outranks: Preempt Reclaim,
+        eviction_cost: Preempt Reclaim,
+        vetoes_gang_loss: Preempt Reclaim,
+        rejects_outcome: Preempt Reclaim,
+        order_bundles: Preempt Reclaim,
+        may_reclaim: Reclaim,
+        queue_gives_first: Reclaim,
+
+        pods_to_shuffle: Shuffle,
+        vetoes_shuffle: Shuffle,
+
+        has_queue_tree: Shares,
+        fairness: Shares,
+        measure_by_fair_shares: Shares,
+        fair_share_of: Shares,
+        deserves: Shares,
+    }
+}
+
+/// What the attribute `#[answers]` adds to an `impl`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! answers_of {
+    ($($function:ident)*) => {
+        fn answers(&self) -> ::std::vec::Vec<$crate::Question> {
+            let lists: &[&[$crate::Question]] = &[$($crate::answered_by::$function()),*];
+            lists.concat()
+        }
+    };
+}
+
+/// What the attribute `#[each_function_has_a_question]` adds after a trait.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! have_questions {
+    ($($function:ident)*) => {
+        const _: &[&[$crate::Question]] = &[$($crate::answered_by::$function()),*];
+    };
 }
 
 impl Question {
@@ -28,84 +257,6 @@ impl Question {
         match purpose {
             Purpose::Preempt | Purpose::Within | Purpose::Consolidate => Question::Preempt,
             Purpose::Reclaim => Question::Reclaim,
-        }
-    }
-
-    pub const ALL: [Question; 15] = [
-        Question::GangOrder,
-        Question::QueueOrder,
-        Question::PodOrder,
-        Question::Ready,
-        Question::Enqueue,
-        Question::Overused,
-        Question::MayAllocate,
-        Question::Filter,
-        Question::Score,
-        Question::DomainScore,
-        Question::Domains,
-        Question::Protects,
-        Question::Preempt,
-        Question::Reclaim,
-        Question::Shuffle,
-    ];
-
-    /// Whether the configuration lets a plugin's answer count.
-    pub fn switched_on(self, switches: &Switches) -> bool {
-        match self {
-            Question::GangOrder => switches.gang_order,
-            Question::QueueOrder => switches.queue_order,
-            Question::PodOrder => switches.pod_order,
-            Question::Ready => switches.ready,
-            Question::Enqueue => switches.enqueue,
-            Question::Overused => switches.overused,
-            Question::MayAllocate => switches.may_allocate,
-            Question::Filter => switches.filter,
-            Question::Score | Question::DomainScore => switches.score,
-            Question::Domains => switches.domains,
-            Question::Protects => switches.preemptable || switches.reclaimable,
-            Question::Preempt => switches.preemptable,
-            Question::Reclaim => switches.reclaimable,
-            Question::Shuffle => switches.shuffle,
-        }
-    }
-}
-
-/// Which of a plugin's answers count, as the configuration says. Named after the questions.
-#[derive(Clone, Debug)]
-pub struct Switches {
-    pub gang_order: bool,
-    pub queue_order: bool,
-    pub pod_order: bool,
-    pub ready: bool,
-    pub enqueue: bool,
-    pub overused: bool,
-    pub may_allocate: bool,
-    pub filter: bool,
-    pub score: bool,
-    pub domains: bool,
-    pub preemptable: bool,
-    pub reclaimable: bool,
-    pub shuffle: bool,
-    pub hierarchy: bool,
-}
-
-impl Default for Switches {
-    fn default() -> Self {
-        Switches {
-            gang_order: true,
-            queue_order: true,
-            pod_order: true,
-            ready: true,
-            enqueue: true,
-            overused: true,
-            may_allocate: true,
-            filter: true,
-            score: true,
-            domains: true,
-            preemptable: true,
-            reclaimable: true,
-            shuffle: true,
-            hierarchy: false,
         }
     }
 }

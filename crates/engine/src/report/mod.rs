@@ -1,5 +1,6 @@
 //! What users read: words for reasons and causes, the status of PodGroups, notes on cards. Nothing
 //! here knows settings, policy or whatever decides.
 
+pub mod cards;
 pub mod status;
 pub mod words;

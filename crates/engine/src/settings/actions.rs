@@ -1,6 +1,6 @@
 //! The arguments of all actions.
 
-use crate::base::purpose::{Mode, Purpose};
+use crate::base::purpose::Mode;
 use crate::settings::eviction::EvictionSettings;
 
 /// The arguments of actions. Each action's `configure` fills in its own.
@@ -22,20 +22,6 @@ pub struct Settings {
     pub consolidate: EvictionSettings,
     /// A place that is kept for the successor of a pod that was moved is kept this long.
     pub reservation_limit_ms: i64,
-}
-
-impl Settings {
-    /// How an action takes room, if it does.
-    pub fn eviction_settings(&self, action: &str) -> Option<(Purpose, &EvictionSettings)> {
-        match action {
-            "preempt" => Some((Purpose::Preempt, &self.preempt)),
-            "reclaim" => Some((Purpose::Reclaim, &self.reclaim)),
-            "gangpreempt" => Some((Purpose::Preempt, &self.gangpreempt)),
-            "gangreclaim" => Some((Purpose::Reclaim, &self.gangreclaim)),
-            "consolidate" => Some((Purpose::Consolidate, &self.consolidate)),
-            _ => None,
-        }
-    }
 }
 
 impl Default for Settings {

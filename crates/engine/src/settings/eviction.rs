@@ -1,6 +1,9 @@
-//! How an action takes room from others.
+//! How an action takes room from others, and the arguments that say so.
+
+use muster_yaml::Value;
 
 use crate::base::purpose::{Method, Mode};
+use crate::settings::args::Args;
 
 /// How an action takes room from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,5 +67,70 @@ impl Default for BundleSettings {
             steps_per_gang: 1_000_000,
             steps: 4_000_000,
         }
+    }
+}
+
+impl Args<'_> {
+    /// How an action takes room from others.
+    pub fn eviction_settings(&mut self) -> EvictionSettings {
+        EvictionSettings { mode: self.mode(), ..self.eviction_settings_by_gang() }
+    }
+
+    /// The same for one that only takes whole gangs.
+    pub fn eviction_settings_by_gang(&mut self) -> EvictionSettings {
+        let (method, bundle_settings) = (self.eviction_method(), self.bundle_settings());
+        EvictionSettings {
+            mode: Mode::Gang,
+            method,
+            bundle_settings,
+            ..EvictionSettings::default()
+        }
+    }
+
+    /// Modes that aren't built are accepted, and take nothing. What else says the mode is settled
+    /// in `modes.rs`.
+    fn mode(&mut self) -> Mode {
+        let read = |value: &Value| match value {
+            Value::String(text) => Mode::named(text),
+            _ => None,
+        };
+        self.take("mode", "task, gang or scenario", read).unwrap_or_default()
+    }
+
+    pub(super) fn eviction_method(&mut self) -> Method {
+        let words = [("eviction", Method::Evict), ("delete", Method::Delete)];
+        self.word("evictionMethod", "eviction or delete", &words).unwrap_or_default()
+    }
+
+    fn bundle_settings(&mut self) -> BundleSettings {
+        let BundleSettings {
+            max_domains,
+            allow_whole,
+            evict_broken,
+            roi_threshold,
+            steps_per_gang,
+            steps,
+            ..
+        } = BundleSettings::default();
+        let words = [("safe-first", false), ("priority-first", true)];
+        BundleSettings {
+            max_domains: self.at_least(1, "maxDomains", max_domains as u64) as usize,
+            allow_whole: self.bool("allowWholeBundle", allow_whole),
+            evict_broken: self.bool("evictBrokenGang", evict_broken),
+            roi_threshold: self.millionths("roiThreshold", roi_threshold),
+            priority_first: self
+                .word("order", "safe-first or priority-first", &words)
+                .unwrap_or_default(),
+            counts_moved: !self.bool("allowConsolidatingReclaim", true),
+            steps_per_gang: self.at_least(1, "maxStepsPerGang", steps_per_gang),
+            steps: self.at_least(1, "maxSteps", steps),
+        }
+    }
+
+    /// The same for an action that moves pods.
+    pub fn eviction_settings_by_moves(&mut self) -> EvictionSettings {
+        let max_moves =
+            self.at_least(0, "maxMoves", EvictionSettings::default().max_moves as u64) as usize;
+        EvictionSettings { mode: Mode::Scenario, max_moves, ..self.eviction_settings_by_gang() }
     }
 }

@@ -148,8 +148,8 @@ pub(super) fn moved(plan: &Plan, pods: &[PodId]) -> Vec<PodId> {
 }
 
 pub(super) fn by_scenario(engine: &Engine, action: &str) -> bool {
-    let taking = engine.config().settings.eviction_settings(action);
-    taking.is_some_and(|(_, taking)| taking.mode == Mode::Scenario)
+    let settings = engine.config().eviction_settings(action);
+    settings.is_some_and(|settings| settings.mode == Mode::Scenario)
 }
 
 /// Nobody of a gang stays on the nodes of the claimant's domain that would take the claimant; in

@@ -1,21 +1,16 @@
-//! PodGroups into the model, and pods into their gangs.
+//! Pods into their gangs, and gangs into the sums of their queues.
 
 use std::cmp::Ordering;
 
 use muster_api::core::Meta;
-use muster_api::keys::{
-    DEFAULT_QUEUE, EXPECTED_END_TIME, GROUP_NAME, JDB_MAX_UNAVAILABLE, JDB_MIN_AVAILABLE,
-    LAST_CHECKPOINT_TIME, QUEUE_NAME, RUNNING_ESTIMATE, SLA_WAITING_TIME, STALENESS_GRACE_PERIOD,
-};
-use muster_api::{PodGroup, PodGroupPhase, Portion, Time, core, parse_duration};
+use muster_api::keys::{EXPECTED_END_TIME, GROUP_NAME, LAST_CHECKPOINT_TIME, QUEUE_NAME};
+use muster_api::{PodGroupPhase, Time, core};
 
-use crate::base::ids::{GangId, PodId, QueueId, SpaceId, Symbol};
+use crate::base::ids::{GangId, PodId, QueueId, SpaceId};
 use crate::model::Cluster;
-use crate::model::apply::{cooldown, revocable, says_false, stale, version_of};
 use crate::model::gangs::{Gang, Origin, RareGangFields, Role};
-use crate::model::notes::GroupAnnotations;
 use crate::model::queues::DEFAULT;
-use crate::model::topology::subgroups::{Rule, TierLimit, TopologyRules};
+use crate::model::topology::subgroups::{TierLimit, TopologyRules};
 
 impl Cluster {
     /// The gang that a pod names, made if it isn't there; none for pods of other schedulers.
@@ -153,162 +148,6 @@ impl Cluster {
         }
     }
 
-    pub(in crate::model) fn pod_group(&mut self, object: &PodGroup) {
-        let meta = &object.metadata;
-        let version = version_of(meta);
-        let key = meta.key();
-        let space = self.space(&meta.namespace);
-        let id = match self.gangs.find(&key) {
-            Some(id) => id,
-            None => self
-                .gangs
-                .insert(&key, Gang::new(key.as_str().into(), space, Origin::Missing, DEFAULT)),
-        };
-        let gang = &self.gangs[id];
-        let known = gang.origin == Origin::Group;
-        let another = !known || *gang.uid != *meta.uid;
-        if known && stale(version, gang.version) {
-            return;
-        }
-        if another {
-            self.end_reservations(id);
-        }
-        let before = self.gangs[id].taken_as();
-        let spec = &object.spec;
-        let named =
-            Some(spec.queue.as_str()).filter(|name| !name.is_empty() && *name != DEFAULT_QUEUE);
-        let queue = match named {
-            Some(name) => self.queues.slot(name),
-            None => self.queue_of_space(space),
-        };
-        let class = Some(&spec.priority_class_name).filter(|name| !name.is_empty());
-        let class = class.map(|name| self.names.intern(name));
-        let roles: Vec<(Option<Symbol>, u32)> = spec
-            .min_task_member
-            .iter()
-            .map(|(role, &n)| {
-                // The empty name is the role of pods that name none.
-                let name =
-                    Some(role).filter(|role| !role.is_empty()).map(|role| self.names.intern(role));
-                (name, n.max(0) as u32)
-            })
-            .collect();
-        let rules: Vec<Rule> =
-            spec.sub_group_policy.iter().map(|policy| Rule::of(&mut self.names, policy)).collect();
-        let min_resources =
-            spec.min_resources.as_ref().map(|list| self.dimensions.sparse(list, false));
-        self.nodes.widen(self.dimensions.len());
-        let duration =
-            |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
-        let portion =
-            |key: &str| meta.annotations.get(key).and_then(|text| Portion::parse(text).ok());
-        let status = object.status.clone().unwrap_or_default();
-
-        let gang = &mut self.gangs[id];
-        gang.origin = Origin::Group;
-        gang.names_queue = named.is_some();
-        gang.uid = meta.uid.as_str().into();
-        gang.version = version;
-        gang.created = meta.creation_timestamp.unwrap_or_default();
-        gang.minimum = spec.min_member.max(0) as u32;
-        gang.priority_class = class;
-        gang.min_resources = min_resources;
-        let other_rules = gang.rules() != rules;
-        let tier_limit = spec.network_topology.as_ref().map(TierLimit::of);
-        let old = gang.topology_rules.take().filter(|_| !other_rules);
-        gang.topology_rules = TopologyRules::new(tier_limit, rules);
-        if let (Some(new), Some(old)) = (&mut gang.topology_rules, old) {
-            new.subgroups = old.subgroups;
-        }
-        gang.estimate = duration(RUNNING_ESTIMATE);
-        let rare = RareGangFields {
-            cooldown: cooldown(&meta),
-            min_available: portion(JDB_MIN_AVAILABLE),
-            max_unavailable: portion(JDB_MAX_UNAVAILABLE),
-            staleness_grace: duration(STALENESS_GRACE_PERIOD),
-            sla_wait: SLA_WAITING_TIME.iter().find_map(|key| duration(key)),
-            ..progress(&meta)
-        };
-        gang.rare = rare.boxed();
-        for role in &mut gang.roles {
-            role.minimum = 0;
-        }
-        for (name, minimum) in roles {
-            match gang.roles.iter_mut().find(|role| role.name == name) {
-                Some(role) => role.minimum = minimum,
-                None => gang.roles.push(Role { name, minimum, counts: Default::default() }),
-            }
-        }
-        if another {
-            gang.notes = GroupAnnotations::read(&meta);
-        } else {
-            GroupAnnotations::reread(&mut gang.notes, &meta);
-        }
-        // Our own view of phase and condition is newer than an echo of what we wrote, unless the
-        // object is new.
-        if another {
-            gang.phase = status.phase;
-            gang.reported = None;
-            gang.condition = Default::default();
-            gang.reasons.clear();
-            gang.admitted = None;
-            gang.gave_back = None;
-            gang.waiting_since = None;
-            let waits = |c: &&muster_api::PodGroupCondition| {
-                c.kind == "Unschedulable" && c.status == "True"
-            };
-            if let Some(condition) = status.conditions.iter().find(waits) {
-                gang.waiting_since = condition.last_transition_time;
-            }
-        }
-        if other_rules {
-            self.split(id);
-        }
-        self.revoke(id, says_false(&meta), revocable(&meta));
-        self.move_gang(id, queue);
-        self.prioritize(id);
-        self.stir(Some(id));
-        self.gangs.review(id);
-        let gang = &self.gangs[id];
-        self.outlook_changes += u64::from(!gang.idle() && gang.taken_as() != before);
-    }
-
-    /// Puts the gang's pods into subgroups anew.
-    fn split(&mut self, id: GangId) {
-        let gang = &mut self.gangs[id];
-        let Some(topology_rules) = &mut gang.topology_rules else { return };
-        for &pod in &gang.pods {
-            let place = topology_rules.assign(&self.names, &self.pods.fact[pod].labels);
-            self.pods.subgroup[pod] = place;
-            if let Some(subgroup) = topology_rules.subgroups.get_mut(place as usize) {
-                let best_effort = self.shapes[self.pods.shape[pod]].best_effort;
-                subgroup.counts.add(self.pods.state[pod], best_effort, 1);
-            }
-        }
-    }
-
-    pub(in crate::model) fn pod_group_gone(&mut self, key: &str, uid: &str) {
-        let Some(id) = self.gangs.find(key) else { return };
-        let gang = &mut self.gangs[id];
-        if gang.origin != Origin::Group || !uid.is_empty() && *gang.uid != *uid {
-            return;
-        }
-        self.end_reservations(id);
-        let gang = &mut self.gangs[id];
-        if gang.pods.is_empty() {
-            self.gangs.remove(id);
-        } else {
-            let space = gang.space;
-            self.outlook_changes += u64::from(!gang.idle());
-            self.revoke(id, false, false);
-            self.gangs[id].forget();
-            let queue = self.queue_of_space(space);
-            self.move_gang(id, queue);
-            self.prioritize(id);
-            self.gangs.review(id);
-        }
-    }
-
     /// Takes a gang with all its sums to another queue.
     pub(in crate::model) fn move_gang(&mut self, id: GangId, queue: QueueId) {
         if self.gangs[id].queue == queue {
@@ -327,7 +166,7 @@ impl Cluster {
 
     /// Whether its places may be taken back has been said (again), one way or the other: to a node
     /// that makes a difference.
-    fn revoke(&mut self, id: GangId, protected: bool, revocable: bool) {
+    pub(super) fn revoke(&mut self, id: GangId, protected: bool, revocable: bool) {
         let before = (self.gangs[id].protected, self.gangs[id].revocable);
         self.protect(id, protected);
         self.gangs[id].revocable = revocable;
@@ -361,71 +200,10 @@ impl Cluster {
             }
         }
     }
-
-    pub(in crate::model) fn class_value(&self, class: Option<Symbol>) -> i32 {
-        match class {
-            Some(name) => self.priority_classes.get(&name).map_or(0, |class| class.value),
-            None => self.default_class().unwrap_or(0),
-        }
-    }
-
-    /// The value of the cluster's default class; of several (an error in the cluster) the lowest,
-    /// as in Kubernetes.
-    pub(in crate::model) fn default_class(&self) -> Option<i32> {
-        self.priority_classes
-            .values()
-            .filter(|class| class.global_default)
-            .map(|class| class.value)
-            .min()
-    }
-
-    pub(in crate::model) fn prioritize(&mut self, id: GangId) {
-        let gang = &self.gangs[id];
-        let highest =
-            || gang.pods.iter().map(|&pod| self.pods.fact[pod].priority).max().unwrap_or(0);
-        let priority = match (gang.origin, gang.priority_class) {
-            (Origin::Group, Some(name)) => {
-                self.priority_classes.get(&name).map_or(0, |class| class.value)
-            }
-            (Origin::Group, None) => self.default_class().unwrap_or_else(highest),
-            _ => highest(),
-        };
-        self.gangs[id].priority = priority;
-    }
-
-    /// A pod has joined: the gang's priority may have become that pod's.
-    pub(in crate::model) fn raise(&mut self, id: GangId, pod: PodId) {
-        let gang = &self.gangs[id];
-        if gang.pods.len() == 1 {
-            self.prioritize(id);
-        } else if gang.origin != Origin::Group
-            || gang.priority_class.is_none() && self.default_class().is_none()
-        {
-            self.gangs[id].priority = gang.priority.max(self.pods.fact[pod].priority);
-        }
-    }
-
-    pub(in crate::model) fn reprioritize(&mut self) {
-        let pods: Vec<PodId> = self.pods.live().collect();
-        for pod in pods {
-            let fact = &self.pods.fact[pod];
-            let priority = if fact.says_priority {
-                fact.priority
-            } else {
-                self.class_value(fact.priority_class)
-            };
-            self.pods.order[pod] = fact.explicit_order.unwrap_or(priority);
-            self.pods.fact[pod].priority = priority;
-        }
-        let gangs: Vec<GangId> = self.gangs.ids().collect();
-        for gang in gangs {
-            self.prioritize(gang);
-        }
-    }
 }
 
 /// What an object says of how far its work has come. What can't be read is not said.
-fn progress(meta: &Meta) -> RareGangFields {
+pub(super) fn progress(meta: &Meta) -> RareGangFields {
     let time = |key: &str| meta.annotations.get(key).and_then(|text| Time::parse(text).ok());
     let (last_checkpoint, expected_end) = (time(LAST_CHECKPOINT_TIME), time(EXPECTED_END_TIME));
     RareGangFields { last_checkpoint, expected_end, ..RareGangFields::default() }

@@ -12,7 +12,7 @@ use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
 use crate::model::gangs::missing::{Missing, missing_after_nominations, required};
 use crate::model::queues::Queue;
-use crate::plugins::capacity::Capacity;
+use crate::plugins::capacity::{Capacity, ENTRY};
 use crate::policy::preemptor::Preemptor;
 use crate::shares::fair::{Shares, quota};
 
@@ -95,7 +95,7 @@ impl Capacity {
         }
         let lack = Lack { resource, want, used, limit };
         let limit = Limit::FairShare(row.name.clone());
-        Err(Reason::OverLimit { plugin: "capacity", limit, lack })
+        Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack })
     }
 
     /// Whether a queue keeps what a gang of it would lose now. Where the ways of the two queues
@@ -196,7 +196,7 @@ impl Capacity {
         let (used, limit) = (had.get(resource), row.deserved.get(resource).unwrap_or(0));
         let lack = Lack { resource, want: row.taken(resource) - used, used, limit };
         Some(Reason::OverLimit {
-            plugin: "capacity",
+            plugin: ENTRY.name.into(),
             limit: Limit::Deserved(row.name.clone()),
             lack,
         })

@@ -11,7 +11,6 @@ use crate::base::ids::{DomainId, GangId, PodId, QueueId, ResourceId, ShapeId};
 use crate::base::purpose::{Mode, Purpose};
 use crate::base::resources::Amounts;
 use crate::decision::reason::Reason;
-use crate::eviction::refusal::Refusal;
 use crate::model::Cluster;
 use crate::model::gangs::missing::{Missing, required};
 use crate::model::shapes::{one_shape, shapes};
@@ -187,10 +186,12 @@ impl Progress {
 }
 
 impl Refused {
-    pub fn add(&mut self, refusal: Refusal) {
-        self.nodes += refusal.nodes;
-        self.until = [self.until, refusal.until].into_iter().flatten().min();
-        for (rule, pods) in refusal.kept {
+    /// Adds what was found in another domain: nodes on which evictions would not help, pods that a
+    /// rule keeps, by rule, and when the first of these rules ends.
+    pub fn add(&mut self, nodes: u32, kept: BTreeMap<&'static str, u32>, until: Option<Time>) {
+        self.nodes += nodes;
+        self.until = [self.until, until].into_iter().flatten().min();
+        for (rule, pods) in kept {
             *self.kept.entry(rule.to_owned()).or_default() += pods;
         }
     }
@@ -206,7 +207,8 @@ pub type Memory = BTreeMap<Purpose, FailedSearches>;
 impl FailedSearches {
     /// What is known from earlier cycles and still holds.
     pub fn recall(
-        cluster: &mut Cluster,
+        memory: &mut Memory,
+        cluster: &Cluster,
         policy: &Policy,
         purpose: Purpose,
         mode: Mode,
@@ -216,7 +218,7 @@ impl FailedSearches {
         }
         let (outlook_version, shares) =
             (cluster.outlook_version(), shares_of(cluster, policy, purpose));
-        let mut known = cluster.failed_searches.remove(&purpose).unwrap_or_default();
+        let mut known = memory.remove(&purpose).unwrap_or_default();
         if (known.outlook_version, &known.shares) != (outlook_version, &shares) {
             known.begin_anew();
         }
@@ -230,7 +232,7 @@ impl FailedSearches {
     }
 
     /// Keeps it for the next cycle.
-    pub fn keep(mut self, cluster: &mut Cluster, purpose: Purpose, mode: Mode) {
+    pub fn keep(mut self, memory: &mut Memory, cluster: &Cluster, purpose: Purpose, mode: Mode) {
         // Whatever this action has changed could help.
         if self.outlook_version != cluster.outlook_version() {
             self.forget(cluster);
@@ -238,9 +240,7 @@ impl FailedSearches {
         let FailedSearches { failures, cut, .. } = &self;
         let nothing = failures.is_empty() && cut.searches.is_empty() && cut.next.is_none();
         if mode == Mode::Scenario && !nothing {
-            cluster
-                .failed_searches
-                .insert(purpose, FailedSearches { last: Interrupted::default(), ..self });
+            memory.insert(purpose, FailedSearches { last: Interrupted::default(), ..self });
         }
     }
 

@@ -1,0 +1,182 @@
+//! One cycle, phase by phase.
+
+use muster_api::{PodGroupPhase, Time};
+
+use crate::actions::{backfill, enqueue, stalegangeviction};
+use crate::base::ids::GangId;
+use crate::decision::plan::Plan;
+use crate::engine::Engine;
+use crate::engine::cycle::Phase::{Actions, Step};
+use crate::eviction::{losses, review};
+use crate::model::gangs::Gang;
+use crate::model::usage::Memory;
+use crate::nomination::{backoff, publish, reaffirm, reservations, restore};
+use crate::order::session::Session;
+use crate::policy::answers::Policy;
+use crate::report::{cards, status};
+
+enum Phase {
+    Step(fn(&mut Session)),
+    /// The configured actions, in their order.
+    Actions,
+}
+
+/// A cycle, from top to bottom.
+const PHASES: &[Phase] = &[
+    // The model takes in what time has changed and what events left for later.
+    Step(pass_time),
+    Step(settle),
+    Step(admit_all_without_enqueue),
+    // Kept room, before anything is decided, so that admission counts the nominations that stand,
+    // and no others.
+    Step(reservations::restore),
+    Step(reservations::review),
+    Step(restore::restore),
+    Step(reaffirm::reaffirm),
+    Step(reservations::nominate_returned_pods),
+    Step(backoff::hold_room_during_backoff),
+    // The decisions.
+    Actions,
+    Step(explain_missing_backfill),
+    // What the actions decided one after the other is looked at as a whole.
+    Step(review::review),
+    // Some pods that were to move may stay after all.
+    Step(reservations::review),
+    Step(losses::count_losses),
+    Step(backoff::release_backoff_room),
+    // The plan says what is to be written, and when to call again.
+    Step(publish::publish),
+    Step(report_status),
+    Step(report_cards),
+    Step(note_usage),
+    Step(set_alarm),
+];
+
+impl Engine {
+    /// Decides what can be decided now. The decisions stand in the model until the cluster confirms
+    /// or refuses them.
+    pub fn cycle(&mut self, now: Time) -> Plan {
+        self.cycle_with(now, &mut |_| {})
+    }
+
+    /// The same, and says when an action is through, so that someone with a clock can tell how long
+    /// each takes.
+    pub fn cycle_with(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Plan {
+        if let Some((generation, wake)) = self.rests
+            && generation == self.cluster.generation
+            && wake.is_none_or(|wake| now < wake)
+        {
+            return Plan { wake, ..Plan::default() };
+        }
+        let mut plan = Plan::default();
+        let mut session = self.session(&mut plan, now);
+        for phase in PHASES {
+            match phase {
+                Step(step) => step(&mut session),
+                Actions => {
+                    for action in session.actions {
+                        (action.run)(&mut session);
+                        through(action.name);
+                    }
+                }
+            }
+        }
+        self.rests = plan.is_empty().then_some((self.cluster.generation, plan.wake));
+        plan
+    }
+
+    pub(super) fn session<'e>(&'e mut self, plan: &'e mut Plan, now: Time) -> Session<'e> {
+        Session {
+            cluster: &mut self.cluster,
+            policy: &self.config.policy,
+            actions: &self.config.actions,
+            settings: &self.config.settings,
+            rankings: &mut self.rankings,
+            failed_searches: &mut self.failed_searches,
+            plan,
+            now,
+            heads: Vec::new(),
+            held_during_backoff: Vec::new(),
+        }
+    }
+}
+
+/// What time alone has changed about nodes since the last cycle is news like any other.
+fn pass_time(session: &mut Session) {
+    let now = session.now;
+    let before = std::mem::replace(&mut session.cluster.now, now);
+    let change = session.policy.next_change(before);
+    if change.is_some_and(|change| change <= now || now < before) {
+        session.cluster.reconsider();
+    }
+    session.cluster.recall_usage(now, memory(session.policy));
+}
+
+/// How long what queues used is remembered, if it is.
+fn memory(policy: &Policy) -> Option<Memory> {
+    policy.fairness().and_then(|rules| rules.memory)
+}
+
+fn settle(session: &mut Session) {
+    session.cluster.settle();
+    session.rankings.begin_cycle();
+}
+
+/// Without the action `enqueue` every gang is in the line.
+fn admit_all_without_enqueue(session: &mut Session) {
+    if session.runs(&enqueue::ACTION) {
+        return;
+    }
+    let gangs = &mut session.cluster.gangs;
+    let pending = |gang: &GangId| gangs[*gang].phase == PodGroupPhase::Pending;
+    let pending: Vec<GangId> = gangs.waiting().iter().copied().filter(pending).collect();
+    for gang in pending {
+        gangs.set_phase(gang, PodGroupPhase::Inqueue);
+    }
+}
+
+fn explain_missing_backfill(session: &mut Session) {
+    if !session.runs(&backfill::ACTION) {
+        backfill::explain_absence(session);
+    }
+}
+
+fn report_status(session: &mut Session) {
+    let (settings, whole) = (session.settings, session.policy.enforces_minimum());
+    let watched = session.runs(&stalegangeviction::ACTION);
+    let timed = |gang: &Gang| watched && stalegangeviction::grace(gang, settings).is_some();
+    status::update(session.cluster, whole, timed, session.now, session.plan);
+}
+
+fn report_cards(session: &mut Session) {
+    cards::note_cards(session.cluster, session.now, session.plan);
+}
+
+fn note_usage(session: &mut Session) {
+    if memory(session.policy).is_some() {
+        session.cluster.note_usage();
+    }
+}
+
+/// When the next cycle has something to do, even if nothing happens until then.
+fn set_alarm(session: &mut Session) {
+    let Session { cluster, policy, settings, now, .. } = session;
+    let (cluster, now) = (&**cluster, *now);
+    let mut times: Vec<Time> = Vec::new();
+    times.extend(policy.next_change(now));
+    times.extend(cluster.usage.next_look());
+    let patience = settings.traverse_head_wait_ms;
+    for &gang in cluster.gangs.waiting() {
+        let gang = &cluster.gangs[gang];
+        let overdue =
+            gang.waiting_since.filter(|_| patience > 0).map(|since| since.plus_ms(patience));
+        times.extend([gang.backoff_until, overdue].into_iter().flatten().filter(|&at| at > now));
+    }
+    times.extend(reaffirm::expiry(cluster, settings));
+    times.extend(reservations::expiry(cluster));
+    if session.runs(&stalegangeviction::ACTION) {
+        let due = stalegangeviction::due(session.cluster, session.policy, session.settings);
+        times.extend(due.filter(|&at| at > now));
+    }
+    session.plan.wake_at_any(times.into_iter().min());
+}

@@ -1,0 +1,150 @@
+//! Why pods leave, and what was tried to make room, as text.
+
+use muster_text::{counted, duration};
+
+use crate::base::ids::{PodId, QueueId, Symbol};
+use crate::decision::cause::Cause;
+use crate::decision::counters::SearchRecord;
+use crate::decision::plan::{Eviction, Plan};
+use crate::decision::staleness::{Fate, Staleness};
+use crate::model::Cluster;
+
+/// Why a pod has to leave, in a sentence.
+pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
+    let name = |queue: QueueId| &cluster.queues[queue].name;
+    let preemptor = eviction.preemptor.map_or("", |gang| &cluster.gangs[gang].key);
+    match eviction.cause {
+        Cause::Stale { subgroup, role, lacks, minimum, for_ms } => {
+            let (span, of) = (duration(for_ms), if subgroup { "subgroup" } else { "gang" });
+            format!(
+                "its {of} has been broken for {span}: it lacks {}",
+                lacking(cluster, role, lacks, minimum)
+            )
+        }
+        Cause::Outranked { priority, preemptor: other } => {
+            format!(
+                "makes room for {preemptor}, which has priority {other}; its own priority is {priority}"
+            )
+        }
+        Cause::OutrankedWithin { priority } => {
+            format!(
+                "makes room for a more urgent pod of its own gang (its own priority is {priority})"
+            )
+        }
+        Cause::ZoneClosed => {
+            let zone = cluster.nodes.fact[eviction.node].zone().unwrap_or_default();
+            format!("its node is in zone {zone}, which is closed now")
+        }
+        Cause::Bundle { whole, broken, pods, roi, against } => {
+            let gang = cluster.pods.gang[eviction.pod].map_or("", |gang| &cluster.gangs[gang].key);
+            let returns = |roi: i64| format!("{}.{:02}", roi / 1_000_000, roi % 1_000_000 / 10_000);
+            let against = against.map(|(gang, roi)| {
+                format!(" against {} of gang {}", returns(roi), cluster.gangs[gang].key)
+            });
+            let roi =
+                roi.map(|roi| format!(", ROI {}{}", returns(roi), against.unwrap_or_default()));
+            let priority =
+                cluster.pods.gang[eviction.pod].map_or(0, |gang| cluster.gangs[gang].priority);
+            let pods = counted(u64::from(pods), "pod");
+            match (whole, broken) {
+                (true, _) => format!(
+                    "makes room for {preemptor}: gang {gang} is evicted as a whole, {pods} here{}, priority {priority}",
+                    roi.unwrap_or_default()
+                ),
+                (false, true) => {
+                    format!(
+                        "makes room for {preemptor}: {pods} of gang {gang}, which is broken already"
+                    )
+                }
+                (false, false) => {
+                    format!("makes room for {preemptor}: {pods} above the minimum of gang {gang}")
+                }
+            }
+        }
+        Cause::Moved { to } => {
+            let to = &cluster.nodes.name[to];
+            format!("makes room for {preemptor}: moves to node {to}, where room is reserved for it")
+        }
+        Cause::Reclaimed { from, to } => {
+            let (from, to) = (name(from), name(to));
+            format!(
+                "makes room for {preemptor}: queue {from} has more than it deserves, and queue {to} less"
+            )
+        }
+    }
+}
+
+/// "1 of the 2 pods of role master that it needs"
+fn lacking(cluster: &Cluster, role: Option<Symbol>, lacks: u32, minimum: u32) -> String {
+    let role = role.map_or(String::new(), |role| format!(" of role {}", cluster.names.text(role)));
+    match minimum {
+        1 => format!("the one pod{role} it needs"),
+        _ => format!("{lacks} of the {minimum} pods{role} it needs"),
+    }
+}
+
+/// What a stale gang lacks, in a sentence that begins with what lacks it.
+pub fn staleness(cluster: &Cluster, stale: &Staleness) -> String {
+    match stale.cause {
+        Cause::Stale { subgroup, role, lacks, minimum, .. } => {
+            let what = if subgroup { "a subgroup of it" } else { "it" };
+            format!("{what} lacks {}", lacking(cluster, role, lacks, minimum))
+        }
+        _ => String::new(),
+    }
+}
+
+/// What becomes of a stale gang.
+pub fn fate(fate: Fate) -> String {
+    match fate {
+        Fate::NotWatched => "stays: the action stalegangeviction is not configured".to_owned(),
+        Fate::ForEver => "stays: its grace period has no end".to_owned(),
+        Fate::Kept(rule) => format!("stays: kept by {rule}"),
+        Fate::Leaves(time) => format!("is evicted at {time}, unless it is complete by then"),
+    }
+}
+
+/// How many of those that leave are named.
+const LEAVERS: usize = 4;
+
+/// What was tried to make others leave for a gang, and what came of it, line by line. Nothing if
+/// nothing had to be tried.
+pub fn search(cluster: &Cluster, plan: &Plan, search: &SearchRecord) -> Vec<String> {
+    let SearchRecord { gang, action, work, found } = search;
+    if work.scenarios + work.simulations == 0 {
+        return Vec::new();
+    }
+    let scenarios = counted(u64::from(work.scenarios), "scenario");
+    let outcome = match (*found, work.cut_short) {
+        (true, _) => "",
+        (false, true) => ", cut short",
+        (false, false) => ", none makes enough room",
+    };
+    // What comes of it goes before the numbers, which may be cut off.
+    let tried = match (work.domains, work.scenarios) {
+        // Pod by pod there are no scenarios.
+        (0, 0) => {
+            format!("{action} simulated {}{outcome}", counted(u64::from(work.simulations), "way"))
+        }
+        (_, 0) if !found && !work.cut_short => format!("{action} found no pod that it may evict"),
+        _ => format!(
+            "{action} tried {scenarios}{outcome}: {} filtered, {} simulated",
+            work.filtered, work.simulations
+        ),
+    };
+    let own =
+        |eviction: &&Eviction| eviction.preemptor == Some(*gang) && eviction.action == *action;
+    let name =
+        |pod: PodId| cluster.pods.name(pod).rsplit('/').next().unwrap_or_default().to_owned();
+    let told = |eviction: &Eviction| match eviction.cause {
+        Cause::Moved { to } => {
+            format!("{} moves to {}", name(eviction.pod), cluster.nodes.name[to])
+        }
+        _ => format!("{} leaves", name(eviction.pod)),
+    };
+    let all: Vec<String> = plan.evictions.iter().filter(own).map(told).collect();
+    let more = all.len().saturating_sub(LEAVERS);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let taken = format!("{action} takes one: {}{more}", all[..all.len().min(LEAVERS)].join(", "));
+    [Some(tried), (!all.is_empty()).then_some(taken)].into_iter().flatten().collect()
+}
