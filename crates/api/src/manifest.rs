@@ -2,7 +2,6 @@
 //! that is wrong in one pass: a mistake in one document does not hide those in the next.
 
 mod documents;
-mod object;
 mod trim;
 mod unknown;
 mod write;
@@ -10,8 +9,8 @@ mod write;
 use std::fmt;
 use std::io::BufRead;
 
+pub use crate::kinds::{KINDS, Kind, Object, Resource, Scope};
 pub use documents::DOCUMENT_BYTES;
-pub use object::{KINDS, Kind, Object, Resource, Scope};
 pub use trim::trim;
 pub use write::{document, write};
 

@@ -1,6 +1,38 @@
 //! The one table of kinds: every kind of object that scheduling needs, with what reading, checking
 //! and writing must know of it. All other lists of kinds come from here.
 
+/// Kinds that are part of Kubernetes.
+pub mod kubernetes {
+    mod budget;
+    mod claim;
+    mod namespace;
+    mod node;
+    mod pod;
+    mod priority_class;
+    mod quota;
+    mod volume;
+
+    pub use budget::*;
+    pub use claim::*;
+    pub use namespace::*;
+    pub use node::*;
+    pub use pod::*;
+    pub use priority_class::*;
+    pub use quota::*;
+    pub use volume::*;
+}
+
+/// Volcano's kinds.
+pub mod volcano {
+    mod hypernode;
+    mod podgroup;
+    mod queue;
+
+    pub use hypernode::*;
+    pub use podgroup::*;
+    pub use queue::*;
+}
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -71,7 +103,7 @@ macro_rules! kinds {
 
         impl Object {
             /// Its row in the table of kinds.
-            pub(super) fn row(&self) -> &'static Kind {
+            pub(crate) fn row(&self) -> &'static Kind {
                 match self {
                     $(Object::$kind(_) => $kind::KIND,)*
                 }
@@ -97,7 +129,7 @@ macro_rules! kinds {
             }
 
             /// The fields of the object, without its kind.
-            pub(super) fn fields(&self) -> serde_json::Result<Value> {
+            pub(crate) fn fields(&self) -> serde_json::Result<Value> {
                 match self {
                     $(Object::$kind(object) => serde_json::to_value(object),)*
                 }
@@ -132,7 +164,7 @@ impl Kind {
     }
 
     /// Decodes the object and gives it a namespace if its kind has one.
-    pub(super) fn decode(&self, tree: &Yaml) -> Result<Object, YamlError> {
+    pub(crate) fn decode(&self, tree: &Yaml) -> Result<Object, YamlError> {
         let mut object = (self.decode)(tree)?;
         // As with kubectl, an object of a namespaced kind without a namespace is in "default", and
         // one of another kind is in none, whatever it says.
