@@ -1,8 +1,23 @@
-//! The one table of kinds: every kind of object that scheduling needs, with what reading, checking
-//! and writing must know of it. All other lists of kinds come from here.
+//! The one table of kinds: every kind of object that Muster reads, with its name in the API. Its type
+//! and what its fields mean is in a file of its own below this one; all other lists of kinds come from
+//! here.
+
+use std::fmt;
+
+use muster_yaml::{Yaml, YamlError};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::Time;
+use crate::anonymise::Walk;
+use crate::core::Meta;
+use crate::validate::Problem;
+use kubernetes::*;
+use volcano::*;
 
 /// Kinds that are part of Kubernetes.
-pub mod kubernetes {
+pub(crate) mod kubernetes {
     mod budget;
     mod claim;
     mod namespace;
@@ -23,7 +38,7 @@ pub mod kubernetes {
 }
 
 /// Volcano's kinds.
-pub mod volcano {
+pub(crate) mod volcano {
     mod hypernode;
     mod podgroup;
     mod queue;
@@ -33,26 +48,32 @@ pub mod volcano {
     pub use queue::*;
 }
 
-use serde::Deserialize;
-use serde_json::Value;
+/// What is particular to a kind. Each says it in its own file.
+pub(crate) trait Contents {
+    /// What must be changed before the object can be used.
+    fn problems(&self) -> Vec<Problem>;
 
-use crate::core::{
-    Meta, Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
-    PriorityClass, ResourceQuota,
-};
-use crate::validate::{self, Problem};
-use crate::{HyperNode, PodGroup, Queue, Time};
-use muster_yaml::{Yaml, YamlError};
+    /// Shows every name in the object to the walk, and takes away what is free text.
+    fn visit_names(&mut self, walk: &mut Walk<'_>);
 
-/// What there is to know of a kind.
-#[derive(Debug)]
-pub struct Kind {
-    pub name: &'static str,
-    pub api_version: &'static str,
-    /// As in paths.
-    pub plural: &'static str,
-    pub scope: Scope,
-    decode: fn(&Yaml) -> Result<Object, YamlError>,
+    /// Leaves out what only holds while a controller keeps it up to date.
+    fn forget_controllers(&mut self) {}
+}
+
+/// A type whose objects are of one kind.
+pub trait Resource:
+    Clone + DeserializeOwned + Into<Object> + Send + Serialize + Sync + 'static
+{
+    const KIND: Kind;
+
+    fn meta(&self) -> &Meta;
+}
+
+/// What is done with the type of a kind that is only known at run time.
+pub trait WithType {
+    type Output;
+
+    fn call<T: Resource>(self) -> Self::Output;
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -61,51 +82,71 @@ pub enum Scope {
     Namespaced,
 }
 
-/// A type whose objects are of one kind.
-pub trait Resource {
-    const KIND: &'static Kind;
+/// Which API servers have a kind.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// All of them.
+    Always,
+    /// Those that were given its definition. The scheduler waits for it.
+    Installed,
+    /// Those that were given its definition. Without it there are no such objects.
+    Optional,
+}
 
-    fn meta(&self) -> &Meta;
+/// A row of the table.
+struct Row {
+    name: &'static str,
+    api_version: &'static str,
+    plural: &'static str,
+    scope: Scope,
+    presence: Presence,
 }
 
 macro_rules! kinds {
-    ($($kind:ident, $api_version:literal, $plural:literal, $scope:ident, $problems:expr;)*) => {
-        /// An object that scheduling needs.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Object {
-            $($kind($kind),)*
+    ($($kind:ident $api_version:literal $plural:literal $scope:ident $presence:ident;)*) => {
+        /// A kind of object. What objects of other kinds refer to comes first.
+        #[derive(
+            Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        #[non_exhaustive]
+        pub enum Kind {
+            $($kind,)*
         }
 
-        /// Every kind that scheduling needs.
-        pub static KINDS: &[&Kind] = &[$($kind::KIND),*];
+        /// An object of one of the kinds.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[non_exhaustive]
+        pub enum Object {
+            $($kind(Box<$kind>),)*
+        }
 
-        $(
-            impl Resource for $kind {
-                const KIND: &'static Kind = &Kind {
-                    name: stringify!($kind),
-                    api_version: $api_version,
-                    plural: $plural,
-                    scope: Scope::$scope,
-                    decode: |tree| $kind::deserialize(tree).map(Object::$kind),
-                };
+        impl Kind {
+            /// Every kind, in the order of the table.
+            pub const ALL: &[Kind] = &[$(Kind::$kind),*];
 
-                fn meta(&self) -> &Meta {
-                    &self.metadata
+            fn row(self) -> &'static Row {
+                match self {
+                    $(Kind::$kind => &Row {
+                        name: stringify!($kind),
+                        api_version: $api_version,
+                        plural: $plural,
+                        scope: Scope::$scope,
+                        presence: Presence::$presence,
+                    },)*
                 }
             }
 
-            impl From<$kind> for Object {
-                fn from(object: $kind) -> Object {
-                    Object::$kind(object)
+            pub fn with_type<F: WithType>(self, call: F) -> F::Output {
+                match self {
+                    $(Kind::$kind => call.call::<$kind>(),)*
                 }
             }
-        )*
+        }
 
         impl Object {
-            /// Its row in the table of kinds.
-            pub(crate) fn row(&self) -> &'static Kind {
+            pub fn kind(&self) -> Kind {
                 match self {
-                    $(Object::$kind(_) => $kind::KIND,)*
+                    $(Object::$kind(_) => Kind::$kind,)*
                 }
             }
 
@@ -121,55 +162,111 @@ macro_rules! kinds {
                 }
             }
 
-            /// What must be changed before the object can be used.
-            pub fn problems(&self) -> Vec<Problem> {
-                match self {
-                    $(Object::$kind(object) => ($problems)(object),)*
-                }
-            }
-
             /// The fields of the object, without its kind.
             pub(crate) fn fields(&self) -> serde_json::Result<Value> {
                 match self {
                     $(Object::$kind(object) => serde_json::to_value(object),)*
                 }
             }
+
+            fn contents(&self) -> &dyn Contents {
+                match self {
+                    $(Object::$kind(object) => &**object,)*
+                }
+            }
+
+            fn contents_mut(&mut self) -> &mut dyn Contents {
+                match self {
+                    $(Object::$kind(object) => &mut **object,)*
+                }
+            }
         }
+
+        $(
+            impl Resource for $kind {
+                const KIND: Kind = Kind::$kind;
+
+                fn meta(&self) -> &Meta {
+                    &self.metadata
+                }
+            }
+
+            impl From<$kind> for Object {
+                fn from(object: $kind) -> Object {
+                    Object::$kind(Box::new(object))
+                }
+            }
+        )*
     };
 }
 
 kinds! {
-    HyperNode, "topology.volcano.sh/v1alpha1", "hypernodes", Cluster, validate::validate_hyper_node;
-    Namespace, "v1", "namespaces", Cluster, validate::validate_meta;
-    Node, "v1", "nodes", Cluster, validate::validate_node;
-    PersistentVolume, "v1", "persistentvolumes", Cluster, validate::validate_volume;
-    PersistentVolumeClaim, "v1", "persistentvolumeclaims", Namespaced, validate::validate_meta;
-    Pod, "v1", "pods", Namespaced, validate::validate_pod;
-    PodDisruptionBudget, "policy/v1", "poddisruptionbudgets", Namespaced, validate::validate_budget;
-    PodGroup, "scheduling.volcano.sh/v1beta1", "podgroups", Namespaced, validate::validate_pod_group;
-    PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", Cluster, validate::validate_priority_class;
-    Queue, "scheduling.volcano.sh/v1beta1", "queues", Cluster, validate::validate_queue;
-    ResourceQuota, "v1", "resourcequotas", Namespaced, validate::validate_quota;
+    PriorityClass "scheduling.k8s.io/v1" "priorityclasses" Cluster Always;
+    Namespace "v1" "namespaces" Cluster Always;
+    ResourceQuota "v1" "resourcequotas" Namespaced Always;
+    PersistentVolume "v1" "persistentvolumes" Cluster Always;
+    PersistentVolumeClaim "v1" "persistentvolumeclaims" Namespaced Always;
+    PodDisruptionBudget "policy/v1" "poddisruptionbudgets" Namespaced Always;
+    Queue "scheduling.volcano.sh/v1beta1" "queues" Cluster Installed;
+    HyperNode "topology.volcano.sh/v1alpha1" "hypernodes" Cluster Optional;
+    Node "v1" "nodes" Cluster Always;
+    PodGroup "scheduling.volcano.sh/v1beta1" "podgroups" Namespaced Installed;
+    Pod "v1" "pods" Namespaced Always;
 }
 
 impl Kind {
-    pub fn named(name: &str) -> Option<&'static Kind> {
-        KINDS.iter().copied().find(|kind| kind.name == name)
+    pub fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Group and version, as manifests write it.
+    pub fn api_version(self) -> &'static str {
+        self.row().api_version
+    }
+
+    /// Empty for the oldest kinds of Kubernetes.
+    pub fn group(self) -> &'static str {
+        self.api_version().split_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The name in paths.
+    pub fn plural(self) -> &'static str {
+        self.row().plural
+    }
+
+    pub fn scope(self) -> Scope {
+        self.row().scope
+    }
+
+    pub fn presence(self) -> Presence {
+        self.row().presence
     }
 
     /// Where an API server lists all objects of the kind, in all namespaces.
-    pub fn path(&self) -> String {
-        let root = if self.api_version.contains('/') { "apis" } else { "api" };
-        format!("/{root}/{}/{}", self.api_version, self.plural)
+    pub fn path(self) -> String {
+        let root = if self.group().is_empty() { "api" } else { "apis" };
+        format!("/{root}/{}/{}", self.api_version(), self.plural())
     }
 
-    /// Decodes the object and gives it a namespace if its kind has one.
-    pub(crate) fn decode(&self, tree: &Yaml) -> Result<Object, YamlError> {
-        let mut object = (self.decode)(tree)?;
+    /// The kind as access rules name it, for example `podgroups.scheduling.volcano.sh`.
+    pub fn resource(self) -> String {
+        match self.group() {
+            "" => self.plural().to_owned(),
+            group => format!("{}.{group}", self.plural()),
+        }
+    }
+
+    /// Decodes an object and gives it a namespace if its kind has one.
+    pub(crate) fn decode(self, tree: &Yaml) -> Result<Object, YamlError> {
+        let mut object = self.with_type(Decode(tree))?;
         // As with kubectl, an object of a namespaced kind without a namespace is in "default", and
         // one of another kind is in none, whatever it says.
         let namespace = &mut object.meta_mut().namespace;
-        match self.scope {
+        match self.scope() {
             Scope::Cluster => namespace.clear(),
             Scope::Namespaced if namespace.is_empty() => "default".clone_into(namespace),
             Scope::Namespaced => {}
@@ -178,11 +275,23 @@ impl Kind {
     }
 }
 
-impl Object {
-    pub fn kind(&self) -> &'static str {
-        self.row().name
-    }
+struct Decode<'t>(&'t Yaml);
 
+impl WithType for Decode<'_> {
+    type Output = Result<Object, YamlError>;
+
+    fn call<T: Resource>(self) -> Self::Output {
+        T::deserialize(self.0).map(Into::into)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Object {
     /// `namespace/name`, or the bare name of an object without a namespace.
     pub fn key(&self) -> String {
         self.meta().key()
@@ -197,6 +306,20 @@ impl Object {
     pub fn date(&mut self, created: Time) {
         self.meta_mut().creation_timestamp.get_or_insert(created);
     }
+
+    /// What must be changed before the object can be used.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.contents().problems()
+    }
+
+    pub(crate) fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        self.contents_mut().visit_names(walk);
+    }
+
+    /// Leaves out what only holds while a controller keeps it up to date.
+    pub fn forget_controllers(&mut self) {
+        self.contents_mut().forget_controllers();
+    }
 }
 
 #[cfg(test)]
@@ -205,15 +328,15 @@ mod tests {
 
     #[test]
     fn every_kind_decodes_to_itself_even_if_empty() {
-        for kind in KINDS {
-            let is_namespaced = kind.scope == Scope::Namespaced;
+        for &kind in Kind::ALL {
+            let is_namespaced = kind.scope() == Scope::Namespaced;
             for (metadata, key) in [
                 ("{name: a, namespace: b}", if is_namespaced { "b/a" } else { "a" }),
                 ("{name: a}", if is_namespaced { "default/a" } else { "a" }),
             ] {
                 let tree = muster_yaml::parse(&format!("metadata: {metadata}\n")).unwrap();
                 let object = kind.decode(&tree).unwrap();
-                assert_eq!((object.kind(), &*object.key()), (kind.name, key));
+                assert_eq!((object.kind(), &*object.key()), (kind, key));
             }
         }
     }
@@ -222,5 +345,11 @@ mod tests {
     fn paths_are_those_of_the_api_server() {
         assert_eq!(Pod::KIND.path(), "/api/v1/pods");
         assert_eq!(PodGroup::KIND.path(), "/apis/scheduling.volcano.sh/v1beta1/podgroups");
+    }
+
+    #[test]
+    fn access_rules_name_the_group() {
+        assert_eq!(Pod::KIND.resource(), "pods");
+        assert_eq!(PodGroup::KIND.resource(), "podgroups.scheduling.volcano.sh");
     }
 }

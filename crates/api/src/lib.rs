@@ -27,7 +27,4 @@ pub use quantity::{Quantity, ResourceList};
 pub use requests::{container_requests, pod_requests};
 pub use reserved::Reserved;
 pub use time::{Time, parse_duration};
-pub use validate::{
-    Problem, is_dns_subdomain, validate_hyper_node, validate_node, validate_pod,
-    validate_pod_group, validate_queue,
-};
+pub use validate::{Problem, is_dns_subdomain, validate_hyper_node};

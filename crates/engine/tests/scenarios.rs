@@ -244,7 +244,7 @@ impl Stage {
         assert!(!text.is_empty(), "nothing is called {}", line.kind);
         for object in support::objects(&text) {
             match &object {
-                Object::Pod(pod) => drop(self.pods.insert(pod.metadata.key(), pod.clone())),
+                Object::Pod(pod) => drop(self.pods.insert(object.key(), (**pod).clone())),
                 other => self.others.push(other.clone()),
             }
             self.engine.apply(Event::from(object));
@@ -273,7 +273,7 @@ impl Stage {
             pod.metadata.annotations.extend(notes.map(|(key, text)| (key.to_owned(), text)));
         }
         self.engine = engine(&self.config);
-        let pods = self.pods.values().map(|pod| Object::Pod(pod.clone()));
+        let pods = self.pods.values().map(|pod| Object::from(pod.clone()));
         self.others
             .iter()
             .cloned()
@@ -425,7 +425,7 @@ impl Stage {
                 let text = text.as_deref().unwrap_or("nothing");
                 writeln!(self.told, "{} says {short_key}: {text}", short(&name)).expect("a string");
             }
-            let event = Event::PodGroup(Box::new(group.clone()));
+            let event = Event::PodGroup(group.clone());
             self.engine.apply(event);
         }
     }

@@ -51,7 +51,7 @@ macro_rules! watched {
             }
 
             fn object(self) -> Object {
-                Object::$kind(self)
+                Object::from(self)
             }
 
             fn gone($id: Id) -> Event {

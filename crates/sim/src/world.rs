@@ -66,36 +66,37 @@ impl World {
         match object {
             Object::Node(mut node) => {
                 stamp(&mut node.metadata);
-                self.nodes.insert(key, node);
+                self.nodes.insert(key, *node);
             }
             Object::Pod(mut pod) => {
                 stamp(&mut pod.metadata);
-                self.pods.insert(key, pod);
+                self.pods.insert(key, *pod);
             }
             Object::PodGroup(mut group) => {
                 stamp(&mut group.metadata);
-                self.groups.insert(key, group);
+                self.groups.insert(key, *group);
             }
             Object::Queue(mut queue) => {
                 queue.metadata.resource_version = Some(version);
-                self.queues.insert(key, queue);
+                self.queues.insert(key, *queue);
             }
-            Object::PriorityClass(class) => drop(self.classes.insert(key, class)),
-            Object::Namespace(namespace) => drop(self.namespaces.insert(key, namespace)),
-            Object::ResourceQuota(quota) => drop(self.quotas.insert(key, quota)),
-            Object::PersistentVolume(volume) => drop(self.volumes.insert(key, volume)),
-            Object::PersistentVolumeClaim(claim) => drop(self.claims.insert(key, claim)),
+            Object::PriorityClass(class) => drop(self.classes.insert(key, *class)),
+            Object::Namespace(namespace) => drop(self.namespaces.insert(key, *namespace)),
+            Object::ResourceQuota(quota) => drop(self.quotas.insert(key, *quota)),
+            Object::PersistentVolume(volume) => drop(self.volumes.insert(key, *volume)),
+            Object::PersistentVolumeClaim(claim) => drop(self.claims.insert(key, *claim)),
             Object::HyperNode(mut domain) => {
                 domain.metadata.resource_version = Some(version);
-                self.domains.insert(key, domain);
+                self.domains.insert(key, *domain);
             }
             Object::PodDisruptionBudget(mut budget) => {
                 // Nobody here keeps a status up to date; without one it is counted.
                 if budget.spec.min_available.is_some() || budget.spec.max_unavailable.is_some() {
                     budget.status = PodDisruptionBudgetStatus::default();
                 }
-                self.budgets.insert(key, budget);
+                self.budgets.insert(key, *budget);
             }
+            other => unreachable!("no place for {}", other.kind()),
         }
     }
 
@@ -129,6 +130,7 @@ impl World {
             Object::PersistentVolume(_) => self.volumes.get(&key).map(|_| None),
             Object::PersistentVolumeClaim(_) => self.claims.get(&key).map(|_| None),
             Object::PodDisruptionBudget(_) => self.budgets.get(&key).map(|_| None),
+            other => unreachable!("no place for {}", other.kind()),
         };
         // One that was there without an age is older than all that have one.
         if let Some(created) = replaced.unwrap_or(Some(self.now)) {

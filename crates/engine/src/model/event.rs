@@ -77,17 +77,18 @@ pub enum Event {
 impl From<Object> for Event {
     fn from(object: Object) -> Event {
         match object {
-            Object::Node(node) => Event::Node(Box::new(node)),
-            Object::Pod(pod) => Event::Pod(Box::new(pod)),
-            Object::PodGroup(group) => Event::PodGroup(Box::new(group)),
-            Object::Queue(queue) => Event::Queue(Box::new(queue)),
-            Object::HyperNode(domain) => Event::HyperNode(Box::new(domain)),
-            Object::PriorityClass(class) => Event::PriorityClass(class),
-            Object::PodDisruptionBudget(budget) => Event::PodDisruptionBudget(Box::new(budget)),
-            Object::Namespace(namespace) => Event::Namespace(namespace),
-            Object::ResourceQuota(quota) => Event::ResourceQuota(quota),
-            Object::PersistentVolume(volume) => Event::PersistentVolume(volume),
-            Object::PersistentVolumeClaim(claim) => Event::PersistentVolumeClaim(claim),
+            Object::Node(node) => Event::Node(node),
+            Object::Pod(pod) => Event::Pod(pod),
+            Object::PodGroup(group) => Event::PodGroup(group),
+            Object::Queue(queue) => Event::Queue(queue),
+            Object::HyperNode(domain) => Event::HyperNode(domain),
+            Object::PriorityClass(class) => Event::PriorityClass(*class),
+            Object::PodDisruptionBudget(budget) => Event::PodDisruptionBudget(budget),
+            Object::Namespace(namespace) => Event::Namespace(*namespace),
+            Object::ResourceQuota(quota) => Event::ResourceQuota(*quota),
+            Object::PersistentVolume(volume) => Event::PersistentVolume(*volume),
+            Object::PersistentVolumeClaim(claim) => Event::PersistentVolumeClaim(*claim),
+            other => unreachable!("no event for {}", other.kind()),
         }
     }
 }

@@ -193,7 +193,7 @@ impl<'c> Day<'c> {
                     if self.dice.chance(50) { "high".into() } else { String::new() }
             }
         }
-        self.world.insert(Object::PodGroup(group));
+        self.world.insert(Object::from(group));
         let event = Event::PodGroup(Box::new(self.world.groups[&key].clone()));
         self.tell(event);
     }
@@ -312,7 +312,7 @@ impl<'c> Day<'c> {
     }
 
     fn put_queue(&mut self, queue: muster_api::Queue) {
-        let object = Object::Queue(queue);
+        let object = Object::from(queue);
         let key = object.key();
         self.world.insert(object);
         let event = Event::Queue(Box::new(self.world.queues[&key].clone()));
@@ -336,7 +336,7 @@ impl<'c> Day<'c> {
             let queue = self.dice.pick(&[(1, "red"), (1, "blue")]);
             namespace.metadata.annotations.insert(QUEUE_NAME.into(), queue.into());
         }
-        self.world.insert(Object::Namespace(namespace.clone()));
+        self.world.insert(Object::from(namespace.clone()));
         self.tell(Event::Namespace(namespace));
     }
 }

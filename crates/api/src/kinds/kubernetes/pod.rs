@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::anonymise::{Class, Walk};
 use crate::core::{Condition, LabelSelector, Labels, Meta, NodeSelector, NodeTerm, is_default};
+use crate::kinds::Contents;
+use crate::validate::{Problem, validate_pod};
 use crate::{ResourceList, Time};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -241,4 +244,128 @@ pub struct Volume {
 pub struct ClaimSource {
     #[serde(skip_serializing_if = "is_default")]
     pub claim_name: String,
+}
+
+impl Contents for Pod {
+    fn problems(&self) -> Vec<Problem> {
+        validate_pod(self)
+    }
+
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let Pod { metadata, spec, status } = self;
+        let PodStatus { phase: _, start_time: _, nominated_node_name, conditions } = status;
+        walk.meta(Class::Work, metadata);
+        spec.visit_names(walk);
+        walk.names(Class::Node, nominated_node_name);
+        conditions.iter_mut().for_each(|condition| walk.condition(condition));
+    }
+}
+
+impl PodSpec {
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let PodSpec {
+            node_name,
+            scheduler_name,
+            priority: _,
+            priority_class_name,
+            preemption_policy: _,
+            containers,
+            init_containers,
+            overhead: _,
+            resources: _,
+            node_selector,
+            affinity,
+            tolerations,
+            topology_spread_constraints,
+            volumes,
+            scheduling_gates,
+            resource_claims,
+            active_deadline_seconds: _,
+            termination_grace_period_seconds: _,
+        } = self;
+        walk.names(Class::Node, node_name);
+        walk.name(Class::Scheduler, scheduler_name);
+        walk.name(Class::PriorityClass, priority_class_name);
+        containers
+            .iter_mut()
+            .chain(init_containers)
+            .for_each(|container| container.visit_names(walk));
+        walk.labels(node_selector);
+        affinity.iter_mut().for_each(|affinity| affinity.visit_names(walk));
+        for Toleration { key, operator: _, value, effect: _ } in tolerations {
+            walk.value(key, value);
+            walk.name(Class::Key, key);
+        }
+        topology_spread_constraints.iter_mut().for_each(|constraint| constraint.visit_names(walk));
+        let claims =
+            volumes.iter_mut().filter_map(|volume| volume.persistent_volume_claim.as_mut());
+        walk.names(Class::Claim, claims.map(|claim| &mut claim.claim_name));
+        walk.names(Class::Gate, scheduling_gates.iter_mut().map(|gate| &mut gate.name));
+        walk.names(Class::Claim, resource_claims.iter_mut().map(|claim| &mut claim.name));
+    }
+}
+
+impl Container {
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let Container { name, image, resources: _, ports, restart_policy: _ } = self;
+        walk.name(Class::Container, name);
+        walk.image(image);
+        walk.names(Class::Address, ports.iter_mut().map(|port| &mut port.host_ip));
+    }
+}
+
+impl Affinity {
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let Affinity { node_affinity, pod_affinity, pod_anti_affinity } = self;
+        if let Some(nodes) = node_affinity {
+            nodes.required.iter_mut().for_each(|required| walk.node_selector(required));
+            nodes
+                .preferred
+                .iter_mut()
+                .for_each(|preferred| walk.node_term(&mut preferred.preference));
+        }
+        for PodAffinity { required, preferred } in pod_affinity.iter_mut().chain(pod_anti_affinity)
+        {
+            required.iter_mut().for_each(|term| term.visit_names(walk));
+            preferred.iter_mut().for_each(|wish| wish.pod_affinity_term.visit_names(walk));
+        }
+    }
+}
+
+impl PodTerm {
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let PodTerm {
+            label_selector,
+            topology_key,
+            namespaces,
+            namespace_selector,
+            match_label_keys,
+            mismatch_label_keys,
+        } = self;
+        label_selector
+            .iter_mut()
+            .chain(namespace_selector)
+            .for_each(|selector| walk.selector(selector));
+        walk.name(Class::Key, topology_key);
+        walk.names(Class::Namespace, namespaces);
+        walk.names(Class::Key, match_label_keys.iter_mut().chain(mismatch_label_keys));
+    }
+}
+
+impl SpreadConstraint {
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let SpreadConstraint {
+            max_skew: _,
+            topology_key,
+            when_unsatisfiable: _,
+            label_selector,
+            min_domains: _,
+            node_affinity_policy: _,
+            node_taints_policy: _,
+            match_label_keys,
+        } = self;
+        walk.name(Class::Key, topology_key);
+        label_selector.iter_mut().for_each(|selector| walk.selector(selector));
+        walk.names(Class::Key, match_label_keys);
+    }
 }

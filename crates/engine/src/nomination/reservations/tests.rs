@@ -56,8 +56,8 @@ impl Bench {
             let born = self.now.plus_ms(self.serial as i64).to_string();
             for object in support::objects(&line.manifests(&born, self.serial)) {
                 match object.clone() {
-                    Object::Pod(pod) => drop(self.pods.insert(object.key(), pod)),
-                    Object::PodGroup(group) => drop(self.groups.insert(object.key(), group)),
+                    Object::Pod(pod) => drop(self.pods.insert(object.key(), *pod)),
+                    Object::PodGroup(group) => drop(self.groups.insert(object.key(), *group)),
                     other => self.others.push(other),
                 }
                 self.apply(Event::from(object));
@@ -145,8 +145,8 @@ impl Bench {
     /// Another process, which knows what the objects say.
     fn restart(&mut self) {
         self.engine = engine();
-        let groups: Vec<Object> = self.groups.values().cloned().map(Object::PodGroup).collect();
-        let pods: Vec<Object> = self.pods.values().cloned().map(Object::Pod).collect();
+        let groups: Vec<Object> = self.groups.values().cloned().map(Object::from).collect();
+        let pods: Vec<Object> = self.pods.values().cloned().map(Object::from).collect();
         let all = pods.into_iter().chain(self.others.clone()).chain(groups);
         all.for_each(|object| self.apply(Event::from(object)));
     }
