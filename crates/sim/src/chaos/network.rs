@@ -55,7 +55,7 @@ impl Day<'_> {
         group.spec.network_topology = wish.spec.network_topology;
         group.spec.sub_group_policy = wish.spec.sub_group_policy;
         self.world.insert(Object::from(group));
-        let event = Event::PodGroup(Box::new(self.world.groups[&key].clone()));
+        let event = Event::from(self.world.groups[&key].clone());
         self.tell(event);
     }
 }
