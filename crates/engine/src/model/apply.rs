@@ -1,6 +1,7 @@
 //! Events into the model. Each handler may be called in any order and any number of times with the
 //! same object.
 
+pub mod budgets;
 pub mod gangs;
 pub mod nodes;
 pub mod pods;

@@ -14,7 +14,7 @@ use crate::base::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol,
 use crate::base::names::Names;
 use crate::base::resources::{Amounts, Dimensions, Sparse};
 use crate::eviction::failed_searches::Memory;
-use crate::model::budgets::Budgets;
+use crate::model::apply::budgets::Budgets;
 use crate::model::changes::Log;
 use crate::model::devices::{Devices, Held};
 use crate::model::gangs::Gangs;

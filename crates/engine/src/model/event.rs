@@ -77,7 +77,7 @@ impl<'de> Visitor<'de> for EventVisitor {
         if let Some(kind) = Kind::named(&name) {
             return kind.with_type(ReadObject(content, PhantomData)).map(Event::Object);
         }
-        // Version 0.1 wrote `{"NodeGone": "n"}` and `{"PodGone": {"key": …, "uid": …}}`.
+        // Older journals have `{"NodeGone": "n"}` and `{"PodGone": {"key": …, "uid": …}}`.
         match name.strip_suffix("Gone").and_then(Kind::named) {
             Some(kind) => Ok(match content.newtype_variant()? {
                 OldGone::Key(key) => Event::gone(kind, key),
