@@ -1,4 +1,4 @@
-//! Events as they are in files: in the form of now, and in the one that version 0.1 wrote.
+//! Events as they are in files: in the form of now, and in the one of older journals.
 
 use std::path::Path;
 
@@ -29,8 +29,8 @@ fn unknown_events_are_refused_by_name() {
     assert!(error.contains("TeapotGone"), "{error}");
 }
 
-/// Written by muster 0.1.0 at commit ca9a505, when each kind had an event of its own for objects
-/// that were gone: every kind came and went, and every answer to a write came once.
+/// Recorded by muster at commit ca9a505, when each kind had an event of its own for objects that
+/// have gone. An object of every kind comes and goes, and every answer to a write comes once.
 fn old_journal() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/old_events"))
 }
