@@ -9,6 +9,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
+use muster_api::kinds::{Kind, Scope};
 use muster_api::{
     HyperNodeSpec, HyperNodeStatus, PodGroupSpec, PodGroupStatus, QueueSpec, QueueStatus,
 };
@@ -46,14 +47,10 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![definition::<HyperNodeSpec, HyperNodeStatus>(&HYPER_NODE), group, queue]
 }
 
-/// What a definition says of a kind beside its schema.
+/// What a definition says of a kind beside its schema and what the table of kinds knows.
 struct Resource {
-    kind: &'static str,
-    plural: &'static str,
+    kind: Kind,
     short_names: &'static [&'static str],
-    group: &'static str,
-    version: &'static str,
-    scope: &'static str,
     description: &'static str,
     columns: &'static [Column],
 }
@@ -68,12 +65,8 @@ enum Show {
 }
 
 static POD_GROUP: Resource = Resource {
-    kind: "PodGroup",
-    plural: "podgroups",
+    kind: Kind::PodGroup,
     short_names: &["pg", "podgroup-v1beta1"],
-    group: "scheduling.volcano.sh",
-    version: "v1beta1",
-    scope: "Namespaced",
     description: "Pods that start together or not at all.",
     columns: &[
         Column("STATUS", "string", ".status.phase", Show::Always),
@@ -85,12 +78,8 @@ static POD_GROUP: Resource = Resource {
 };
 
 static QUEUE: Resource = Resource {
-    kind: "Queue",
-    plural: "queues",
+    kind: Kind::Queue,
     short_names: &["q", "queue-v1beta1"],
-    group: "scheduling.volcano.sh",
-    version: "v1beta1",
-    scope: "Cluster",
     description: "A share of the cluster.",
     columns: &[
         Column("PARENT", "string", ".spec.parent", Show::Always),
@@ -101,12 +90,8 @@ static QUEUE: Resource = Resource {
 };
 
 static HYPER_NODE: Resource = Resource {
-    kind: "HyperNode",
-    plural: "hypernodes",
+    kind: Kind::HyperNode,
     short_names: &["hn"],
-    group: "topology.volcano.sh",
-    version: "v1alpha1",
-    scope: "Cluster",
     description: "Nodes, or smaller HyperNodes, with equal network between them.",
     columns: &[
         Column("Tier", "integer", ".spec.tier", Show::Always),
@@ -128,11 +113,17 @@ fn definition<Spec: JsonSchema, Status: JsonSchema>(
     resource: &Resource,
 ) -> CustomResourceDefinition {
     let mut schema = schema::<Root<Spec, Status>>();
-    schema.title = Some(resource.kind.to_owned());
+    let kind = resource.kind;
+    let (group, version) = kind.api_version().split_once('/').expect("custom kinds have a group");
+    let scope = match kind.scope() {
+        Scope::Cluster => "Cluster",
+        Scope::Namespaced => "Namespaced",
+    };
+    schema.title = Some(kind.name().to_owned());
     schema.description = Some(resource.description.to_owned());
-    simplify(&mut schema, resource.kind);
+    simplify(&mut schema, kind.name());
     let version = CustomResourceDefinitionVersion {
-        name: resource.version.to_owned(),
+        name: version.to_owned(),
         served: true,
         storage: true,
         additional_printer_columns: Some(resource.columns.iter().map(Column::definition).collect()),
@@ -144,19 +135,19 @@ fn definition<Spec: JsonSchema, Status: JsonSchema>(
         ..CustomResourceDefinitionVersion::default()
     };
     let names = CustomResourceDefinitionNames {
-        kind: resource.kind.to_owned(),
-        plural: resource.plural.to_owned(),
-        singular: Some(resource.kind.to_ascii_lowercase()),
+        kind: kind.name().to_owned(),
+        plural: kind.plural().to_owned(),
+        singular: Some(kind.name().to_ascii_lowercase()),
         short_names: Some(resource.short_names.iter().map(|&name| name.to_owned()).collect()),
         ..CustomResourceDefinitionNames::default()
     };
-    let name = format!("{}.{}", resource.plural, resource.group);
+    let name = kind.resource();
     CustomResourceDefinition {
         metadata: ObjectMeta { name: Some(name), ..ObjectMeta::default() },
         spec: CustomResourceDefinitionSpec {
-            group: resource.group.to_owned(),
+            group: group.to_owned(),
             names,
-            scope: resource.scope.to_owned(),
+            scope: scope.to_owned(),
             versions: vec![version],
             ..CustomResourceDefinitionSpec::default()
         },

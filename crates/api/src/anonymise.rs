@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 
 use crate::core::NodeTerm;
 use crate::keys::TASK_INDEX;
-use crate::manifest::Object;
+use crate::kinds::{Kind, Object};
 use muster_goregex::GoRegex;
 
-use crate::{ExactMatch, HyperNode, Member, MemberKind, MemberSelector};
-use names::Walk;
+use crate::{ExactMatch, Member, MemberKind, MemberSelector};
+pub(crate) use names::{Walk, tidy};
 pub use pseudonyms::{Class, Pseudonyms};
 
 /// Replaces all names in the objects, and says which became which.
@@ -26,14 +26,14 @@ pub fn anonymise(objects: &mut [Object]) -> Pseudonyms {
         found.insert((class, name.clone()));
     };
     for object in objects.iter_mut() {
-        Walk { compared: &compared, visit: &mut collect }.object(object);
+        object.visit_names(&mut Walk { compared: &compared, visit: &mut collect });
     }
     let pseudonyms = Pseudonyms::new(found);
     let mut replace = |class: Class, name: &mut String| {
         *name = pseudonyms.of(class, name).to_owned();
     };
     for object in objects {
-        Walk { compared: &compared, visit: &mut replace }.object(object);
+        object.visit_names(&mut Walk { compared: &compared, visit: &mut replace });
     }
     pseudonyms
 }
@@ -80,12 +80,13 @@ fn write_indices(objects: &mut [Object]) {
 /// No pattern matches pseudonyms as it matched the names: in its place come the members that it
 /// selects now.
 fn expand_patterns(objects: &mut [Object]) {
-    let names = |kind: &str| -> Vec<String> {
+    let names = |kind: Kind| -> Vec<String> {
         objects.iter().filter(|object| object.kind() == kind).map(Object::key).collect()
     };
-    let (nodes, domains) = (names("Node"), names("HyperNode"));
+    let (nodes, domains) = (names(Kind::Node), names(Kind::HyperNode));
     for object in objects.iter_mut() {
-        let Object::HyperNode(HyperNode { spec, .. }) = object else { continue };
+        let Object::HyperNode(hyper_node) = object else { continue };
+        let spec = &mut hyper_node.spec;
         let members = std::mem::take(&mut spec.members);
         for member in members {
             let Some(pattern) = &member.selector.regex_match else {

@@ -4,14 +4,12 @@ mod anonymise;
 pub mod cards;
 pub mod core;
 mod crds;
-mod hypernode;
 pub mod keys;
+pub mod kinds;
 pub mod manifest;
 mod members;
-mod podgroup;
 mod portion;
 mod quantity;
-mod queue;
 mod requests;
 mod reserved;
 #[cfg(feature = "schema")]
@@ -22,25 +20,11 @@ mod validate;
 
 pub use anonymise::{Class, Pseudonyms, anonymise};
 pub use crds::{CRDS, crds};
-pub use hypernode::{
-    ExactMatch, HyperNode, HyperNodeCondition, HyperNodeSpec, HyperNodeStatus, Member, MemberKind,
-    MemberSelector, RegexMatch,
-};
+pub use kinds::volcano::*;
 pub use members::Matcher;
-pub use podgroup::{
-    NetworkTopologyMode, NetworkTopologySpec, PodGroup, PodGroupCondition, PodGroupPhase,
-    PodGroupSpec, PodGroupStatus, SubGroupPolicy,
-};
 pub use portion::Portion;
 pub use quantity::{Quantity, ResourceList};
-pub use queue::{
-    DequeueStrategy, ExtendCluster, Guarantee, NodeGroupAffinity, Queue, QueueAffinity, QueueSpec,
-    QueueState, QueueStatus, Reservation,
-};
 pub use requests::{container_requests, pod_requests};
 pub use reserved::Reserved;
 pub use time::{Time, parse_duration};
-pub use validate::{
-    Problem, is_dns_subdomain, validate_hyper_node, validate_node, validate_pod,
-    validate_pod_group, validate_queue,
-};
+pub use validate::{Problem, is_dns_subdomain, validate_hyper_node};

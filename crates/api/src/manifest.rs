@@ -2,7 +2,6 @@
 //! that is wrong in one pass: a mistake in one document does not hide those in the next.
 
 mod documents;
-mod object;
 mod trim;
 mod unknown;
 mod write;
@@ -10,11 +9,12 @@ mod write;
 use std::fmt;
 use std::io::BufRead;
 
+pub use crate::kinds::Object;
 pub use documents::DOCUMENT_BYTES;
-pub use object::{KINDS, Kind, Object, Resource, Scope};
 pub use trim::trim;
 pub use write::{document, write};
 
+use crate::kinds::Kind;
 use documents::{Document, Documents, Refusal};
 use muster_yaml::{Value, Yaml, YamlError};
 
@@ -149,12 +149,12 @@ impl Reader<'_> {
         match version {
             None if says_kind => {
                 let message =
-                    format!("apiVersion is missing; write \"apiVersion: {}\"", kind.api_version);
+                    format!("apiVersion is missing; write \"apiVersion: {}\"", kind.api_version());
                 return self.complain(api_version.unwrap_or(tree), message, None);
             }
-            Some(version) if version != kind.api_version => {
+            Some(version) if version != kind.api_version() => {
                 let message = format!("{version:?} has no {kind_name} that is known here");
-                let help = format!("write \"apiVersion: {}\"", kind.api_version);
+                let help = format!("write \"apiVersion: {}\"", kind.api_version());
                 return self.complain(api_version.unwrap_or(tree), message, Some(help));
             }
             _ => {}
@@ -167,7 +167,7 @@ impl Reader<'_> {
                     message: problem.message,
                 };
                 let problems = object.problems().into_iter().map(place).collect();
-                let unknown = unknown::unknown_fields(kind.name, tree);
+                let unknown = unknown::unknown_fields(kind.name(), tree);
                 (self.sink)(Found::Object { object, line: tree.line, problems, unknown });
             }
             Err(error) => self.error(&error, None),

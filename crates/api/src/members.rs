@@ -1,7 +1,7 @@
 //! Which nodes or HyperNodes a member selector means, compiled once.
 
+use crate::MemberSelector;
 use crate::core::{LabelSelector, Labels};
-use crate::hypernode::MemberSelector;
 use muster_goregex::GoRegex;
 
 #[derive(Clone, Debug)]

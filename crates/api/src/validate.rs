@@ -2,16 +2,12 @@
 //! with the field and with what to write instead. What only fails by reference (a queue that does
 //! not exist) is not checked here.
 
-mod core_kinds;
 mod custom_kinds;
 mod pod;
 
-pub use core_kinds::validate_node;
-pub(crate) use core_kinds::{
-    validate_budget, validate_meta, validate_priority_class, validate_quota, validate_volume,
-};
-pub use custom_kinds::{validate_hyper_node, validate_pod_group, validate_queue};
-pub use pod::validate_pod;
+pub use custom_kinds::validate_hyper_node;
+pub(crate) use custom_kinds::{validate_pod_group, validate_queue};
+pub(crate) use pod::{check_node_term, validate_pod};
 
 use crate::core::{LabelSelector, Meta, Requirement};
 use crate::{Portion, ResourceList, Time, keys, parse_duration};
@@ -32,21 +28,28 @@ pub struct Problem {
 
 /// Collects problems while an object is checked.
 #[derive(Default)]
-struct Problems(Vec<Problem>);
+pub(crate) struct Problems(pub Vec<Problem>);
 
 impl Problems {
-    fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
+    /// For kinds of which only the metadata is read.
+    pub fn of_meta(meta: &Meta) -> Vec<Problem> {
+        let mut problems = Problems::default();
+        problems.meta(meta);
+        problems.0
+    }
+
+    pub fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.0.push(Problem { path: path.into(), message: message.into() });
     }
 
-    fn check(&mut self, holds: bool, path: impl Into<String>, message: impl Into<String>) {
+    pub fn check(&mut self, holds: bool, path: impl Into<String>, message: impl Into<String>) {
         if !holds {
             self.add(path, message);
         }
     }
 
     /// The name and namespace that every object has.
-    fn meta(&mut self, meta: &Meta) {
+    pub fn meta(&mut self, meta: &Meta) {
         if meta.name.is_empty() {
             self.add("metadata.name", "is missing; give the object a name");
         } else {
@@ -77,7 +80,7 @@ impl Problems {
         }
     }
 
-    fn one_of(&mut self, path: impl Into<String>, value: &str, allowed: &[&str]) {
+    pub fn one_of(&mut self, path: impl Into<String>, value: &str, allowed: &[&str]) {
         if !allowed.contains(&value) {
             let known: Vec<&str> =
                 allowed.iter().copied().filter(|name| !name.is_empty()).collect();
@@ -90,7 +93,7 @@ impl Problems {
         }
     }
 
-    fn at_least(&mut self, path: impl Into<String>, least: i64, number: impl Into<i64>) {
+    pub fn at_least(&mut self, path: impl Into<String>, least: i64, number: impl Into<i64>) {
         let number = number.into();
         self.check(number >= least, path, format!("{number} is too small; write {least} or more"));
     }
@@ -104,7 +107,7 @@ impl Problems {
         );
     }
 
-    fn amounts(&mut self, path: &str, amounts: &ResourceList) {
+    pub fn amounts(&mut self, path: &str, amounts: &ResourceList) {
         for (name, amount) in amounts {
             let at = format!("{path}[{name}]");
             self.check(
@@ -134,7 +137,7 @@ impl Problems {
         }
     }
 
-    fn label_selector(&mut self, path: &str, selector: &LabelSelector) {
+    pub fn label_selector(&mut self, path: &str, selector: &LabelSelector) {
         for (index, requirement) in selector.match_expressions.iter().enumerate() {
             self.requirement(&format!("{path}.matchExpressions[{index}]"), requirement, false);
         }
@@ -254,13 +257,13 @@ pub fn is_dns_subdomain(name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde::Deserialize;
 
     use super::*;
 
     /// The problems of the object that the YAML describes, one line each.
-    pub(super) fn problems<T: for<'de> Deserialize<'de>>(
+    pub fn problems<T: for<'de> Deserialize<'de>>(
         text: &str,
         validate: fn(&T) -> Vec<Problem>,
     ) -> Vec<String> {

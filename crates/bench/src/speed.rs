@@ -257,7 +257,7 @@ fn event_nanos(engine: &mut Engine) -> f64 {
         leaving.spec.node_name = Some("n00001".into());
         leaving.status.phase = "Running".into();
         leaving.metadata.deletion_timestamp = Some(NOW);
-        let leaving = Event::Pod(Box::new(leaving));
+        let leaving = Event::from(leaving);
         best = best.min(timed(|| engine.apply(&leaving)));
     }
     best
@@ -280,7 +280,7 @@ fn plain() -> Engine {
 fn cluster(nodes: usize) -> Engine {
     let mut engine = plain();
     for index in 0..nodes {
-        engine.apply(Event::Node(Box::new(node(&format!("n{index:05}")))));
+        engine.apply(Event::from(node(&format!("n{index:05}"))));
     }
     engine.cycle(NOW);
     engine
@@ -360,7 +360,7 @@ fn running(name: &str, node: &str, gpus: i64) -> Event {
     let mut pod = pod(name, gpus, 1_000, None);
     pod.spec.node_name = Some(node.into());
     pod.status.phase = "Running".into();
-    Event::Pod(Box::new(pod))
+    Event::from(pod)
 }
 
 /// A gang of whole nodes.
@@ -411,10 +411,10 @@ impl Group {
         group.metadata.uid = name;
         group.status =
             Some(PodGroupStatus { phase: PodGroupPhase::Inqueue, ..PodGroupStatus::default() });
-        engine.apply(Event::PodGroup(Box::new(group)));
+        engine.apply(Event::from(group));
         for (index, mut pod) in pods.into_iter().enumerate() {
             pod.metadata.labels = asks.labels(index);
-            engine.apply(Event::Pod(Box::new(pod)));
+            engine.apply(Event::from(pod));
         }
     }
 }

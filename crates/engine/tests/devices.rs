@@ -6,6 +6,7 @@ mod support;
 
 use lines::Line;
 use muster_api::Time;
+use muster_api::kinds::Kind;
 use muster_engine::config::Config;
 use muster_engine::ids::{NodeId, PodId};
 use muster_engine::model::Cluster;
@@ -160,7 +161,7 @@ fn pods_find_their_cards_whenever_their_node_comes() {
         assert_eq!(engine.cluster().audit(), Ok(()));
     }
     assert_eq!(cards(engine.cluster(), "a"), [1]);
-    engine.apply(Event::NodeGone("n".into()));
+    engine.apply(Event::gone(Kind::Node, "n"));
     assert_eq!(engine.cluster().audit(), Ok(()));
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use lines::Line;
 use muster_api::Time;
+use muster_api::kinds::Kind;
 use muster_engine::config::Config;
 use muster_engine::ids::{NodeId, PodId, ResourceId, ShapeId};
 use muster_engine::model::Cluster;
@@ -518,16 +519,10 @@ fn shuffle<T>(things: &mut [T], mut seed: u64) {
 }
 
 fn goodbye(event: &Event) -> Option<Event> {
-    match event {
-        Event::Node(node) => Some(Event::NodeGone(node.metadata.name.clone())),
-        Event::Pod(pod) => Some(Event::PodGone { key: pod.metadata.key(), uid: String::new() }),
-        Event::PodGroup(group) => {
-            let meta = &group.metadata;
-            Some(Event::PodGroupGone { key: meta.key(), uid: String::new() })
-        }
-        Event::Queue(queue) => Some(Event::QueueGone(queue.metadata.name.clone())),
-        _ => None,
-    }
+    let Event::Object(object) = event else { return None };
+    let kind = object.kind();
+    let leaves = matches!(kind, Kind::Node | Kind::Pod | Kind::PodGroup | Kind::Queue);
+    leaves.then(|| Event::gone(kind, object.key()))
 }
 
 /// Whether a pod of the shape may go to the node now: facts, room, ports, rules between pods.

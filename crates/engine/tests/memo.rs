@@ -7,6 +7,7 @@ mod support;
 
 use lines::Line;
 use muster_api::Time;
+use muster_api::kinds::Kind;
 use muster_engine::config::Config;
 use muster_engine::{Engine, Event};
 
@@ -192,16 +193,16 @@ fn apply(engine: &mut Engine, text: &str) {
     };
     let cause = "refused".to_owned();
     let event = match line.kind {
-        "nodegone" => Event::NodeGone(name.into()),
-        "domaingone" => Event::HyperNodeGone(name.into()),
-        "volumegone" => Event::PersistentVolumeGone(name.into()),
-        "claimgone" => Event::PersistentVolumeClaimGone(key),
-        "podgone" => Event::PodGone { uid: uid(), key },
-        "ganggone" => Event::PodGroupGone { key, uid: String::new() },
-        "classgone" => Event::PriorityClassGone(name.into()),
-        "queuegone" => Event::QueueGone(name.into()),
-        "quotagone" => Event::ResourceQuotaGone(key),
-        "budgetgone" => Event::PodDisruptionBudgetGone(key),
+        "nodegone" => Event::gone(Kind::Node, name),
+        "domaingone" => Event::gone(Kind::HyperNode, name),
+        "volumegone" => Event::gone(Kind::PersistentVolume, name),
+        "claimgone" => Event::gone(Kind::PersistentVolumeClaim, key),
+        "podgone" => Event::Gone { kind: Kind::Pod, uid: uid(), key },
+        "ganggone" => Event::gone(Kind::PodGroup, key),
+        "classgone" => Event::gone(Kind::PriorityClass, name),
+        "queuegone" => Event::gone(Kind::Queue, name),
+        "quotagone" => Event::gone(Kind::ResourceQuota, key),
+        "budgetgone" => Event::gone(Kind::PodDisruptionBudget, key),
         "bound" => Event::Bound { uid: uid(), key, node: line.names[1].into() },
         "unbound" => Event::BindFailed { uid: uid(), key, cause, at: START },
         "unpromised" => Event::NominationRefused { uid: uid(), key, cause, at: START },

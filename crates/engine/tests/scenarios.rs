@@ -21,6 +21,7 @@ use std::path::Path;
 
 use lines::Line;
 use muster_api::core::Pod;
+use muster_api::kinds::Kind;
 use muster_api::manifest::Object;
 use muster_api::{Time, parse_duration};
 use muster_engine::config::Config;
@@ -209,8 +210,11 @@ impl Stage {
             "gone" => {
                 let pod =
                     self.pods.remove(&key(first())).unwrap_or_else(|| panic!("no pod {}", first()));
-                self.engine
-                    .apply(Event::PodGone { key: pod.metadata.key(), uid: pod.metadata.uid });
+                self.engine.apply(Event::Gone {
+                    kind: Kind::Pod,
+                    key: pod.metadata.key(),
+                    uid: pod.metadata.uid,
+                });
             }
             "leaves" => {
                 let now = self.now;
@@ -223,12 +227,10 @@ impl Stage {
             }),
             "done" => self.change(first(), |pod| pod.status.phase = "Succeeded".into()),
             "refuse" => self.refused.extend(line.names.iter().map(|name| key(name))),
-            "unnode" => self.engine.apply(Event::NodeGone(first().to_owned())),
-            "undomain" => self.engine.apply(Event::HyperNodeGone(first().to_owned())),
+            "unnode" => self.engine.apply(Event::gone(Kind::Node, first())),
+            "undomain" => self.engine.apply(Event::gone(Kind::HyperNode, first())),
             "ungate" => self.change(first(), |pod| pod.spec.scheduling_gates.clear()),
-            "ungroup" => {
-                self.engine.apply(Event::PodGroupGone { key: key(first()), uid: String::new() })
-            }
+            "ungroup" => self.engine.apply(Event::gone(Kind::PodGroup, key(first()))),
             _ => self.add(line),
         }
     }
@@ -244,7 +246,7 @@ impl Stage {
         assert!(!text.is_empty(), "nothing is called {}", line.kind);
         for object in support::objects(&text) {
             match &object {
-                Object::Pod(pod) => drop(self.pods.insert(pod.metadata.key(), pod.clone())),
+                Object::Pod(pod) => drop(self.pods.insert(object.key(), (**pod).clone())),
                 other => self.others.push(other.clone()),
             }
             self.engine.apply(Event::from(object));
@@ -254,7 +256,7 @@ impl Stage {
     fn change(&mut self, name: &str, change: impl FnOnce(&mut Pod)) {
         let pod = self.pods.get_mut(&key(name)).unwrap_or_else(|| panic!("no pod {name}"));
         change(pod);
-        self.engine.apply(Event::Pod(Box::new(pod.clone())));
+        self.engine.apply(Event::from(pod.clone()));
     }
 
     /// What was promised is on the pods; all else is forgotten.
@@ -273,7 +275,7 @@ impl Stage {
             pod.metadata.annotations.extend(notes.map(|(key, text)| (key.to_owned(), text)));
         }
         self.engine = engine(&self.config);
-        let pods = self.pods.values().map(|pod| Object::Pod(pod.clone()));
+        let pods = self.pods.values().map(|pod| Object::from(pod.clone()));
         self.others
             .iter()
             .cloned()
@@ -317,14 +319,18 @@ impl Stage {
                 self.pods.values().filter(|pod| pod.metadata.deletion_timestamp.is_some());
             for pod in leaving.cloned().collect::<Vec<_>>() {
                 let (key, uid) = (pod.metadata.key(), pod.metadata.uid.clone());
-                self.engine.apply(Event::PodGone { key: key.clone(), uid: uid.clone() });
+                self.engine.apply(Event::Gone {
+                    kind: Kind::Pod,
+                    key: key.clone(),
+                    uid: uid.clone(),
+                });
                 let mut again = pod;
                 again.metadata.uid = format!("{uid}.{}", self.serial);
                 again.metadata.creation_timestamp = Some(self.now);
                 again.metadata.deletion_timestamp = None;
                 again.spec.node_name = None;
                 again.status = Default::default();
-                self.engine.apply(Event::Pod(Box::new(again.clone())));
+                self.engine.apply(Event::from(again.clone()));
                 self.pods.insert(key, again);
             }
         }
@@ -425,7 +431,7 @@ impl Stage {
                 let text = text.as_deref().unwrap_or("nothing");
                 writeln!(self.told, "{} says {short_key}: {text}", short(&name)).expect("a string");
             }
-            let event = Event::PodGroup(Box::new(group.clone()));
+            let event = Event::Object(Object::PodGroup(group.clone()));
             self.engine.apply(event);
         }
     }

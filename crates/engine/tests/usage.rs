@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use lines::Line;
 use muster_api::Time;
+use muster_api::kinds::Kind;
 use muster_engine::config::Config;
 use muster_engine::model::usage::Record;
 use muster_engine::shares::Shares;
@@ -69,7 +70,7 @@ fn what_was_used_is_forgotten_with_time() {
     engine.cycle(START);
     engine.cycle(START.plus_ms(2 * HOUR));
     (0..16).for_each(|pod| {
-        engine.apply(Event::PodGone { key: format!("default/a-{pod}"), uid: String::new() });
+        engine.apply(Event::gone(Kind::Pod, format!("default/a-{pod}")));
     });
     tell(&mut engine, &["gang a2 x16 gpu=1 queue=a", "node n gpu=16 cordoned"]);
     let mut after = |hours: i64| {

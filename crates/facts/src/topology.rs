@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_api::core::{Labels, Node};
+use muster_api::core::Labels;
 use muster_api::manifest::Object;
 use muster_api::{
     HyperNode, Matcher, Member, MemberKind, NetworkTopologyMode, NetworkTopologySpec, PodGroup,
@@ -65,8 +65,7 @@ fn settled(objects: &[Object]) -> Engine {
     let mut engine = Engine::new(Config::builtin(), Vec::new());
     for object in objects {
         match object {
-            Object::Node(node) => engine.apply(Event::Node(Box::new(node.clone()))),
-            Object::HyperNode(hyper) => engine.apply(Event::HyperNode(Box::new(hyper.clone()))),
+            Object::Node(_) | Object::HyperNode(_) => engine.apply(Event::from(object.clone())),
             _ => {}
         }
     }
@@ -96,10 +95,10 @@ impl<'o> Parts<'o> {
             Parts { nodes: BTreeMap::new(), hypers: BTreeMap::new(), groups: Vec::new() };
         for object in objects {
             match object {
-                Object::Node(Node { metadata, .. }) => {
-                    parts.nodes.insert(&metadata.name, &metadata.labels);
+                Object::Node(node) => {
+                    parts.nodes.insert(&node.metadata.name, &node.metadata.labels);
                 }
-                Object::HyperNode(hyper) => drop(parts.hypers.insert(name(hyper), hyper)),
+                Object::HyperNode(hyper) => drop(parts.hypers.insert(name(hyper), &**hyper)),
                 Object::PodGroup(group) => parts.groups.push(group),
                 _ => {}
             }
@@ -172,7 +171,7 @@ fn outside(cluster: &Cluster) -> Option<Finding> {
 
 fn group_findings(cluster: &Cluster, group: &PodGroup) -> Vec<Finding> {
     let mut found = Vec::new();
-    let key = Object::PodGroup(group.clone()).key();
+    let key = group.metadata.key();
     let mut add = |path: String, text: &str, error| {
         found.push(Finding {
             about: Some(("PodGroup", key.clone())),

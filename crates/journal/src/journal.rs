@@ -224,11 +224,11 @@ mod tests {
 
     fn node(index: i64) -> Event {
         let allocatable = ResourceList::from([("cpu".to_owned(), Quantity::from_units(8))]);
-        Event::Node(Box::new(Node {
+        Event::from(Node {
             metadata: Meta { name: format!("n{index}"), ..Meta::default() },
             status: NodeStatus { allocatable, ..NodeStatus::default() },
             ..Node::default()
-        }))
+        })
     }
 
     fn step(engine: &mut Engine, journal: &mut Journal, index: i64) {

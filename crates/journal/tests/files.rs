@@ -8,6 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use muster_api::Time;
 use muster_api::core::{Container, Meta, Node, NodeStatus, Pod, PodSpec, Resources};
+use muster_api::kinds::Kind;
 use muster_api::manifest::Found;
 use muster_api::{Quantity, ResourceList};
 use muster_engine::config::Config;
@@ -35,14 +36,14 @@ fn node(name: &str) -> Event {
     let allocatable = ResourceList::from([("pods".to_owned(), Quantity::from_units(110))]);
     let allocatable = cpu(8).into_iter().chain(allocatable).collect();
     let status = NodeStatus { allocatable, ..NodeStatus::default() };
-    Event::Node(Box::new(Node { metadata: meta(name), status, ..Node::default() }))
+    Event::from(Node { metadata: meta(name), status, ..Node::default() })
 }
 
 fn pod(name: &str) -> Event {
     let resources = Resources { requests: cpu(1), ..Resources::default() };
     let containers = vec![Container { name: "main".into(), resources, ..Container::default() }];
     let spec = PodSpec { scheduler_name: "volcano".into(), containers, ..PodSpec::default() };
-    Event::Pod(Box::new(Pod { metadata: meta(name), spec, ..Pod::default() }))
+    Event::from(Pod { metadata: meta(name), spec, ..Pod::default() })
 }
 
 /// A scheduler with a journal.
@@ -133,9 +134,9 @@ fn segments_are_bounded_and_each_replays_alone() {
         if newest() >= 6 {
             break;
         }
-        let Event::Pod(mut object) = pod("p") else { unreachable!() };
-        object.metadata.uid = format!("uid-{round}");
-        run.tell(Event::Pod(object));
+        let Event::Object(mut object) = pod("p") else { unreachable!() };
+        object.meta_mut().uid = format!("uid-{round}");
+        run.tell(Event::from(object));
         run.cycle();
     }
     drop(run);
@@ -358,10 +359,10 @@ fn objects_of_every_kind_come_back_as_they_were() {
         Found::Skipped { kind, .. } => panic!("{kind}"),
     });
     for gone in [
-        Event::PodGone { key: "team/p".into(), uid: "u2".into() },
+        Event::Gone { kind: Kind::Pod, key: "team/p".into(), uid: "u2".into() },
         Event::Bound { key: "team/p".into(), uid: "u2".into(), node: "n0".into() },
         Event::BindFailed { key: "team/p".into(), uid: "u2".into(), cause: "no".into(), at: NOW },
-        Event::NodeGone("n0".into()),
+        Event::gone(Kind::Node, "n0"),
     ] {
         told.push(format!("{gone:?}"));
         run.tell(gone);

@@ -1,5 +1,6 @@
 //! Custom resources in journals of earlier versions carry their kind and have times as text.
 
+use muster_api::kinds::Object;
 use muster_api::{PodGroup, Time};
 use muster_engine::Event;
 use serde_json::json;
@@ -24,7 +25,7 @@ fn custom_resources_of_old_journals_are_read() {
     });
     let bytes = rmp_serde::to_vec_named(&json!({ "PodGroup": group })).expect("it can be written");
     let event: Event = rmp_serde::from_slice(&bytes).expect("it can be read");
-    let Event::PodGroup(group) = event else { panic!("{event:?}") };
+    let Event::Object(Object::PodGroup(group)) = event else { panic!("{event:?}") };
     let PodGroup { metadata, spec, status } = *group;
     assert_eq!(metadata.key(), "default/ring");
     assert_eq!(metadata.uid, "u");

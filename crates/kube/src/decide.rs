@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use muster_api::Time;
+use muster_api::kinds::Kind;
 use muster_engine::ids::{GangId, PodId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
@@ -39,7 +40,7 @@ pub struct Decider {
     /// When the thread was last seen, in milliseconds of the wall clock.
     pub heartbeat: Arc<AtomicI64>,
     /// Kinds whose objects have not all been told.
-    pub unread: BTreeSet<&'static str>,
+    pub unread: BTreeSet<Kind>,
     writes: UnboundedSender<Write>,
     reporter: Reporter,
     nominations: Nominations,
@@ -144,7 +145,7 @@ impl Decider {
         match news {
             News::Event(event) => self.apply(event),
             News::InSync(kind) => {
-                self.unread.remove(kind);
+                self.unread.remove(&kind);
                 if self.unread.is_empty() {
                     self.metrics.in_sync.set(1);
                     let cluster = self.engine.cluster();

@@ -4,7 +4,6 @@ mod client;
 mod clock;
 mod debug_page;
 mod decide;
-mod kinds;
 mod lease;
 mod listing;
 pub mod logging;
@@ -21,7 +20,6 @@ mod watch;
 mod writes;
 
 pub use client::{Address, ConnectError};
-pub use kinds::{Id, Watched};
 pub use lease::LeaseOptions;
 pub use listing::{ListError, Listing, list_all};
 pub use scheduler::{Options, RunError, run};

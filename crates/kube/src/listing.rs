@@ -7,17 +7,12 @@
 use std::error::Error;
 use std::time::Duration;
 
+use futures::future::LocalBoxFuture;
 use kube::Client;
 use kube::core::Request;
 use kube::core::params::ListParams;
-use muster_api::core::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
-    PriorityClass, ResourceQuota,
-};
-use muster_api::manifest::Object;
-use muster_api::{HyperNode, PodGroup, Queue};
+use muster_api::kinds::{Kind, Object, Presence, Resource, WithType};
 
-use crate::kinds::Watched;
 use crate::page::decode;
 
 /// Objects per page: a page of pods is about 5 MB on the wire.
@@ -70,17 +65,9 @@ pub async fn list_all(
         forbidden: Vec::new(),
         message: String::new(),
     };
-    reader.kind::<Node>().await?;
-    reader.kind::<Namespace>().await?;
-    reader.kind::<PriorityClass>().await?;
-    reader.kind::<ResourceQuota>().await?;
-    reader.kind::<PersistentVolume>().await?;
-    reader.kind::<PersistentVolumeClaim>().await?;
-    reader.kind::<PodDisruptionBudget>().await?;
-    reader.kind::<HyperNode>().await?;
-    reader.kind::<Queue>().await?;
-    reader.kind::<PodGroup>().await?;
-    reader.kind::<Pod>().await?;
+    for kind in Kind::ALL {
+        kind.with_type(List(&mut reader)).await?;
+    }
     match reader.forbidden.is_empty() {
         true => Ok(reader.listing),
         false => Err(ListError::Forbidden { resources: reader.forbidden, message: reader.message }),
@@ -107,8 +94,19 @@ enum Stop {
     Failed(ListError),
 }
 
+/// Lists a kind.
+struct List<'l, 'c, P>(&'l mut Reader<'c, P>);
+
+impl<'l, P: FnMut(&'static str, usize)> WithType for List<'l, '_, P> {
+    type Output = LocalBoxFuture<'l, Result<(), ListError>>;
+
+    fn call<T: Resource>(self) -> Self::Output {
+        Box::pin(self.0.kind::<T>())
+    }
+}
+
 impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
-    async fn kind<T: Watched>(&mut self) -> Result<(), ListError> {
+    async fn kind<T: Resource>(&mut self) -> Result<(), ListError> {
         for restart in 0.. {
             let page = if restart < RESTARTS { Some(PAGE) } else { None };
             match self.pages::<T>(page).await {
@@ -122,7 +120,7 @@ impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
                     let note = format!(
                         "the cluster has no {} objects: {} is not installed",
                         T::KIND,
-                        resource::<T>()
+                        T::KIND.resource()
                     );
                     self.listing.notes.push(note);
                     break;
@@ -131,7 +129,7 @@ impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
                     if self.forbidden.is_empty() {
                         self.message = message;
                     }
-                    self.forbidden.push(resource::<T>());
+                    self.forbidden.push(T::KIND.resource());
                     break;
                 }
                 Err(Stop::Failed(error)) => return Err(error),
@@ -141,7 +139,7 @@ impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
     }
 
     /// All objects of a kind, and notes on those that can't be read.
-    async fn pages<T: Watched>(
+    async fn pages<T: Resource>(
         &mut self,
         limit: Option<u32>,
     ) -> Result<(Vec<Object>, Vec<String>), Stop> {
@@ -151,12 +149,12 @@ impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
             let text = self.page::<T>(&params).await?;
             let page = decode::<T>(&text, &mut notes).map_err(|error| {
                 Stop::Failed(ListError::Nonsense {
-                    resource: resource::<T>(),
+                    resource: T::KIND.resource(),
                     cause: error.to_string(),
                 })
             })?;
-            objects.extend(page.items.into_iter().map(T::object));
-            (self.progress)(T::KIND, objects.len());
+            objects.extend(page.items.into_iter().map(Into::into));
+            (self.progress)(T::KIND.name(), objects.len());
             match page.metadata.next.filter(|token| !token.is_empty()) {
                 Some(token) => params.continue_token = Some(token),
                 None => return Ok((objects, notes)),
@@ -165,11 +163,11 @@ impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
     }
 
     /// One page as the server sends it; a busy server is asked again.
-    async fn page<T: Watched>(&self, params: &ListParams) -> Result<String, Stop> {
+    async fn page<T: Resource>(&self, params: &ListParams) -> Result<String, Stop> {
         for attempt in 1.. {
-            let request = Request::new(T::PATH).list(params).map_err(|error| {
+            let request = Request::new(T::KIND.path()).list(params).map_err(|error| {
                 Stop::Failed(ListError::Nonsense {
-                    resource: resource::<T>(),
+                    resource: T::KIND.resource(),
                     cause: error.to_string(),
                 })
             })?;
@@ -182,7 +180,7 @@ impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
                 Err(_) => break,
             }
         }
-        Err(Stop::Failed(ListError::Silent { resource: resource::<T>() }))
+        Err(Stop::Failed(ListError::Silent { resource: T::KIND.resource() }))
     }
 }
 
@@ -190,28 +188,19 @@ fn is_busy(code: u16) -> bool {
     matches!(code, 429 | 500..)
 }
 
-fn stop<T: Watched>(error: kube::Error, continued: bool) -> Stop {
+fn stop<T: Resource>(error: kube::Error, continued: bool) -> Stop {
     let kube::Error::Api(status) = error else {
         return Stop::Failed(ListError::Unreachable { cause: root(&error) });
     };
     let (message, code) = (status.message.clone(), status.code);
     match code {
         410 if continued => Stop::Expired,
-        // Custom kinds may be missing; what is missing beyond them means that this is no API
-        // server.
-        404 if T::PATH.contains("volcano.sh") => Stop::Unknown,
+        // What is missing beyond custom kinds means that this is no API server.
+        404 if T::KIND.presence() != Presence::Always => Stop::Unknown,
         403 => Stop::Forbidden(message),
         401 => Stop::Failed(ListError::Unauthorized { message }),
-        _ => Stop::Failed(ListError::Refused { resource: resource::<T>(), message, code }),
+        _ => Stop::Failed(ListError::Refused { resource: T::KIND.resource(), message, code }),
     }
-}
-
-/// The kind as access rules name it, for example `podgroups.scheduling.volcano.sh`.
-fn resource<T: Watched>() -> String {
-    let mut parts = T::PATH.trim_start_matches('/').split('/');
-    let group = if parts.next() == Some("apis") { parts.next() } else { None };
-    let plural = parts.next_back().unwrap_or_default();
-    group.map_or_else(|| plural.to_owned(), |group| format!("{plural}.{group}"))
 }
 
 /// The innermost cause: those around it only say that something failed.

@@ -1,5 +1,6 @@
 //! What reaches the thread that owns the engine.
 
+use muster_api::kinds::Kind;
 use muster_engine::Event;
 use muster_engine::config::Config;
 use serde_json::Value;
@@ -8,7 +9,7 @@ use tokio::sync::oneshot;
 pub enum News {
     Event(Event),
     /// All objects of a kind have been told.
-    InSync(&'static str),
+    InSync(Kind),
     /// We hold the lease: from now on decisions are made.
     Lead,
     /// The configuration file has changed.

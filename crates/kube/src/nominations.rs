@@ -9,6 +9,7 @@ use muster_api::core::Pod;
 use muster_api::keys::{
     EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, RESERVATIONS, VGPU_IDS,
 };
+use muster_api::kinds::{Kind, Object};
 use muster_engine::ids::PodId;
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
@@ -103,8 +104,8 @@ impl Nominations {
     /// Takes note of what the cluster says.
     pub fn hear(&mut self, event: &Event) {
         match event {
-            Event::Pod(pod) => self.hear_pod(pod),
-            Event::PodGone { key, .. } => {
+            Event::Object(Object::Pod(pod)) => self.hear_pod(pod),
+            Event::Gone { kind: Kind::Pod, key, .. } => {
                 self.said.remove(key);
                 self.asked.remove(key);
             }

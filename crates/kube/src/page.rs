@@ -1,9 +1,8 @@
 //! One page of a list. An object in it that can't be read must not hide the others.
 
+use muster_api::kinds::Resource;
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::kinds::Watched;
 
 #[derive(Deserialize)]
 pub struct Page<T> {
@@ -22,7 +21,7 @@ pub struct PageMeta {
 
 /// The objects of a page. If one of them can't be read, each is read alone and the bad ones are
 /// noted.
-pub fn decode<T: Watched>(
+pub fn decode<T: Resource>(
     text: &str,
     notes: &mut Vec<String>,
 ) -> Result<Page<T>, serde_json::Error> {

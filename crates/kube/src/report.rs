@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use muster_api::core::Pod;
+use muster_api::kinds::{Kind, Object};
 use muster_api::{
     PodGroup, PodGroupCondition, PodGroupPhase, PodGroupStatus, Quantity, Queue, QueueStatus,
 };
@@ -80,14 +81,21 @@ impl Reporter {
     /// Takes note of what the cluster says of itself.
     pub fn hear(&mut self, event: &Event) {
         match event {
-            Event::Pod(pod) => self.hear_pod(pod),
-            Event::PodGone { key, .. } => drop(self.marks.remove(key)),
-            Event::PodGroup(group) => self.hear_group(group),
-            Event::PodGroupGone { key, .. } => drop(self.groups.remove(key)),
-            Event::Queue(queue) => drop(self.queues.insert(name_of(queue), queue.status.clone())),
-            Event::QueueGone(name) => drop(self.queues.remove(name)),
-            Event::HyperNode(domain) => self.hyper_nodes.hear(domain),
-            Event::HyperNodeGone(name) => self.hyper_nodes.forget(name),
+            Event::Object(object) => self.hear_object(object),
+            Event::Gone { kind: Kind::Pod, key, .. } => drop(self.marks.remove(key)),
+            Event::Gone { kind: Kind::PodGroup, key, .. } => drop(self.groups.remove(key)),
+            Event::Gone { kind: Kind::Queue, key, .. } => drop(self.queues.remove(key)),
+            Event::Gone { kind: Kind::HyperNode, key, .. } => self.hyper_nodes.forget(key),
+            _ => {}
+        }
+    }
+
+    fn hear_object(&mut self, object: &Object) {
+        match object {
+            Object::Pod(pod) => self.hear_pod(pod),
+            Object::PodGroup(group) => self.hear_group(group),
+            Object::Queue(queue) => drop(self.queues.insert(name_of(queue), queue.status.clone())),
+            Object::HyperNode(domain) => self.hyper_nodes.hear(domain),
             _ => {}
         }
     }

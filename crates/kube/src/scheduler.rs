@@ -9,12 +9,8 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use muster_api::core::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
-    PriorityClass, ResourceQuota,
-};
 use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
-use muster_api::{HyperNode, PodGroup, Queue};
+use muster_api::kinds::{Kind, Resource, WithType};
 use muster_engine::config::{BUILTIN, Config};
 use muster_engine::{Engine, Event};
 use muster_journal::{Configuration, Journal, Limits};
@@ -28,7 +24,6 @@ use tracing::{error, info, warn};
 
 use crate::client::{Address, ConnectError};
 use crate::decide::Decider;
-use crate::kinds::Watched;
 use crate::lease::{Elector, Leadership, LeaseOptions};
 use crate::logging::LogLevel;
 use crate::metrics::Metrics;
@@ -211,14 +206,25 @@ fn start_watches(
     metrics: &Arc<Metrics>,
     decider: &mut Decider,
 ) {
-    macro_rules! start {
-        ($($kind:ident)*) => {$(
-            decider.unread.insert($kind::KIND);
-            tokio::spawn(watch::<$kind>(client.clone(), news.clone(), metrics.clone()));
-        )*};
+    for &kind in Kind::ALL {
+        decider.unread.insert(kind);
+        kind.with_type(StartWatch { client, news, metrics });
     }
-    start!(Pod Node PodGroup Queue HyperNode PriorityClass PodDisruptionBudget ResourceQuota Namespace);
-    start!(PersistentVolumeClaim PersistentVolume);
+}
+
+struct StartWatch<'w> {
+    client: &'w Client,
+    news: &'w Sender<News>,
+    metrics: &'w Arc<Metrics>,
+}
+
+impl WithType for StartWatch<'_> {
+    type Output = ();
+
+    fn call<T: Resource>(self) {
+        let StartWatch { client, news, metrics } = self;
+        tokio::spawn(watch::<T>(client.clone(), news.clone(), metrics.clone()));
+    }
 }
 
 /// What must be so before the first write: we know how to write, and the queues that everyone

@@ -10,11 +10,12 @@ use futures::StreamExt;
 use kube::Client;
 use kube::core::params::{ListParams, WatchParams};
 use kube::core::{Request, Status, WatchEvent};
+use muster_api::core::Meta;
+use muster_api::kinds::{Presence, Resource};
 use muster_engine::Event;
 use tokio::sync::mpsc::Sender;
 use tracing::{debug, info, warn};
 
-use crate::kinds::{Id, Watched};
 use crate::metrics::Metrics;
 use crate::news::News;
 use crate::page::{Page, decode};
@@ -36,7 +37,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const UNKNOWN_KIND: Duration = Duration::from_secs(10);
 
 /// Watches one kind for ever, or until nobody listens any more.
-pub async fn watch<T: Watched>(client: Client, news: Sender<News>, metrics: Arc<Metrics>) {
+pub async fn watch<T: Resource>(client: Client, news: Sender<News>, metrics: Arc<Metrics>) {
     let mut watch = Watch::<T> {
         client,
         news,
@@ -55,12 +56,12 @@ pub async fn watch<T: Watched>(client: Client, news: Sender<News>, metrics: Arc<
         match stop {
             Stop::Deaf => return,
             Stop::Expired => {
-                info!(kind = T::KIND, "the watch can't go on from where it is, listing anew");
+                info!(kind = %T::KIND, "the watch can't go on from where it is, listing anew");
                 watch.metrics.relists.inc();
                 version = None;
                 continue;
             }
-            Stop::Unknown if !T::REQUIRED => {
+            Stop::Unknown if T::KIND.presence() == Presence::Optional => {
                 // Without the kind there are none.
                 if watch.end_of_list(&HashSet::new()).await.is_err() {
                     return;
@@ -69,15 +70,15 @@ pub async fn watch<T: Watched>(client: Client, news: Sender<News>, metrics: Arc<
                 continue;
             }
             Stop::Unknown => {
-                let path = T::PATH;
+                let path = T::KIND.path();
                 warn!(
-                    kind = T::KIND,
+                    kind = %T::KIND,
                     path, "the server doesn't know this kind; waiting (install `muster crds`)"
                 );
             }
             Stop::Failed(cause) => {
-                watch.metrics.watch_error(T::KIND);
-                warn!(kind = T::KIND, %cause, "the watch broke, trying again");
+                watch.metrics.watch_error(T::KIND.name());
+                warn!(kind = %T::KIND, %cause, "the watch broke, trying again");
             }
         }
         tokio::time::sleep(pause).await;
@@ -133,7 +134,7 @@ impl From<kube::core::request::Error> for Stop {
     }
 }
 
-impl<T: Watched> Watch<T> {
+impl<T: Resource> Watch<T> {
     /// Watches from a version, or lists everything first. Returns when the connection ends in the
     /// normal way.
     async fn follow(
@@ -147,7 +148,7 @@ impl<T: Watched> Watch<T> {
         };
         let from = version.insert(from);
         let params = WatchParams { timeout: Some(WATCH_SECONDS), ..WatchParams::default() };
-        let request = Request::new(T::PATH).watch(&params, from)?;
+        let request = Request::new(T::KIND.path()).watch(&params, from)?;
         let stream = in_time(self.client.request_events::<T>(request)).await?;
         *pause = PAUSE;
         let mut stream = std::pin::pin!(stream);
@@ -161,19 +162,19 @@ impl<T: Watched> Watch<T> {
                     *version = Some(self.tell(object).await?);
                 }
                 Ok(WatchEvent::Deleted(object)) => {
-                    let id = object.id();
+                    let id = Id::from(object.meta());
                     *version = Some(id.version.clone());
                     self.known.remove(&id.key);
-                    self.send(News::Event(T::gone(id))).await?;
+                    self.send(has_gone::<T>(id.key, id.uid)).await?;
                 }
                 Ok(WatchEvent::Bookmark(bookmark)) => {
                     *version = Some(bookmark.metadata.resource_version)
                 }
                 Ok(WatchEvent::Error(status)) => return Err(Stop::from(*status)),
                 Err(kube::Error::SerdeError(error)) => {
-                    self.metrics.watch_error(T::KIND);
+                    self.metrics.watch_error(T::KIND.name());
                     // A list reads it with more patience, or leaves it out and says which it is.
-                    warn!(kind = T::KIND, %error, "an object can't be read");
+                    warn!(kind = %T::KIND, %error, "an object can't be read");
                     return Err(Stop::Expired);
                 }
                 Err(error) => return Err(Stop::from(error)),
@@ -190,11 +191,11 @@ impl<T: Watched> Watch<T> {
             let token = page.metadata.next.take().filter(|token| !token.is_empty());
             let following = token.map(|token| tokio::spawn(read::<T>(self.client.clone(), token)));
             for note in notes.drain(..) {
-                self.metrics.watch_error(T::KIND);
+                self.metrics.watch_error(T::KIND.name());
                 warn!("{note}");
             }
             for object in page.items {
-                seen.insert(object.id().key);
+                seen.insert(object.meta().key());
                 self.tell(object).await?;
             }
             match following {
@@ -215,10 +216,10 @@ impl<T: Watched> Watch<T> {
         let gone: Vec<(String, String)> =
             self.known.extract_if(|key, _| !seen.contains(key)).collect();
         for (key, uid) in gone {
-            self.send(News::Event(T::gone(Id { key, uid, version: String::new() }))).await?;
+            self.send(has_gone::<T>(key, uid)).await?;
         }
         if !std::mem::replace(&mut self.listed, true) {
-            debug!(kind = T::KIND, objects = self.known.len(), "in sync");
+            debug!(kind = %T::KIND, objects = self.known.len(), "in sync");
             self.send(News::InSync(T::KIND)).await?;
         }
         Ok(())
@@ -226,15 +227,33 @@ impl<T: Watched> Watch<T> {
 
     /// Tells of an object and returns its version.
     async fn tell(&mut self, object: T) -> Result<String, Stop> {
-        let Id { key, uid, version } = object.id();
+        let Id { key, uid, version } = Id::from(object.meta());
         self.known.insert(key, uid);
-        self.send(News::Event(Event::from(object.object()))).await?;
+        self.send(News::Event(Event::from(object))).await?;
         Ok(version)
     }
 
     async fn send(&self, news: News) -> Result<(), Stop> {
         self.news.send(news).await.map_err(|_| Stop::Deaf)
     }
+}
+
+/// Which object, and which version of it.
+struct Id {
+    key: String,
+    uid: String,
+    version: String,
+}
+
+impl From<&Meta> for Id {
+    fn from(meta: &Meta) -> Id {
+        let version = meta.resource_version.clone().unwrap_or_default();
+        Id { key: meta.key(), uid: meta.uid.clone(), version }
+    }
+}
+
+fn has_gone<T: Resource>(key: String, uid: String) -> News {
+    News::Event(Event::Gone { kind: T::KIND, key, uid })
 }
 
 async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, Stop> {
@@ -245,10 +264,10 @@ async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, 
 }
 
 /// A page, and notes on what can't be read of it.
-async fn read<T: Watched>(client: Client, token: String) -> Result<(Page<T>, Vec<String>), Stop> {
+async fn read<T: Resource>(client: Client, token: String) -> Result<(Page<T>, Vec<String>), Stop> {
     let mut params = ListParams::default().limit(PAGE);
     params.continue_token = Some(token).filter(|token| !token.is_empty());
-    let text = in_time(client.request_text(Request::new(T::PATH).list(&params)?)).await?;
+    let text = in_time(client.request_text(Request::new(T::KIND.path()).list(&params)?)).await?;
     let mut notes = Vec::new();
     let page = decode(&text, &mut notes).map_err(|error| Stop::Failed(error.to_string()))?;
     Ok((page, notes))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use muster_api::Time;
+use muster_api::kinds::{Kind, Object};
 use muster_engine::model::pods::PodState;
 use muster_engine::{Bind, Cause, Engine, Event, Plan, explain, status};
 
@@ -239,7 +240,7 @@ impl Simulation {
             let gangs = &self.engine.cluster().gangs;
             match self.world.evict(&pod, &uid) {
                 Ok(event) => answers.push(event),
-                Err(_) => answers.push(Event::PodGone { key: pod.clone(), uid }),
+                Err(_) => answers.push(Event::Gone { kind: Kind::Pod, key: pod.clone(), uid }),
             }
             self.report.evictions.push(Eviction {
                 pod,
@@ -335,16 +336,17 @@ fn cards(plan: &Plan, bind: &Bind) -> Option<String> {
 
 fn arrival(event: &Event) -> Option<Time> {
     match event {
-        Event::Pod(pod) => pod.metadata.creation_timestamp,
-        Event::PodGroup(group) => group.metadata.creation_timestamp,
+        Event::Object(object @ (Object::Pod(_) | Object::PodGroup(_))) => {
+            object.meta().creation_timestamp
+        }
         _ => None,
     }
 }
 
 fn event_line(cycle: u64, event: &Event) -> Option<EventLine> {
     let (object, event) = match event {
-        Event::Pod(pod) => (pod.metadata.key(), pod.status.phase.clone()),
-        Event::PodGone { key, .. } => (key.clone(), "Gone".to_owned()),
+        Event::Object(Object::Pod(pod)) => (pod.metadata.key(), pod.status.phase.clone()),
+        Event::Gone { kind: Kind::Pod, key, .. } => (key.clone(), "Gone".to_owned()),
         _ => return None,
     };
     Some(EventLine { cycle, object, event })

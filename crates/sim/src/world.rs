@@ -3,14 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use muster_api::core::{
-    Meta, Namespace, Node, NodeStatus, PersistentVolume, PersistentVolumeClaim, Pod,
-    PodDisruptionBudget, PodDisruptionBudgetStatus, PriorityClass, ResourceQuota,
-};
+use muster_api::core::{Node, NodeStatus, Pod};
 use muster_api::keys::{
     CARD_NOTES, EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, SIMULATED_DURATION,
 };
-use muster_api::manifest::Object;
+use muster_api::kinds::{Kind, Object};
 use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time, parse_duration};
 use muster_engine::Event;
 
@@ -35,12 +32,8 @@ pub struct World {
     pub groups: BTreeMap<String, PodGroup>,
     pub queues: BTreeMap<String, Queue>,
     pub domains: BTreeMap<String, HyperNode>,
-    classes: BTreeMap<String, PriorityClass>,
-    namespaces: BTreeMap<String, Namespace>,
-    quotas: BTreeMap<String, ResourceQuota>,
-    volumes: BTreeMap<String, PersistentVolume>,
-    claims: BTreeMap<String, PersistentVolumeClaim>,
-    budgets: BTreeMap<String, PodDisruptionBudget>,
+    /// Objects that nothing here acts on.
+    others: BTreeMap<(Kind, String), Object>,
     /// The version of the newest change, as an API server counts.
     version: u64,
     /// Pods that come back under another uid.
@@ -52,50 +45,23 @@ impl World {
         World { now, ..World::default() }
     }
 
-    /// Takes in an object.
-    pub fn insert(&mut self, object: Object) {
-        self.version += 1;
-        let version = self.version.to_string();
-        let key = object.key();
-        let stamp = |meta: &mut Meta| {
-            meta.resource_version = Some(version.clone());
-            if meta.uid.is_empty() {
-                meta.uid = format!("uid-{}", meta.key());
-            }
-        };
+    /// Takes in an object. Nothing here does the work of controllers.
+    pub fn insert(&mut self, mut object: Object) {
+        let (kind, key) = (object.kind(), object.key());
+        object.forget_controllers();
+        let version = self.next_version();
+        let meta = object.meta_mut();
+        meta.resource_version = version;
+        if matches!(kind, Kind::Node | Kind::Pod | Kind::PodGroup) && meta.uid.is_empty() {
+            meta.uid = format!("uid-{key}");
+        }
         match object {
-            Object::Node(mut node) => {
-                stamp(&mut node.metadata);
-                self.nodes.insert(key, node);
-            }
-            Object::Pod(mut pod) => {
-                stamp(&mut pod.metadata);
-                self.pods.insert(key, pod);
-            }
-            Object::PodGroup(mut group) => {
-                stamp(&mut group.metadata);
-                self.groups.insert(key, group);
-            }
-            Object::Queue(mut queue) => {
-                queue.metadata.resource_version = Some(version);
-                self.queues.insert(key, queue);
-            }
-            Object::PriorityClass(class) => drop(self.classes.insert(key, class)),
-            Object::Namespace(namespace) => drop(self.namespaces.insert(key, namespace)),
-            Object::ResourceQuota(quota) => drop(self.quotas.insert(key, quota)),
-            Object::PersistentVolume(volume) => drop(self.volumes.insert(key, volume)),
-            Object::PersistentVolumeClaim(claim) => drop(self.claims.insert(key, claim)),
-            Object::HyperNode(mut domain) => {
-                domain.metadata.resource_version = Some(version);
-                self.domains.insert(key, domain);
-            }
-            Object::PodDisruptionBudget(mut budget) => {
-                // Nobody here keeps a status up to date; without one it is counted.
-                if budget.spec.min_available.is_some() || budget.spec.max_unavailable.is_some() {
-                    budget.status = PodDisruptionBudgetStatus::default();
-                }
-                self.budgets.insert(key, budget);
-            }
+            Object::Node(node) => drop(self.nodes.insert(key, *node)),
+            Object::Pod(pod) => drop(self.pods.insert(key, *pod)),
+            Object::PodGroup(group) => drop(self.groups.insert(key, *group)),
+            Object::Queue(queue) => drop(self.queues.insert(key, *queue)),
+            Object::HyperNode(domain) => drop(self.domains.insert(key, *domain)),
+            other => drop(self.others.insert((kind, key), other)),
         }
     }
 
@@ -123,12 +89,10 @@ impl World {
                 self.domains.get(&key).map(|old| old.metadata.creation_timestamp)
             }
             Object::Pod(_) => self.pods.get(&key).map(|_| Some(self.now)),
-            Object::PriorityClass(_) => self.classes.get(&key).map(|_| None),
-            Object::Namespace(_) => self.namespaces.get(&key).map(|_| None),
-            Object::ResourceQuota(_) => self.quotas.get(&key).map(|_| None),
-            Object::PersistentVolume(_) => self.volumes.get(&key).map(|_| None),
-            Object::PersistentVolumeClaim(_) => self.claims.get(&key).map(|_| None),
-            Object::PodDisruptionBudget(_) => self.budgets.get(&key).map(|_| None),
+            other => {
+                let old = self.others.get(&(other.kind(), key));
+                old.map(|old| old.meta().creation_timestamp)
+            }
         };
         // One that was there without an age is older than all that have one.
         if let Some(created) = replaced.unwrap_or(Some(self.now)) {
@@ -140,23 +104,12 @@ impl World {
 
     /// Everything there is, as a list call at start-up would tell it.
     pub fn list(&self) -> Vec<Event> {
-        let mut events: Vec<Event> = Vec::new();
-        events.extend(self.classes.values().cloned().map(Event::PriorityClass));
-        events.extend(self.namespaces.values().cloned().map(Event::Namespace));
-        events.extend(self.quotas.values().cloned().map(Event::ResourceQuota));
-        events.extend(self.volumes.values().cloned().map(Event::PersistentVolume));
-        events.extend(self.claims.values().cloned().map(Event::PersistentVolumeClaim));
-        events.extend(
-            self.budgets
-                .values()
-                .map(|budget| Event::PodDisruptionBudget(Box::new(budget.clone()))),
-        );
-        events.extend(self.queues.values().map(|queue| Event::Queue(Box::new(queue.clone()))));
-        events
-            .extend(self.domains.values().map(|domain| Event::HyperNode(Box::new(domain.clone()))));
-        events.extend(self.nodes.values().map(|node| Event::Node(Box::new(node.clone()))));
-        events.extend(self.groups.values().map(|group| Event::PodGroup(Box::new(group.clone()))));
-        events.extend(self.pods.values().map(|pod| Event::Pod(Box::new(pod.clone()))));
+        let mut events: Vec<Event> = self.others.values().cloned().map(Event::from).collect();
+        events.extend(self.queues.values().cloned().map(Event::from));
+        events.extend(self.domains.values().cloned().map(Event::from));
+        events.extend(self.nodes.values().cloned().map(Event::from));
+        events.extend(self.groups.values().cloned().map(Event::from));
+        events.extend(self.pods.values().cloned().map(Event::from));
         events
     }
 
@@ -171,7 +124,7 @@ impl World {
         let pod = self.pods.get_mut(key)?;
         change(pod);
         pod.metadata.resource_version = version;
-        Some(Event::Pod(Box::new(pod.clone())))
+        Some(Event::from(pod.clone()))
     }
 
     /// Binds a pod, if it is still the one that was meant and nobody was faster. What is noted of
@@ -251,24 +204,24 @@ impl World {
     pub fn remove_pod(&mut self, key: &str) -> Option<Event> {
         self.version += 1;
         let pod = self.pods.remove(key)?;
-        Some(Event::PodGone { key: key.to_owned(), uid: pod.metadata.uid })
+        Some(Event::Gone { kind: Kind::Pod, key: key.to_owned(), uid: pod.metadata.uid })
     }
 
     pub fn remove_group(&mut self, key: &str) -> Option<Event> {
         self.version += 1;
         let group = self.groups.remove(key)?;
-        Some(Event::PodGroupGone { key: key.to_owned(), uid: group.metadata.uid })
+        Some(Event::Gone { kind: Kind::PodGroup, key: key.to_owned(), uid: group.metadata.uid })
     }
 
     pub fn remove_node(&mut self, name: &str) -> Option<Event> {
         self.version += 1;
-        self.nodes.remove(name).map(|_| Event::NodeGone(name.to_owned()))
+        self.nodes.remove(name).map(|_| Event::gone(Kind::Node, name))
     }
 
     pub fn put_node(&mut self, mut node: Node) -> Event {
         node.metadata.resource_version = self.next_version();
         self.nodes.insert(node.metadata.name.clone(), node.clone());
-        Event::Node(Box::new(node))
+        Event::from(node)
     }
 
     pub fn put_pod(&mut self, mut pod: Pod) -> Event {
@@ -276,7 +229,7 @@ impl World {
         pod.metadata.uid = format!("uid-{}-{}", pod.metadata.key(), self.incarnations);
         pod.metadata.resource_version = self.next_version();
         self.pods.insert(pod.metadata.key(), pod.clone());
-        Event::Pod(Box::new(pod))
+        Event::from(pod)
     }
 
     pub fn put_group(&mut self, mut group: PodGroup) -> Event {
@@ -284,18 +237,18 @@ impl World {
         group.metadata.uid = format!("uid-{}", self.incarnations);
         group.metadata.resource_version = self.next_version();
         self.groups.insert(group.metadata.key(), group.clone());
-        Event::PodGroup(Box::new(group))
+        Event::from(group)
     }
 
     pub fn put_domain(&mut self, mut domain: HyperNode) -> Event {
         domain.metadata.resource_version = self.next_version();
         self.domains.insert(domain.metadata.name.clone(), domain.clone());
-        Event::HyperNode(Box::new(domain))
+        Event::from(domain)
     }
 
     pub fn remove_domain(&mut self, name: &str) -> Option<Event> {
         self.version += 1;
-        self.domains.remove(name).map(|_| Event::HyperNodeGone(name.to_owned()))
+        self.domains.remove(name).map(|_| Event::gone(Kind::HyperNode, name))
     }
 
     /// Writes a PodGroup's status.
@@ -304,7 +257,7 @@ impl World {
         let group = self.groups.get_mut(key)?;
         group.status = Some(status);
         group.metadata.resource_version = version;
-        Some(Event::PodGroup(Box::new(group.clone())))
+        Some(Event::from(group.clone()))
     }
 
     /// Writes annotations on a PodGroup, if it is still the one that was meant, and takes others
@@ -320,7 +273,7 @@ impl World {
             }
         }
         group.metadata.resource_version = version;
-        Some(Event::PodGroup(Box::new(group.clone())))
+        Some(Event::from(group.clone()))
     }
 
     /// The kubelet's turn: runs what is bound, ends what is over or leaving, recreates what was

@@ -64,7 +64,7 @@ fn trim_pod(pod: &mut Pod, cools_down: bool) {
 /// The repositories of all images that pods name.
 fn wanted_images(objects: &[Object]) -> BTreeSet<String> {
     let pods = objects.iter().filter_map(|object| match object {
-        Object::Pod(pod) => Some(pod),
+        Object::Pod(pod) => Some(&**pod),
         _ => None,
     });
     let containers =
@@ -159,7 +159,7 @@ spec: {minMember: 0, queue: default}
         let mut cooling = pod.clone();
         cooling.metadata.labels.insert(keys::COOLDOWN_TIME.into(), "10m".into());
         for (pod, left) in [(pod, 0), (cooling, 1)] {
-            let mut objects = [Object::Pod(pod)];
+            let mut objects = [Object::from(pod)];
             trim(&mut objects);
             let [Object::Pod(pod)] = &objects else { panic!("still a pod") };
             assert_eq!(pod.status.conditions.len(), left);

@@ -19,7 +19,7 @@ pub fn write<'o>(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let mut sorted: Vec<(&str, String, &Object)> =
-        objects.into_iter().map(|object| (object.kind(), object.key(), object)).collect();
+        objects.into_iter().map(|object| (object.kind().name(), object.key(), object)).collect();
     sorted.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
     for (_, _, object) in sorted {
         let mut text = String::from("---\n");
@@ -32,9 +32,9 @@ pub fn write<'o>(
 /// The object as the API server would give it, with its kind.
 pub fn document(object: &Object) -> io::Result<Map<String, Value>> {
     let Value::Object(mut map) = object.fields()? else { unreachable!("every kind is a map") };
-    let kind = object.row();
-    map.insert("apiVersion".to_owned(), kind.api_version.into());
-    map.insert("kind".to_owned(), kind.name.into());
+    let kind = object.kind();
+    map.insert("apiVersion".to_owned(), kind.api_version().into());
+    map.insert("kind".to_owned(), kind.name().into());
     if let Some(status) = map.get_mut("status") {
         drop_zeros(status);
     }
@@ -266,7 +266,7 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
             let mut node = crate::core::Node::default();
             node.metadata.name = "n1".to_owned();
             node.metadata.labels.insert(key, value);
-            let before = [Object::Node(node)];
+            let before = [Object::from(node)];
             proptest::prop_assert_eq!(objects(&written(&before)), before);
         }
     }

@@ -175,7 +175,7 @@ fn check_weight(problems: &mut Problems, path: &str, weight: i32) {
     problems.check((1..=100).contains(&weight), format!("{path}.weight"), message);
 }
 
-pub(super) fn check_node_term(problems: &mut Problems, path: &str, term: &NodeTerm) {
+pub fn check_node_term(problems: &mut Problems, path: &str, term: &NodeTerm) {
     for (index, requirement) in term.match_expressions.iter().enumerate() {
         problems.requirement(&format!("{path}.matchExpressions[{index}]"), requirement, true);
     }

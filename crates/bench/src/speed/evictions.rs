@@ -19,7 +19,7 @@ pub fn run(rounds: u32, add: &mut Add) {
         moving = moving.min(evict_and_undo(&mut engine));
         let mut urgent = pod("urgent", 8, 1_000, None);
         urgent.spec.priority = Some(100);
-        engine.apply(Event::Pod(Box::new(urgent)));
+        engine.apply(Event::from(urgent));
         let mut evicted = 0;
         making = making.min(timed(|| evicted = engine.cycle(NOW).evictions.len()));
         assert_eq!(evicted, 8, "one node is cleared for it");
@@ -42,7 +42,7 @@ pub fn run(rounds: u32, add: &mut Add) {
 fn engine() -> Engine {
     let mut engine = taking("preempt", "");
     for index in 0..NODES {
-        engine.apply(Event::Node(Box::new(node(&name(index)))));
+        engine.apply(Event::from(node(&name(index))));
     }
     engine
 }
@@ -60,7 +60,7 @@ fn full() -> Engine {
         running.spec.priority = Some((index * 7 % 13) as i32);
         running.status.phase = "Running".into();
         running.status.start_time = Some(Time(NOW.0 - 1_000 * (index as i64 * 31 % 9_973)));
-        engine.apply(Event::Pod(Box::new(running)));
+        engine.apply(Event::from(running));
     }
     for _ in 0..3 {
         engine.cycle(NOW);
@@ -90,13 +90,13 @@ fn nominated() -> Engine {
         leaving.spec.node_name = Some(name(index));
         leaving.status.phase = "Running".into();
         leaving.metadata.deletion_timestamp = Some(NOW);
-        engine.apply(Event::Pod(Box::new(leaving)));
+        engine.apply(Event::from(leaving));
     }
     for index in 0..PROMISES {
         let mut waiting = pod(&format!("p{index:05}"), 4, 1_000, None);
         waiting.metadata.annotations.insert(PIPELINED_STATUS.into(), "true".into());
         waiting.metadata.annotations.insert(PIPELINED_NODE.into(), name(index / 2));
-        engine.apply(Event::Pod(Box::new(waiting)));
+        engine.apply(Event::from(waiting));
     }
     engine
 }

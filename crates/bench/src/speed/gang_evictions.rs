@@ -118,7 +118,7 @@ impl Case {
             Some(_) => network(&mut engine, self.nodes, 32, 16),
             None => {
                 for index in 0..self.nodes {
-                    engine.apply(Event::Node(Box::new(node(&format!("n{index:05}")))));
+                    engine.apply(Event::from(node(&format!("n{index:05}"))));
                 }
             }
         }

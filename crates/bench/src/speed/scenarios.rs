@@ -47,7 +47,7 @@ fn decision(engine: &mut Engine, pods: usize) -> f64 {
 fn engine(action: &str, arguments: &str, nodes: usize) -> Engine {
     let mut engine = taking(action, arguments);
     for index in 0..nodes {
-        engine.apply(Event::Node(Box::new(node(&name(index)))));
+        engine.apply(Event::from(node(&name(index))));
     }
     engine
 }
@@ -63,7 +63,7 @@ fn reclaiming(nodes: usize, full: bool) -> Engine {
     for (queue, deserved) in [("left", 0), ("right", 0), ("owner", 8 * nodes as i64)] {
         let deserved = Some(amounts(&[(GPU, Quantity::from_units(deserved))]));
         let queue = Queue::new(queue, QueueSpec { deserved, ..QueueSpec::default() });
-        engine.apply(Event::Queue(Box::new(queue)));
+        engine.apply(Event::from(queue));
     }
     for gang in 0..if full { nodes / 4 } else { 0 } {
         let queue = if gang % 2 == 0 { "left" } else { "right" };

@@ -152,7 +152,7 @@ fn networked(nodes: usize, per_leaf: usize, per_spine: usize) -> Engine {
 /// Nodes in leaves, leaves in spines, spines in one core.
 pub fn network(engine: &mut Engine, nodes: usize, per_leaf: usize, per_spine: usize) {
     for index in 0..nodes {
-        engine.apply(Event::Node(Box::new(node(&format!("n{index:05}")))));
+        engine.apply(Event::from(node(&format!("n{index:05}"))));
     }
     let exactly = |kind, name: String| {
         let selector =
@@ -180,7 +180,7 @@ fn labelled(nodes: usize, per_leaf: usize) -> Vec<Event> {
     for index in 0..nodes {
         let mut node = node(&format!("n{index:05}"));
         node.metadata.labels.insert("rack".into(), format!("r{}", index / per_leaf));
-        events.push(Event::Node(Box::new(node)));
+        events.push(Event::from(node));
     }
     for leaf in 0..nodes.div_ceil(per_leaf) {
         let match_labels = BTreeMap::from([("rack".to_owned(), format!("r{leaf}"))]);
@@ -197,5 +197,5 @@ fn labelled(nodes: usize, per_leaf: usize) -> Vec<Event> {
 
 fn domain(name: &str, tier: i32, members: Vec<Member>) -> Event {
     let spec = HyperNodeSpec { tier, members, ..HyperNodeSpec::default() };
-    Event::HyperNode(Box::new(HyperNode::new(name, spec)))
+    Event::from(HyperNode::new(name, spec))
 }

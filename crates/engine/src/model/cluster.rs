@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{GangId, NodeId, PodId, QueueId, ShapeId, SpaceId, Symbol, Table};
 use crate::base::names::Names;
 use crate::base::resources::{Amounts, Dimensions, Sparse};
-use crate::model::budgets::Budgets;
+use crate::model::apply::budgets::Budgets;
 use crate::model::changes::Log;
 use crate::model::devices::{Devices, Held};
 use crate::model::gangs::Gangs;

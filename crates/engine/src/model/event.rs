@@ -1,93 +1,118 @@
 //! What can happen to the cluster, as the engine is told. Objects come whole; the same one may come
 //! twice, an older version after a newer one, and a pod before its node, queue or PodGroup.
 
-use muster_api::core::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodDisruptionBudget,
-    PriorityClass, ResourceQuota,
-};
-use muster_api::manifest::Object;
-use muster_api::{HyperNode, PodGroup, Queue, Time};
-use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::marker::PhantomData;
+
+use muster_api::Time;
+use muster_api::kinds::{Kind, Object, Resource, WithType};
+use serde::de::value::EnumAccessDeserializer;
+use serde::de::{DeserializeSeed, EnumAccess, IntoDeserializer, VariantAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::usage::record::Record;
 
+/// In files an object is called by its kind: `{"Pod": {…}}`. Everything else has the name of its
+/// variant, for which the derived functions write and read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub enum Event {
-    Node(Box<Node>),
-    NodeGone(String),
-    Pod(Box<Pod>),
+    /// An object as it is now. Kinds that the engine has no use for change nothing.
+    #[serde(skip)]
+    Object(Object),
     /// Keys are `namespace/name`; a uid that isn't the current one's belongs to the past and
-    /// changes nothing.
-    PodGone {
-        key: String,
-        uid: String,
-    },
-    PodGroup(Box<PodGroup>),
-    PodGroupGone {
-        key: String,
-        uid: String,
-    },
-    Queue(Box<Queue>),
-    QueueGone(String),
-    HyperNode(Box<HyperNode>),
-    HyperNodeGone(String),
-    PriorityClass(PriorityClass),
-    PriorityClassGone(String),
-    Namespace(Namespace),
-    NamespaceGone(String),
-    ResourceQuota(ResourceQuota),
-    ResourceQuotaGone(String),
-    PersistentVolume(PersistentVolume),
-    PersistentVolumeGone(String),
-    PersistentVolumeClaim(PersistentVolumeClaim),
-    PersistentVolumeClaimGone(String),
-    PodDisruptionBudget(Box<PodDisruptionBudget>),
-    PodDisruptionBudgetGone(String),
+    /// changes nothing. Without a uid it is the one of that name.
+    Gone { kind: Kind, key: String, uid: String },
     /// What queues used before this process began to count.
     Usage(Box<Record>),
     /// The cluster took a bind of ours.
-    Bound {
-        key: String,
-        uid: String,
-        node: String,
-    },
+    Bound { key: String, uid: String, node: String },
     /// The cluster refused to write down a promise of ours.
-    NominationRefused {
-        key: String,
-        uid: String,
-        cause: String,
-        at: Time,
-    },
+    NominationRefused { key: String, uid: String, cause: String, at: Time },
     /// The cluster refused an eviction of ours, for now.
-    EvictionRefused {
-        key: String,
-        uid: String,
-        cause: String,
-        at: Time,
-    },
+    EvictionRefused { key: String, uid: String, cause: String, at: Time },
     /// The cluster refused a bind of ours, or we know that it never arrived.
-    BindFailed {
-        key: String,
-        uid: String,
-        cause: String,
-        at: Time,
-    },
+    BindFailed { key: String, uid: String, cause: String, at: Time },
 }
 
-impl From<Object> for Event {
-    fn from(object: Object) -> Event {
-        match object {
-            Object::Node(node) => Event::Node(Box::new(node)),
-            Object::Pod(pod) => Event::Pod(Box::new(pod)),
-            Object::PodGroup(group) => Event::PodGroup(Box::new(group)),
-            Object::Queue(queue) => Event::Queue(Box::new(queue)),
-            Object::HyperNode(domain) => Event::HyperNode(Box::new(domain)),
-            Object::PriorityClass(class) => Event::PriorityClass(class),
-            Object::PodDisruptionBudget(budget) => Event::PodDisruptionBudget(Box::new(budget)),
-            Object::Namespace(namespace) => Event::Namespace(namespace),
-            Object::ResourceQuota(quota) => Event::ResourceQuota(quota),
-            Object::PersistentVolume(volume) => Event::PersistentVolume(volume),
-            Object::PersistentVolumeClaim(claim) => Event::PersistentVolumeClaim(claim),
+impl Event {
+    /// The object of that name has gone.
+    pub fn gone(kind: Kind, key: impl Into<String>) -> Event {
+        Event::Gone { kind, key: key.into(), uid: String::new() }
+    }
+}
+
+impl<T: Into<Object>> From<T> for Event {
+    fn from(object: T) -> Event {
+        Event::Object(object.into())
+    }
+}
+
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Event::Object(object) => object.serialize(serializer),
+            other => Event::serialize(other, serializer),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
+        deserializer.deserialize_enum("Event", &[], EventVisitor)
+    }
+}
+
+struct EventVisitor;
+
+impl<'de> Visitor<'de> for EventVisitor {
+    type Value = Event;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an event")
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<Event, A::Error> {
+        let (name, content) = data.variant::<String>()?;
+        if let Some(kind) = Kind::named(&name) {
+            return kind.with_type(ReadObject(content, PhantomData)).map(Event::Object);
+        }
+        // Older journals have `{"NodeGone": "n"}` and `{"PodGone": {"key": …, "uid": …}}`.
+        match name.strip_suffix("Gone").and_then(Kind::named) {
+            Some(kind) => Ok(match content.newtype_variant()? {
+                OldGone::Key(key) => Event::gone(kind, key),
+                OldGone::Object { key, uid } => Event::Gone { kind, key, uid },
+            }),
+            None => Event::deserialize(EnumAccessDeserializer::new(Named(name, content))),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OldGone {
+    Key(String),
+    Object { key: String, uid: String },
+}
+
+struct ReadObject<'de, A>(A, PhantomData<&'de ()>);
+
+impl<'de, A: VariantAccess<'de>> WithType for ReadObject<'de, A> {
+    type Output = Result<Object, A::Error>;
+
+    fn call<T: Resource>(self) -> Self::Output {
+        self.0.newtype_variant::<T>().map(Into::into)
+    }
+}
+
+/// An enum of which the name has been read.
+struct Named<A>(String, A);
+
+impl<'de, A: VariantAccess<'de>> EnumAccess<'de> for Named<A> {
+    type Error = A::Error;
+    type Variant = A;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, A), A::Error> {
+        Ok((seed.deserialize(self.0.into_deserializer())?, self.1))
     }
 }

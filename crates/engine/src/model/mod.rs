@@ -3,7 +3,6 @@
 
 pub mod apply;
 pub mod audit;
-pub mod budgets;
 pub mod changes;
 pub mod cluster;
 pub mod devices;

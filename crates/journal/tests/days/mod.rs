@@ -1,6 +1,7 @@
 //! Days on which the law must hold: configurations, and what they need of the objects.
 
 use muster_api::core::Image;
+use muster_api::kinds::Object;
 use muster_api::{NodeGroupAffinity, QueueAffinity};
 use muster_engine::Event;
 use muster_engine::config::BUILTIN;
@@ -77,7 +78,7 @@ pub const DAYS: &[Day] = &[
 /// Queues have paths with weights and prefer groups of nodes; nodes say which images they have.
 fn paths_and_groups(event: &mut Event) {
     match event {
-        Event::Queue(queue) => {
+        Event::Object(Object::Queue(queue)) => {
             let name = queue.metadata.name.clone();
             let annotations = &mut queue.metadata.annotations;
             let (path, weights) = match name.as_str() {
@@ -91,7 +92,7 @@ fn paths_and_groups(event: &mut Event) {
                 QueueAffinity { node_group_affinity: Some(groups), node_group_anti_affinity: None };
             queue.spec.affinity = Some(affinity).filter(|_| name == "small");
         }
-        Event::Node(node) => {
+        Event::Object(Object::Node(node)) => {
             if let Some(zone) = node.metadata.labels.get("zone").cloned() {
                 let images = vec![Image { names: vec!["busybox".into()], size_bytes: 400 << 20 }];
                 node.status.images = if zone == "c" { images } else { Vec::new() };

@@ -68,7 +68,8 @@ fn pages_are_put_together_and_told() {
     let listing = listing.expect("all is well");
     assert_eq!(keys(&listing), ["Node a", "Node b", "Node c"]);
     assert_eq!(listing.notes, [""; 0]);
-    assert_eq!(told[..2], [("Node", 2), ("Node", 3)]);
+    let nodes: Vec<_> = told.iter().filter(|(kind, _)| *kind == "Node").collect();
+    assert_eq!(nodes, [&("Node", 2), &("Node", 3)]);
     assert_eq!(told.len(), 12, "every kind is told");
 }
 

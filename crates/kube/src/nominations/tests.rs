@@ -1,4 +1,5 @@
 use muster_api::Time;
+use muster_api::core::Node;
 use muster_engine::Engine;
 use muster_engine::config::Config;
 use serde_json::{Value, json};
@@ -31,7 +32,7 @@ impl Bench {
         let ready = json!([{ "type": "Ready", "status": "True" }]);
         let room = json!({ "cpu": "1", "pods": "10" });
         let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
-        bench.hear(Event::Node(serde_json::from_value(node).expect("a node")));
+        bench.hear(Event::from(serde_json::from_value::<Node>(node).expect("a node")));
         bench
     }
 
@@ -52,7 +53,7 @@ impl Bench {
             let more = more[part].as_object().cloned().unwrap_or_default();
             pod[part].as_object_mut().expect("an object").extend(more);
         }
-        self.hear(Event::Pod(serde_json::from_value(pod).expect("a pod")));
+        self.hear(Event::from(serde_json::from_value::<Pod>(pod).expect("a pod")));
     }
 
     /// Runs a cycle and says what is to be written on which pod.
@@ -92,7 +93,7 @@ fn a_promise_is_written_once_and_taken_back_once() {
     assert!(bench.cycle().is_empty());
     bench.pod("high", 9, 4, &nominated("n"));
     assert!(bench.cycle().is_empty());
-    bench.hear(Event::NodeGone("n".to_owned()));
+    bench.hear(Event::gone(Kind::Node, "n"));
     assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
     bench.pod("high", 9, 5, &nominated("n"));
     assert!(bench.cycle().is_empty(), "its end is on the way");
@@ -109,7 +110,7 @@ fn a_promise_is_taken_back_even_if_it_was_not_seen_yet() {
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
     assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
-    bench.hear(Event::NodeGone("n".to_owned()));
+    bench.hear(Event::gone(Kind::Node, "n"));
     assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
 }
 

@@ -10,6 +10,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
+use muster_api::core::{Node, Pod};
 use muster_engine::Event;
 
 use super::*;
@@ -93,8 +94,8 @@ fn engine(minutes: i64) -> Engine {
         "spec": { "schedulerName": "muster", "nodeName": "n", "containers": [{ "name": "c", "resources": requests }] },
         "status": { "phase": "Running" },
     });
-    engine.apply(Event::Node(Box::new(serde_json::from_value(node).expect("a node"))));
-    engine.apply(Event::Pod(Box::new(serde_json::from_value(pod).expect("a pod"))));
+    engine.apply(Event::from(serde_json::from_value::<Node>(node).expect("a node")));
+    engine.apply(Event::from(serde_json::from_value::<Pod>(pod).expect("a pod")));
     for minute in 0..=minutes {
         engine.cycle(Time(minute * 60_000));
     }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use http::Request;
 use muster_api::core::Pod;
+use muster_api::kinds::{Kind, Object};
 use muster_engine::Event;
 use serde_json::json;
 use tracing::{debug, warn};
@@ -62,12 +63,12 @@ impl Bind {
             Found::Deposed => None,
             Found::Gone => {
                 debug!(pod = self.pod, "gone before it could be bound");
-                Some(Event::PodGone { key: self.pod, uid: self.uid })
+                Some(Event::Gone { kind: Kind::Pod, key: self.pod, uid: self.uid })
             }
             Found::There(pod) if node_of(&pod).is_some() => {
                 let node = node_of(&pod);
                 warn!(pod = self.pod, node, wanted = self.node, "bound elsewhere by another");
-                Some(Event::Pod(pod))
+                Some(Event::Object(Object::Pod(pod)))
             }
             Found::There(_) => {
                 let cause = refusal.to_string();

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use http::Request;
+use muster_api::kinds::{Kind, Object};
 use muster_engine::{Event, Method};
 use serde_json::json;
 use tracing::{info, warn};
@@ -42,8 +43,10 @@ impl Evict {
         };
         match context.look(&self.pod, &self.uid).await {
             Found::Deposed => None,
-            Found::Gone => Some(Event::PodGone { key: self.pod, uid: self.uid }),
-            Found::There(pod) if pod.metadata.deletion_timestamp.is_some() => Some(Event::Pod(pod)),
+            Found::Gone => Some(Event::Gone { kind: Kind::Pod, key: self.pod, uid: self.uid }),
+            Found::There(pod) if pod.metadata.deletion_timestamp.is_some() => {
+                Some(Event::Object(Object::Pod(pod)))
+            }
             Found::There(_) => {
                 let cause = refusal.to_string();
                 match refusal {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
+use muster_api::kinds::Kind;
 use muster_api::manifest::{Object, PlacedProblem};
 use muster_api::{Queue, Time};
 use muster_engine::explain::counted;
@@ -30,7 +31,7 @@ impl Collection {
     /// Takes in an object of a file. Which file's is meant, if there are two, nobody can know.
     pub fn add(&mut self, file: &str, line: u32, object: Object) -> Result<(), String> {
         let here = format!("{file}:{line}");
-        let (kind, key) = (object.kind(), object.key());
+        let (kind, key) = (object.kind().name(), object.key());
         if let Some(there) = self.seen.insert((kind, key.clone()), here.clone()) {
             return Err(format!(
                 "{here}: {kind} {key} is defined twice, first at {there}: delete one of them"
@@ -48,7 +49,7 @@ impl Collection {
         self.live.extend(listing.notes);
         let mut replaced = 0;
         for object in listing.objects {
-            if self.seen.contains_key(&(object.kind(), object.key())) {
+            if self.seen.contains_key(&(object.kind().name(), object.key())) {
                 replaced += 1;
                 continue;
             }
@@ -70,7 +71,11 @@ impl Collection {
     /// served first.
     fn add_queues(&mut self, now: Time) {
         for (name, reclaimable) in [(DEFAULT_QUEUE, true), (ROOT_QUEUE, false)] {
-            if self.objects.iter().any(|object| object.kind() == "Queue" && object.key() == name) {
+            if self
+                .objects
+                .iter()
+                .any(|object| object.kind() == Kind::Queue && object.key() == name)
+            {
                 continue;
             }
             let queue = json!({
@@ -81,12 +86,12 @@ impl Collection {
             self.live.push(format!(
                 "queue {name} is missing and taken as a scheduler makes it when it starts"
             ));
-            self.keep(Object::Queue(queue));
+            self.keep(Object::from(queue));
         }
     }
 
     fn keep(&mut self, object: Object) {
-        *self.counts.entry(object.kind()).or_default() += 1;
+        *self.counts.entry(object.kind().name()).or_default() += 1;
         self.objects.push(object);
     }
 

@@ -5,24 +5,10 @@ use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
 
 use muster_api::keys::AS_FOUND;
+use muster_api::kinds::Kind;
 use muster_api::manifest::{self, Found, Object, PlacedProblem};
 
 use super::Collection;
-
-/// What is read, as it is spelt.
-const KINDS: [&str; 11] = [
-    "HyperNode",
-    "Namespace",
-    "Node",
-    "PersistentVolume",
-    "PersistentVolumeClaim",
-    "Pod",
-    "PodDisruptionBudget",
-    "PodGroup",
-    "PriorityClass",
-    "Queue",
-    "ResourceQuota",
-];
 
 /// Reads all files and returns all problems.
 pub fn read(names: &[String], collection: &mut Collection) -> Vec<String> {
@@ -66,7 +52,7 @@ impl Reader<'_> {
         manifest::read(name, input, &mut |found| match found {
             Found::Error(error) => self.problems.push(error.to_string()),
             Found::Skipped { kind, line } => {
-                match KINDS.iter().find(|known| known.eq_ignore_ascii_case(&kind)) {
+                match Kind::ALL.iter().find(|known| known.name().eq_ignore_ascii_case(&kind)) {
                     Some(known) => self.problems.push(format!(
                         "{name}:{line}: there is no kind {kind}: did you mean {known}?"
                     )),

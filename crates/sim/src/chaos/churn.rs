@@ -3,6 +3,7 @@
 use muster_api::QueueState;
 use muster_api::core::{Condition, Namespace, Taint};
 use muster_api::keys::QUEUE_NAME;
+use muster_api::kinds::Kind;
 use muster_api::manifest::Object;
 use muster_engine::Event;
 
@@ -193,8 +194,8 @@ impl<'c> Day<'c> {
                     if self.dice.chance(50) { "high".into() } else { String::new() }
             }
         }
-        self.world.insert(Object::PodGroup(group));
-        let event = Event::PodGroup(Box::new(self.world.groups[&key].clone()));
+        self.world.insert(Object::from(group));
+        let event = Event::from(self.world.groups[&key].clone());
         self.tell(event);
     }
 
@@ -312,17 +313,17 @@ impl<'c> Day<'c> {
     }
 
     fn put_queue(&mut self, queue: muster_api::Queue) {
-        let object = Object::Queue(queue);
+        let object = Object::from(queue);
         let key = object.key();
         self.world.insert(object);
-        let event = Event::Queue(Box::new(self.world.queues[&key].clone()));
+        let event = Event::from(self.world.queues[&key].clone());
         self.tell(event);
     }
 
     fn queue_goes_or_comes(&mut self) {
         let name = work::QUEUES[1 + self.dice.below(3) as usize];
         if self.world.queues.remove(name).is_some() {
-            self.tell(Event::QueueGone(name.to_owned()));
+            self.tell(Event::gone(Kind::Queue, name));
         } else {
             let queue = work::queue(name, &mut self.dice);
             self.put_queue(queue);
@@ -336,7 +337,7 @@ impl<'c> Day<'c> {
             let queue = self.dice.pick(&[(1, "red"), (1, "blue")]);
             namespace.metadata.annotations.insert(QUEUE_NAME.into(), queue.into());
         }
-        self.world.insert(Object::Namespace(namespace.clone()));
-        self.tell(Event::Namespace(namespace));
+        self.world.insert(Object::from(namespace.clone()));
+        self.tell(Event::from(namespace));
     }
 }

@@ -54,8 +54,8 @@ impl Day<'_> {
         let mut group = self.world.groups[&key].clone();
         group.spec.network_topology = wish.spec.network_topology;
         group.spec.sub_group_policy = wish.spec.sub_group_policy;
-        self.world.insert(Object::PodGroup(group));
-        let event = Event::PodGroup(Box::new(self.world.groups[&key].clone()));
+        self.world.insert(Object::from(group));
+        let event = Event::from(self.world.groups[&key].clone());
         self.tell(event);
     }
 }
@@ -64,7 +64,7 @@ impl Day<'_> {
 pub fn furnish(world: &mut World, dice: &mut Dice) {
     if dice.chance(75) {
         for name in DOMAINS.iter().filter(|name| **name != "whole") {
-            world.insert(Object::HyperNode(right(name, world.now, dice)));
+            world.insert(Object::from(right(name, world.now, dice)));
         }
     }
 }
@@ -142,7 +142,7 @@ fn made(name: &str, tier: u64, tier_name: &str, members: &[String], now: Time) -
         members.join(", ")
     );
     match work::objects(&text).pop() {
-        Some(Object::HyperNode(domain)) => domain,
+        Some(Object::HyperNode(domain)) => *domain,
         other => panic!("expected a HyperNode, found {other:?}"),
     }
 }

@@ -31,10 +31,10 @@ pub fn objects(text: &str) -> Vec<Object> {
 /// A small cluster, for a history that brings none.
 pub fn furnish(world: &mut World, dice: &mut Dice) {
     for index in 0..7 {
-        world.insert(Object::Node(node(index, dice)));
+        world.insert(Object::from(node(index, dice)));
     }
     for name in QUEUES.iter().filter(|name| !["default", "nowhere"].contains(name)) {
-        world.insert(Object::Queue(queue(name, dice)));
+        world.insert(Object::from(queue(name, dice)));
     }
     let classes = "
 apiVersion: scheduling.k8s.io/v1
@@ -72,7 +72,7 @@ pub fn node(index: u64, dice: &mut Dice) -> Node {
         cards * memory
     );
     match objects(&text).pop() {
-        Some(Object::Node(node)) => node,
+        Some(Object::Node(node)) => *node,
         other => panic!("expected a node, found {other:?}"),
     }
 }
@@ -94,7 +94,7 @@ pub fn queue(name: &str, dice: &mut Dice) -> Queue {
          {priority}, dequeueStrategy: {strategy}{parent}}}\nstatus: {{state: {state}}}\n"
     );
     match objects(&text).pop() {
-        Some(Object::Queue(queue)) => queue,
+        Some(Object::Queue(queue)) => *queue,
         other => panic!("expected a queue, found {other:?}"),
     }
 }
@@ -159,8 +159,8 @@ pub fn gang(index: u64, now: Time, crowded: bool, dice: &mut Dice) -> Arrival {
     let mut arrival = Arrival { group: None, pods: Vec::new() };
     for object in objects(&text) {
         match object {
-            Object::PodGroup(group) => arrival.group = Some(group),
-            Object::Pod(pod) => arrival.pods.push(pod),
+            Object::PodGroup(group) => arrival.group = Some(*group),
+            Object::Pod(pod) => arrival.pods.push(*pod),
             other => panic!("expected a gang, found {other:?}"),
         }
     }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_api::PodGroupStatus;
 use muster_api::core::Pod;
 use muster_api::keys::PIPELINED_NODE;
+use muster_api::kinds::Kind;
 use muster_engine::ids::{GangId, PodId};
 use muster_engine::model::pods::PodState;
 use muster_engine::{CardNote, Event, Plan, status};
@@ -329,14 +330,14 @@ impl Day<'_> {
                         Some("it never arrived".to_owned())
                     }
                     Some(pod) => {
-                        self.tell(Event::Pod(Box::new(pod.clone())));
+                        self.tell(Event::from(pod.clone()));
                         self.confirm(&write);
                         return;
                     }
                     None => {
                         let (key, uid) = write.pod.clone();
                         self.stay(&write.pod, "the pod is gone");
-                        self.tell(Event::PodGone { key, uid });
+                        self.tell(Event::Gone { kind: Kind::Pod, key, uid });
                         return;
                     }
                 }

@@ -151,6 +151,14 @@ impl Cluster {
         self.outlook_changes += u64::from(self.spaces[space].quotas != before);
     }
 
+    pub(in crate::model) fn quota_gone(&mut self, key: &str) {
+        if let Some((space, _)) = key.split_once('/') {
+            let space = self.space(space);
+            self.spaces[space].quotas.retain(|(name, _)| name != key);
+            self.outlook_changes += 1;
+        }
+    }
+
     fn read_quota(&mut self, object: &core::ResourceQuota, space: SpaceId) {
         let key = object.metadata.key();
         self.spaces[space].quotas.retain(|(name, _)| *name != key);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use muster_api::kinds::Kind;
 use muster_api::manifest::Object;
 use muster_api::{PodGroup, core};
 use proptest::prelude::*;
@@ -56,8 +57,8 @@ impl Bench {
             let born = self.now.plus_ms(self.serial as i64).to_string();
             for object in support::objects(&line.manifests(&born, self.serial)) {
                 match object.clone() {
-                    Object::Pod(pod) => drop(self.pods.insert(object.key(), pod)),
-                    Object::PodGroup(group) => drop(self.groups.insert(object.key(), group)),
+                    Object::Pod(pod) => drop(self.pods.insert(object.key(), *pod)),
+                    Object::PodGroup(group) => drop(self.groups.insert(object.key(), *group)),
                     other => self.others.push(other),
                 }
                 self.apply(Event::from(object));
@@ -96,7 +97,7 @@ impl Bench {
     /// The pod has left, and its controller makes it again; `line` says otherwise than it was.
     fn comes_back(&mut self, name: &str, line: Option<&str>) {
         let mut pod = self.pods.remove(&key(name)).expect("it was there");
-        self.apply(Event::PodGone { key: key(name), uid: pod.metadata.uid.clone() });
+        self.apply(Event::Gone { kind: Kind::Pod, key: key(name), uid: pod.metadata.uid.clone() });
         if let Some(line) = line {
             return self.add(line);
         }
@@ -107,7 +108,7 @@ impl Bench {
         pod.spec.node_name = None;
         pod.status = Default::default();
         self.pods.insert(key(name), pod.clone());
-        self.apply(Event::Pod(Box::new(pod)));
+        self.apply(Event::from(pod));
     }
 
     /// Runs a cycle, and the cluster does as it says.
@@ -127,7 +128,7 @@ impl Bench {
                     None => drop(annotations.remove(key)),
                 }
             }
-            told.push(Event::PodGroup(Box::new(group.clone())));
+            told.push(Event::from(group.clone()));
         }
         for bind in &plan.binds {
             let (cluster, now) = (&self.engine.cluster, self.now);
@@ -136,7 +137,7 @@ impl Bench {
             pod.spec.node_name = Some(node);
             pod.status.phase = "Running".into();
             pod.status.start_time = Some(now);
-            told.push(Event::Pod(Box::new(pod.clone())));
+            told.push(Event::from(pod.clone()));
         }
         told.into_iter().for_each(|event| self.apply(event));
         plan
@@ -145,8 +146,8 @@ impl Bench {
     /// Another process, which knows what the objects say.
     fn restart(&mut self) {
         self.engine = engine();
-        let groups: Vec<Object> = self.groups.values().cloned().map(Object::PodGroup).collect();
-        let pods: Vec<Object> = self.pods.values().cloned().map(Object::Pod).collect();
+        let groups: Vec<Object> = self.groups.values().cloned().map(Object::from).collect();
+        let pods: Vec<Object> = self.pods.values().cloned().map(Object::from).collect();
         let all = pods.into_iter().chain(self.others.clone()).chain(groups);
         all.for_each(|object| self.apply(Event::from(object)));
     }
@@ -214,7 +215,7 @@ fn a_gang_whose_pods_move_is_neither_broken_nor_stale() {
     bench.moves("ring-1", "b");
     let plan = bench.cycle();
     bench.pods.remove(&key("ring-1"));
-    bench.apply(Event::PodGone { key: key("ring-1"), uid: String::new() });
+    bench.apply(Event::gone(Kind::Pod, key("ring-1")));
     bench.now = bench.now.plus_ms(60_000);
     assert!(
         plan.group_notes.iter().all(|note| note.annotations.len() == 1),
@@ -264,8 +265,8 @@ fn a_reservation_ends_when_it_is_of_no_use() {
     assert!(kept_after(|bench| bench.add("node b gpu=3")));
     assert!(!kept_after(|bench| bench.add("node b gpu=1")), "there is no room");
     assert!(!kept_after(|bench| bench.add("node b gpu=2 notready")), "the node is not ready");
-    assert!(!kept_after(|bench| bench.apply(Event::NodeGone("b".into()))), "the node is gone");
-    let gone = Event::PodGroupGone { key: key("ring"), uid: String::new() };
+    assert!(!kept_after(|bench| bench.apply(Event::gone(Kind::Node, "b"))), "the node is gone");
+    let gone = Event::gone(Kind::PodGroup, key("ring"));
     assert!(!kept_after(|bench| bench.apply(gone)), "the gang is gone");
     let refused = |bench: &mut Bench| {
         let uid = bench.pods[&key("ring-1")].metadata.uid.clone();
@@ -277,7 +278,7 @@ fn a_reservation_ends_when_it_is_of_no_use() {
         let mut group = bench.groups[&key("ring")].clone();
         group.metadata.uid = "another".into();
         bench.groups.insert(key("ring"), group.clone());
-        bench.apply(Event::PodGroup(Box::new(group)));
+        bench.apply(Event::from(group));
     };
     assert!(!kept_after(another), "another gang has its name");
     assert!(!kept_after(|bench| bench.comes_back("ring-1", None)), "it was taken up");
@@ -339,7 +340,7 @@ fn a_restart_keeps_the_room() {
     for gone in [false, true] {
         if gone {
             let pod = bench.pods.remove(&key("ring-1")).expect("it leaves");
-            bench.apply(Event::PodGone { key: key("ring-1"), uid: pod.metadata.uid });
+            bench.apply(Event::Gone { kind: Kind::Pod, key: key("ring-1"), uid: pod.metadata.uid });
         }
         bench.restart();
         bench.add("gang hungry x1 gpu=1 select=only:b\nnode b gpu=2 label=only:b");
@@ -397,7 +398,7 @@ fn what_is_written_later_is_no_reservation() {
     let note = (muster_api::keys::RESERVATIONS.to_owned(), text.to_owned());
     group.metadata.annotations.extend([note]);
     bench.groups.insert(key("ring"), group.clone());
-    bench.apply(Event::PodGroup(Box::new(group)));
+    bench.apply(Event::from(group));
     bench.cycle();
     assert_eq!((bench.reserved(), bench.says("ring")), (0, None));
     assert_eq!(bench.engine.cluster.gangs[bench.gang("ring")].nominated.iter().count(), 0);
@@ -470,8 +471,8 @@ impl Bench {
                 let key = key("pair");
                 let group = self.groups[&key].clone();
                 let event = match gone {
-                    true => Event::PodGroupGone { key, uid: String::new() },
-                    false => Event::PodGroup(Box::new(group)),
+                    true => Event::gone(Kind::PodGroup, key),
+                    false => Event::from(group),
                 };
                 self.apply(event);
             }

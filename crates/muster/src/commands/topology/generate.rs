@@ -260,7 +260,7 @@ fn collect(source: &SourceArgs) -> Result<Collection, Failure> {
 fn nodes(collection: &Collection) -> Vec<&Node> {
     let found = collection.objects.iter();
     found
-        .filter_map(|object| if let Object::Node(node) = object { Some(node) } else { None })
+        .filter_map(|object| if let Object::Node(node) = object { Some(&**node) } else { None })
         .collect()
 }
 

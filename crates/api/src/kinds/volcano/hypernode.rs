@@ -5,9 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Time;
+use crate::anonymise::{Class, Walk};
 use crate::core::{LabelSelector, Meta};
+use crate::kinds::Contents;
 #[cfg(feature = "schema")]
 use crate::schema;
+use crate::validate::{Problem, validate_hyper_node};
 
 /// Nodes, or smaller HyperNodes, with equal network between them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -143,4 +146,27 @@ fn conditions(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
             },
         },
     })
+}
+
+impl Contents for HyperNode {
+    fn problems(&self) -> Vec<Problem> {
+        validate_hyper_node(self)
+    }
+
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let HyperNode { metadata, spec, status } = self;
+        let HyperNodeSpec { tier: _, tier_name, members } = spec;
+        walk.meta(Class::Domain, metadata);
+        walk.name(Class::Tier, tier_name);
+        for member in members {
+            let class = if member.kind == MemberKind::Node { Class::Node } else { Class::Domain };
+            walk.names(class, member.selector.exact_match.iter_mut().map(|exact| &mut exact.name));
+            member.selector.label_match.iter_mut().for_each(|selector| walk.selector(selector));
+        }
+        let conditions = status.iter_mut().flat_map(|status| &mut status.conditions);
+        for condition in conditions {
+            let HyperNodeCondition { kind, reason, message, .. } = condition;
+            walk.condition_fields(kind, reason, message);
+        }
+    }
 }

@@ -4,10 +4,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ResourceList;
+use crate::anonymise::{Class, Walk};
 use crate::core::Meta;
+use crate::kinds::Contents;
 #[cfg(feature = "schema")]
 use crate::schema;
+use crate::validate::{Problem, validate_queue};
+use crate::{ResourceList, keys};
 
 /// A share of the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -215,4 +218,43 @@ pub struct Reservation {
     #[serde(skip_serializing_if = "ResourceList::is_empty")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::resources"))]
     pub resource: ResourceList,
+}
+
+impl Contents for Queue {
+    fn problems(&self) -> Vec<Problem> {
+        validate_queue(self)
+    }
+
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let Queue { metadata, spec, status } = self;
+        let QueueSpec {
+            weight: _,
+            capability: _,
+            reclaimable: _,
+            extend_clusters,
+            guarantee: _,
+            affinity,
+            type_,
+            parent,
+            deserved: _,
+            priority: _,
+            dequeue_strategy: _,
+        } = spec;
+        walk.meta(Class::Queue, metadata);
+        walk.names(Class::Cluster, extend_clusters.iter_mut().map(|cluster| &mut cluster.name));
+        walk.name(Class::Value, type_);
+        walk.names(Class::Queue, parent);
+        let sides = affinity.iter_mut().flat_map(|affinity| {
+            affinity.node_group_affinity.iter_mut().chain(&mut affinity.node_group_anti_affinity)
+        });
+        for NodeGroupAffinity { required, preferred } in sides {
+            required
+                .iter_mut()
+                .chain(preferred)
+                .for_each(|group| walk.value(keys::NODEGROUP_NAME, group));
+        }
+        if let Some(QueueStatus { reservation: Some(reservation), .. }) = status {
+            walk.names(Class::Node, &mut reservation.nodes);
+        }
+    }
 }

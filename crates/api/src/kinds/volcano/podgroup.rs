@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::anonymise::{Class, Walk, tidy};
 use crate::core::{LabelSelector, Meta};
+use crate::kinds::Contents;
 #[cfg(feature = "schema")]
 use crate::schema;
+use crate::validate::{Problem, validate_pod_group};
 use crate::{Reserved, ResourceList, Time, keys, parse_duration};
 
 /// Pods that start together or not at all.
@@ -248,6 +251,66 @@ pub struct PodGroupCondition {
     pub last_transition_time: Option<Time>,
     pub reason: String,
     pub message: String,
+}
+
+impl Contents for PodGroup {
+    fn problems(&self) -> Vec<Problem> {
+        validate_pod_group(self)
+    }
+
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let PodGroup { metadata, spec, status } = self;
+        let PodGroupSpec {
+            min_member: _,
+            min_task_member,
+            queue,
+            priority_class_name,
+            min_resources: _,
+            network_topology,
+            sub_group_policy,
+        } = spec;
+        walk.meta(Class::Work, metadata);
+        for (mut role, minimum) in std::mem::take(min_task_member) {
+            walk.name(Class::Role, &mut role);
+            min_task_member.insert(role, minimum);
+        }
+        walk.name(Class::Queue, queue);
+        walk.name(Class::PriorityClass, priority_class_name);
+        network_topology.iter_mut().for_each(|topology| topology.visit_names(walk));
+        sub_group_policy.iter_mut().for_each(|policy| policy.visit_names(walk));
+        if let Some(PodGroupStatus { phase: _, conditions, running: _, succeeded: _, failed: _ }) =
+            status
+        {
+            for condition in conditions {
+                condition.transition_id.clear();
+                tidy(&mut condition.reason, &mut condition.message);
+            }
+        }
+    }
+}
+
+impl NetworkTopologySpec {
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let NetworkTopologySpec { mode: _, highest_tier_allowed: _, highest_tier_name } = self;
+        walk.names(Class::Tier, highest_tier_name);
+    }
+}
+
+impl SubGroupPolicy {
+    fn visit_names(&mut self, walk: &mut Walk<'_>) {
+        let SubGroupPolicy {
+            name,
+            network_topology,
+            sub_group_size: _,
+            min_sub_groups: _,
+            label_selector,
+            match_label_keys,
+        } = self;
+        walk.name(Class::Subgroup, name);
+        network_topology.iter_mut().for_each(|topology| topology.visit_names(walk));
+        label_selector.iter_mut().for_each(|selector| walk.selector(selector));
+        walk.names(Class::Key, match_label_keys);
+    }
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ struct Budget {
 }
 
 impl Budgets {
-    pub(super) fn ask(&mut self, pod: PodId, state: PodState) {
+    pub(in crate::model) fn ask(&mut self, pod: PodId, state: PodState) {
         match state {
             PodState::Releasing(_) => self.asked.insert(pod),
             _ => self.asked.remove(&pod),
