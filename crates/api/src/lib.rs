@@ -31,15 +31,15 @@ pub use podgroup::{
     NetworkTopologyMode, NetworkTopologySpec, PodGroup, PodGroupCondition, PodGroupPhase,
     PodGroupSpec, PodGroupStatus, SubGroupPolicy,
 };
-pub use portion::Portion;
-pub use quantity::{Quantity, ResourceList};
+pub use portion::{Portion, PortionError};
+pub use quantity::{Quantity, QuantityError, ResourceList};
 pub use queue::{
     DequeueStrategy, ExtendCluster, Guarantee, NodeGroupAffinity, Queue, QueueAffinity, QueueSpec,
     QueueState, QueueStatus, Reservation,
 };
 pub use requests::{container_requests, pod_requests};
-pub use reserved::Reserved;
-pub use time::{Time, parse_duration};
+pub use reserved::{Reserved, ReservedError};
+pub use time::{DurationError, Time, TimeError, parse_duration};
 pub use validate::{
     Problem, is_dns_subdomain, validate_hyper_node, validate_node, validate_pod,
     validate_pod_group, validate_queue,

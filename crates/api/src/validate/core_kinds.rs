@@ -134,6 +134,18 @@ status: {allocatable: {cpu: -1}, capacity: {memory: -1Gi}}";
     }
 
     #[test]
+    fn an_amount_of_more_than_63_bits_is_a_problem() {
+        let text = "metadata: {name: n1}
+status: {allocatable: {cpu: 9223372036854775808, memory: 8Ei, pods: 9223372036854775807}}";
+        let message =
+            "is larger than 9223372036854775807, the largest amount there is; write a smaller one";
+        assert_eq!(
+            problems(text, validate_node),
+            ["cpu", "memory"].map(|name| format!("status.allocatable[{name}]: {message}"))
+        );
+    }
+
+    #[test]
     fn a_budget_has_one_bound_that_makes_sense() {
         let text = "metadata: {name: b}
 spec: {minAvailable: 150%, maxUnavailable: -1, selector: {matchExpressions: [{key: a, operator: Is}]}}";
