@@ -3,6 +3,7 @@
 
 mod documents;
 mod object;
+mod spelling;
 mod trim;
 mod unknown;
 mod write;
@@ -13,10 +14,11 @@ use std::io::BufRead;
 pub use documents::DOCUMENT_BYTES;
 pub use object::{KINDS, Kind, Object, Resource, Scope};
 pub use trim::trim;
-pub use write::{document, write};
+pub use write::{document, sorted, write};
 
 use documents::{Document, Documents, Refusal};
 use muster_yaml::{Value, Yaml, YamlError};
+use spelling::Spelling;
 
 /// One thing that was found in the input.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +28,7 @@ pub enum Found {
         object: Object,
         line: u32,
         problems: Vec<PlacedProblem>,
-        /// Fields that its kind doesn't have.
+        /// Fields that its kind doesn't have, and keys and names that are almost known ones.
         unknown: Vec<PlacedProblem>,
     },
     /// An object of a kind that scheduling does not need.
@@ -72,7 +74,7 @@ impl std::error::Error for ReadError {}
 /// Reads all objects of the input. At most one document, or one item of a list, is decoded at a
 /// time.
 pub fn read(source_name: &str, input: impl BufRead, sink: &mut dyn FnMut(Found)) {
-    let mut reader = Reader { source: source_name, sink };
+    let mut reader = Reader { source: source_name, sink, spelling: Spelling::default() };
     let mut documents = Documents::new(input);
     while let Some(next) = documents.next() {
         match next {
@@ -85,6 +87,7 @@ pub fn read(source_name: &str, input: impl BufRead, sink: &mut dyn FnMut(Found))
 struct Reader<'a> {
     source: &'a str,
     sink: &'a mut dyn FnMut(Found),
+    spelling: Spelling,
 }
 
 impl Reader<'_> {
@@ -167,7 +170,8 @@ impl Reader<'_> {
                     message: problem.message,
                 };
                 let problems = object.problems().into_iter().map(place).collect();
-                let unknown = unknown::unknown_fields(kind.name, tree);
+                let mut unknown = unknown::unknown_fields(kind.name, tree);
+                self.spelling.check(tree, &mut unknown);
                 (self.sink)(Found::Object { object, line: tree.line, problems, unknown });
             }
             Err(error) => self.error(&error, None),
