@@ -158,6 +158,9 @@ pub const ANNOTATIONS: [&str; 39] = [
     VGPU_REGISTER,
 ];
 
+/// Keys that are read of labels only, or written and never read.
+pub const OTHER_KEYS: [&str; 2] = [EVICTION_OCCURRED, NODEGROUP_NAME];
+
 /// The queue of work that names none.
 pub const DEFAULT_QUEUE: &str = "default";
 /// The queue above all queues.

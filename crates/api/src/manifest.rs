@@ -2,6 +2,7 @@
 //! that is wrong in one pass: a mistake in one document does not hide those in the next.
 
 mod documents;
+mod spelling;
 mod trim;
 mod unknown;
 mod write;
@@ -12,11 +13,12 @@ use std::io::BufRead;
 pub use crate::kinds::Object;
 pub use documents::DOCUMENT_BYTES;
 pub use trim::trim;
-pub use write::{document, write};
+pub use write::{document, sorted, write};
 
 use crate::kinds::Kind;
 use documents::{Document, Documents, Refusal};
 use muster_yaml::{Value, Yaml, YamlError};
+use spelling::Spelling;
 
 /// One thing that was found in the input.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +28,7 @@ pub enum Found {
         object: Object,
         line: u32,
         problems: Vec<PlacedProblem>,
-        /// Fields that its kind doesn't have.
+        /// Fields that its kind doesn't have, and keys and names that are almost known ones.
         unknown: Vec<PlacedProblem>,
     },
     /// An object of a kind that scheduling does not need.
@@ -72,7 +74,7 @@ impl std::error::Error for ReadError {}
 /// Reads all objects of the input. At most one document, or one item of a list, is decoded at a
 /// time.
 pub fn read(source_name: &str, input: impl BufRead, sink: &mut dyn FnMut(Found)) {
-    let mut reader = Reader { source: source_name, sink };
+    let mut reader = Reader { source: source_name, sink, spelling: Spelling::default() };
     let mut documents = Documents::new(input);
     while let Some(next) = documents.next() {
         match next {
@@ -85,6 +87,7 @@ pub fn read(source_name: &str, input: impl BufRead, sink: &mut dyn FnMut(Found))
 struct Reader<'a> {
     source: &'a str,
     sink: &'a mut dyn FnMut(Found),
+    spelling: Spelling,
 }
 
 impl Reader<'_> {
@@ -167,7 +170,8 @@ impl Reader<'_> {
                     message: problem.message,
                 };
                 let problems = object.problems().into_iter().map(place).collect();
-                let unknown = unknown::unknown_fields(kind.name(), tree);
+                let mut unknown = unknown::unknown_fields(kind.name(), tree);
+                self.spelling.check(tree, &mut unknown);
                 (self.sink)(Found::Object { object, line: tree.line, problems, unknown });
             }
             Err(error) => self.error(&error, None),

@@ -2,7 +2,7 @@
 
 use crate::MemberSelector;
 use crate::core::{LabelSelector, Labels};
-use muster_goregex::GoRegex;
+use muster_goregex::{GoRegex, GoRegexError};
 
 #[derive(Clone, Debug)]
 pub enum Matcher {
@@ -14,14 +14,12 @@ pub enum Matcher {
 }
 
 impl Matcher {
-    /// The error says what is wrong with the pattern.
-    pub fn compile(selector: &MemberSelector) -> Result<Matcher, String> {
+    /// Fails if the pattern cannot be read.
+    pub fn compile(selector: &MemberSelector) -> Result<Matcher, GoRegexError> {
         let MemberSelector { exact_match, regex_match, label_match } = selector;
         match (exact_match, regex_match, label_match) {
             (Some(exact), None, None) => Ok(Matcher::Exact(exact.name.clone())),
-            (None, Some(pattern), None) => GoRegex::new(&pattern.pattern)
-                .map(Matcher::Pattern)
-                .map_err(|error| error.to_string()),
+            (None, Some(pattern), None) => GoRegex::new(&pattern.pattern).map(Matcher::Pattern),
             (None, None, Some(labels)) => Ok(Matcher::Labels(labels.clone())),
             _ => Ok(Matcher::Nothing),
         }

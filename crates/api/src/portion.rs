@@ -1,6 +1,7 @@
 //! A number of pods, or a part of them in percent.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Portion {
@@ -8,10 +9,15 @@ pub enum Portion {
     Percent(i64),
 }
 
+/// The text is neither a count nor a percentage.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("\"{0}\" is not a number of pods; write it like 3 or 50%")]
+pub struct PortionError(String);
+
 impl Portion {
     /// Reads "3" or "50%".
-    pub fn parse(text: &str) -> Result<Portion, String> {
-        let wrong = || format!("\"{text}\" is not a number of pods; write it like 3 or 50%");
+    pub fn parse(text: &str) -> Result<Portion, PortionError> {
+        let wrong = || PortionError(text.to_owned());
         let trimmed = text.trim();
         let (digits, most) = match trimmed.strip_suffix('%') {
             Some(digits) => (digits, 100),

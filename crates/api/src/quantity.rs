@@ -15,6 +15,7 @@ use std::str::FromStr;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use thiserror::Error;
 
 /// Amounts by resource name.
 pub type ResourceList = BTreeMap<String, Quantity>;
@@ -32,10 +33,17 @@ pub struct Quantity {
     nano: i128,
     /// Whether to print it with Ki, Mi, Gi …; never part of a comparison.
     binary: bool,
+    /// Whether a larger amount was written; never part of a comparison.
+    capped: bool,
 }
 
+/// The text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("\"{0}\" is not a quantity; write it like 500m, 4 or 16Gi")]
+pub struct QuantityError(String);
+
 impl Quantity {
-    pub const ZERO: Quantity = Quantity { nano: 0, binary: false };
+    pub const ZERO: Quantity = Quantity { nano: 0, binary: false, capped: false };
 
     pub fn from_units(units: i64) -> Quantity {
         Quantity::capped(i128::from(units) * NANO, false)
@@ -63,13 +71,20 @@ impl Quantity {
         self.nano < 0
     }
 
+    /// Whether the amount that was written is beyond the largest there is, and that one was taken
+    /// in its place.
+    pub fn is_capped(self) -> bool {
+        self.capped
+    }
+
     pub fn plus(self, other: Quantity) -> Quantity {
         let binary = if self.is_zero() { other.binary } else { self.binary };
         Quantity::capped(self.nano + other.nano, binary)
     }
 
     fn capped(nano: i128, binary: bool) -> Quantity {
-        Quantity { nano: nano.clamp(-MAX_NANO, MAX_NANO), binary }
+        let within = nano.clamp(-MAX_NANO, MAX_NANO);
+        Quantity { nano: within, binary, capped: within != nano }
     }
 
     fn in_units_of(self, unit: i128) -> i64 {
@@ -143,10 +158,10 @@ fn suffix_scale(suffix: &str) -> Option<Scale> {
 }
 
 impl FromStr for Quantity {
-    type Err = String;
+    type Err = QuantityError;
 
-    fn from_str(text: &str) -> Result<Quantity, String> {
-        let wrong = || format!("\"{text}\" is not a quantity; write it like 500m, 4 or 16Gi");
+    fn from_str(text: &str) -> Result<Quantity, QuantityError> {
+        let wrong = || QuantityError(text.to_owned());
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let digit_count = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
         let (integer, rest) = unsigned.split_at(digit_count(unsigned));
@@ -164,7 +179,8 @@ impl FromStr for Quantity {
     }
 }
 
-/// The nano-units of `integer.fraction` times `scale`, rounded up.
+/// The nano-units of `integer.fraction` times `scale`, rounded up; any number beyond the cap if they
+/// are.
 fn magnitude(integer: &str, fraction: &str, scale: &Scale) -> i128 {
     let digits = || integer.bytes().chain(fraction.bytes()).map(|byte| i128::from(byte - b'0'));
     let Some(leading_zeros) = digits().position(|digit| digit != 0) else { return 0 };
@@ -173,7 +189,7 @@ fn magnitude(integer: &str, fraction: &str, scale: &Scale) -> i128 {
     // How many of the digits are before the decimal point; negative when zeros follow the point.
     let point = integer.len() as i64 - leading_zeros as i64 + scale.ten;
     if point > DIGITS {
-        return MAX_NANO;
+        return i128::MAX;
     }
     if point < -DIGITS {
         return 1;
@@ -200,7 +216,7 @@ fn magnitude(integer: &str, fraction: &str, scale: &Scale) -> i128 {
         inexact |= sum % 10 != 0;
         part = sum / 10;
     }
-    whole.saturating_mul(unit).saturating_add(part + i128::from(inexact)).min(MAX_NANO)
+    whole.saturating_mul(unit).saturating_add(part + i128::from(inexact))
 }
 
 impl fmt::Display for Quantity {
@@ -250,7 +266,7 @@ impl<'de> Deserialize<'de> for Quantity {
             }
 
             fn visit_u64<E: de::Error>(self, units: u64) -> Result<Quantity, E> {
-                Ok(Quantity::from_units(units.try_into().unwrap_or(i64::MAX)))
+                Ok(Quantity::capped(i128::from(units) * NANO, false))
             }
 
             fn visit_f64<E: de::Error>(self, units: f64) -> Result<Quantity, E> {
@@ -355,6 +371,19 @@ mod tests {
     }
 
     #[test]
+    fn an_amount_beyond_the_largest_is_known_to_be_capped() {
+        for text in ["9223372036854775808", "-9223372036854775808", "8Ei", "10E", "1e40", "1e300"] {
+            assert!(quantity(text).is_capped(), "{text}");
+        }
+        for text in ["9223372036854775807", "-9223372036854775807", "7Ei", "9E", "0", "1e-300"] {
+            assert!(!quantity(text).is_capped(), "{text}");
+        }
+        let from = |json: &str| serde_json::from_str::<Quantity>(json).expect("a quantity");
+        assert!(from("18446744073709551615").is_capped() && from("1e300").is_capped());
+        assert!(!from("9223372036854775807").is_capped());
+    }
+
+    #[test]
     fn values_round_away_from_zero() {
         for (text, value, milli) in [
             ("1500m", 2, 1_500),
@@ -380,7 +409,7 @@ mod tests {
             "1e+", "1e1.5", "Ki", ".", "-", "1gi", "1Mii", "1mm", "1,5", "one", "١", "1_000",
             "NaN", "inf", "1i",
         ] {
-            let message = text.parse::<Quantity>().expect_err(text);
+            let message = text.parse::<Quantity>().expect_err(text).to_string();
             assert!(message.contains("write it like"), "{text}: {message}");
         }
     }
@@ -425,7 +454,7 @@ mod tests {
     proptest! {
         #[test]
         fn printing_and_reading_gives_the_same_amount(nano in -MAX_NANO..=MAX_NANO, binary: bool) {
-            let given = Quantity { nano, binary };
+            let given = Quantity { nano, binary, capped: false };
             prop_assert_eq!(quantity(&given.to_string()), given);
         }
 

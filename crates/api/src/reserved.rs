@@ -3,6 +3,7 @@
 //! nvidia.com/gpu":"2"},"until":"2026-11-15T08:30:00Z","pods":["1f6c…"],"gangSize":4}]`.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::{ResourceList, Time};
 
@@ -25,9 +26,14 @@ pub struct Reserved {
     pub gang_size: Option<u32>,
 }
 
+/// The annotation cannot be read.
+#[derive(Debug, Error)]
+#[error("not a list of reservations: {0}")]
+pub struct ReservedError(#[from] serde_json::Error);
+
 impl Reserved {
-    pub fn read(text: &str) -> Result<Vec<Reserved>, String> {
-        serde_json::from_str(text).map_err(|error| format!("not a list of reservations: {error}"))
+    pub fn read(text: &str) -> Result<Vec<Reserved>, ReservedError> {
+        Ok(serde_json::from_str(text)?)
     }
 
     pub fn write(places: &[Reserved]) -> String {
@@ -50,7 +56,10 @@ mod tests {
         assert_eq!(Reserved::write(&places), text);
         for wrong in ["", "{}", "[1]", r#"[{"node":"b"}]"#] {
             assert!(
-                Reserved::read(wrong).unwrap_err().starts_with("not a list of reservations: "),
+                Reserved::read(wrong)
+                    .unwrap_err()
+                    .to_string()
+                    .starts_with("not a list of reservations: "),
                 "{wrong}"
             );
         }

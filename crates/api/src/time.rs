@@ -6,17 +6,28 @@ use jiff::Timestamp;
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use thiserror::Error;
 
 /// Milliseconds since the Unix epoch.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub i64);
 
+/// The text is not a point in time.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("\"{0}\" is not a time; write it like 2026-11-15T08:30:00Z")]
+pub struct TimeError(String);
+
+/// The text is not a duration.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("\"{0}\" is not a duration; write it like 90s, 30m or 1h30m")]
+pub struct DurationError(String);
+
 impl Time {
     /// Reads RFC 3339. What is finer than a millisecond is cut off.
-    pub fn parse(text: &str) -> Result<Time, String> {
+    pub fn parse(text: &str) -> Result<Time, TimeError> {
         text.parse::<Timestamp>()
             .map(|timestamp| Time(timestamp.as_millisecond()))
-            .map_err(|_| format!("\"{text}\" is not a time; write it like 2026-11-15T08:30:00Z"))
+            .map_err(|_| TimeError(text.to_owned()))
     }
 
     pub fn plus_ms(self, milliseconds: i64) -> Time {
@@ -101,8 +112,8 @@ const UNITS: [(&str, i128); 8] = [
 /// Reads a span in Go's syntax ("1h30m", "1.5h", "300ms") or a whole number of seconds ("90"), as
 /// milliseconds. What is finer than a millisecond is cut off; what is longer than an `i64` holds is
 /// the longest it holds.
-pub fn parse_duration(text: &str) -> Result<i64, String> {
-    let wrong = || format!("\"{text}\" is not a duration; write it like 90s, 30m or 1h30m");
+pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
+    let wrong = || DurationError(text.to_owned());
     let (sign, digits) = match text.as_bytes().first() {
         Some(b'-') => (-1, &text[1..]),
         Some(b'+') => (1, &text[1..]),
@@ -170,7 +181,7 @@ mod tests {
             "2026-11-15T00:00:00Z"
         );
         assert_eq!(Time(1_500).to_string(), "1970-01-01T00:00:01.5Z");
-        assert!(Time::parse("yesterday").unwrap_err().contains("write it like"));
+        assert!(Time::parse("yesterday").unwrap_err().to_string().contains("write it like"));
         assert!(Time::parse("2026-11-15").is_err());
     }
 
@@ -209,7 +220,7 @@ mod tests {
         for text in
             ["", "-", "1d", "h", "1h 30m", "1.5", ".", ".s", "1h30", "1e3s", "--1s", "soon", "1H"]
         {
-            let message = parse_duration(text).unwrap_err();
+            let message = parse_duration(text).unwrap_err().to_string();
             assert!(message.contains("write it like 90s"), "{text}: {message}");
         }
     }

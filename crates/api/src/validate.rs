@@ -115,7 +115,12 @@ impl Problems {
                 at.clone(),
                 "has no name; write the name of a resource, for example cpu",
             );
-            self.check(!amount.is_negative(), at, format!("{amount} is negative; write 0 or more"));
+            if amount.is_negative() {
+                self.add(at, format!("{amount} is negative; write 0 or more"));
+            } else if amount.is_capped() {
+                let message = format!("is larger than {}, the largest amount there is", i64::MAX);
+                self.add(at, format!("{message}; write a smaller one"));
+            }
         }
     }
 
@@ -190,8 +195,8 @@ impl Problems {
             self.add(at, format!("{zone:?} names a zone; write \"*\", which means all of them"));
         }
         for key in [keys::JDB_MIN_AVAILABLE, keys::JDB_MAX_UNAVAILABLE] {
-            if let Some(Err(message)) = meta.annotations.get(key).map(|text| Portion::parse(text)) {
-                self.add(format!("metadata.annotations[{key}]"), message);
+            if let Some(Err(error)) = meta.annotations.get(key).map(|text| Portion::parse(text)) {
+                self.add(format!("metadata.annotations[{key}]"), error.to_string());
             }
         }
     }
@@ -199,8 +204,8 @@ impl Problems {
     /// Annotations that hold a point in time, of pods and groups alike.
     fn times(&mut self, meta: &Meta) {
         for key in [keys::LAST_CHECKPOINT_TIME, keys::EXPECTED_END_TIME, keys::STALE_SINCE] {
-            if let Some(Err(message)) = meta.annotations.get(key).map(|text| Time::parse(text)) {
-                self.add(format!("metadata.annotations[{key}]"), message);
+            if let Some(Err(error)) = meta.annotations.get(key).map(|text| Time::parse(text)) {
+                self.add(format!("metadata.annotations[{key}]"), error.to_string());
             }
         }
     }
@@ -231,7 +236,7 @@ impl Problems {
                 self.add(at, format!("{text:?} is negative; write 0s or more"));
             }
             Ok(_) => {}
-            Err(message) => self.add(at, message),
+            Err(error) => self.add(at, error.to_string()),
         }
     }
 }

@@ -34,4 +34,4 @@ pub use nominations::{FindPod, NominationFacts};
 pub use pods::PodFacts;
 pub use queues::{QueueFacts, TakesBack};
 pub use searches::{NodeTrial, SearchFacts};
-pub use target::{Target, find};
+pub use target::{Target, find, within};

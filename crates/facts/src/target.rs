@@ -43,6 +43,16 @@ pub fn find(cluster: &Cluster, text: &str) -> Result<Target, String> {
     }
 }
 
+/// The name in a namespace, unless it has one already or is that of a queue.
+pub fn within(namespace: &str, text: &str) -> String {
+    match split(text) {
+        (Some("queue"), _) => text.to_owned(),
+        (_, name) if name.contains('/') => text.to_owned(),
+        (Some(kind), name) => format!("{kind}/{namespace}/{name}"),
+        (None, name) => format!("{namespace}/{name}"),
+    }
+}
+
 fn split(text: &str) -> (Option<&'static str>, &str) {
     let named = text.split_once('/').and_then(|(word, rest)| {
         let (kind, _) = KINDS.iter().find(|(_, words)| words.contains(&word))?;
@@ -138,6 +148,15 @@ mod tests {
         assert_eq!(split("q/research"), (Some("queue"), "research"));
         assert_eq!(split("team/ring"), (None, "team/ring"));
         assert_eq!(split("ring"), (None, "ring"));
+    }
+
+    #[test]
+    fn a_namespace_is_added_where_a_name_has_none() {
+        assert_eq!(within("team", "ring"), "team/ring");
+        assert_eq!(within("team", "pg/ring"), "gang/team/ring");
+        assert_eq!(within("team", "pod/other/ring-0"), "pod/other/ring-0");
+        assert_eq!(within("team", "other/ring"), "other/ring");
+        assert_eq!(within("team", "queue/research"), "queue/research");
     }
 
     #[test]

@@ -1,15 +1,31 @@
 //! How a command ends: 0 fine, 1 the work failed, 2 bad usage or input.
 
+use std::fmt::Display;
 use std::process::ExitCode;
+
+use crate::terminal;
 
 #[derive(Debug)]
 pub enum Failure {
     /// The work failed; the text says how.
     Work(String),
-    /// Bad input; every problem is one entry.
+    /// Bad usage or input; every problem is one entry.
     Input(Vec<String>),
-    /// Whoever read our output has gone.
+    /// What was read has mistakes, and there is more to say about it.
+    Read { notes: Vec<String>, problems: Vec<String> },
+    /// Whatever read our output has gone.
     ClosedPipe,
+}
+
+impl Failure {
+    /// The only problem of the input.
+    pub fn input(problem: impl Display) -> Failure {
+        Failure::Input(vec![problem.to_string()])
+    }
+
+    pub fn work(cause: impl Display) -> Failure {
+        Failure::Work(cause.to_string())
+    }
 }
 
 impl From<std::io::Error> for Failure {
@@ -21,24 +37,25 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// More problems than this help nobody.
+/// More problems than this help no reader.
 const SHOWN: usize = 50;
 
 pub fn exit(result: Result<(), Failure>) -> ExitCode {
-    match result {
-        Ok(()) | Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+    let problems = match result {
+        Ok(()) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
         Err(Failure::Work(text)) => {
-            anstream::eprintln!("error: {text}");
-            ExitCode::from(1)
+            terminal::error(text);
+            return ExitCode::from(1);
         }
-        Err(Failure::Input(problems)) => {
-            for problem in problems.iter().take(SHOWN) {
-                anstream::eprintln!("error: {problem}");
-            }
-            if problems.len() > SHOWN {
-                anstream::eprintln!("error: and {} more", problems.len() - SHOWN);
-            }
-            ExitCode::from(2)
+        Err(Failure::Input(problems)) => problems,
+        Err(Failure::Read { notes, problems }) => {
+            notes.iter().for_each(terminal::note);
+            problems
         }
+    };
+    problems.iter().take(SHOWN).for_each(terminal::error);
+    if problems.len() > SHOWN {
+        terminal::error(format_args!("and {} more", problems.len() - SHOWN));
     }
+    ExitCode::from(2)
 }

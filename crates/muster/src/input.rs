@@ -3,18 +3,21 @@
 
 mod cluster;
 mod collection;
+mod error;
 mod files;
+mod reading;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use muster_api::Time;
-use muster_engine::config::Config;
-use muster_sim::World;
+use muster_journal::Configuration;
 
 pub use cluster::ClusterArgs;
 pub use collection::Collection;
+pub use error::{InputError, Location};
+pub use reading::{Loaded, Reading, parse_again};
 
 use crate::failure::Failure;
 
@@ -27,7 +30,8 @@ pub struct FileArgs {
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct ConfigArgs {
-    /// The scheduler's configuration, in Volcano's format [default: built in]
+    /// The scheduler's configuration, in Volcano's format, or - for standard input [default: built
+    /// in]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
@@ -50,71 +54,39 @@ pub struct InputArgs {
     config: ConfigArgs,
 }
 
-/// What was read, and what is worth a note but no error.
-pub struct Loaded {
-    pub collection: Collection,
-    pub config: Config,
-    pub notes: Vec<String>,
-}
-
-impl Loaded {
-    /// The embedded cluster with all that was read in it.
-    pub fn world(self, now: Time) -> (World, Config) {
-        let mut world = World::at(now);
-        self.collection.objects.into_iter().for_each(|object| world.insert(object));
-        (world, self.config)
-    }
-}
-
-impl FileArgs {
-    /// Reads manifests only.
-    pub fn load(&self, config: &ConfigArgs) -> Result<Loaded, Failure> {
-        if self.files.is_empty() {
-            let help = "no manifests: name a file or folder with -f, or -f - for standard input";
-            return Err(Failure::Input(vec![help.to_owned()]));
-        }
-        let (collection, config) = self.read(config)?;
-        Ok(loaded(collection, config))
-    }
-
-    /// All problems of all files, those of the configuration too, are reported at once.
-    fn read(&self, config: &ConfigArgs) -> Result<(Collection, Config), Failure> {
-        let mut collection = Collection::default();
-        let mut problems = files::read(&self.files, &mut collection);
-        match config.load() {
-            Ok(config) if problems.is_empty() => return Ok((collection, config)),
-            Ok(_) => {}
-            Err(found) => problems.extend(found),
-        }
-        Err(Failure::Input(problems))
-    }
-}
+/// In messages.
+const STANDARD_INPUT: &str = "standard input";
 
 impl ConfigArgs {
-    fn load(&self) -> Result<Config, Vec<String>> {
-        let Some(path) = &self.config else { return Ok(Config::builtin()) };
-        let name = path.display().to_string();
-        let text = fs::read_to_string(path)
-            .map_err(|error| vec![format!("{name}: {}", files::reading(&error))])?;
-        Config::parse(&name, &text).map_err(|found| found.iter().map(ToString::to_string).collect())
+    fn is_stream(&self) -> bool {
+        self.config.as_deref() == Some(Path::new("-"))
+    }
+
+    /// The text of the configuration, with a name for messages.
+    fn text(&self) -> Result<Configuration, InputError> {
+        let Some(path) = &self.config else { return Ok(Configuration::builtin()) };
+        let text = read_text(&path.display().to_string())?;
+        let name =
+            if self.is_stream() { STANDARD_INPUT.into() } else { path.display().to_string() };
+        Ok(Configuration { name, text })
     }
 }
 
 impl SourceArgs {
     /// Reads the manifests, and the cluster where it is named or nothing else is.
     pub fn read(&self) -> Result<Collection, Failure> {
-        let (mut collection, _) = self.files.read(&ConfigArgs { config: None })?;
-        self.add_cluster(&mut collection)?;
-        Ok(collection)
+        let no_config = ConfigArgs { config: None };
+        Ok(self.complete(Reading::of(&self.files.files, &no_config))?.collection)
     }
 
-    /// Files come first: their mistakes are told before a large cluster is read.
-    fn add_cluster(&self, collection: &mut Collection) -> Result<(), Failure> {
+    /// Reads the cluster after the files: their mistakes are told before a large cluster is read.
+    fn complete(&self, reading: Reading) -> Result<Loaded, Failure> {
+        let mut loaded = reading.finish()?;
         if self.is_live() {
             let listing = self.cluster.read()?;
-            collection.add_live(listing, wall_clock());
+            loaded.collection.add_live(listing, wall_clock());
         }
-        Ok(())
+        Ok(loaded)
     }
 
     /// Whether someone said what to read.
@@ -129,69 +101,45 @@ impl SourceArgs {
 }
 
 impl InputArgs {
+    /// Reads everything that is named. If there is nothing in it, that is an error.
     pub fn load(&self) -> Result<Loaded, Failure> {
-        let (mut collection, config) = self.source.files.read(&self.config)?;
-        self.source.add_cluster(&mut collection)?;
-        Ok(loaded(collection, config))
+        self.load_with(&[])
     }
 
     /// The same, and apart from it manifests that come on top. The problems of all of them are
     /// reported at once.
-    pub fn load_with(&self, more: &[String]) -> Result<(Loaded, Collection), Failure> {
-        let mut extra = Collection::default();
-        let mut problems = files::read(more, &mut extra);
-        let streams =
-            self.source.files.files.iter().chain(more).filter(|name| *name == "-").count();
-        if streams > 1 {
-            problems.insert(
-                0,
-                "standard input can be read once only: give - to one of them".to_owned(),
-            );
-        }
-        match self.source.files.read(&self.config) {
-            Ok((mut collection, config)) if problems.is_empty() => {
-                self.source.add_cluster(&mut collection)?;
-                Ok((loaded(collection, config), extra))
-            }
-            Ok(_) => Err(Failure::Input(problems)),
-            Err(Failure::Input(found)) => Err(Failure::Input([found, problems].concat())),
-            Err(other) => Err(other),
-        }
+    pub fn load_with(&self, more: &[String]) -> Result<Loaded, Failure> {
+        let files = &self.source.files.files;
+        let reading = Reading::of(files, &self.config).with_extra(more);
+        let loaded = self.source.complete(reading)?;
+        let without_objects = match loaded.extra.objects.is_empty() {
+            true if !more.is_empty() => more,
+            true if loaded.collection.objects.is_empty() => files,
+            _ => return Ok(loaded),
+        };
+        Err(loaded.refuse(&InputError::NoObjects { files: without_objects.join(", ") }))
     }
 
     /// The same where no objects at all are fine too.
     pub fn load_any(&self) -> Result<Loaded, Failure> {
-        match self.source.files.files.is_empty() && !self.source.cluster.is_named() {
-            true => Ok(loaded(Collection::default(), self.config.load().map_err(Failure::Input)?)),
-            false => self.load(),
+        match self.source.is_given() {
+            true => self.load(),
+            false => Reading::of(&[], &self.config).finish(),
         }
-    }
-
-    /// The configuration once more, for another scheduler or one that starts again. It was read
-    /// without errors before.
-    pub fn reload_config(&self) -> Config {
-        self.config.load().unwrap_or_else(|_| Config::builtin())
     }
 }
 
 /// The text of a file, or of the standard input for "-".
-pub fn read_text(name: &str) -> Result<String, String> {
+pub fn read_text(name: &str) -> Result<String, InputError> {
     let text = match name {
         "-" => std::io::read_to_string(std::io::stdin().lock()),
         _ => fs::read_to_string(name),
     };
-    text.map_err(|error| format!("{name}: {}", files::reading(&error)))
+    text.map_err(|source| InputError::Unreadable { name: name.to_owned(), source })
 }
 
 /// The wall clock, in whole seconds so that the output can repeat it.
 pub fn wall_clock() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time(since.as_secs() as i64 * 1000)
-}
-
-fn loaded(collection: Collection, config: Config) -> Loaded {
-    let mut notes: Vec<String> =
-        config.warnings.iter().map(|warning| warning.to_string()).collect();
-    notes.extend(collection.notes());
-    Loaded { collection, config, notes }
 }

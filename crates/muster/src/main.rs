@@ -4,12 +4,11 @@ mod commands;
 mod failure;
 mod input;
 mod render;
+mod terminal;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-
-use failure::Failure;
 
 /// A batch scheduler for Kubernetes: whole gangs or nothing.
 #[derive(Parser)]
@@ -45,6 +44,8 @@ enum Command {
     Crds(commands::crds::CrdsArgs),
     /// Print the plugins and actions with their arguments
     Plugins(commands::plugins::PluginsArgs),
+    /// Print the version
+    Version(commands::version::VersionArgs),
     /// Print a completion script for a shell
     Completions(commands::completions::CompletionsArgs),
 }
@@ -59,10 +60,11 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(args),
         Command::Replay(args) => commands::replay::run(args),
         Command::Topology(args) => commands::topology::run(args),
-        Command::Generate(args) => commands::generate::run(args).map_err(Failure::Work),
+        Command::Generate(args) => commands::generate::run(args),
         Command::Bench(args) => commands::bench::run(args),
         Command::Crds(args) => commands::crds::run(args),
         Command::Plugins(args) => commands::plugins::run(args),
+        Command::Version(args) => commands::version::run(args),
         Command::Completions(args) => commands::completions::run::<Cli>(args),
     };
     failure::exit(result)

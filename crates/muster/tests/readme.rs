@@ -66,6 +66,24 @@ fn a_page_shows_the_shares_that_are_printed() {
 }
 
 #[test]
+fn a_page_shows_how_a_simulation_is_replayed() {
+    let folder = tempfile::tempdir().expect("the folder for temporary files can be written");
+    let journal = folder.path().join("journal").display().to_string();
+    let simulate = "muster simulate -f examples/first-gang --now 2026-11-15T00:00:00Z --journal";
+    let run = |args: &[&str]| {
+        let mut muster = Command::new(env!("CARGO_BIN_EXE_muster"));
+        let output = muster.args(args).arg(&journal).current_dir(root()).output();
+        String::from_utf8(output.expect("the command runs").stdout).expect("text")
+    };
+    run(&simulate.split(' ').skip(1).collect::<Vec<_>>());
+    let replayed = run(&["replay"]);
+    let shown = format!(
+        "$ {simulate} /tmp/journal > story.txt\n$ muster replay /tmp/journal\n{replayed}```"
+    );
+    assert!(read("docs/journal.md").contains(&shown), "put this into docs/journal.md:\n{shown}");
+}
+
+#[test]
 fn manifests_in_the_readme_are_those_of_the_examples() {
     let (readme, gangs) = (read("README.md"), read("examples/topology/gangs.yaml"));
     let blocks: Vec<&str> =

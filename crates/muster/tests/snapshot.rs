@@ -92,11 +92,11 @@ fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
     let before = decisions(files, more);
     let files: Vec<&str> = files.iter().flat_map(|file| ["-f", *file]).collect();
     let plain = folder.file("plain.yaml");
-    stdout(muster(&[&["snapshot", "-o", &plain], &files[..]].concat()));
+    stdout(muster(&[&["snapshot", "--to", &plain], &files[..]].concat()));
     assert_eq!(decisions(&[&plain], more), before, "{name}: a snapshot decides otherwise");
     let (anonymous, table) = (folder.file("anonymous.yaml"), folder.file("names.tsv"));
     stdout(muster(
-        &[&["snapshot", "--anonymize", "-o", &anonymous, "--names", &table], &files[..]].concat(),
+        &[&["snapshot", "--anonymize", "--to", &anonymous, "--names", &table], &files[..]].concat(),
     ));
     let table = fs::read_to_string(table).expect("it was written");
     let after = decisions(&[&anonymous], more);
@@ -211,7 +211,7 @@ fn a_live_cluster_decides_as_its_snapshot() {
     let live = decisions(&[], &["--kubeconfig", &kubeconfig]);
     assert!(live.contains("want 2, best has 1"), "{live}");
     let snapshot = folder.file("cluster.yaml");
-    let output = muster(&["snapshot", "--kubeconfig", &kubeconfig, "-o", &snapshot]);
+    let output = muster(&["snapshot", "--kubeconfig", &kubeconfig, "--to", &snapshot]);
     let notes = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
         notes.contains("note: PodGroup default/broken can't be read and is left out"),

@@ -78,7 +78,7 @@ impl fmt::Display for History {
     }
 }
 
-/// What has just happened to the scheduler of a history.
+/// What has just happened to the scheduler of a history or a simulation.
 pub enum Moment<'m> {
     /// It is new and knows nothing.
     Start,

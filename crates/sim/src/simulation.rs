@@ -10,6 +10,7 @@ use muster_api::kinds::{Kind, Object};
 use muster_engine::model::pods::PodState;
 use muster_engine::{Bind, Cause, Engine, Event, Plan, explain, status};
 
+use crate::chaos::{Moment, Witness};
 use crate::curves::Curves;
 use crate::invariants;
 use crate::report::{CycleLine, EventLine, Eviction, Placement, Report};
@@ -59,6 +60,8 @@ pub struct Simulation {
     pub report: Report,
     /// What queues use and should have, if someone wants to see it.
     pub curves: Option<Curves>,
+    /// Hears what the engine hears and plans.
+    witness: Option<Box<Witness<'static>>>,
     options: Options,
     /// Not there yet, by when they come; the next one last.
     coming: Vec<(Time, Event)>,
@@ -70,26 +73,50 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    pub fn new(world: World, mut engine: Engine, options: Options) -> Simulation {
+    pub fn new(world: World, engine: Engine, options: Options) -> Simulation {
+        Simulation::before(None, world, engine, options)
+    }
+
+    /// The same before a witness.
+    pub fn before(
+        witness: Option<Box<Witness<'static>>>,
+        world: World,
+        engine: Engine,
+        options: Options,
+    ) -> Simulation {
         let report = Report::new(world.now);
-        let mut coming = Vec::new();
-        for event in world.list() {
-            match arrival(&event) {
-                Some(time) if options.arrivals && time > world.now => coming.push((time, event)),
-                _ => engine.apply(event),
-            }
-        }
+        let (coming, present): (Vec<_>, Vec<_>) = world.list().into_iter().partition(|event| {
+            options.arrivals && arrival(event).is_some_and(|time| time > world.now)
+        });
+        let dated = |event: Event| Some((arrival(&event)?, event));
+        let mut coming: Vec<(Time, Event)> = coming.into_iter().filter_map(dated).collect();
         coming.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
-        Simulation {
+        let mut simulation = Simulation {
             world,
             engine,
             report,
             curves: None,
+            witness,
             options,
             coming,
             cycle: 0,
             told: HashMap::new(),
             said: HashMap::new(),
+        };
+        if let Some(witness) = &mut simulation.witness {
+            witness(&simulation.engine, Moment::Start);
+        }
+        present.into_iter().for_each(|event| simulation.hear(event));
+        simulation
+    }
+
+    fn hear(&mut self, event: Event) {
+        match &mut self.witness {
+            None => self.engine.apply(event),
+            Some(witness) => {
+                self.engine.apply(&event);
+                witness(&self.engine, Moment::Event(&event));
+            }
         }
     }
 
@@ -130,6 +157,9 @@ impl Simulation {
         let begin = Instant::now();
         let plan = self.engine.cycle(self.world.now);
         let duration = begin.elapsed();
+        if let Some(witness) = &mut self.witness {
+            witness(&self.engine, Moment::Cycle(self.world.now, &plan));
+        }
         if self.options.check {
             invariants::check(&self.engine, &plan)?;
         }
@@ -274,7 +304,7 @@ impl Simulation {
             answers.extend(self.world.report(&gang.key, status));
         }
         for event in answers {
-            self.engine.apply(event);
+            self.hear(event);
         }
     }
 
@@ -285,11 +315,11 @@ impl Simulation {
             if self.options.events {
                 self.report.events.extend(event_line(self.cycle, &event));
             }
-            self.engine.apply(event);
+            self.hear(event);
         }
         while self.coming.last().is_some_and(|(time, _)| *time <= self.world.now) {
             let (_, event) = self.coming.pop().expect("looked at");
-            self.engine.apply(event);
+            self.hear(event);
         }
     }
 

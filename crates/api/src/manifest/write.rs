@@ -16,17 +16,22 @@ const FIRST: [&str; 6] = ["apiVersion", "kind", "metadata", "name", "namespace",
 /// Writes the objects by kind and name, whatever their order.
 pub fn write<'o>(
     objects: impl IntoIterator<Item = &'o Object>,
-    out: &mut impl Write,
+    out: &mut (impl Write + ?Sized),
 ) -> io::Result<()> {
-    let mut sorted: Vec<(&str, String, &Object)> =
-        objects.into_iter().map(|object| (object.kind().name(), object.key(), object)).collect();
-    sorted.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
-    for (_, _, object) in sorted {
+    for object in sorted(objects) {
         let mut text = String::from("---\n");
         entries(&document(object)?, 0, &mut text);
         out.write_all(text.as_bytes())?;
     }
     Ok(())
+}
+
+/// The objects by kind and name.
+pub fn sorted<'o>(objects: impl IntoIterator<Item = &'o Object>) -> Vec<&'o Object> {
+    let mut sorted: Vec<(&str, String, &Object)> =
+        objects.into_iter().map(|object| (object.kind().name(), object.key(), object)).collect();
+    sorted.sort_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+    sorted.into_iter().map(|(_, _, object)| object).collect()
 }
 
 /// The object as the API server would give it, with its kind.

@@ -19,10 +19,11 @@ pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {
     problems.times(meta);
     problems.revocable(meta);
     // Negative is for ever.
-    if let Some(Err(message)) =
+    if let Some(Err(error)) =
         meta.annotations.get(keys::STALENESS_GRACE_PERIOD).map(|text| parse_duration(text))
     {
-        problems.add(format!("metadata.annotations[{}]", keys::STALENESS_GRACE_PERIOD), message);
+        let path = format!("metadata.annotations[{}]", keys::STALENESS_GRACE_PERIOD);
+        problems.add(path, error.to_string());
     }
     problems.at_least("spec.minMember", 0, spec.min_member);
     for (role, least) in &spec.min_task_member {

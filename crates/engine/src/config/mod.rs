@@ -65,9 +65,19 @@ impl Config {
     /// Reads a configuration. The file's name is only for messages. On error, all of them in the
     /// order of the text.
     pub fn parse(file: &str, text: &str) -> Result<Config, Vec<Diagnostic>> {
+        Config::parse_with(file, text, &mut Vec::new())
+    }
+
+    /// The same for those who want to hear the warnings beside the errors, too.
+    pub fn parse_with(
+        file: &str,
+        text: &str,
+        heard: &mut Vec<Diagnostic>,
+    ) -> Result<Config, Vec<Diagnostic>> {
         let mut report = Report::new(file);
         let parts = read(text, &mut report);
         let (errors, warnings) = report.finish();
+        heard.clone_from(&warnings);
         match parts {
             Some((actions, policy, settings)) if errors.is_empty() => {
                 Ok(Config { actions, policy, settings, warnings })

@@ -9,20 +9,20 @@ use std::process::Command;
 use clap::{Args, ValueEnum};
 use muster_bench::speed::{self, memory};
 
-use super::simulate::print_json;
 use crate::failure::Failure;
+use crate::terminal;
 
 #[derive(Args)]
 #[command(
-    after_help = "Figures are ratios to a scan of the cluster or to one move of a pod, so that they mean the
-same on every machine. Use a release build: cargo run --release -- bench
+    after_help = "Figures are ratios to a scan of the cluster or to one move of a pod, so that they mean the same on \
+every machine. Use a release build: cargo run --release -- bench
 
-With --quality it is not about time: on small clusters everything is tried, and what the engine chose in
-mode gang is compared with the best there is; and a working day is played in each mode.
+With --quality it is not about time: on small clusters everything is tried, and what the engine \
+chose in mode gang is compared with the best there is; and a working day is played in each mode.
 
 Examples:
   muster bench --quality --plot quality.svg
-  muster bench --quality --seed 3             (one of the small clusters, in words)"
+  muster bench --quality --seed 3       (one of the small clusters, in words)"
 )]
 pub struct BenchArgs {
     /// How often each case is run; the best counts [default: 7]
@@ -66,9 +66,11 @@ pub fn run(args: BenchArgs) -> Result<(), Failure> {
     let muster = std::env::current_exe()
         .map_err(|error| Failure::Work(format!("finding this program: {error}")))?;
     let memory = || memory::of_child(Command::new(muster).args(["bench", "--memory"]));
-    let figures = speed::run(rounds, memory, |what| anstream::eprintln!("measuring: {what}"));
+    let figures = speed::run(rounds, memory, |what| {
+        terminal::say(format_args!("measuring: {what}"));
+    });
     match args.output {
         Format::Table => Ok(write!(std::io::stdout(), "{figures}")?),
-        Format::Json => print_json(&figures),
+        Format::Json => Ok(terminal::print_json(&figures)?),
     }
 }

@@ -1,17 +1,17 @@
 //! `muster check`
 
-use std::io::Write;
-
 use clap::Args;
 use muster_engine::explain::grouped;
 use muster_facts::topology::faults;
 
 use crate::failure::Failure;
-use crate::input::{ConfigArgs, FileArgs};
+use crate::input::{ConfigArgs, FileArgs, InputError, Reading};
+use crate::terminal;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   muster check -f manifests/
+  muster check --config volcano-scheduler.conf
   muster check -f jobs.yaml --config volcano-scheduler.conf
 
 The exit code is 2 if there are errors; notes are no errors. More about HyperNodes: muster topology check.")]
@@ -23,25 +23,33 @@ pub struct CheckArgs {
 }
 
 pub fn run(args: CheckArgs) -> Result<(), Failure> {
-    let loaded = args.files.load(&args.config)?;
-    let collection = &loaded.collection;
-    let mut out = anstream::stdout();
-    for note in &loaded.notes {
+    if args.files.files.is_empty() && args.config.config.is_none() {
+        return Err(Failure::input(InputError::NothingToCheck));
+    }
+    let reading = Reading::of(&args.files.files, &args.config);
+    let collection = &reading.collection;
+    let mut out = terminal::stdout();
+    for note in reading.notes() {
         writeln!(out, "note: {note}")?;
     }
     out.flush()?;
-    let faults = faults(&collection.objects);
-    if !faults.is_empty() {
-        return Err(Failure::Input(
-            faults
-                .iter()
-                .map(|fault| fault.tell(|kind, key| collection.title(kind, key)))
-                .collect(),
-        ));
+    let mut problems: Vec<String> = reading.errors.iter().map(ToString::to_string).collect();
+    let title = |kind, key: &str| collection.title(kind, key);
+    problems.extend(faults(&collection.objects).iter().map(|fault| fault.tell(title)));
+    if !problems.is_empty() {
+        return Err(Failure::Input(problems));
     }
-    let counts = collection.counts.iter();
-    let objects: Vec<String> =
-        counts.map(|(kind, count)| format!("{} × {kind}", grouped(*count as u64))).collect();
-    let objects = if objects.is_empty() { "no objects".into() } else { objects.join(", ") };
-    Ok(writeln!(out, "no errors: {objects}")?)
+    Ok(writeln!(out, "no errors: {}", checked(&args, &reading))?)
+}
+
+/// What was found to be without errors.
+fn checked(args: &CheckArgs, reading: &Reading) -> String {
+    let mut checked: Vec<String> = Vec::new();
+    checked.extend(args.config.config.as_ref().map(|path| path.display().to_string()));
+    let counts = reading.collection.counts.iter();
+    checked.extend(counts.map(|(kind, count)| format!("{} × {kind}", grouped(*count as u64))));
+    if !args.files.files.is_empty() && reading.collection.objects.is_empty() {
+        checked.push("no objects".to_owned());
+    }
+    checked.join(", ")
 }

@@ -1,26 +1,23 @@
 //! `muster fairshare`: what each queue should have, and how that comes about.
 
-use std::io::Write;
-
 use clap::{Args, ValueEnum};
 use muster_api::Time;
 use muster_engine::ids::ResourceId;
 use muster_engine::model::Cluster;
-use muster_engine::{Engine, shares};
+use muster_engine::shares;
 use muster_facts::fair_shares;
-use muster_sim::{Options, Simulation, Until};
 
-use super::simulate::{print_json, scheduler_names};
+use super::embedded::after_cycles;
 use crate::failure::Failure;
-use crate::input::{InputArgs, wall_clock};
-use crate::render;
+use crate::input::InputArgs;
+use crate::{render, terminal};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  muster fairshare                                    (the cluster of the default kubeconfig)
-  muster fairshare -f examples/fairshare --config examples/fairshare/scheduler.conf
+  muster fairshare                    (the cluster of the default kubeconfig)
+  muster fairshare -f cluster.yaml --config scheduler.conf
   muster fairshare --resource nvidia.com/gpu -o svg > shares.svg
-  muster fairshare -f cluster.yaml --cycles 10        (after ten cycles on an embedded copy)
+  muster fairshare -f cluster.yaml --cycles 10 (after ten cycles on a copy)
 
 What the words mean, and the JSON, is in docs/fairshare.md.")]
 pub struct FairshareArgs {
@@ -29,7 +26,7 @@ pub struct FairshareArgs {
     /// Only this resource; may be given several times [default: all that some queue wants]
     #[arg(long, value_name = "NAME")]
     resource: Vec<String>,
-    /// Show what is there after so many scheduling cycles on an embedded copy
+    /// How many cycles to run first on an embedded copy, one second apart; 0 shows what is there
     #[arg(long, value_name = "N", default_value_t = 0)]
     cycles: u64,
     /// The time of the first cycle, for example 2026-11-15T00:00:00Z [default: the wall clock]
@@ -50,47 +47,30 @@ enum Format {
 
 pub fn run(args: FairshareArgs) -> Result<(), Failure> {
     let loaded = args.input.load()?;
-    for note in &loaded.notes {
-        anstream::eprintln!("note: {note}");
-    }
+    loaded.say_notes();
     if loaded.config.policy.fairness().is_none() {
-        anstream::eprintln!(
-            "note: these shares have no effect: name the plugin capacity in the configuration's tiers"
+        terminal::note(
+            "these shares have no effect: name the plugin capacity in the configuration's tiers",
         );
     }
-    let options = Options {
-        until: Until::Cycles(args.cycles),
-        recreate: true,
-        events: false,
-        arrivals: false,
-        check: false,
-    };
-    let (world, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
-    let mut simulation = Simulation::new(world, Engine::new(config, scheduler_names()), options);
-    if args.cycles > 0 {
-        simulation.run(|_| {}).map_err(Failure::Work)?;
-    }
+    let mut simulation = after_cycles(loaded, args.now, args.cycles)?;
     simulation.engine.settle();
     let engine = &simulation.engine;
-    let resources = resources(engine.cluster(), &args.resource).map_err(Failure::Input)?;
+    let resources = resources(engine.cluster(), &args.resource)?;
     let shares = fair_shares(engine, &resources);
+    let dimensions = &engine.cluster().dimensions;
     match args.output {
-        Format::Json => print_json(&shares),
+        Format::Json => terminal::print_json(&shares)?,
         Format::Table => {
-            print(&render::fairshare::lines(&shares, &engine.cluster().dimensions).join("\n"))
+            terminal::print(&render::fairshare::lines(&shares, dimensions).join("\n"))?
         }
-        Format::Svg => print(&render::fairshare::svg(&shares, &engine.cluster().dimensions)),
+        Format::Svg => terminal::print(&render::fairshare::svg(&shares, dimensions))?,
     }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = anstream::stdout();
-    writeln!(out, "{}", text.trim_end())?;
-    Ok(out.flush()?)
+    Ok(())
 }
 
 /// Those that were named, or all that some queue wants or deserves; scarce ones first.
-fn resources(cluster: &Cluster, named: &[String]) -> Result<Vec<ResourceId>, Vec<String>> {
+fn resources(cluster: &Cluster, named: &[String]) -> Result<Vec<ResourceId>, Failure> {
     let mut divided: Vec<ResourceId> = shares::divided(cluster).collect();
     divided.sort_by(|&a, &b| cluster.dimensions.by_scarcity(a, b));
     if named.is_empty() {
@@ -110,7 +90,7 @@ fn resources(cluster: &Cluster, named: &[String]) -> Result<Vec<ResourceId>, Vec
     let (found, problems): (Vec<_>, Vec<_>) = named.iter().map(find).partition(Result::is_ok);
     match problems.is_empty() {
         true => Ok(found.into_iter().flatten().collect()),
-        false => Err(problems.into_iter().filter_map(Result::err).collect()),
+        false => Err(Failure::Input(problems.into_iter().filter_map(Result::err).collect())),
     }
 }
 

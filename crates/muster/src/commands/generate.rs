@@ -1,13 +1,17 @@
 //! `muster generate`: made-up clusters and workloads as manifests, for trials and simulations.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use muster_api::Time;
+use muster_api::manifest::{self, Found};
+use muster_api::{Time, TimeError};
 use muster_sim::generate::{self, Amount, ClusterSpec, Profile, Template, WorkloadSpec};
+use thiserror::Error;
+
+use super::manifests::{Format, JsonList, ManifestArgs};
+use crate::failure::Failure;
+use crate::terminal;
 
 /// Write a made-up cluster or workload as manifests
 #[derive(Args, Debug)]
@@ -28,17 +32,21 @@ enum What {
 /// Write nodes, their network, queues and priority classes
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    muster generate cluster --nodes 1000 -o cluster.yaml\n  \
+    muster generate cluster --nodes 1000 --to cluster.yaml\n  \
     muster generate cluster nvl72 --nodes 144 --queues 40\n  \
-    muster generate cluster openb --nodes 1523 --no-network -o openb.yaml")]
+    muster generate cluster openb --nodes 1523 --no-network --to openb.yaml")]
 struct ClusterArgs {
     /// What the nodes are like
     #[arg(default_value = Template::Classic.name(), value_parser = templates())]
     template: Template,
 
     /// How many nodes
-    #[arg(short, long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=200_000))]
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..=200_000))]
     nodes: u32,
+
+    /// The old form of --nodes
+    #[arg(short, hide = true, value_name = "NODES", conflicts_with = "nodes", value_parser = clap::value_parser!(u32).range(1..=200_000))]
+    n: Option<u32>,
 
     /// Nodes under one leaf switch, or in one rack [default: 32, nvl72: 18]
     #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u32).range(1..=200_000))]
@@ -67,7 +75,7 @@ struct ClusterArgs {
 /// Write gangs and their pods, in the order in which they arrive
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
-    muster generate workload --gangs 5000 --hours 48 -o work.yaml\n  \
+    muster generate workload --gangs 5000 --hours 48 --to work.yaml\n  \
     muster generate workload llm --load 0.95 --cluster-gpus 1024\n  \
     muster generate workload research --gpus-per-pod 4 --typed nvl72\n  \
     muster generate workload serving --gangs 200 --namespace inference\n\n\
@@ -114,7 +122,7 @@ struct WorkloadArgs {
     highest_tier: Option<u32>,
 
     /// Where the gangs and pods live
-    #[arg(long, default_value = "default", value_parser = parse_namespace)]
+    #[arg(short, long, default_value = "default", value_parser = parse_namespace)]
     namespace: String,
 
     #[command(flatten)]
@@ -131,35 +139,81 @@ struct Common {
     #[arg(long, value_name = "TIME", default_value = "2026-01-05T00:00:00Z", value_parser = parse_start)]
     start: i64,
 
-    /// Write to this file instead of the standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: ManifestArgs,
 }
 
-pub fn run(args: GenerateArgs) -> Result<(), String> {
+/// Arguments that do not go together.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum UsageError {
+    #[error(
+        "--gpus-per-node does not apply to {template}, whose nodes differ; leave it out, or take classic or nvl72"
+    )]
+    NodesDiffer { template: &'static str },
+    #[error("--load counts GPUs and the profile cpu has none; write --gangs instead")]
+    LoadWithoutGpus,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("write a number from 0.01 to 10, for example 0.95 for 95 % of the GPUs")]
+struct LoadError;
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("write up to 63 of a-z, 0-9 and - (not at the ends)")]
+struct NamespaceError;
+
+pub fn run(args: GenerateArgs) -> Result<(), Failure> {
     match args.what {
         What::Cluster(args) => {
-            let spec = cluster_spec(&args)?;
-            write(args.common.output.as_deref(), |out| generate::cluster(&spec, out))
+            let spec = cluster_spec(&args).map_err(Failure::input)?;
+            if let Some(nodes) = args.n {
+                terminal::warn(format_args!("-n is a namespace elsewhere: write --nodes {nodes}"));
+            }
+            write(&args.common.to, |out| generate::cluster(&spec, out))
         }
         What::Workload(args) => {
-            let spec = workload_spec(&args)?;
-            write(args.common.output.as_deref(), |out| generate::workload(&spec, out))
+            let spec = workload_spec(&args).map_err(Failure::input)?;
+            write(&args.common.to, |out| generate::workload(&spec, out))
         }
     }
 }
 
-fn cluster_spec(args: &ClusterArgs) -> Result<ClusterSpec, String> {
+fn write(
+    to: &ManifestArgs,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    to.check()?;
+    match to.format() {
+        Format::Yaml => to.write(fill),
+        Format::Json => {
+            let mut yaml = Vec::new();
+            fill(&mut yaml)?;
+            to.write(|out| as_json(&yaml, out))
+        }
+    }
+}
+
+/// Generators write YAML, which is read back here.
+fn as_json(yaml: &[u8], out: &mut dyn Write) -> io::Result<()> {
+    let mut list = JsonList::begin(out)?;
+    let mut result = Ok(());
+    manifest::read("the generated manifests", yaml, &mut |found| match found {
+        Found::Object { object, .. } if result.is_ok() => result = list.add(&object),
+        Found::Object { .. } => {}
+        other => unreachable!("generators write objects that are known, not {other:?}"),
+    });
+    result?;
+    list.end()
+}
+
+fn cluster_spec(args: &ClusterArgs) -> Result<ClusterSpec, UsageError> {
     let template = args.template;
     if args.gpus_per_node.is_some() && !template.is_uniform() {
-        return Err(format!(
-            "--gpus-per-node does not apply to {}, whose nodes differ; leave it out, or take classic or nvl72",
-            template.name()
-        ));
+        return Err(UsageError::NodesDiffer { template: template.name() });
     }
     Ok(ClusterSpec {
         template,
-        nodes: args.nodes,
+        nodes: args.n.unwrap_or(args.nodes),
         nodes_per_leaf: args.nodes_per_leaf.unwrap_or(template.nodes_per_leaf()),
         leaves_per_spine: args.leaves_per_spine.unwrap_or(template.leaves_per_spine()),
         gpus_per_node: args.gpus_per_node,
@@ -170,12 +224,10 @@ fn cluster_spec(args: &ClusterArgs) -> Result<ClusterSpec, String> {
     })
 }
 
-fn workload_spec(args: &WorkloadArgs) -> Result<WorkloadSpec, String> {
+fn workload_spec(args: &WorkloadArgs) -> Result<WorkloadSpec, UsageError> {
     let amount = match (args.load, args.cluster_gpus) {
         (Some(_), _) if args.profile == Profile::Cpu => {
-            return Err(
-                "--load counts GPUs and the profile cpu has none; write --gangs instead".to_owned()
-            );
+            return Err(UsageError::LoadWithoutGpus);
         }
         (Some(percent), Some(gpus)) => Amount::Load { percent, gpus },
         _ => Amount::Gangs(args.gangs),
@@ -195,30 +247,6 @@ fn workload_spec(args: &WorkloadArgs) -> Result<WorkloadSpec, String> {
     })
 }
 
-/// Writes to the file or the standard output. Whoever closes our pipe has seen enough: that is no
-/// error.
-fn write(
-    output: Option<&Path>,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), String> {
-    let filled = |out: &mut dyn Write| {
-        let mut out = BufWriter::with_capacity(1 << 16, out);
-        fill(&mut out)?;
-        out.flush()
-    };
-    match output {
-        Some(path) => File::create(path)
-            .and_then(|mut file| filled(&mut file))
-            .map_err(|error| format!("cannot write {}: {error}", path.display())),
-        None => match filled(&mut io::stdout().lock()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            result => {
-                result.map_err(|error| format!("cannot write to the standard output: {error}"))
-            }
-        },
-    }
-}
-
 fn templates() -> impl TypedValueParser<Value = Template> {
     let value = |template: Template| PossibleValue::new(template.name()).help(template.summary());
     PossibleValuesParser::new(Template::ALL.map(value)).map(|name| {
@@ -236,31 +264,25 @@ fn profiles() -> impl TypedValueParser<Value = Profile> {
 }
 
 /// A load factor as whole percent.
-fn parse_load(text: &str) -> Result<u32, String> {
+fn parse_load(text: &str) -> Result<u32, LoadError> {
     match text.parse::<f64>() {
         Ok(factor) if (0.01..=10.0).contains(&factor) => Ok((factor * 100.0).round() as u32),
-        _ => {
-            Err("write a number from 0.01 to 10, for example 0.95 for 95 % of the GPUs".to_owned())
-        }
+        _ => Err(LoadError),
     }
 }
 
 /// Epoch seconds.
-fn parse_start(text: &str) -> Result<i64, String> {
+fn parse_start(text: &str) -> Result<i64, TimeError> {
     Time::parse(text).map(|time| time.0.div_euclid(1000))
 }
 
-fn parse_namespace(text: &str) -> Result<String, String> {
+fn parse_namespace(text: &str) -> Result<String, NamespaceError> {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let valid = (1..=63).contains(&text.len())
         && text.bytes().all(allowed)
         && !text.starts_with('-')
         && !text.ends_with('-');
-    if valid {
-        Ok(text.to_owned())
-    } else {
-        Err("write up to 63 of a-z, 0-9 and - (not at the ends)".to_owned())
-    }
+    if valid { Ok(text.to_owned()) } else { Err(NamespaceError) }
 }
 
 #[cfg(test)]
@@ -282,14 +304,14 @@ mod tests {
 
     fn workload(line: &str) -> Result<WorkloadSpec, String> {
         match parse(line)? {
-            What::Workload(args) => workload_spec(&args),
+            What::Workload(args) => workload_spec(&args).map_err(|error| error.to_string()),
             What::Cluster(_) => panic!("{line} is not a workload"),
         }
     }
 
     fn cluster(line: &str) -> Result<ClusterSpec, String> {
         match parse(line)? {
-            What::Cluster(args) => cluster_spec(&args),
+            What::Cluster(args) => cluster_spec(&args).map_err(|error| error.to_string()),
             What::Workload(_) => panic!("{line} is not a cluster"),
         }
     }
@@ -333,13 +355,5 @@ mod tests {
             };
             assert!(error.contains(hint), "{line}: {error}");
         }
-    }
-
-    #[test]
-    fn a_closed_pipe_is_no_error_but_a_missing_folder_is() {
-        let error = write(Some(Path::new("/no/such/folder/file.yaml")), |_| Ok(()))
-            .expect_err("there is no folder");
-        assert!(error.contains("/no/such/folder/file.yaml"), "{error}");
-        assert_eq!(write(None, |_| Err(io::ErrorKind::BrokenPipe.into())), Ok(()));
     }
 }

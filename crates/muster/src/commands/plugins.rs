@@ -1,18 +1,61 @@
 //! `muster plugins`: the registry as the table of `docs/plugins.md`.
 
-use std::io::Write;
-
-use clap::Args;
+use clap::{Args, ValueEnum};
 use muster_engine::ACTIONS;
 use muster_engine::{Argument, PLUGINS, VOLCANO_ONLY};
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::terminal;
 
 #[derive(Args)]
-pub struct PluginsArgs {}
+pub struct PluginsArgs {
+    #[arg(short, long, value_enum, default_value_t = Format::Markdown)]
+    output: Format,
+}
 
-pub fn run(_: PluginsArgs) -> Result<(), Failure> {
-    Ok(std::io::stdout().write_all(page().as_bytes())?)
+#[derive(Copy, Clone, ValueEnum)]
+enum Format {
+    /// The tables of docs/plugins.md
+    Markdown,
+    Json,
+}
+
+pub fn run(args: PluginsArgs) -> Result<(), Failure> {
+    match args.output {
+        Format::Markdown => terminal::print(&page())?,
+        Format::Json => terminal::print_json(&registry())?,
+    }
+    Ok(())
+}
+
+/// The same for programs.
+fn registry() -> Value {
+    let of = |arguments: &[Argument]| -> Vec<Value> {
+        let one =
+            |a: &Argument| json!({ "name": a.name, "default": a.default, "meaning": a.meaning });
+        arguments.iter().map(one).collect()
+    };
+    let plugins = PLUGINS.iter().map(|entry| {
+        json!({
+            "name": entry.name,
+            "summary": entry.summary,
+            "differsFromVolcano": entry.differs,
+            "arguments": of(entry.arguments),
+        })
+    });
+    let actions = ACTIONS.iter().map(|action| {
+        json!({
+            "name": action.name,
+            "summary": action.summary,
+            "arguments": of(action.arguments),
+        })
+    });
+    json!({
+        "plugins": plugins.collect::<Vec<_>>(),
+        "actions": actions.collect::<Vec<_>>(),
+        "ignoredOfVolcano": VOLCANO_ONLY,
+    })
 }
 
 /// The whole page, in Markdown.

@@ -1,6 +1,6 @@
 //! `muster replay`
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -8,17 +8,18 @@ use muster_engine::explain::counted;
 use muster_journal::{Played, ReadError, Record, ReplayError, Segment, Summary, replay};
 use serde_json::{Value, json};
 
-use super::simulate::print_json;
 use crate::failure::Failure;
 use crate::render::progress::Bar;
+use crate::terminal::{self, print_json};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   muster scheduler --journal /var/lib/muster/journal
   muster replay /var/lib/muster/journal
+  muster simulate -f examples/first-gang --journal /tmp/journal
   muster replay journal/ --from 12 --show | jq 'select(.cycle.plan.binds)'")]
 pub struct ReplayArgs {
-    /// The folder that was given to muster scheduler --journal
+    /// The folder that was given to muster scheduler or muster simulate as --journal
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// The number of the first segment
@@ -69,12 +70,12 @@ pub fn run(args: ReplayArgs) -> Result<(), Failure> {
         Ok(summary) if args.output == Format::Table => print_summary(&summary),
         Ok(_) => Ok(()),
         Err(ReplayError::Difference(found)) => Err(Failure::Work(found.to_string())),
-        Err(error) => Err(Failure::Input(vec![advice(&args.folder, error)])),
+        Err(error) => Err(Failure::input(advice(&args.folder, error))),
     }
 }
 
 fn print_segments(played: &[Played]) -> Result<(), Failure> {
-    let mut out = anstream::stdout();
+    let mut out = terminal::stdout();
     for Played { segment, events, cycles, binds, from, to, cut_short, .. } in played {
         write!(out, "{segment}: {}", amounts(*events, *cycles, *binds))?;
         if let (Some(from), Some(to)) = (from, to) {
@@ -91,7 +92,7 @@ fn print_segments(played: &[Played]) -> Result<(), Failure> {
 
 fn print_summary(summary: &Summary) -> Result<(), Failure> {
     let Summary { segments, events, cycles, binds, from, to } = summary;
-    let mut out = anstream::stdout();
+    let mut out = terminal::stdout();
     if let (Some(from), Some(to)) = (from, to) {
         let segments = counted(segments.len() as u64, "segment");
         writeln!(out, "{segments}: {}, {from} to {to}", amounts(*events, *cycles, *binds))?;
@@ -126,14 +127,14 @@ fn advice(folder: &Path, error: ReplayError) -> String {
 }
 
 fn show(folder: &Path, from: u64) -> Result<(), Failure> {
-    let refuse = |error: ReplayError| Failure::Input(vec![advice(folder, error)]);
+    let refuse = |error: ReplayError| Failure::input(advice(folder, error));
     let segments = Segment::list(folder)
         .map_err(|source| refuse(ReplayError::Folder { folder: folder.into(), source }))?;
     let mut segments = segments.iter().filter(|segment| segment.number >= from).peekable();
     if segments.peek().is_none() {
         return Err(refuse(ReplayError::Empty { folder: folder.into() }));
     }
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = terminal::json();
     for segment in segments {
         let mut records = segment.open().map_err(|error| refuse(error.into()))?;
         while let Some(record) = records.next() {

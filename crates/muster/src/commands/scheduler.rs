@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use muster_api::keys::SCHEDULER_NAMES;
-use muster_api::parse_duration;
+use muster_api::{DurationError, parse_duration};
 use muster_journal::Limits;
 use muster_kube::logging::{self, LogFormat};
 use muster_kube::{Address, LeaseOptions, Options, RunError};
+use thiserror::Error;
 
 use crate::failure::Failure;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   muster scheduler --kubeconfig ~/.kube/config --leader-elect=false
-  muster scheduler --config /etc/muster/scheduler.conf --journal /var/lib/muster/journal
-  curl localhost:8080/readyz?verbose; curl localhost:8080/debug/gangs/default/ring
+  muster scheduler --config scheduler.conf --journal /var/lib/muster/journal
+  curl localhost:8080/readyz?verbose
+  curl localhost:8080/debug/gangs/default/ring
 
 See docs/install.md and docs/operate.md.")]
 pub struct SchedulerArgs {
@@ -80,22 +82,32 @@ enum Format {
     Json,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let milliseconds = parse_duration(text)?;
-    match u64::try_from(milliseconds) {
+#[derive(Debug, Error)]
+enum SpanError {
+    #[error(transparent)]
+    Unreadable(#[from] DurationError),
+    #[error("must be more than 0, for example 20ms")]
+    NotAboveZero,
+}
+
+fn duration(text: &str) -> Result<Duration, SpanError> {
+    match u64::try_from(parse_duration(text)?) {
         Ok(milliseconds) if milliseconds > 0 => Ok(Duration::from_millis(milliseconds)),
-        _ => Err("must be more than 0, for example 20ms".to_owned()),
+        _ => Err(SpanError::NotAboveZero),
     }
 }
 
-fn level(text: &str) -> Result<String, String> {
-    logging::parse_level(text).map(|_| text.to_owned())
+#[derive(Debug, Error)]
+#[error("{0}")]
+struct LevelError(String);
+
+fn level(text: &str) -> Result<String, LevelError> {
+    logging::parse_level(text).map(|_| text.to_owned()).map_err(LevelError)
 }
 
 pub fn run(args: SchedulerArgs) -> Result<(), Failure> {
     let lease = lease(&args)?;
-    let level =
-        logging::parse_level(&args.log_level).map_err(|problem| Failure::Input(vec![problem]))?;
+    let level = logging::parse_level(&args.log_level).map_err(Failure::input)?;
     let format = match args.log_format {
         Format::Text => LogFormat::Text,
         Format::Json => LogFormat::Json,
@@ -128,7 +140,7 @@ fn lease(args: &SchedulerArgs) -> Result<LeaseOptions, Failure> {
     let (duration, deadline) = (args.leader_elect_lease_duration, args.leader_elect_renew_deadline);
     if args.leader_elect && (deadline >= duration || args.leader_elect_retry_period >= deadline) {
         let rule = "--leader-elect-retry-period must be less than --leader-elect-renew-deadline, and that less than --leader-elect-lease-duration";
-        return Err(Failure::Input(vec![rule.to_owned()]));
+        return Err(Failure::input(rule));
     }
     let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let own = || format!("{}_{}", host().trim(), std::process::id());

@@ -1,31 +1,37 @@
 //! `muster simulate`
 
+mod journal;
 mod what_if;
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use muster_api::Time;
 use muster_api::keys::SCHEDULER_NAMES;
+use muster_api::manifest::Object;
 use muster_engine::Engine;
+use muster_journal::Configuration;
 use muster_sim::curves::Curves;
-use muster_sim::{Options, Simulation, Until, chaos};
+use muster_sim::{Options, Simulation, Until, World, chaos};
 
+use super::embedded::scheduler_names;
 use crate::failure::Failure;
-use crate::input::{InputArgs, wall_clock};
-use crate::render;
+use crate::input::{Collection, InputArgs, parse_again, wall_clock};
+use crate::{render, terminal};
+use journal::Recorder;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
   muster simulate -f examples/first-gang
   muster simulate -f cluster.yaml -f jobs.yaml --until-stable
-  muster simulate                                     (the cluster of the default kubeconfig)
-  muster simulate --what-if new-job.yaml              (who would start, wait or be evicted there?)
+  muster simulate                     (the cluster of the default kubeconfig)
+  muster simulate --what-if new-job.yaml (who would start, wait or be evicted?)
   muster simulate -f cluster.yaml --what-if larger-queue.yaml --until-stable
-  kubectl get nodes,pods,podgroups,queues -A -o yaml | muster simulate -f - -o json
-  muster generate cluster --nodes 100 > c.yaml; muster generate workload --gangs 200 > w.yaml
-  muster simulate -f c.yaml -f w.yaml --arrivals --now 2026-01-05T00:00:00Z --until-stable")]
+  kubectl get nodes,pods,podgroups,queues -A -o yaml | muster simulate -f -
+  muster generate cluster --nodes 100 --to c.yaml
+  muster generate workload --gangs 200 --to w.yaml
+  muster simulate -f c.yaml -f w.yaml --arrivals --now 2026-01-05T00:00:00Z
+  muster simulate -f examples/first-gang --journal /tmp/journal")]
 pub struct SimulateArgs {
     #[command(flatten)]
     input: InputArgs,
@@ -33,7 +39,8 @@ pub struct SimulateArgs {
     /// given several times
     #[arg(long, value_name = "FILE|DIR|-", conflicts_with_all = ["chaos", "events"])]
     what_if: Vec<String>,
-    /// How many cycles to run, one second apart [default: 1, with --what-if 10]
+    /// How many cycles to run, one second apart [default: 1; with --what-if 10, so that evicted
+    /// pods have left]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "until_stable")]
     cycles: Option<u64>,
     /// Run until nothing is planned any more and no pod will end
@@ -49,6 +56,9 @@ pub struct SimulateArgs {
     /// Also draw what queues use, should have and have used of late over time, into this SVG file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["chaos", "what_if"])]
     usage_curves: Option<PathBuf>,
+    /// Record every event and plan in this folder, so that `muster replay` can decide it all again
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["chaos", "what_if"])]
+    journal: Option<PathBuf>,
     /// Evicted pods are not recreated as pending
     #[arg(long)]
     no_recreate: bool,
@@ -80,25 +90,24 @@ pub enum Format {
     Yaml,
 }
 
-pub fn scheduler_names() -> Vec<String> {
-    SCHEDULER_NAMES.iter().map(ToString::to_string).collect()
-}
-
 pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     if !args.what_if.is_empty() {
         return what_if::run(&args);
     }
     let loaded = if args.chaos { args.input.load_any()? } else { args.input.load()? };
-    for note in &loaded.notes {
-        anstream::eprintln!("note: {note}");
+    loaded.say_notes();
+    if !args.chaos {
+        note_if_nothing_is_ours(&loaded.collection);
     }
+    let text = loaded.text.clone();
     let (world, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
     if args.chaos {
-        return run_chaos(&args, world);
+        return run_chaos(&args, world, &text);
     }
-    let options = args.options(1);
+    let recorder = args.recorder(text)?;
+    let witness = recorder.as_ref().map(Recorder::witness);
     let engine = Engine::new(config, scheduler_names());
-    let mut simulation = Simulation::new(world, engine, options);
+    let mut simulation = Simulation::before(witness, world, engine, args.options(1));
     if args.usage_curves.is_some() {
         let resource = render::scarce(simulation.engine.cluster());
         simulation.curves = Some(Curves::new(resource, simulation.world.now));
@@ -108,22 +117,37 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     let result = simulation.run(|progress| bar.show(&progress));
     bar.done();
     result.map_err(Failure::Work)?;
+    if let (Some(recorder), Some(folder)) = (&recorder, &args.journal) {
+        recorder.conclude(folder)?;
+    }
     if let Some(path) = &args.usage_curves {
         draw_curves(&simulation, path)?;
     }
     match args.output {
-        Format::Json => print_json(&simulation.report),
+        Format::Json => Ok(terminal::print_json(&simulation.report)?),
         Format::Yaml => print_yaml(&simulation.report),
         Format::Table => render::story::print(&simulation, false),
         Format::Wide => render::story::print(&simulation, true),
     }
 }
 
+/// A run without a pod for us says nothing, and the reason is easily overlooked.
+fn note_if_nothing_is_ours(collection: &Collection) {
+    let is_ours = |object: &Object| match object {
+        Object::Pod(pod) => SCHEDULER_NAMES.contains(&pod.spec.scheduler_name.as_str()),
+        _ => false,
+    };
+    if !collection.objects.iter().any(is_ours) {
+        let names = SCHEDULER_NAMES.join(" or ");
+        terminal::note(format_args!("nothing to schedule: no pod has schedulerName {names}"));
+    }
+}
+
 fn draw_curves(simulation: &Simulation, path: &Path) -> Result<(), Failure> {
     let rules = simulation.engine.policy().fairness();
     if rules.and_then(|rules| rules.memory).is_none() {
-        anstream::eprintln!(
-            "note: what queues use is not remembered: write usageHalfLife: 24h under the arguments of capacity"
+        terminal::note(
+            "what queues use is not remembered: write usageHalfLife: 24h under the arguments of capacity",
         );
     }
     let curves = simulation.curves.as_ref().expect("they were asked for");
@@ -133,6 +157,11 @@ fn draw_curves(simulation: &Simulation, path: &Path) -> Result<(), Failure> {
 }
 
 impl SimulateArgs {
+    fn recorder(&self, config: Configuration) -> Result<Option<Recorder>, Failure> {
+        let Some(folder) = &self.journal else { return Ok(None) };
+        Recorder::create(folder, config).map(Some)
+    }
+
     /// How to run, for so many cycles unless something else was said.
     fn options(&self, cycles: u64) -> Options {
         Options {
@@ -148,9 +177,8 @@ impl SimulateArgs {
     }
 }
 
-fn run_chaos(args: &SimulateArgs, world: muster_sim::World) -> Result<(), Failure> {
-    let input = args.input.clone();
-    let config = move || input.reload_config();
+fn run_chaos(args: &SimulateArgs, world: World, text: &Configuration) -> Result<(), Failure> {
+    let config = || parse_again(text);
     let bar = render::progress::Bar::new(true);
     let history = chaos::run(world, &config, args.seed, args.steps, |progress| bar.show(&progress));
     bar.done();
@@ -161,27 +189,13 @@ fn run_chaos(args: &SimulateArgs, world: muster_sim::World) -> Result<(), Failur
         ))
     })?;
     match args.output {
-        Format::Json => print_json(&history),
+        Format::Json => Ok(terminal::print_json(&history)?),
         Format::Yaml => print_yaml(&history),
-        _ => Ok(writeln!(anstream::stdout(), "{history}")?),
+        _ => Ok(terminal::print(&history.to_string())?),
     }
 }
 
-pub fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let done = if std::io::stdout().is_terminal() {
-        serde_json::to_writer_pretty(&mut out, value)
-    } else {
-        serde_json::to_writer(&mut out, value)
-    };
-    done.map_err(std::io::Error::from)?;
-    writeln!(out)?;
-    Ok(out.flush()?)
-}
-
 pub fn print_yaml(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_saphyr::to_string(value).map_err(|error| Failure::Work(error.to_string()))?;
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    let text = serde_saphyr::to_string(value).map_err(Failure::work)?;
+    Ok(terminal::print(&text)?)
 }

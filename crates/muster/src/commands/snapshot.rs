@@ -2,21 +2,22 @@
 //! looked at elsewhere.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::Args;
 use muster_api::{Pseudonyms, anonymise, manifest};
 use muster_engine::explain::grouped;
 
+use super::manifests::{Format, JsonList, ManifestArgs, WriteError};
 use crate::failure::Failure;
 use crate::input::{Collection, SourceArgs, wall_clock};
+use crate::terminal;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  muster snapshot -o cluster.yaml
-  muster snapshot --context production --anonymize -o cluster.yaml --names names.tsv
+  muster snapshot --to cluster.yaml
+  muster snapshot --anonymize --to cluster.yaml --names names.tsv
   muster snapshot -f manifests/ --anonymize > anonymous.yaml
   muster simulate -f cluster.yaml; muster explain ring -f cluster.yaml
 
@@ -24,9 +25,8 @@ The cluster is only read. Environment, arguments and secrets of containers are n
 pub struct SnapshotArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// Where to write it [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    to: ManifestArgs,
     /// Give every name a pseudonym; decisions stay the same
     #[arg(long, alias = "anonymise")]
     anonymize: bool,
@@ -36,31 +36,35 @@ pub struct SnapshotArgs {
 }
 
 pub fn run(args: SnapshotArgs) -> Result<(), Failure> {
+    args.to.check()?;
     let mut collection = args.source.read()?;
-    for note in collection.notes() {
-        anstream::eprintln!("note: {note}");
-    }
-    let mut text = header(&collection, args.source.is_live()).into_bytes();
+    collection.notes().iter().for_each(terminal::note);
     manifest::trim(&mut collection.objects);
     if args.anonymize {
         let pseudonyms = anonymise(&mut collection.objects);
         if let Some(path) = &args.names {
-            put(path, table(&pseudonyms).as_bytes())?;
+            std::fs::write(path, table(&pseudonyms))
+                .map_err(|source| Failure::work(WriteError { to: path.clone(), source }))?;
         }
     }
-    manifest::write(&collection.objects, &mut text)?;
-    match args.output.filter(|path| path != Path::new("-")) {
-        Some(path) => {
-            put(&path, &text)?;
-            anstream::eprintln!("wrote {}: {}", path.display(), counts(&collection));
+    let header = header(&collection, args.source.is_live());
+    args.to.write(|out| match args.to.format() {
+        Format::Yaml => {
+            out.write_all(header.as_bytes())?;
+            manifest::write(&collection.objects, out)
         }
-        None => {
-            let mut out = std::io::stdout().lock();
-            out.write_all(&text)?;
-            out.flush()?;
-        }
+        Format::Json => write_json(&collection, out),
+    })?;
+    if let Some(path) = args.to.file() {
+        terminal::say(format_args!("wrote {}: {}", path.display(), counts(&collection)));
     }
     Ok(())
+}
+
+fn write_json(collection: &Collection, out: &mut dyn Write) -> io::Result<()> {
+    let mut list = JsonList::begin(out)?;
+    manifest::sorted(&collection.objects).into_iter().try_for_each(|object| list.add(object))?;
+    list.end()
 }
 
 /// What it is, and how to use it at the moment that it shows.
@@ -91,9 +95,4 @@ fn table(pseudonyms: &Pseudonyms) -> String {
         let _ = writeln!(table, "{pseudonym}\t{name}");
     }
     table
-}
-
-fn put(path: &Path, text: &[u8]) -> Result<(), Failure> {
-    fs::write(path, text)
-        .map_err(|error| Failure::Work(format!("writing {}: {error}", path.display())))
 }

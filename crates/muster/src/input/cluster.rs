@@ -29,7 +29,7 @@ impl ClusterArgs {
 
     pub fn read(&self) -> Result<Listing, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| Failure::Work(format!("starting: {error}")))?;
+        let runtime = runtime.map_err(|error| Failure::work(format_args!("starting: {error}")))?;
         let address =
             Address { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };
         let bar = Bar::new(true);
@@ -39,7 +39,7 @@ impl ClusterArgs {
                 bar.say(format!("reading the cluster: {}", plural(kind, count)))
             })
             .await
-            .map_err(|error| Failure::Work(error.to_string()))
+            .map_err(Failure::work)
         });
         bar.done();
         listing
@@ -56,11 +56,9 @@ fn unconnected(error: ConnectError) -> Failure {
         ConnectError::Nowhere(cause) => {
             let cause = cause.source().map_or_else(|| cause.to_string(), ToString::to_string);
             let ways = "nothing to read: name manifests with -f FILE (- for standard input), or a cluster with --kubeconfig FILE";
-            Failure::Input(vec![format!("{ways}; there is no default cluster: {cause}")])
+            Failure::input(format_args!("{ways}; there is no default cluster: {cause}"))
         }
-        ConnectError::Client(_) => Failure::Work(error.to_string()),
-        ConnectError::File { .. } | ConnectError::Context { .. } => {
-            Failure::Input(vec![error.to_string()])
-        }
+        ConnectError::Client(_) => Failure::work(error),
+        ConnectError::File { .. } | ConnectError::Context { .. } => Failure::input(error),
     }
 }

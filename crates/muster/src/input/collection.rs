@@ -10,6 +10,8 @@ use muster_engine::explain::counted;
 use muster_kube::Listing;
 use serde_json::json;
 
+use super::{InputError, Location};
+
 /// The same mistake in a thousand pods is told so often.
 const REMARKS: usize = 20;
 
@@ -19,7 +21,7 @@ pub struct Collection {
     /// The objects by kind.
     pub counts: BTreeMap<&'static str, usize>,
     /// Where each object was found.
-    seen: HashMap<(&'static str, String), String>,
+    seen: HashMap<(&'static str, String), Location>,
     skipped: BTreeMap<String, usize>,
     /// Worth a word, but no error.
     remarks: Vec<String>,
@@ -28,16 +30,13 @@ pub struct Collection {
 }
 
 impl Collection {
-    /// Takes in an object of a file. Which file's is meant, if there are two, nobody can know.
-    pub fn add(&mut self, file: &str, line: u32, object: Object) -> Result<(), String> {
-        let here = format!("{file}:{line}");
+    /// Takes in an object of a file. If there are two of one name, either may be meant.
+    pub fn add(&mut self, at: Location, object: Object) -> Result<(), InputError> {
         let (kind, key) = (object.kind().name(), object.key());
-        if let Some(there) = self.seen.insert((kind, key.clone()), here.clone()) {
-            return Err(format!(
-                "{here}: {kind} {key} is defined twice, first at {there}: delete one of them"
-            ));
+        if let Some(first) = self.seen.insert((kind, key.clone()), at.clone()) {
+            return Err(InputError::DefinedTwice { at, object: format!("{kind} {key}"), first });
         }
-        self.remarks.extend(remarks(&object).into_iter().map(|remark| format!("{here}: {remark}")));
+        self.remarks.extend(remarks(&object).into_iter().map(|remark| format!("{at}: {remark}")));
         self.keep(object);
         Ok(())
     }
@@ -111,8 +110,7 @@ impl Collection {
         self.remarks.push(format!("{file}:{line}: {what}: {path}{separator}{message}"));
     }
 
-    /// "file:line: Kind name", for whoever has to say something of an object; of a live one only
-    /// what it is.
+    /// "file:line: Kind name", to begin a message about an object; of a live one only what it is.
     pub fn title(&self, kind: &'static str, key: &str) -> String {
         match self.seen.get(&(kind, key.to_owned())) {
             Some(place) => format!("{place}: {kind} {key}"),

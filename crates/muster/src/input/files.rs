@@ -1,5 +1,6 @@
 //! Reads manifests from files, folders and standard input.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, stdin};
 use std::path::{Path, PathBuf};
@@ -8,24 +9,32 @@ use muster_api::keys::AS_FOUND;
 use muster_api::kinds::Kind;
 use muster_api::manifest::{self, Found, Object, PlacedProblem};
 
-use super::Collection;
+use super::{Collection, InputError, Location, STANDARD_INPUT};
 
-/// Reads all files and returns all problems.
-pub fn read(names: &[String], collection: &mut Collection) -> Vec<String> {
-    let mut reader = Reader { collection, problems: Vec::new() };
-    names.iter().for_each(|name| reader.read(name));
-    reader.problems
+/// Reads all files and returns all errors.
+pub fn read<'n>(
+    names: impl IntoIterator<Item = &'n String>,
+    collection: &mut Collection,
+) -> Vec<InputError> {
+    let mut reader = Reader { collection, opened: HashMap::new(), errors: Vec::new() };
+    names.into_iter().for_each(|name| reader.read(name));
+    reader.errors
 }
 
 struct Reader<'c> {
     collection: &'c mut Collection,
-    problems: Vec<String>,
+    /// The files that were read, each with the name by which it was given.
+    opened: HashMap<PathBuf, String>,
+    errors: Vec<InputError>,
 }
 
 impl Reader<'_> {
     fn read(&mut self, name: &str) {
         if name == "-" {
-            return self.read_stream("standard input", BufReader::new(stdin().lock()));
+            return match self.opened.insert(name.into(), name.to_owned()) {
+                None => self.read_stream(STANDARD_INPUT, BufReader::new(stdin().lock())),
+                Some(_) => self.errors.push(InputError::StandardInputTwice),
+            };
         }
         let path = Path::new(name);
         if !path.is_dir() {
@@ -33,53 +42,70 @@ impl Reader<'_> {
         }
         match manifests_in(path) {
             Ok(files) if files.is_empty() => {
-                self.problems.push(format!("{name}: no .yaml, .yml or .json file in this folder"));
+                self.errors.push(InputError::EmptyFolder { folder: name.to_owned() });
             }
             Ok(files) => files.iter().for_each(|file| self.read_file(file)),
-            Err(error) => self.problems.push(format!("{name}: {}", reading(&error))),
+            Err(source) => {
+                self.errors.push(InputError::Unreadable { name: name.to_owned(), source });
+            }
         }
     }
 
     fn read_file(&mut self, path: &Path) {
         let name = path.display().to_string();
         match File::open(path) {
+            Ok(_) if self.is_read_again(path) => {}
             Ok(file) => self.read_stream(&name, BufReader::with_capacity(1 << 16, file)),
-            Err(error) => self.problems.push(format!("{name}: {}", reading(&error))),
+            Err(source) => self.errors.push(InputError::Unreadable { name, source }),
         }
+    }
+
+    /// Whether the file was read before, by this name or another. That is one error, and not one
+    /// for each object in it. Pipes have no name that tells one from another.
+    fn is_read_again(&mut self, path: &Path) -> bool {
+        let Ok(real) = path.canonicalize() else { return false };
+        let name = path.display().to_string();
+        match self.opened.insert(real, name.clone()) {
+            Some(first) => self.errors.push(InputError::GivenTwice { name, first }),
+            None => return false,
+        }
+        true
     }
 
     fn read_stream(&mut self, name: &str, input: impl BufRead) {
         manifest::read(name, input, &mut |found| match found {
-            Found::Error(error) => self.problems.push(error.to_string()),
+            Found::Error(error) => self.errors.push(error.into()),
             Found::Skipped { kind, line } => {
                 match Kind::ALL.iter().find(|known| known.name().eq_ignore_ascii_case(&kind)) {
-                    Some(known) => self.problems.push(format!(
-                        "{name}:{line}: there is no kind {kind}: did you mean {known}?"
-                    )),
+                    Some(known) => {
+                        let at = Location::new(name, line);
+                        self.errors.push(InputError::Kind { at, kind, known: known.name() });
+                    }
                     None => self.collection.skip(kind),
                 }
             }
             Found::Object { object, line, problems, unknown } => {
                 unknown.iter().for_each(|field| self.collection.remark(name, &object, field, " "));
-                self.take(name, line, object, &problems);
+                self.take(name, line, object, problems);
             }
         });
     }
 
-    fn take(&mut self, name: &str, line: u32, object: Object, problems: &[PlacedProblem]) {
+    fn take(&mut self, name: &str, line: u32, object: Object, problems: Vec<PlacedProblem>) {
         if object.annotation(AS_FOUND) == Some("true") {
             problems
                 .iter()
                 .for_each(|problem| self.collection.remark(name, &object, problem, ": "));
         } else if !problems.is_empty() {
             let what = format!("{} {}", object.kind(), object.key());
-            let tell = |problem: &PlacedProblem| {
-                format!("{name}:{}: {what}: {}: {}", problem.line, problem.path, problem.message)
-            };
-            self.problems.extend(problems.iter().map(tell));
+            self.errors.extend(problems.into_iter().map(|problem| InputError::Field {
+                file: name.to_owned(),
+                object: what.clone(),
+                problem,
+            }));
             return;
         }
-        self.problems.extend(self.collection.add(name, line, object).err());
+        self.errors.extend(self.collection.add(Location::new(name, line), object).err());
     }
 }
 
@@ -100,12 +126,4 @@ fn manifests_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
         }
     }
     Ok(files)
-}
-
-pub fn reading(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "no such file or folder".into(),
-        std::io::ErrorKind::InvalidData => "not a text file".into(),
-        _ => error.to_string(),
-    }
 }

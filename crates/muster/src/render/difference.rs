@@ -1,7 +1,6 @@
 //! What some more objects would change, as tables.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use muster_engine::explain::{counted, duration};
 use muster_facts::QueueLine;
@@ -16,6 +15,7 @@ use super::table::{Row, Table};
 use super::text::{BAD, BOLD, DIM, GOOD, Names, WAITS, cut_end, styled, wrap};
 use super::timeline::{fitting, words};
 use crate::failure::Failure;
+use crate::terminal;
 
 /// More rows than these are counted instead.
 const ROWS: usize = 40;
@@ -43,9 +43,7 @@ pub fn print(difference: &Difference, with: &Simulation, wide: bool) -> Result<(
         verdict(difference),
     ];
     let parts: Vec<Vec<String>> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    let mut out = anstream::stdout();
-    writeln!(out, "{}", parts.join(&String::new()).join("\n"))?;
-    Ok(out.flush()?)
+    Ok(terminal::print(&parts.join(&String::new()).join("\n"))?)
 }
 
 /// Says so if nobody, or nobody else, is concerned.

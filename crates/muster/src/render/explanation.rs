@@ -4,7 +4,6 @@ mod gang_searches;
 mod searches;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use muster_engine::explain::{counted, duration, grouped};
 use muster_engine::model::domains::ROOT_NAME;
@@ -17,6 +16,7 @@ use super::gangs::phase_style;
 use super::queues::scarcity;
 use super::text::{BAD, BOLD, DIM, WAITS, bar, cut_end, cut_middle, styled, width, wrap};
 use crate::failure::Failure;
+use crate::terminal;
 
 const COLUMNS: usize = 80;
 /// The column in which the text starts.
@@ -30,9 +30,7 @@ pub fn print(explanation: &Explanation) -> Result<(), Failure> {
         Subject::Gang(gang) => page.gang(gang),
         Subject::Queue(queue) => page.queue(queue),
     }
-    let mut out = anstream::stdout();
-    out.write_all(page.text.as_bytes())?;
-    Ok(out.flush()?)
+    Ok(terminal::print(&page.text)?)
 }
 
 #[derive(Default)]

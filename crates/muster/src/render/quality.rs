@@ -1,13 +1,12 @@
 //! How good the choice of those who leave is, as tables.
 
-use std::io::Write;
-
 use muster_bench::quality::{Bin, Distribution, Gaps, Load, Played};
 use muster_engine::explain::{counted, grouped};
 
 use super::table::{Row, Table};
 use super::text::{BAD, BOLD, GOOD, bar, styled};
 use crate::failure::Failure;
+use crate::terminal;
 
 const COLUMNS: usize = 80;
 /// So many seeds are named.
@@ -15,11 +14,7 @@ const SEEDS: usize = 6;
 const BAR_CELLS: usize = 40;
 
 pub fn print(gaps: &Gaps, load: &Load) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
-    for line in lines(gaps, load) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+    Ok(terminal::print(&lines(gaps, load).join("\n"))?)
 }
 
 fn lines(gaps: &Gaps, load: &Load) -> Vec<String> {

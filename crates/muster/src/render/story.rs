@@ -1,13 +1,12 @@
 //! A run as people like to look at it: what happened, how things stand, and a map of the cluster.
 
-use std::io::Write;
-
 use muster_engine::explain::counted;
 use muster_sim::Simulation;
 
 use super::text::{BOLD, Names, styled};
 use super::{gangs, map, queues, timeline};
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Of `-o table`.
 pub const COLUMNS: usize = 80;
@@ -17,11 +16,7 @@ const WIDE_COLUMNS: usize = 160;
 /// Prints the story, the gangs, the queues and the map.
 pub fn print(simulation: &Simulation, wide: bool) -> Result<(), Failure> {
     let columns = if wide { terminal_columns() } else { COLUMNS };
-    let mut text = story(simulation, wide, columns).join("\n");
-    text.push('\n');
-    let mut out = anstream::stdout();
-    out.write_all(text.as_bytes())?;
-    Ok(out.flush()?)
+    Ok(terminal::print(&story(simulation, wide, columns).join("\n"))?)
 }
 
 pub fn terminal_columns() -> usize {

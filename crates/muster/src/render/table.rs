@@ -122,11 +122,8 @@ mod tests {
     fn a_soft_end_gives_way_first() {
         let mut table = Table::new(&["NAME", "GANGS"]).soft_end();
         table.push(Row::default().cell("a-longer-name").cell("ring-and-wave"));
-        let plain: Vec<String> = table
-            .lines(26)
-            .iter()
-            .map(|line| anstream::adapter::strip_str(line).to_string())
-            .collect();
+        let plain: Vec<String> =
+            table.lines(26).iter().map(|line| crate::terminal::plain(line)).collect();
         assert_eq!(
             plain,
             ["NAME            GANGS", "a-longer-name   ring-…wave"].map(str::to_owned)
@@ -139,11 +136,8 @@ mod tests {
         table.push(
             Row::default().cell("a-gang-with-a-long-name").cell(4).below(vec!["  waits".into()]),
         );
-        let plain: Vec<String> = table
-            .lines(20)
-            .iter()
-            .map(|line| anstream::adapter::strip_str(line).to_string())
-            .collect();
+        let plain: Vec<String> =
+            table.lines(20).iter().map(|line| crate::terminal::plain(line)).collect();
         assert_eq!(
             plain,
             ["NAME             MIN", "a-gang-…g-name   4", "  waits"].map(str::to_owned)

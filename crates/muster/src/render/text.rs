@@ -1,9 +1,9 @@
 //! Text that has to fit: cut, wrapped, coloured. Every character here is one column wide, names of
 //! Kubernetes objects included.
 
-use std::fmt::Display;
-
 use anstyle::{AnsiColor, Style};
+
+pub use crate::terminal::styled;
 
 pub const BOLD: Style = Style::new().bold();
 pub const DIM: Style = Style::new().dimmed();
@@ -11,10 +11,6 @@ pub const GOOD: Style = AnsiColor::Green.on_default();
 pub const WAITS: Style = AnsiColor::Yellow.on_default();
 pub const BAD: Style = AnsiColor::Red.on_default();
 pub const OVER: Style = AnsiColor::Blue.on_default();
-
-pub fn styled(style: Style, text: impl Display) -> String {
-    format!("{style}{text}{style:#}")
-}
 
 pub fn width(text: &str) -> usize {
     text.chars().count()

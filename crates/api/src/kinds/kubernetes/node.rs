@@ -116,6 +116,18 @@ status: {allocatable: {cpu: 8, memory: 16Gi}}";
     }
 
     #[test]
+    fn an_amount_of_more_than_63_bits_is_a_problem() {
+        let text = "metadata: {name: n1}
+status: {allocatable: {cpu: 9223372036854775808, memory: 8Ei, pods: 9223372036854775807}}";
+        let message =
+            "is larger than 9223372036854775807, the largest amount there is; write a smaller one";
+        assert_eq!(
+            problems(text, Node::problems),
+            ["cpu", "memory"].map(|name| format!("status.allocatable[{name}]: {message}"))
+        );
+    }
+
+    #[test]
     fn every_problem_of_a_node_is_named() {
         let text = "metadata: {name: Node_1}
 spec:

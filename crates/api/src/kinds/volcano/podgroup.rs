@@ -113,11 +113,11 @@ impl PodGroup {
         };
         let grace = text(keys::STALENESS_GRACE_PERIOD).and_then(|text| parse_duration(text).err());
         let since = text(keys::STALE_SINCE).and_then(|text| Time::parse(text).err());
-        let places = text(keys::RESERVATIONS).and_then(|text| Reserved::read(text).err());
+        let reserved = text(keys::RESERVATIONS).and_then(|text| Reserved::read(text).err());
         let unread = [
-            unread(keys::STALENESS_GRACE_PERIOD, grace),
-            unread(keys::STALE_SINCE, since),
-            unread(keys::RESERVATIONS, places),
+            unread(keys::STALENESS_GRACE_PERIOD, grace.map(|error| error.to_string())),
+            unread(keys::STALE_SINCE, since.map(|error| error.to_string())),
+            unread(keys::RESERVATIONS, reserved.map(|error| error.to_string())),
         ];
         self.spec.remarks().into_iter().chain(unread.into_iter().flatten()).collect()
     }

@@ -7,12 +7,11 @@ use muster_bench::quality::{self, Gaps, Load, LoadSpec};
 use serde::Serialize;
 
 use super::{BenchArgs, Format};
-use crate::commands::simulate::print_json;
 use crate::failure::Failure;
-use crate::render;
+use crate::{render, terminal};
 
 const CLUSTERS: u64 = 2_000;
-/// Whoever waits hears of every so many clusters.
+/// Progress is said every so many clusters.
 const TOLD_AFTER: u64 = 1_000;
 
 #[derive(Serialize)]
@@ -29,17 +28,17 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     let mut plot = args.plot.as_deref().map(create).transpose()?;
     let clusters = args.clusters.unwrap_or(CLUSTERS);
     let bar = render::progress::Bar::new(true);
-    anstream::eprintln!("measuring: small clusters");
+    terminal::say("measuring: small clusters");
     let gaps = quality::gaps(clusters, |done| {
         if done > 0 && done.is_multiple_of(TOLD_AFTER) {
-            anstream::eprintln!("measuring: small clusters, {done} of {clusters}");
+            terminal::say(format_args!("measuring: small clusters, {done} of {clusters}"));
         }
     });
     let mut told = "";
     let load = quality::load(&LoadSpec::default(), |mode, progress| {
         if told != mode {
             told = mode;
-            anstream::eprintln!("measuring: a working day in mode {mode}");
+            terminal::say(format_args!("measuring: a working day in mode {mode}"));
         }
         bar.show(&progress);
     });
@@ -48,7 +47,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         plot.write_all(render::plot::load(&load).as_bytes())?;
     }
     match args.output {
-        Format::Json => print_json(&Quality { gaps, load }),
+        Format::Json => Ok(terminal::print_json(&Quality { gaps, load })?),
         Format::Table => render::quality::print(&gaps, &load),
     }
 }
@@ -56,12 +55,12 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
 fn one(seed: u64, output: Format) -> Result<(), Failure> {
     if output == Format::Json {
         let problem = "a single small cluster is told in words only: leave out -o json";
-        return Err(Failure::Input(vec![problem.to_owned()]));
+        return Err(Failure::input(problem));
     }
-    Ok(write!(anstream::stdout(), "{}", quality::describe(seed))?)
+    Ok(terminal::print(&quality::describe(seed))?)
 }
 
 fn create(path: &Path) -> Result<std::fs::File, Failure> {
-    let refused = |error| Failure::Input(vec![format!("--plot {}: {error}", path.display())]);
+    let refused = |error| Failure::input(format_args!("--plot {}: {error}", path.display()));
     std::fs::File::create(path).map_err(refused)
 }

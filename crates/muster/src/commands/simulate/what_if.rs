@@ -6,20 +6,22 @@ use muster_engine::config::Config;
 use muster_sim::difference::compare;
 use muster_sim::{Simulation, World};
 
-use super::{Format, SimulateArgs, print_json, print_yaml, scheduler_names};
+use super::{Format, SimulateArgs, print_yaml};
+use crate::commands::embedded::scheduler_names;
 use crate::failure::Failure;
-use crate::input::wall_clock;
+use crate::input::{parse_again, wall_clock};
 use crate::render::{self, progress::Bar};
+use crate::terminal::print_json;
 
 /// So many seconds are enough for pods that are asked to leave to be gone, and for those that come
 /// after them.
 const CYCLES: u64 = 10;
 
 pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
-    let (loaded, extra) = args.input.load_with(&args.what_if)?;
-    for note in loaded.notes.iter().chain(&extra.notes()) {
-        anstream::eprintln!("note: {note}");
-    }
+    let mut loaded = args.input.load_with(&args.what_if)?;
+    loaded.say_notes();
+    let extra = std::mem::take(&mut loaded.extra);
+    let text = loaded.text.clone();
     let (present, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
     let mut future = present.clone();
     let mut replaced = Vec::new();
@@ -32,13 +34,13 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     replaced.sort();
     let bar = Bar::new(matches!(args.output, Format::Table | Format::Wide));
     let without = simulated(args, present, config, &bar)?;
-    let with = simulated(args, future, args.input.reload_config(), &bar)?;
+    let with = simulated(args, future, parse_again(&text), &bar)?;
     bar.done();
     let mut difference = compare(&without, &with);
     difference.objects = extra.counts;
     difference.replaced = replaced;
     match args.output {
-        Format::Json => print_json(&difference),
+        Format::Json => Ok(print_json(&difference)?),
         Format::Yaml => print_yaml(&difference),
         Format::Table => render::difference::print(&difference, &with, false),
         Format::Wide => render::difference::print(&difference, &with, true),

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::input::{Collection, SourceArgs, read_text};
+use crate::terminal;
 
 /// The password must not be seen in the list of processes.
 const PASSWORD: &str = "UFM_PASSWORD";
@@ -23,12 +24,12 @@ const PASSWORD: &str = "UFM_PASSWORD";
 #[derive(Args)]
 #[command(after_help = "Examples:
   muster topology generate --from labels --labels zone,spine,rack
-  muster topology generate --from labels --labels example.com/row,example.com/rack -f nodes.yaml
-  muster topology generate --from file /etc/slurm/topology.conf > hypernodes.yaml
-  muster topology generate --from file racks.txt --kubeconfig admin.conf | muster check -f -
-  UFM_PASSWORD=… muster topology generate --from ufm https://ufm.example.com --ufm-user admin
+  muster topology generate --from labels --labels row,rack -f nodes.yaml
+  muster topology generate --from file topology.conf > hypernodes.yaml
+  muster topology generate --from file racks.txt --kubeconfig admin.conf
+  muster topology generate --from ufm https://ufm.example.com --ufm-user admin
 
-With -f, --kubeconfig or --context, --from file and --from ufm leave out what is not a node there.
+With -f, --kubeconfig or --context, --from file and --from ufm leave out what is not a node there. \
 The formats are described in docs/topology-generate.md.")]
 pub struct GenerateArgs {
     /// What knows the network
@@ -125,7 +126,7 @@ pub fn run(args: GenerateArgs) -> Result<(), Failure> {
     }
     let mut forest = read(&args)?;
     for note in std::mem::take(&mut forest.notes) {
-        anstream::eprintln!("note: {note}");
+        terminal::note(note);
     }
     let objects = forest.objects().map_err(|problems| input(&problems))?;
     let mut text = Vec::new();
@@ -210,7 +211,7 @@ fn read(args: &GenerateArgs) -> Result<Forest, Failure> {
     let name = if source == "-" { "standard input" } else { source };
     let text = match args.from {
         Origin::Ufm if source.contains("://") => fetch::fetch(source, &access(args)?)?,
-        _ => read_text(source).map_err(|problem| Failure::Input(vec![problem]))?,
+        _ => read_text(source).map_err(Failure::input)?,
     };
     let cluster = cluster(&args.nodes)?;
     let forest = match args.from {
@@ -223,7 +224,7 @@ fn read(args: &GenerateArgs) -> Result<Forest, Failure> {
     if let Some(cluster) = cluster {
         forest
             .keep(&cluster)
-            .map_err(|mistake| Failure::Input(vec![format!("{name}: {mistake}")]))?;
+            .map_err(|mistake| Failure::input(format_args!("{name}: {mistake}")))?;
         forest.miss(&cluster);
     }
     Ok(forest)
@@ -236,9 +237,9 @@ fn input(problems: &[SourceError]) -> Failure {
 fn access(args: &GenerateArgs) -> Result<fetch::Access, Failure> {
     let password = std::env::var(PASSWORD).ok();
     if args.ufm_user.is_some() && password.is_none() {
-        return Err(Failure::Input(vec![format!(
+        return Err(Failure::input(format_args!(
             "--ufm-user needs the password in the variable {PASSWORD}, which is not set"
-        )]));
+        )));
     }
     let password = password.filter(|_| args.ufm_user.is_some());
     Ok(fetch::Access {
@@ -252,7 +253,7 @@ fn access(args: &GenerateArgs) -> Result<fetch::Access, Failure> {
 fn collect(source: &SourceArgs) -> Result<Collection, Failure> {
     let collection = source.read()?;
     for note in collection.notes() {
-        anstream::eprintln!("note: {note}");
+        terminal::note(note);
     }
     Ok(collection)
 }

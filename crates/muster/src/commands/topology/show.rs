@@ -1,21 +1,18 @@
 //! `muster topology show`
 
-use std::io::Write;
-
 use clap::{Args, ValueEnum};
 use muster_api::Time;
-use muster_engine::Engine;
-use muster_sim::{Options, Simulation, Until};
 
-use crate::commands::simulate::{print_json, scheduler_names};
+use crate::commands::embedded::after_cycles;
 use crate::failure::Failure;
-use crate::input::{InputArgs, wall_clock};
+use crate::input::InputArgs;
 use crate::render::story::{COLUMNS, terminal_columns};
 use crate::render::topology;
+use crate::terminal::{print, print_json};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  muster topology show                                (the cluster of the default kubeconfig)
+  muster topology show                (the cluster of the default kubeconfig)
   muster topology show -f examples/topology --cycles 1
   muster topology show --context production -o svg > network.svg
   muster topology show -f cluster.yaml -o dot | dot -Tpdf > network.pdf
@@ -24,7 +21,7 @@ The JSON is described in docs/topology-show.md.")]
 pub struct ShowArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Show what is there after so many scheduling cycles on an embedded copy
+    /// How many cycles to run first on an embedded copy, one second apart; 0 shows what is there
     #[arg(long, value_name = "N", default_value_t = 0)]
     cycles: u64,
     /// The time of the first cycle, for example 2026-11-15T00:00:00Z [default: the wall clock]
@@ -49,34 +46,15 @@ enum Format {
 
 pub fn run(args: ShowArgs) -> Result<(), Failure> {
     let loaded = args.input.load()?;
-    for note in &loaded.notes {
-        anstream::eprintln!("note: {note}");
-    }
-    let options = Options {
-        until: Until::Cycles(args.cycles),
-        recreate: true,
-        events: false,
-        arrivals: false,
-        check: false,
-    };
-    let (world, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
-    let mut simulation = Simulation::new(world, Engine::new(config, scheduler_names()), options);
-    if args.cycles > 0 {
-        simulation.run(|_| {}).map_err(Failure::Work)?;
-    }
+    loaded.say_notes();
+    let mut simulation = after_cycles(loaded, args.now, args.cycles)?;
     simulation.engine.settle();
     let cluster = simulation.engine.cluster();
-    match args.output {
+    Ok(match args.output {
         Format::Tree => print(&topology::lines(cluster, false, COLUMNS).join("\n")),
         Format::Wide => print(&topology::lines(cluster, true, terminal_columns()).join("\n")),
         Format::Json => print_json(&topology::network(cluster)),
         Format::Svg => print(&topology::svg(cluster)),
         Format::Dot => print(&topology::dot(cluster)),
-    }
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = anstream::stdout();
-    writeln!(out, "{}", text.trim_end())?;
-    Ok(out.flush()?)
+    }?)
 }

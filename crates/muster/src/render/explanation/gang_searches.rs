@@ -170,7 +170,7 @@ mod tests {
         let search = SearchFacts { action: "preempt", placed: 2, wanted: 2, pods, passes, reasons };
         let mut page = Page::default();
         page.passes(&search, "default");
-        let plain = anstream::adapter::strip_str(&page.text).to_string();
+        let plain = crate::terminal::plain(&page.text);
         let expected = "            if whole gangs leave, rack-a is cheapest:
   → rack-a  whole gang ring (4 pods, ROI 1.00) leaves: cost 1.00
     rack-b  1 pod that search can spare, whole gang pair (2 pods, ROI 0.50)

@@ -8,6 +8,7 @@ use http::{Request, Uri};
 use kube::config::AuthInfo;
 use kube::{Client, Config};
 use muster_topology_sources::ufm::PATH;
+use thiserror::Error;
 
 use crate::failure::Failure;
 
@@ -26,41 +27,66 @@ pub struct Access {
     pub insecure: bool,
 }
 
+#[derive(Debug, Error)]
+enum AddressError {
+    #[error("{url}: {source}; write for example https://ufm.example.com")]
+    Unreadable { url: String, source: http::uri::InvalidUri },
+    #[error("{url}: not a web address; write for example https://ufm.example.com")]
+    NotOfTheWeb { url: String },
+    // Neither the address nor what others can see of a command may carry a password; nor may this
+    // message.
+    #[error(
+        "the address of {host} has a user in it: write --ufm-user, and the password to the variable UFM_PASSWORD"
+    )]
+    NamesUser { host: String },
+}
+
+#[derive(Debug, Error)]
+enum FetchError {
+    #[error("no answer within {} seconds", PATIENCE.as_secs())]
+    NoAnswer,
+    #[error("it refused with status {0}: check --ufm-user and the variable UFM_PASSWORD")]
+    Refused(u16),
+    #[error("it answered with status {0}")]
+    Status(u16),
+    #[error("the answer has more than {BYTES} bytes")]
+    TooLong,
+    #[error("reading the answer: {}", reason(.0))]
+    CutOff(#[source] std::io::Error),
+    #[error("{}", reason(.0))]
+    Client(#[source] kube::Error),
+    #[error("{0}")]
+    Request(#[from] http::Error),
+}
+
 /// The list of ports as text. The client is the one that reads clusters: it has TLS and basic
 /// authentication.
 pub fn fetch(url: &str, access: &Access) -> Result<String, Failure> {
-    let url = address(url).map_err(|problem| Failure::Input(vec![problem]))?;
+    let url = address(url).map_err(Failure::input)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Work(format!("starting: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::work(format_args!("starting: {error}")))?;
     let answer =
         runtime.block_on(async { tokio::time::timeout(PATIENCE, get(&url, access)).await });
-    let answer =
-        answer.unwrap_or_else(|_| Err(format!("no answer within {} seconds", PATIENCE.as_secs())));
-    answer.map_err(|problem| Failure::Work(format!("asking UFM at {url}: {problem}")))
+    let answer = answer.unwrap_or(Err(FetchError::NoAnswer));
+    answer.map_err(|error| Failure::work(format_args!("asking UFM at {url}: {error}")))
 }
 
 /// The whole address for what people write: the host alone, or all of it.
-fn address(url: &str) -> Result<Uri, String> {
+fn address(url: &str) -> Result<Uri, AddressError> {
     let base = url.trim_end_matches('/');
     let whole = if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") };
-    let uri: Uri = whole
-        .parse()
-        .map_err(|error| format!("{url}: {error}; write for example https://ufm.example.com"))?;
+    let unreadable = |source| AddressError::Unreadable { url: url.to_owned(), source };
+    let uri: Uri = whole.parse().map_err(unreadable)?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.host().is_none_or(str::is_empty) {
-        return Err(format!("{url}: not a web address; write for example https://ufm.example.com"));
+        return Err(AddressError::NotOfTheWeb { url: url.to_owned() });
     }
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        // Neither the address nor what others can see of a command may carry a password; nor may
-        // this message.
-        let host = uri.host().unwrap_or_default();
-        return Err(format!(
-            "the address of {host} has a user in it: write --ufm-user, and the password to the variable UFM_PASSWORD"
-        ));
+        return Err(AddressError::NamesUser { host: uri.host().unwrap_or_default().to_owned() });
     }
     Ok(uri)
 }
 
-async fn get(url: &Uri, access: &Access) -> Result<String, String> {
+async fn get(url: &Uri, access: &Access) -> Result<String, FetchError> {
     let mut base = url.clone().into_parts();
     let request = base
         .path_and_query
@@ -74,31 +100,25 @@ async fn get(url: &Uri, access: &Access) -> Result<String, String> {
         password: access.password.clone().map(Into::into),
         ..AuthInfo::default()
     };
-    let client = Client::try_from(config).map_err(|error| reason(&error))?;
-    let request =
-        Request::get(request.as_str()).body(Vec::new()).map_err(|error| error.to_string())?;
-    let body = client.request_stream(request).await.map_err(|error| refusal(&error))?;
+    let client = Client::try_from(config).map_err(FetchError::Client)?;
+    let request = Request::get(request.as_str()).body(Vec::new())?;
+    let body = client.request_stream(request).await.map_err(refusal)?;
     let mut text = String::new();
     let read = body.take(BYTES + 1).read_to_string(&mut text).await;
     match read {
-        Ok(length) if length as u64 > BYTES => {
-            Err(format!("the answer has more than {BYTES} bytes"))
-        }
+        Ok(length) if length as u64 > BYTES => Err(FetchError::TooLong),
         Ok(_) => Ok(text),
-        Err(error) => Err(format!("reading the answer: {}", reason(&error))),
+        Err(error) => Err(FetchError::CutOff(error)),
     }
 }
 
-fn refusal(error: &kube::Error) -> String {
+fn refusal(error: kube::Error) -> FetchError {
     match error {
         kube::Error::Api(status) if matches!(status.code, 401 | 403) => {
-            format!(
-                "it refused with status {}: check --ufm-user and the variable UFM_PASSWORD",
-                status.code
-            )
+            FetchError::Refused(status.code)
         }
-        kube::Error::Api(status) => format!("it answered with status {}", status.code),
-        error => reason(error),
+        kube::Error::Api(status) => FetchError::Status(status.code),
+        error => FetchError::Client(error),
     }
 }
 
@@ -128,11 +148,12 @@ mod tests {
 
     #[test]
     fn a_password_in_the_address_is_refused_and_not_repeated() {
-        let problem = address("https://admin:hush@ufm").expect_err("it has a password");
+        let problem = address("https://admin:hush@ufm").expect_err("it has a password").to_string();
         assert!(problem.contains("UFM_PASSWORD") && !problem.contains("hush"), "{problem}");
         assert!(
             address("ftp://ufm")
                 .expect_err("it is no web address")
+                .to_string()
                 .contains("https://ufm.example.com")
         );
         assert!(address("https://").is_err());

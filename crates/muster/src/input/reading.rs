@@ -1,0 +1,129 @@
+//! What files and a configuration say, and everything that is wrong with them.
+
+use muster_api::Time;
+use muster_engine::config::Config;
+use muster_journal::Configuration;
+use muster_sim::World;
+
+use super::{Collection, ConfigArgs, InputError, files};
+use crate::failure::Failure;
+use crate::terminal;
+
+pub struct Reading {
+    pub collection: Collection,
+    /// Manifests that come on top.
+    extra: Collection,
+    /// Missing if there are errors in it.
+    config: Option<(Config, Configuration)>,
+    /// What is worth a note in the configuration.
+    warnings: Vec<String>,
+    pub errors: Vec<InputError>,
+    reads_standard_input: bool,
+}
+
+/// What was read without an error.
+pub struct Loaded {
+    pub collection: Collection,
+    /// Manifests that come on top.
+    pub extra: Collection,
+    pub config: Config,
+    /// The configuration as it was read, for another scheduler or one that starts again.
+    pub text: Configuration,
+    warnings: Vec<String>,
+}
+
+impl Reading {
+    /// Reads the files and the configuration to the end, whatever is wrong with them.
+    pub fn of(files: &[String], config: &ConfigArgs) -> Reading {
+        let mut collection = Collection::default();
+        let errors = files::read(files, &mut collection);
+        let mut reading = Reading {
+            collection,
+            extra: Collection::default(),
+            config: None,
+            warnings: Vec::new(),
+            errors,
+            reads_standard_input: files.iter().any(is_stream),
+        };
+        if config.is_stream() && reading.reads_standard_input {
+            reading.errors.push(InputError::StandardInputTwice);
+            return reading;
+        }
+        reading.reads_standard_input |= config.is_stream();
+        match config.text() {
+            Ok(text) => reading.configure(text),
+            Err(error) => reading.errors.push(error),
+        }
+        reading
+    }
+
+    fn configure(&mut self, text: Configuration) {
+        let mut warnings = Vec::new();
+        match Config::parse_with(&text.name, &text.text, &mut warnings) {
+            Ok(config) => self.config = Some((config, text)),
+            Err(found) => self.errors.extend(found.into_iter().map(InputError::Config)),
+        }
+        self.warnings = warnings.iter().map(ToString::to_string).collect();
+    }
+
+    /// Reads manifests that come on top of the files that were read.
+    pub fn with_extra(mut self, more: &[String]) -> Reading {
+        let mut more: Vec<&String> = more.iter().collect();
+        if self.reads_standard_input && more.iter().any(|name| is_stream(name)) {
+            self.errors.push(InputError::StandardInputTwice);
+            more.retain(|name| !is_stream(name));
+        }
+        self.errors.extend(files::read(more, &mut self.extra));
+        self
+    }
+
+    /// What is worth a note but no error.
+    pub fn notes(&self) -> Vec<String> {
+        [self.warnings.clone(), self.collection.notes(), self.extra.notes()].concat()
+    }
+
+    /// Fails if anything is wrong.
+    pub fn finish(self) -> Result<Loaded, Failure> {
+        match self {
+            Reading {
+                collection, extra, config: Some((config, text)), warnings, errors, ..
+            } if errors.is_empty() => Ok(Loaded { collection, extra, config, text, warnings }),
+            reading => Err(Failure::Read {
+                notes: reading.notes(),
+                problems: reading.errors.iter().map(ToString::to_string).collect(),
+            }),
+        }
+    }
+}
+
+impl Loaded {
+    fn notes(&self) -> Vec<String> {
+        [self.warnings.clone(), self.collection.notes(), self.extra.notes()].concat()
+    }
+
+    /// Says what is worth a note.
+    pub fn say_notes(&self) {
+        self.notes().iter().for_each(terminal::note);
+    }
+
+    /// What was read cannot be used after all.
+    pub fn refuse(&self, problem: &InputError) -> Failure {
+        Failure::Read { notes: self.notes(), problems: vec![problem.to_string()] }
+    }
+
+    /// The embedded cluster with all that was read in it.
+    pub fn world(self, now: Time) -> (World, Config) {
+        let mut world = World::at(now);
+        self.collection.objects.into_iter().for_each(|object| world.insert(object));
+        (world, self.config)
+    }
+}
+
+/// The configuration of a text that was read without errors before.
+pub fn parse_again(text: &Configuration) -> Config {
+    Config::parse(&text.name, &text.text).expect("it was read without errors before")
+}
+
+fn is_stream(name: &String) -> bool {
+    name == "-"
+}

@@ -1,0 +1,158 @@
+//! What `muster check` accepts and refuses, and what all commands say of their input.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The exit code, the output and the errors of `muster …` with the text on its standard input.
+fn muster(line: &str, input: &str) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_muster"));
+    command.current_dir(root()).env_clear().args(line.split_whitespace());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().expect("the binary was built for this test");
+    let mut stdin = process.stdin.take().expect("it was asked for");
+    // A command that reads nothing may have ended already.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = process.wait_with_output().expect("it ends");
+    let text = |bytes| String::from_utf8(bytes).expect("the output is UTF-8");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn pod(annotations: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: p, annotations: {{{annotations}}}}}\nspec: {{{spec}}}\n"
+    )
+}
+
+#[test]
+fn a_configuration_alone_is_checked() {
+    let config = "examples/gpu-cluster/scheduler.conf";
+    let (code, out, errors) = muster(&format!("check --config {config}"), "");
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+    assert!(out.ends_with(&format!("no errors: {config}\n")), "{out}");
+
+    let (code, _, errors) = muster("check --config -", "actions: \"alocate\"\n");
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("alocate"), "{errors}");
+}
+
+#[test]
+fn checking_nothing_is_refused_with_what_to_write() {
+    let (code, out, errors) = muster("check", "");
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    assert!(errors.contains("-f FILE") && errors.contains("--config FILE"), "{errors}");
+}
+
+#[test]
+fn an_amount_beyond_63_bits_is_an_error() {
+    let text = pod("", "containers: [{name: c, resources: {requests: {memory: 8Ei}}}]");
+    let (code, _, errors) = muster("check -f -", &text);
+    assert_eq!(code, Some(2));
+    let expected = "error: standard input:4: Pod default/p: spec.containers[0].resources.requests[memory]: is larger \
+                    than 9223372036854775807, the largest amount there is; write a smaller one\n";
+    assert_eq!(errors, expected);
+}
+
+#[test]
+fn near_misses_of_our_keys_and_names_are_noted() {
+    let text = pod("scheduling.k8s.io/group-nam: ring", "schedulerName: volcan");
+    let (code, out, _) = muster("check -f -", &text);
+    assert_eq!(code, Some(0));
+    assert_eq!(
+        out,
+        "note: standard input:3: Pod default/p: metadata.annotations[scheduling.k8s.io/group-nam] is not read: did \
+         you mean scheduling.k8s.io/group-name?\n\
+         note: standard input:4: Pod default/p: spec.schedulerName is \"volcan\", the name of no scheduler here: did \
+         you mean volcano?\n\
+         no errors: 1 × Pod\n"
+    );
+}
+
+#[test]
+fn notes_are_shown_beside_errors() {
+    let text = pod("scheduling.k8s.io/group-nam: ring", "nodeName: Bad_Name");
+    let (code, out, errors) = muster("check -f -", &text);
+    assert_eq!(code, Some(2));
+    assert!(
+        out.starts_with("note: ") && out.contains("group-nam is") || out.contains("group-nam]"),
+        "{out}"
+    );
+    assert!(errors.starts_with("error: ") && errors.contains("Bad_Name"), "{errors}");
+
+    let (code, out, errors) = muster("simulate -f -", &text);
+    assert_eq!((code, out.as_str()), (Some(2), ""));
+    let (note, error) = (errors.find("note: "), errors.find("error: "));
+    assert!(note.is_some_and(|note| error.is_some_and(|error| note < error)), "{errors}");
+}
+
+#[test]
+fn warnings_of_a_configuration_are_shown_beside_its_errors() {
+    let text = "actions: \"alocate\"\nmetrics: {}\n";
+    let (code, out, errors) = muster("check --config -", text);
+    assert_eq!(code, Some(2));
+    assert!(out.contains("metrics") && !errors.contains("metrics"), "{out}{errors}");
+}
+
+#[test]
+fn a_file_that_is_given_twice_is_one_error() {
+    let file = "examples/first-gang/cluster.yaml";
+    let given = [
+        (
+            format!("-f {file} -f {file}"),
+            format!("error: {file}: is given twice, first as {file}: leave one out\n"),
+        ),
+        (
+            format!("-f examples/first-gang -f ./{file}"),
+            format!("error: ./{file}: is given twice, first as {file}: leave one out\n"),
+        ),
+        (
+            "-f - -f -".to_owned(),
+            "error: standard input can be read once only: give - to one of them\n".to_owned(),
+        ),
+    ];
+    for (files, expected) in given {
+        let (code, _, errors) = muster(&format!("check {files}"), &pod("", ""));
+        assert_eq!((code, errors), (Some(2), expected), "{files}");
+    }
+}
+
+#[test]
+fn no_objects_are_an_error_and_no_pods_of_ours_a_note() {
+    for command in
+        ["simulate", "simulate --what-if /dev/null", "explain x", "fairshare", "topology show"]
+    {
+        let (code, out, errors) = muster(&format!("{command} -f /dev/null"), "");
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{command}");
+        assert_eq!(errors, "error: nothing to schedule: no objects in /dev/null\n", "{command}");
+    }
+    let (code, _, errors) = muster("simulate -f -", &pod("", ""));
+    assert_eq!(code, Some(0));
+    assert_eq!(errors, "note: nothing to schedule: no pod has schedulerName volcano or muster\n");
+    let (code, _, errors) = muster("check -f /dev/null", "");
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+}
+
+/// A page may tell people to apply what they have no use for: nodes that do not exist.
+#[test]
+fn no_page_applies_nodes_to_a_cluster() {
+    let mut applied = 0;
+    for page in ["README.md", "docs/install.md", "docs/operate.md", "docs/snapshot.md"] {
+        let text = std::fs::read_to_string(root().join(page)).expect("it is there");
+        for rest in text.split("kubectl apply -f ").skip(1) {
+            let path = rest.split_whitespace().next().unwrap_or_default();
+            if path == "-" {
+                continue;
+            }
+            applied += 1;
+            let (_, out, errors) = muster(&format!("check -f {path}"), "");
+            assert!(out.contains("no errors"), "{page}: {path}: {errors}");
+            assert!(!out.contains("× Node"), "{page} applies the nodes in {path}");
+        }
+    }
+    assert!(applied >= 2, "the manifests of the scheduler, and a first gang");
+}
