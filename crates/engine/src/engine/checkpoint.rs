@@ -32,6 +32,7 @@ impl Engine {
         let Checkpoint { mut cluster, rests } = checkpoint;
         cluster.share_devices(config.policy.sharing());
         cluster.recount_foreign();
+        cluster.recount_shapes();
         Engine { cluster, config, rankings: Rankings::default(), rests }
     }
 }
