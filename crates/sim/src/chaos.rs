@@ -6,6 +6,7 @@
 mod churn;
 mod dice;
 mod network;
+mod nominations;
 mod verify;
 mod wire;
 mod work;
@@ -236,6 +237,7 @@ impl<'c> Day<'c> {
     }
 
     fn apply(&mut self, event: Event) {
+        self.writes.nominations.hear(&event);
         self.engine.apply(&event);
         (self.witness)(&self.engine, Moment::Event(&event));
     }

@@ -49,5 +49,7 @@ fn run(session: &mut Session) {
         session.plan.evictions.push(Eviction { pod, node, action, preemptor: None, cause, method });
     }
     session.cluster.shuffled = Some(session.now);
+    // Searches for room that failed may succeed now.
+    session.cluster.freed += 1;
     session.plan.wake_at_any(session.policy.pods_to_shuffle(session.cluster).next);
 }

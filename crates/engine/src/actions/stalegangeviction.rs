@@ -86,6 +86,8 @@ fn run(session: &mut Session) {
             let (pod, action, method) = (step.pod, ACTION.name, Method::Evict);
             let eviction = Eviction { pod, node, action, preemptor: None, cause, method };
             session.plan.evictions.push(eviction);
+            // Waiting gangs may be nominated to the node.
+            session.cluster.freed += 1;
         }
     }
 }

@@ -56,6 +56,7 @@ impl Engine {
         let Checkpoint { mut cluster, rests, failed_searches } = checkpoint;
         cluster.share_devices(config.policy.sharing());
         cluster.recount_foreign();
+        cluster.recount_shapes();
         Engine { cluster, config, rankings: Rankings::default(), failed_searches, rests }
     }
 }

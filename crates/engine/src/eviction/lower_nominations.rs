@@ -57,9 +57,13 @@ pub fn release_lower(
     taken
 }
 
-/// Gives promises again that the claimant left room for: all of a gang's or none.
+/// Gives promises again that the claimant left room for: all of a gang's or none, gangs in order.
 pub fn give_again(txn: &mut Txn, policy: &Policy, nominations: &[Vec<(PodId, NodeId)>]) {
-    for places in nominations {
+    let gang = |places: &[(PodId, NodeId)]| places.first().and_then(|&(pod, _)| txn.pods.gang[pod]);
+    let mut of_gangs: Vec<(GangId, &Vec<(PodId, NodeId)>)> =
+        nominations.iter().filter_map(|places| Some((gang(places)?, places))).collect();
+    of_gangs.sort_by(|(a, _), (b, _)| policy.gang_order(txn, *a, *b));
+    for (_, places) in of_gangs {
         let mark = txn.mark();
         for &(pod, node) in places {
             if !has_room(txn, policy, txn.pods.shape[pod], node, Room::FutureIdle) {

@@ -22,9 +22,14 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    pub fn keep(&mut self, Veto { rule, until }: Veto) {
-        *self.kept.entry(rule).or_default() += 1;
-        self.until = [self.until, until].into_iter().flatten().min();
+    pub fn keep(&mut self, veto: Veto) {
+        *self.kept.entry(veto.rule).or_default() += 1;
+        self.note_end(veto);
+    }
+
+    /// Notes when the rule ends, if time alone ends it.
+    pub fn note_end(&mut self, veto: Veto) {
+        self.until = [self.until, veto.until].into_iter().flatten().min();
     }
 
     pub fn reason(self, purpose: Purpose) -> Reason {

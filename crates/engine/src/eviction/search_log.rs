@@ -43,6 +43,8 @@ impl SearchLog<'_, '_> {
 
     pub fn keep(&mut self, pods: &[PodId], veto: Veto) {
         if self.refusals_recorded {
+            // The veto is recorded already, but perhaps not when this rule ends.
+            self.refusal.note_end(veto);
             return;
         }
         pods.iter().for_each(|_| self.refusal.keep(veto));

@@ -190,6 +190,9 @@ impl Cluster {
         if !reserving.map(|(id, _)| id).eq(self.reserving.iter().copied()) {
             return Err("the list of gangs with reservations is not what they say".into());
         }
+        if !self.shapes.counts_hold(self.pods.live().map(|pod| self.pods.shape[pod])) {
+            return Err("shapes have other pods than they count".into());
+        }
         if !self.gangs.lists_hold() {
             return Err("the list of gangs that wait is not what their states say".into());
         }

@@ -313,8 +313,8 @@ impl Cluster {
             self.domains.note_ranks(&self.nodes);
             self.version += 1;
         }
-        let (pods, shapes) = (&self.pods, &mut self.shapes);
-        shapes.sweep(pods.live().map(|pod| pods.shape[pod]));
+        self.forget_rules();
+        self.shapes.sweep();
         self.forget_cards();
         // Whoever is first gets the card.
         let pods = &self.pods;

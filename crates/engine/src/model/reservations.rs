@@ -57,9 +57,13 @@ impl Cluster {
         counts.valid() - counts.succeeded + counts.gated + counts.releasing + gone
     }
 
-    /// Whether a pod of the gang with this uid is there still.
+    /// Whether a pod of the gang with this uid is there still. One that has failed counts as
+    /// gone: its successor is awaited.
     pub(crate) fn is_there(&self, gang: GangId, uid: &str) -> bool {
-        self.gangs[gang].pods.iter().any(|&pod| *self.pods.fact[pod].uid == *uid)
+        let is_there = |&pod: &PodId| {
+            *self.pods.fact[pod].uid == *uid && self.pods.state[pod] != PodState::Failed
+        };
+        self.gangs[gang].pods.iter().any(is_there)
     }
 
     /// `size` is how many pods the gang will have when all are back.

@@ -101,6 +101,12 @@ pub struct Shapes {
     rows: Table<ShapeId, Shape>,
     by_hash: FxHashMap<u64, Vec<ShapeId>>,
     free: Vec<ShapeId>,
+    /// How many pods have each.
+    #[serde(skip)]
+    pods: Table<ShapeId, u32>,
+    /// A shape with rules about other pods has lost its last pod.
+    #[serde(skip)]
+    rules_stale: bool,
     born: u64,
     /// How many were left after the last sweep.
     kept: usize,
@@ -128,6 +134,32 @@ impl Shapes {
         found.iter().copied().find(|&id| identity.is(&self.rows[id]))
     }
 
+    /// A pod has this shape now.
+    pub(super) fn join(&mut self, shape: ShapeId) {
+        self.pods.grow(self.rows.len(), 0);
+        self.pods[shape] += 1;
+    }
+
+    /// A pod has had this shape.
+    pub(super) fn leave(&mut self, shape: ShapeId) {
+        self.pods[shape] -= 1;
+        self.rules_stale |= self.pods[shape] == 0 && !self.rows[shape].bonds.is_empty();
+    }
+
+    fn is_used(&self, shape: ShapeId) -> bool {
+        self.pods.rows().get(usize::from(shape)).is_some_and(|&pods| pods > 0)
+    }
+
+    /// Whether the counts of pods are those of these shapes.
+    pub(super) fn counts_hold(&self, pods: impl Iterator<Item = ShapeId>) -> bool {
+        let mut counted: Table<ShapeId, u32> = Table::default();
+        counted.grow(self.rows.len(), 0);
+        pods.for_each(|shape| counted[shape] += 1);
+        let mut kept = self.pods.clone();
+        kept.grow(self.rows.len(), 0);
+        kept.rows() == counted.rows()
+    }
+
     fn insert(&mut self, hash: u64, mut shape: Shape) -> ShapeId {
         self.born += 1;
         shape.born = self.born;
@@ -148,19 +180,21 @@ impl Shapes {
 
     /// Forgets shapes that no pod has any more, now and then, so that a long life doesn't fill the
     /// memory.
-    pub(super) fn sweep(&mut self, used: impl Iterator<Item = ShapeId>) {
-        if self.rows.len() - self.free.len() < Shapes::MANY.max(2 * self.kept) {
-            return;
+    pub(super) fn sweep(&mut self) {
+        if self.rows.len() - self.free.len() >= Shapes::MANY.max(2 * self.kept) {
+            self.forget_unused();
         }
-        let mut keep: Table<ShapeId, bool> = Table::default();
-        keep.grow(self.rows.len(), false);
-        used.for_each(|shape| keep[shape] = true);
+    }
+
+    fn forget_unused(&mut self) {
+        self.pods.grow(self.rows.len(), 0);
         for shapes in self.by_hash.values_mut() {
             shapes.retain(|&shape| {
-                if !keep[shape] {
+                let used = self.pods[shape] > 0;
+                if !used {
                     self.free.push(shape);
                 }
-                keep[shape]
+                used
             });
         }
         self.by_hash.retain(|_, shapes| !shapes.is_empty());
@@ -360,9 +394,48 @@ impl Cluster {
                 None => Standing { queue, ..self.standing(None, fact.protected, fact.revocable) },
             };
             let tags = fact.labels.clone();
-            self.pods.shape[pod] =
+            let new =
                 self.shape_of(space, &tags, standing, &spec, card_selector.as_ref(), Some(old));
+            self.change_shape(pod, new);
         }
+    }
+
+    pub(super) fn change_shape(&mut self, pod: PodId, shape: ShapeId) {
+        self.shapes.join(shape);
+        self.shapes.leave(std::mem::replace(&mut self.pods.shape[pod], shape));
+    }
+
+    /// Counts anew how many pods have each shape: no checkpoint says it.
+    pub(crate) fn recount_shapes(&mut self) {
+        self.shapes.pods = Table::default();
+        let pods = &self.pods;
+        pods.live().for_each(|pod| self.shapes.join(pods.shape[pod]));
+        self.shapes.rules_stale = true;
+    }
+
+    /// Forgets rules that no pod carries any more. They split shapes and make pods depend on other
+    /// nodes, and a scheduler that starts now never learns of them.
+    pub(super) fn forget_rules(&mut self) {
+        if !std::mem::take(&mut self.shapes.rules_stale) {
+            return;
+        }
+        let watched = self.terms.watched.len();
+        let shapes = self.shapes.rows.iter().filter(|&(id, _)| self.shapes.is_used(id));
+        let carried: Vec<&Bonds> = shapes.map(|(_, shape)| &shape.bonds).collect();
+        if !self.terms.keep_only(&carried) {
+            return;
+        }
+        // Unused shapes may refer to forgotten rules.
+        self.shapes.forget_unused();
+        for shape in self.shapes.rows.rows_mut() {
+            shape.bonds.matches.retain(|&term| self.terms.is_carried(term));
+        }
+        if self.terms.watched.len() < watched {
+            self.reshape();
+            self.shapes.rules_stale = false;
+        }
+        self.version += 1;
+        self.freed += 1;
     }
 
     /// What a pod's gang and its own word make of it: any "false" keeps its place for good, else

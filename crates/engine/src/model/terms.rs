@@ -33,6 +33,10 @@ pub struct Clause {
 pub struct Term {
     pub rule: Rule,
     pub key: KeyId,
+    /// Whether some pod carries the rule. Other terms stay here, since rules come back, but count
+    /// nothing.
+    #[serde(default = "carried")]
+    carried: bool,
     /// Some pods exclude what this selects: those that match must ask before they sit down.
     pub excludes: bool,
     /// Some pods are drawn to (or away from) what this selects.
@@ -42,6 +46,11 @@ pub struct Term {
     total: u32,
     /// Of those, pods that are leaving.
     leaving: u32,
+}
+
+/// Checkpoints of older versions lack the field. The first cycle corrects it.
+fn carried() -> bool {
+    true
 }
 
 impl Term {
@@ -129,18 +138,32 @@ impl Bonds {
             && self.preferred.is_empty()
             && self.spread.is_empty()
     }
+
+    /// The terms of its own rules.
+    fn carried(&self) -> impl Iterator<Item = TermId> {
+        let preferred = self.preferred.iter().map(|&(term, _)| term);
+        let spread = self.spread.iter().map(|spread| spread.term);
+        let required = self.affinity.iter().chain(&self.anti_affinity).copied();
+        required.chain(preferred).chain(spread)
+    }
 }
 
 impl Terms {
+    /// The term of a rule that some pod carries.
     pub fn find(&self, rule: &Rule) -> Option<TermId> {
-        self.by_rule.get(rule).copied()
+        self.by_rule.get(rule).copied().filter(|&term| self.rows[term].carried)
     }
 
     pub(super) fn insert(&mut self, rule: Rule) -> TermId {
+        if let Some(&known) = self.by_rule.get(&rule) {
+            self.rows[known].carried = true;
+            return known;
+        }
         let key = self.key(&rule.topology_key);
         let term = Term {
             rule: rule.clone(),
             key,
+            carried: true,
             excludes: false,
             attracts: false,
             counts: Vec::new(),
@@ -173,6 +196,37 @@ impl Terms {
         {
             self.rows[term].attracts = true;
         }
+    }
+
+    /// Forgets all rules but those of these bonds. Returns whether that changed anything.
+    pub(super) fn keep_only(&mut self, carried: &[&Bonds]) -> bool {
+        let flags = |terms: &Terms| -> Vec<[bool; 3]> {
+            let rows = terms.rows.rows().iter();
+            rows.map(|term| [term.carried, term.excludes, term.attracts]).collect()
+        };
+        let before = flags(self);
+        for term in self.rows.rows_mut() {
+            (term.carried, term.excludes, term.attracts) = (false, false, false);
+        }
+        for bonds in carried {
+            self.mark(bonds);
+            bonds.carried().for_each(|term| self.rows[term].carried = true);
+        }
+        self.watched.clear();
+        for term in self.rows.rows_mut() {
+            if term.carried {
+                let keys = term.rule.clauses.iter().flat_map(|clause| clause.selector.keys());
+                self.watched.extend(keys);
+            } else {
+                term.clear_counts();
+            }
+        }
+        flags(self) != before
+    }
+
+    /// Whether some pod carries the rule.
+    pub(super) fn is_carried(&self, term: TermId) -> bool {
+        self.rows[term].carried
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (TermId, &Term)> {
@@ -263,7 +317,8 @@ impl Terms {
     pub fn matching(&self, space: SpaceId, space_tags: &Tags, tags: &Tags) -> Vec<TermId> {
         let selects =
             |rule: &Rule| rule.clauses.iter().all(|clause| clause.matches(space, space_tags, tags));
-        self.rows.iter().filter(|(_, term)| selects(&term.rule)).map(|(id, _)| id).collect()
+        let terms = self.rows.iter().filter(|(_, term)| term.carried && selects(&term.rule));
+        terms.map(|(id, _)| id).collect()
     }
 
     /// All counters, for checks.
@@ -283,10 +338,7 @@ impl Terms {
     }
 
     pub(super) fn clear_counts(&mut self) {
-        for term in self.rows.rows_mut() {
-            term.counts.clear();
-            (term.total, term.leaving) = (0, 0);
-        }
+        self.rows.rows_mut().iter_mut().for_each(Term::clear_counts);
     }
 }
 
@@ -310,6 +362,11 @@ impl Clause {
 }
 
 impl Term {
+    fn clear_counts(&mut self) {
+        self.counts.clear();
+        (self.total, self.leaving) = (0, 0);
+    }
+
     fn at(&mut self, value: u32) -> &mut Count {
         let index = value as usize;
         if index >= self.counts.len() {

@@ -46,7 +46,7 @@ pub fn reaffirm(session: &mut Session) {
     let mark = txn.mark();
     let mut by_turn = held.clone();
     by_turn.sort_by_cached_key(|&(_, pod, _)| turn(&txn, pod));
-    if !give_again(&mut txn, session.policy, session.rankings, by_turn) {
+    if !give_again(&mut txn, session.policy, session.rankings, by_turn).is_empty() {
         txn.rewind(mark);
         give_again(&mut txn, session.policy, session.rankings, held);
     }
@@ -79,18 +79,54 @@ pub fn would_complete_gang(
             held.push((gang, step.pod, node));
         }
     }
-    let stands = give_again(txn, policy, rankings, held);
+    let stands = give_again(txn, policy, rankings, held).is_empty();
     txn.rewind(mark);
     stands
 }
 
-/// Gives promises again, one after the other. Says whether all of them stand.
+/// How many orders are tried for nominations that were restored from pods.
+const ORDERS: usize = 16;
+
+/// Puts nominations in an order in which all of them stand, except those that stand in none. The
+/// process that made them knew such an order, but the pods don't say it. Nominations that fail come
+/// first in the next try. Leaves the transaction as it was.
+pub fn order_that_stands(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    held: &[Held],
+) -> Vec<Held> {
+    let mark = txn.mark();
+    let mut order = held.to_vec();
+    // Those that fail alone fail in any order, unless they need other pods near them.
+    let mut last: Vec<Held> = Vec::new();
+    for _ in 0..ORDERS {
+        let failed = give_again(txn, policy, rankings, order.clone());
+        txn.rewind(mark);
+        if failed.is_empty() {
+            order.extend(last);
+            return order;
+        }
+        let mut first: Vec<Held> = Vec::new();
+        order.retain(|one| !failed.contains(one));
+        for one in failed {
+            let stands = give_again(txn, policy, rankings, vec![one]).is_empty();
+            txn.rewind(mark);
+            if stands { first.push(one) } else { last.push(one) }
+        }
+        first.append(&mut order);
+        order = first;
+    }
+    held.to_vec()
+}
+
+/// Nominates pods again, one after the other, and returns those that can't be.
 fn give_again(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
     mut held: Vec<Held>,
-) -> bool {
+) -> Vec<Held> {
     // A pod that wants company stands once its company does, so those that fail get another round.
     loop {
         let before = held.len();
@@ -105,7 +141,7 @@ fn give_again(
             !stands
         });
         if held.is_empty() || held.len() == before {
-            return held.is_empty();
+            return held;
         }
     }
 }

@@ -14,6 +14,7 @@ use muster_engine::model::pods::PodState;
 use muster_engine::{CardNote, Event, Plan, status};
 
 use super::Day;
+use super::nominations::{Difference, Nominations};
 use crate::world;
 
 /// The key and uid of a pod.
@@ -24,6 +25,7 @@ pub struct Writes {
     under_way: Vec<Write>,
     held: Vec<Held>,
     notes: Vec<Note>,
+    pub nominations: Nominations,
 }
 
 /// Annotations on their way to a PodGroup. There is one that is awaited for each: the newest takes
@@ -90,11 +92,25 @@ impl Wish {
 
 impl Writes {
     pub fn orphan(&mut self) {
+        self.nominations = Nominations::default();
         self.held.clear();
         self.under_way.retain(|write| matches!(write.fate, Fate::Arrives | Fate::HalfKnown));
         self.under_way.iter_mut().for_each(|write| write.awaited = false);
         self.notes.retain(|note| note.fate != Fate::Lost);
         self.notes.iter_mut().for_each(|note| note.awaited = false);
+    }
+
+    /// Those of the pods whose nomination is about to be written, or is being written.
+    fn nominations_under_way(
+        &self,
+        pods: impl Iterator<Item = Name>,
+        wishes: &[(Name, Wish)],
+    ) -> BTreeSet<Name> {
+        let nominates = |wish: &Wish| matches!(wish, Wish::Promise { .. });
+        let before = self.under_way.iter().filter(|write| write.awaited && nominates(&write.wish));
+        let now = wishes.iter().filter(|(_, wish)| nominates(wish)).map(|(pod, _)| pod);
+        let written: BTreeSet<&Name> = before.map(|write| &write.pod).chain(now).collect();
+        pods.filter(|pod| written.contains(pod)).collect()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -121,22 +137,23 @@ impl Day<'_> {
             let notes = plan.note_of(bind.pod).to_vec();
             wishes.push((name(bind.pod), Wish::Bind { node: node(bind.node), notes }));
         }
-        for place in &plan.nominations {
-            let evicted = cluster.nomination_ledger[&place.pod].needs_evictions;
-            wishes.push((name(place.pod), Wish::Promise { node: node(place.node), evicted }));
+        for Difference { key, uid, nomination } in self.writes.nominations.compare(cluster, plan) {
+            let wish = match nomination {
+                Some((node, evicted)) => Wish::Promise { node, evicted },
+                None => Wish::TakeBack,
+            };
+            wishes.push(((key, uid), wish));
         }
-        wishes.extend(plan.withdrawn.iter().map(|&pod| (name(pod), Wish::TakeBack)));
         let group_name = |gang: GangId| {
             let gang = &cluster.gangs[gang];
             (gang.key.to_string(), gang.uid.to_string())
         };
         let mut held: BTreeMap<Option<GangId>, Held> = BTreeMap::new();
         for eviction in &plan.evictions {
-            let of_preemptor = |pod: &PodId| cluster.pods.gang[*pod] == eviction.preemptor;
-            let nominations =
-                || plan.nominations.iter().map(|place| place.pod).filter(of_preemptor).map(name);
+            let preemptor = eviction.preemptor.map(|gang| &cluster.gangs[gang]);
+            let pods = || preemptor.into_iter().flat_map(|gang| &gang.pods).map(|&pod| name(pod));
             let group = held.entry(eviction.preemptor).or_insert_with(|| Held {
-                nominations: nominations().collect(),
+                nominations: self.writes.nominations_under_way(pods(), &wishes),
                 groups: BTreeSet::new(),
                 victims: Vec::new(),
             });

@@ -62,6 +62,7 @@ impl Cluster {
             None => {
                 fact.uid = meta.uid.as_str().into();
                 let id = self.pods.slot(&key, shape, space);
+                self.shapes.join(shape);
                 self.pods.fact[id] = Pod { key: self.pods.fact[id].key.clone(), ..fact };
                 let state = self.state_of(object, PodState::Pending);
                 self.pods.state[id] = state;
@@ -98,7 +99,7 @@ impl Cluster {
             let mattered = self.matters(id);
             self.tally(id, before, -1);
             let left = self.leave(id);
-            self.pods.shape[id] = shape;
+            self.change_shape(id, shape);
             self.pods.state[id] = after;
             self.join(id, gang);
             self.reread_cards(id, before, after);
@@ -155,6 +156,7 @@ impl Cluster {
         self.nomination_ledger.remove(&id);
         self.budgets.forget(id);
         self.devices.forget(id);
+        self.shapes.leave(self.pods.shape[id]);
         self.pods.remove(id);
     }
 

@@ -287,6 +287,24 @@ fn a_reservation_ends_when_it_is_of_no_use() {
 }
 
 #[test]
+fn a_pod_that_fails_on_its_way_out_is_awaited_like_one_that_has_left() {
+    let mut bench = Bench::new("node a b gpu=4\ngang ring x3 gpu=1 on=a");
+    bench.cycle();
+    bench.moves("ring-2", "b");
+    bench.cycle();
+    let failed = bench.pods.get_mut(&key("ring-2")).expect("it is leaving");
+    failed.status.phase = "Failed".into();
+    let event = Event::Pod(Box::new(failed.clone()));
+    bench.apply(event);
+    bench.moves("ring-1", "b");
+    bench.cycle();
+    assert_eq!(bench.reserved(), 2);
+    bench.restart();
+    bench.cycle();
+    assert_eq!(bench.reserved(), 2, "a restart changes nothing");
+}
+
+#[test]
 fn places_are_given_by_role_in_the_order_of_pods_and_nodes() {
     let mut bench = Bench::new(
         "node a b c  gpu=4
