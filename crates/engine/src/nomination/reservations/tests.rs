@@ -294,7 +294,7 @@ fn a_pod_that_fails_on_its_way_out_is_awaited_like_one_that_has_left() {
     bench.cycle();
     let failed = bench.pods.get_mut(&key("ring-2")).expect("it is leaving");
     failed.status.phase = "Failed".into();
-    let event = Event::Pod(Box::new(failed.clone()));
+    let event = Event::from(failed.clone());
     bench.apply(event);
     bench.moves("ring-1", "b");
     bench.cycle();
