@@ -8,7 +8,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use lines::Line;
-use muster_api::manifest::Object;
+use muster_api::kinds::{Kind, Object};
 use muster_engine::config::Config;
 use muster_engine::ids::{PodId, ShapeId};
 use muster_engine::{Engine, Event};
@@ -106,7 +106,7 @@ proptest! {
                 Err(number) => {
                     let key = format!("default/p{number}");
                     if there.remove(&key).is_some() {
-                        engine.apply(Event::PodGone { key, uid: String::new() });
+                        engine.apply(Event::gone(Kind::Pod, key));
                     }
                 }
             }

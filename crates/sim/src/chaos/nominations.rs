@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_api::core::Pod;
 use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE};
+use muster_api::kinds::{Kind, Object};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Event, Plan};
@@ -34,8 +35,8 @@ impl Nominations {
     /// Takes note of what the scheduler is told.
     pub fn hear(&mut self, event: &Event) {
         match event {
-            Event::Pod(pod) => self.hear_pod(pod),
-            Event::PodGone { key, .. } => {
+            Event::Object(Object::Pod(pod)) => self.hear_pod(pod),
+            Event::Gone { kind: Kind::Pod, key, .. } => {
                 self.said.remove(key);
                 self.asked.remove(key);
             }
