@@ -107,7 +107,8 @@ fn as_older_versions_wrote_it(bytes: &[u8]) -> Vec<u8> {
     [
         b"\x82\xa7cluster\xde".as_slice(),
         &fields.to_be_bytes(),
-        b"\xa9fruitless",
+        b"\xa9",
+        b"fruitless",
         failed_searches,
         &rest[2..],
     ]

@@ -289,10 +289,10 @@ impl Plugin for Capacity {
         preemptor: &Preemptor,
         victim: PodId,
     ) -> Option<&'static str> {
-        let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
         if preemptor.purpose != Purpose::Reclaim {
             return None;
         }
+        let from = cluster.gangs[cluster.pods.gang[victim]?].queue;
         let to = cluster.gangs[preemptor.gang].queue;
         let mut levels = self.up_to_parting(cluster, from, to).iter();
         if preemptor.by_fair_share() {

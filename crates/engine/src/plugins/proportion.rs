@@ -193,10 +193,10 @@ impl Plugin for Proportion {
         preemptor: &Preemptor,
         victim: PodId,
     ) -> Option<&'static str> {
-        let queue = cluster.gangs[cluster.pods.gang[victim]?].queue;
         if preemptor.purpose != Purpose::Reclaim {
             return None;
         }
+        let queue = cluster.gangs[cluster.pods.gang[victim]?].queue;
         keeps(cluster, preemptor, victim, queue, |resource| self.deserved(cluster, queue, resource))
     }
 
