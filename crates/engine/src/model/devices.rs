@@ -62,6 +62,7 @@ pub struct Devices {
     /// they return.
     held: FxHashMap<PodId, Held>,
     /// How many of them are on nodes.
+    #[serde(alias = "seated")]
     pods: usize,
 }
 
