@@ -183,8 +183,8 @@ fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>, starting: bool
     gang.did_not_fit_at = (near && nodes_only && !heads).then_some(freed);
 }
 
-/// Places what one visit to the gang may place, now if possible, else as promises on room that is
-/// on its way.
+/// Places what one visit to the gang may place, now if possible, else as nominations for room that
+/// is on its way.
 fn turn(session: &mut Session, gang: GangId, serving: Serving) -> Result<(), Vec<Reason>> {
     let whole = session.policy.enforces_minimum();
     let row = &session.cluster.gangs[gang];
@@ -197,7 +197,7 @@ fn turn(session: &mut Session, gang: GangId, serving: Serving) -> Result<(), Vec
         return Err(vec![Reason::Nominated { places: row.counts.nominated }]);
     }
     let pods = in_order(session, gang, serving);
-    // A gang that is partly promised can't be bound by this turn; the rest is promised as well.
+    // A partly nominated gang cannot be bound in this turn, so the rest is nominated as well.
     let nominated = minimum.total > 0 && missing != minimum;
     let rooms: &[Room] = match (nominated, session.cluster.departures > 0) {
         (true, _) => &[Room::FutureIdle],

@@ -85,7 +85,8 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
         behind.iter().map(|&gang| (gang, in_order(session, gang, Serving::All))).collect();
     let head_pods = in_order(session, head, Serving::All);
     let whole = session.policy.enforces_minimum();
-    // Promises of others stand for room that is about to be free: nobody may sit there meanwhile.
+    // Nominations of other gangs stand for room that is about to be free: no pod may run there
+    // meanwhile.
     let open = session.cluster.nominated_count == 0;
 
     let mut txn = Txn::begin(session.cluster);
@@ -94,7 +95,7 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
         reserve(&mut txn, session.policy, session.rankings, session.now, head, &head_pods);
     let mut filled: Vec<(GangId, Vec<Move>)> = Vec::new();
     for (gang, pods) in &pods {
-        // Its minimum waits for promised room; what is bound beside it would run alone.
+        // Its minimum is nominated; pods that are bound before it would run alone.
         if txn.gangs[*gang].counts.nominated > 0 && !txn.gangs[*gang].ready(whole) {
             continue;
         }
@@ -125,8 +126,8 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     }
 }
 
-/// Makes the moves again now that nobody has left: promises to others and the queue's limit must
-/// hold all the same.
+/// Makes the moves again now that no pod has left: nominations of other gangs and the queue's limit
+/// must hold all the same.
 fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool {
     let mark = txn.mark();
     for step in moves {
@@ -148,8 +149,8 @@ fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool 
     near
 }
 
-/// Finds the earliest time at which the head fits and leaves its places promised in the
-/// transaction. None: it can't fit at all. Some(None): only when pods end of which nobody knows
+/// Finds the earliest time at which the head fits and leaves its pods nominated in the
+/// transaction. None: it can't fit at all. Some(None): only when pods end of which it is unknown
 /// when.
 fn reserve(
     txn: &mut Txn,
@@ -193,7 +194,7 @@ fn reserve(
     Some(Some(enough.checked_sub(1).map_or(now, |last| ends[last].0)))
 }
 
-/// The pods on nodes by when they end; those that nobody knows of last.
+/// The pods on nodes by when they end; those without a known end last.
 fn ends(cluster: &Cluster, now: Time) -> Vec<(Time, PodId)> {
     let mut ends: Vec<(Time, PodId)> = cluster
         .pods

@@ -99,7 +99,7 @@ fn admit(session: &mut Session, admission: &mut Admission, gang: GangId) {
     admission.admit(session.cluster, gang);
     session.cluster.gangs[gang].admitted = Some(session.now);
     session.cluster.gangs.set_phase(gang, PodGroupPhase::Inqueue);
-    // An earlier process may have promised it places.
+    // An earlier process may have nominated its pods.
     let places = session.cluster.gangs[gang].counts.nominated;
     let nominated = (places > 0).then_some(Reason::Nominated { places });
     session.cluster.gangs.explain(gang, nominated.into_iter().collect());

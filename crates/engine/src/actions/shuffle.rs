@@ -1,4 +1,4 @@
-//! Asks pods to leave that shouldn't run where they run, for nobody's sake: plugins say which.
+//! Evicts pods that should not run where they run, not to make room: plugins say which.
 
 use crate::base::ids::PodId;
 use crate::base::purpose::Method;

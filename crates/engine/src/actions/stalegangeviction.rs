@@ -1,5 +1,5 @@
 //! Takes back what a broken gang holds: fewer pods than it needs have had places for too long, and
-//! nobody can finish it. Since when is noted on its PodGroup (`status.rs`), so that a restart
+//! it cannot be completed. Since when is noted on its PodGroup (`status.rs`), so that a restart
 //! doesn't give it more time.
 
 use muster_api::Time;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// All cores of a card, in percent. Who asks for them shares the card with nobody.
+/// All cores of a card, in percent. A pod that asks for them shares the card with no other.
 pub const ALL_CORES: i64 = 100;
 
 /// So many cards, and the same of each of them.

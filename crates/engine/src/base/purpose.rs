@@ -9,8 +9,7 @@ pub enum Mode {
     Task,
     /// By bundles of gangs.
     Gang,
-    /// By what gangs can lose and whole gangs in the order of their queues, with whoever leaves
-    /// placed elsewhere if there is room.
+    /// By bundles in the order of queues, with victims moved to other nodes where there is room.
     Scenario,
 }
 

@@ -3,10 +3,10 @@
 /// Which room a placement may use.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Room {
-    /// Free now and promised to nobody: the pod can be bound.
+    /// Free now, with no nomination for it: the pod can be bound.
     Idle,
-    /// Free once what is leaving has left: the pod can be promised a place.
+    /// Free once terminating pods are gone: the pod can be nominated.
     FutureIdle,
-    /// Free now, even if it is promised: the pod is gone before the promise needs it.
+    /// Free now, even if other pods are nominated to it: the pod ends before they need it.
     Backfill,
 }

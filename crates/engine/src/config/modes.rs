@@ -1,6 +1,6 @@
 //! How `preempt` and `reclaim` take room, in whatever place that is written: `mode` among an
 //! action's arguments, or `gangAwareEnable` there, in the arguments of a plugin or of a tier. Two
-//! places that disagree are an error, for nobody can say which was meant.
+//! places that disagree are an error, since either may be meant.
 
 use std::ptr;
 

@@ -10,7 +10,7 @@ use crate::settings::scalar;
 type Target = Option<fn(&mut Switches) -> &mut bool>;
 
 /// As Volcano spells them. Each is also read with `enabled` for `enable` and the other way round,
-/// as nobody can remember which is which.
+/// since they are easily mixed up.
 const SWITCHES: &[(&str, Target)] = &[
     ("enableJobOrder", Some(|switches| &mut switches.gang_order)),
     ("enableHierarchy", Some(|switches| &mut switches.hierarchy)),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::base::ids::{GangId, ResourceId};
 
-/// What became of promised places in a cycle, in pods.
+/// What became of nominations in a cycle, in pods.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct NominationCounters {
-    /// Bound to the place that was promised.
+    /// Bound to the nominated node.
     pub hits: u32,
     /// Still waiting for it to become free.
     pub misses: u32,

@@ -60,7 +60,7 @@ pub enum Why {
     RevocableOnly,
     /// The node's zone is for others now.
     ZoneClosed,
-    /// Nobody knows when the node's zone is open.
+    /// It is unknown when the node's zone is open.
     ZoneUnknown,
     Port,
     Short(ResourceId),

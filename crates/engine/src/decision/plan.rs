@@ -12,21 +12,21 @@ use crate::decision::counters::{NominationCounters, SearchCounters, SearchRecord
 pub struct Plan {
     /// In the order of the decisions.
     pub binds: Vec<Bind>,
-    /// Places that were promised in this cycle and are new to the cluster, in the order of the
+    /// Nominations of this cycle that are new to the cluster, in the order of the
     /// decisions. The model knows the rest of them (`Cluster::nomination_ledger`).
     pub nominations: Vec<Bind>,
-    /// Pods that wait again although they were promised a place, by name.
+    /// Pods whose nomination was released and which wait again, by name.
     pub withdrawn: Vec<PodId>,
     /// Pods that are asked to leave, in the order of the decisions.
     pub evictions: Vec<Eviction>,
     /// Gangs whose phase or condition changed.
     pub updates: Vec<GangId>,
     /// What is to be written on pods that share cards, in order of their ids: on bound ones before
-    /// the bind, on others with their promise.
+    /// the bind, on others with their nomination.
     pub card_notes: Vec<CardNote>,
     /// What is to be written on PodGroups, in order of their names; only what changed.
     pub group_notes: Vec<GroupNote>,
-    /// What became of promises, for those who count.
+    /// What became of nominations, for metrics.
     pub nomination_counters: NominationCounters,
     /// What it took to make others leave, and what that costs, for those who count.
     pub search_counters: SearchCounters,

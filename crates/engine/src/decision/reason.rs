@@ -1,4 +1,5 @@
-//! Why something waits: data with the numbers of that moment. Text is made in `report/words.rs` alone.
+//! Why something waits: data with the numbers of that moment. Text is made in `report/words.rs`
+//! alone.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -113,8 +114,8 @@ pub enum Reason {
         limit: Limit,
         lack: Lack,
     },
-    /// The claimant's queue, or one above it, would have more of its fair share than one that gives
-    /// has left of its own.
+    /// The preemptor's queue, or one above it, would have more of its fair share than one that
+    /// gives has left of its own.
     OutdoesSibling {
         queue: Arc<str>,
         sibling: Arc<str>,
@@ -148,11 +149,11 @@ pub enum Reason {
     NeverPreempts {
         pod: Arc<str>,
     },
-    /// It can't be evicted, so that nobody is moved for it either.
+    /// It is not preemptable, so no pods are moved for it either.
     NeverMoves {
         gang: Arc<str>,
     },
-    /// Nobody could be asked to leave for it.
+    /// No pods could be evicted for it.
     NothingToTake {
         purpose: Purpose,
         /// Where pods could leave, and that would not help.
@@ -160,7 +161,7 @@ pub enum Reason {
         /// Pods that a rule keeps.
         kept: Vec<(String, u32)>,
     },
-    /// Its places are promised; what is there must leave first.
+    /// Its pods are nominated; other pods must terminate first.
     #[serde(alias = "Promised")]
     Nominated {
         places: u32,

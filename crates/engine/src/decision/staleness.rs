@@ -15,7 +15,7 @@ pub struct Staleness {
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Nobody takes its places back: the action is not among the configured ones.
+    /// Not evicted: the action is not configured.
     NotWatched,
     /// Its grace has no end.
     ForEver,

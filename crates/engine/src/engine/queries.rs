@@ -43,9 +43,9 @@ impl Engine {
     /// Nothing comes of it.
     pub fn trace(&mut self, gang: GangId, now: Time) -> Vec<(&'static str, Trace)> {
         let mut traces = Vec::new();
-        self.look(now, &mut |session, errand| {
+        self.look(now, &mut |session, request| {
             traces
-                .extend(queries::trace(session, gang, errand).map(|trace| (errand.action, trace)));
+                .extend(queries::trace(session, gang, request).map(|trace| (request.action, trace)));
         });
         traces
     }
@@ -53,15 +53,15 @@ impl Engine {
     /// What a queue would take back for the first of its gangs that lacks room, and from whom.
     pub fn taking_back(&mut self, queue: QueueId, now: Time) -> Option<TakingBack> {
         let mut found = None;
-        self.look(now, &mut |session, errand| {
-            if errand.purpose == Purpose::Reclaim && found.is_none() {
-                found = queries::taking_back(session, queue, errand);
+        self.look(now, &mut |session, request| {
+            if request.purpose == Purpose::Reclaim && found.is_none() {
+                found = queries::taking_back(session, queue, request);
             }
         });
         found
     }
 
-    /// Lets someone look at the errand of each action that takes room, as in a cycle. Everything
+    /// Visits the eviction request of each action that makes room, as in a cycle. Everything
     /// stays as it was.
     fn look(&mut self, now: Time, at: &mut dyn FnMut(&mut Session, EvictionRequest)) {
         self.cluster.settle();

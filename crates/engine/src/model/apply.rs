@@ -131,7 +131,7 @@ pub fn stale(version: u64, known: u64) -> bool {
     version != 0 && version < known
 }
 
-/// How long a pod keeps its place whoever wants it, in milliseconds. What can't be read is no time
+/// How long a pod is protected from eviction, in milliseconds. What can't be read is no time
 /// at all.
 pub fn cooldown(meta: &Meta) -> Option<i64> {
     meta.annotation_or_label(COOLDOWN_TIME).and_then(|text| parse_duration(text).ok())

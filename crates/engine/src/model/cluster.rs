@@ -62,7 +62,7 @@ pub struct Cluster {
     pub images_known: bool,
     /// The time of the cycle.
     pub now: Time,
-    /// When pods were last asked to leave for nobody's sake.
+    /// When pods were last evicted by `shuffle`.
     pub shuffled: Option<Time>,
     /// Nodes whose room changed. Like the next, only for those who remember an answer, so it is
     /// not kept.
@@ -81,24 +81,23 @@ pub struct Cluster {
     /// Goes up when room may have appeared somewhere. What did not fit before fits no better until
     /// then.
     pub freed: u64,
-    /// Goes up when something happened that could help one for whom nobody could make room, and no
-    /// room appeared: whoever has places may be taken, or counts, otherwise than before.
-    /// Objects that come again as they were don't help, nor does what only waits.
+    /// Goes up with events that may let a failed search succeed although no room appeared: pods
+    /// become preemptable, or count differently. Unchanged objects and pending pods do not count.
     #[serde(default)]
     #[serde(alias = "helped")]
     pub(crate) outlook_changes: u64,
     /// Pods whose eviction the cluster refused, and until when they are not asked again.
     #[serde(alias = "spared")]
     pub eviction_refused: FxHashMap<PodId, Time>,
-    /// Pods whose objects say that they were promised a place, not looked at yet.
+    /// Pods whose objects hold a nomination that has not been looked at yet.
     #[serde(alias = "promises")]
     pub(crate) unread_nominations: Vec<PodId>,
-    /// A cycle has run: from now on, what objects say of promises is what we have written.
+    /// A cycle has run: from now on, nominations on objects are what we have written.
     pub(crate) began: bool,
-    /// The promises that have come to no end yet, kept or not.
+    /// The nominations that have not ended yet.
     #[serde(alias = "promised")]
     pub nomination_ledger: BTreeMap<PodId, Nomination>,
-    /// How many places are promised to pods, or kept for pods that will be made again.
+    /// How many pods are nominated, or have room reserved for their successor.
     #[serde(alias = "nominations")]
     pub nominated_count: u32,
     /// The gangs for whose pods places are kept.
@@ -134,7 +133,7 @@ pub struct Space {
     pub queue: Option<Arc<str>>,
     /// Hard limits by quota object.
     pub quotas: Vec<(String, Sparse)>,
-    /// Requests of its pods that are bound or promised.
+    /// Requests of its pods that are bound or nominated.
     pub held: Amounts,
 }
 
@@ -316,7 +315,7 @@ impl Cluster {
         self.forget_rules();
         self.shapes.sweep();
         self.forget_cards();
-        // Whoever is first gets the card.
+        // The first pod gets the card.
         let pods = &self.pods;
         self.unread_nominations.sort_unstable_by(|&a, &b| pods.name(a).cmp(pods.name(b)));
         self.touched.trim();

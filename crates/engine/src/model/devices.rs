@@ -197,7 +197,7 @@ impl Cluster {
         self.devices.hold(pod, node, slots);
     }
 
-    /// Whether the cards of a pod that was asked to leave are still for nobody else.
+    /// Whether the cards of a terminating pod are still its own.
     pub fn may_keep_cards(&self, pod: PodId) -> bool {
         let demand = self.shapes[self.pods.shape[pod]].devices.as_deref();
         let Some((demand, held)) = demand.zip(self.devices.held(pod)) else { return true };
@@ -205,14 +205,14 @@ impl Cluster {
         cards.is_some_and(|cards| cards.admit_on(demand, &held.slots, Room::FutureIdle))
     }
 
-    /// The cards that the pod had before on this node, or was promised by an earlier run, if they
-    /// do; else those that the policy prefers.
+    /// The cards that the pod had before on this node, or with a nomination of an earlier run, if
+    /// they do; else those that the policy prefers.
     fn pick_cards(&self, pod: PodId, node: NodeId, demand: &Demand, room: Room) -> Vec<Slot> {
         let Some(cards) = self.devices.cards(node) else { return Vec::new() };
-        let unpromised = if room == Room::Backfill { Room::Idle } else { room };
+        let not_nominated = if room == Room::Backfill { Room::Idle } else { room };
         let before = self.devices.held(pod).filter(|held| held.node == node);
         let known = before.map_or_else(|| self.noted_cards(pod, node), |held| held.slots.to_vec());
-        if demand.is_met_by(&known) && cards.admit_on(demand, &known, unpromised) {
+        if demand.is_met_by(&known) && cards.admit_on(demand, &known, not_nominated) {
             return known;
         }
         cards.choose(demand, room, self.devices.prefer()).unwrap_or_default()

@@ -27,7 +27,7 @@ pub enum Event {
     Usage(Box<Record>),
     /// The cluster took a bind of ours.
     Bound { key: String, uid: String, node: String },
-    /// The cluster refused to write down a promise of ours.
+    /// The cluster refused to record a nomination of ours.
     NominationRefused { key: String, uid: String, cause: String, at: Time },
     /// The cluster refused an eviction of ours, for now.
     EvictionRefused { key: String, uid: String, cause: String, at: Time },

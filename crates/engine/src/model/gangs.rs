@@ -59,7 +59,7 @@ pub struct Gang {
     /// Its pods in the order of their role's index, creation and name.
     pub pods: Vec<PodId>,
     pub counts: Counts,
-    /// Requests of its pods: bound, promised, leaving; and of all that are not over.
+    /// Requests of its pods: bound, nominated, terminating; and of all that are not finished.
     pub held: Amounts,
     pub nominated: Amounts,
     pub leaving: Amounts,
@@ -88,7 +88,7 @@ pub struct Gang {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RareGangFields {
-    /// How long its pods keep their places whoever wants them, unless they say so themselves, in
+    /// How long its pods are protected from eviction, unless they say so themselves, in
     /// milliseconds.
     pub cooldown: Option<i64>,
     /// How many of its pods must stay, and may be missing.
@@ -338,8 +338,8 @@ impl Gang {
         subgroup.rule.map_or(1, |rule| self.rules()[rule as usize].size)
     }
 
-    /// The part of `min_resources` that its pods neither hold nor were promised; nothing once the
-    /// gang has started.
+    /// The part of `min_resources` for which its pods are neither bound nor nominated; nothing once
+    /// the gang has started.
     pub fn awaited(&self) -> Vec<(crate::base::ids::ResourceId, i64)> {
         let started = self.counts.ready() > 0 && self.ready(true);
         self.min_resources

@@ -28,11 +28,11 @@ pub struct Nodes {
     pub idle: Columns,
     /// On its way out, on nodes where it can leave.
     pub releasing: Columns,
-    /// Promised to waiting pods.
+    /// Kept for nominated pods.
     pub nominated: Columns,
     /// `2^62 / allocatable`, so that a utilisation is a multiplication (see [`fraction`]).
     pub reciprocal: Columns,
-    /// The pods that are on a node or promised to it, in order of their id.
+    /// The pods that are on a node or nominated to it, in order of their id.
     #[serde(alias = "seats")]
     pub pods_on: Table<NodeId, Vec<PodId>>,
     /// Host ports in use, with how often, and how often by pods that are leaving.
@@ -153,7 +153,7 @@ impl Nodes {
         self.fact[node] = fact;
     }
 
-    /// Free later: idle and leaving, less what is promised.
+    /// Future idle: idle and releasing, less what is nominated.
     #[inline]
     pub fn future_idle(&self, resource: ResourceId, node: NodeId) -> i64 {
         self.idle[resource][node] + self.releasing[resource][node] - self.nominated[resource][node]

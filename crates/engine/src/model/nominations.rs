@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::ids::NodeId;
 
-/// What is known of a promised place.
+/// What is known of a nomination.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nomination {
     pub node: NodeId,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::reservations::Reservation;
 
-/// Texts by what they are about. The keys are ours: nobody else writes them.
+/// Texts by what they are about. The keys are ours: no other program writes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Texts {
     pub stale_since: Option<String>,

@@ -14,7 +14,7 @@ pub enum PodState {
     /// Not to be scheduled yet: a scheduling gate stands.
     Gated,
     Pending,
-    /// Promised a place on the node once what is leaving has left.
+    /// Nominated to the node, once terminating pods are gone.
     Nominated(NodeId),
     /// Bound by us, not confirmed yet.
     Allocated(NodeId),
@@ -200,7 +200,7 @@ pub struct Pod {
 pub struct RarePodFields {
     /// How long it runs, in milliseconds.
     pub estimate: Option<i64>,
-    /// How long it keeps its place whoever wants it, in milliseconds.
+    /// How long it is protected from eviction, in milliseconds.
     pub cooldown: Option<i64>,
     #[serde(alias = "promised")]
     pub recorded_nomination: Option<RecordedNomination>,
@@ -227,14 +227,14 @@ impl Pod {
     }
 }
 
-/// The place that a pod was promised, as its object says.
+/// The nomination of a pod, as its object says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedNomination {
     pub node: Arc<str>,
     /// Others were asked to leave for it.
     #[serde(alias = "evicted")]
     pub needs_evictions: bool,
-    /// By annotations, which nobody else writes.
+    /// By annotations, which no other program writes.
     pub annotated: bool,
 }
 

@@ -57,7 +57,7 @@ pub struct Queue {
     pub leaving: Amounts,
     /// What its pods have or want, wherever they are. Events alone change it.
     pub requested: Amounts,
-    /// The part of what is held and promised that belongs to gangs which can't be evicted.
+    /// The part of what is held and nominated that belongs to non-preemptable gangs.
     pub protected: Amounts,
     /// Awaited by gangs that were let in, while `enqueue` lets gangs in; nothing otherwise.
     pub awaited: Amounts,
@@ -85,7 +85,7 @@ pub struct NodeGroups {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GroupLimits {
     PerGroup(Vec<(String, Sparse)>),
-    /// Nobody can read them, so nothing may be used.
+    /// They cannot be read, so nothing may be used.
     Unreadable,
 }
 
@@ -168,12 +168,12 @@ impl Queue {
         }
     }
 
-    /// What it has, was promised or is about to get: what queues are ordered by.
+    /// What it holds, has nominated or is about to get: what queues are ordered by.
     pub fn claimed(&self, resource: crate::base::ids::ResourceId) -> i64 {
         self.taken(resource) + self.awaited.get(resource)
     }
 
-    /// What its gangs have or were promised: the queue's share.
+    /// What its gangs hold or have nominated: the queue's share.
     pub fn taken(&self, resource: crate::base::ids::ResourceId) -> i64 {
         self.held.get(resource) + self.nominated.get(resource)
     }

@@ -1,7 +1,7 @@
 //! Room that is kept for pods which don't exist yet: a pod that is asked to leave for a better
-//! place comes back as another, and finds its place taken by nobody. It is taken like a promised
-//! place, in every sum in which a promise is, and belongs to a gang. What becomes of it is decided
-//! in `crate::reservations`.
+//! place comes back as another pod, and finds room reserved for it. Reserved room counts like
+//! nominated room, in every sum that counts nominations, and belongs to a gang. What becomes of it
+//! is decided in `crate::reservations`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Cluster {
         ended
     }
 
-    /// The gang is gone, and nobody will come for its places.
+    /// The gang is gone, so no pod will use its reservations.
     pub(super) fn end_reservations(&mut self, gang: GangId) {
         while !self.gangs[gang].reserved().is_empty() {
             self.drop_reservation(gang, 0);

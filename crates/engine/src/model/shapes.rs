@@ -84,7 +84,7 @@ impl Shape {
             && self.standing() == other.standing()
     }
 
-    /// Neither selects nodes nor needs volumes: any node will do that refuses nobody.
+    /// Neither selects nodes nor needs volumes: any node without taints will do.
     pub fn takes_any_node(&self) -> bool {
         self.spec.node_selector.is_empty()
             && node_affinity(&self.spec).is_none()

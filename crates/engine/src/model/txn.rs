@@ -55,7 +55,7 @@ impl<'c> Txn<'c> {
         self.step(pod, PodState::Allocated(node));
     }
 
-    /// Promises the pod a place on the node.
+    /// Nominates the pod to the node.
     pub fn nominate(&mut self, pod: PodId, node: NodeId) {
         self.step(pod, PodState::Nominated(node));
     }
@@ -71,7 +71,7 @@ impl<'c> Txn<'c> {
         self.step(pod, state);
     }
 
-    /// Takes a promise back.
+    /// Releases a nomination.
     pub fn release(&mut self, pod: PodId) {
         self.step(pod, PodState::Pending);
     }

@@ -116,7 +116,7 @@ pub struct FailedSearches {
     failures: Vec<Failure>,
     #[serde(default)]
     cut: Interrupted,
-    /// The same of the last cycle, as far as nobody has asked for it. What nobody asks for is
+    /// The same of the last cycle, as far as it has not been asked for. What is not asked for is
     /// over.
     #[serde(skip)]
     last: Interrupted,
@@ -150,11 +150,11 @@ pub struct Progress {
     /// How often its budget was doubled, since it ended before the first domain did.
     pub doubled: u32,
     pub refused: Refused,
-    /// What the claimant's queue may not have, where there would be room.
+    /// What the preemptor's queue may not have, where there would be room.
     pub limit: Option<Reason>,
 }
 
-/// Why nobody could make room in the domains that were tried.
+/// Why no room could be made in the domains that were tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     nodes: u32,

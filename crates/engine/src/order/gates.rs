@@ -47,8 +47,8 @@ pub fn named(cluster: &Cluster, policy: &Policy, gang: GangId) -> Result<(), Rea
     Ok(())
 }
 
-/// Since when the gang waits, if that is so long ago that nobody of its traverse queue may pass it
-/// any more.
+/// Since when the gang waits, if that is so long ago that no gang of its traverse queue may
+/// overtake it any more.
 pub fn overdue(cluster: &Cluster, settings: &Settings, gang: GangId, now: Time) -> Option<Time> {
     let since = cluster.gangs[gang].waiting_since?;
     let late =

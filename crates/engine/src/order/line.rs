@@ -80,7 +80,7 @@ impl Line {
         }
     }
 
-    /// Nobody of this queue goes past its head. Returns those who wait behind it.
+    /// No gang of this queue overtakes its head. Returns the gangs behind it.
     pub fn stop(&mut self, queue: QueueId) -> Vec<GangId> {
         let line = self.queues.iter_mut().find(|line| line.queue == queue);
         line.map(|line| std::mem::take(&mut line.gangs)).unwrap_or_default()

@@ -34,7 +34,7 @@ pub fn free(cluster: &Cluster, resource: ResourceId, node: NodeId, room: Room) -
     }
 }
 
-/// Whether promised room is out of bounds (and there is any).
+/// Whether nominated room may not be used (and there is any).
 pub fn counts_nominations(cluster: &Cluster, room: Room) -> bool {
     room == Room::FutureIdle || room == Room::Idle && cluster.nominated_count > 0
 }

@@ -1,6 +1,6 @@
 //! Where a gang may go: the domains that its closeness allows, nearest first, and in the first tier
 //! that can hold it the best of them. The same for its subgroups inside that domain. Pods that
-//! nobody can tell apart are counted, not tried: how many fit in a domain is known (see
+//! are alike are counted, not tried: how many fit in a domain is known (see
 //! `ranking.rs`). Only sets of several shapes are tried, the most promising domain first, until
 //! none that is left could be better.
 
@@ -133,7 +133,7 @@ struct Set<'p> {
 struct DomainScore {
     /// How many of the waiting pods it would hold.
     holds: u32,
-    /// How many nodes the largest domain around it has that nobody uses yet, if that matters.
+    /// How many nodes the largest domain around it has that no pod uses yet, if that matters.
     splits: Reverse<u32>,
     /// How full it would be with them, or how little would be left of it.
     fill: i64,
@@ -310,7 +310,7 @@ impl Search<'_, '_> {
         self.weights.iter().map(part).sum()
     }
 
-    /// How many nodes the largest domain around this one has that nobody uses yet.
+    /// How many nodes the largest domain around this one has that no pod uses yet.
     fn splits(&self, domains: &Domains, domain: DomainId) -> u32 {
         let unused = |&domain: &DomainId| {
             let free = |&(resource, _): &(ResourceId, i64)| {

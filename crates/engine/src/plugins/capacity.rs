@@ -109,7 +109,8 @@ fn saturation(args: &mut Args) -> i128 {
 
 /// A week.
 const WINDOW_MS: i64 = 7 * 24 * 3_600_000;
-/// More would be no different: whoever has used more than its weight gets nothing of the surplus.
+/// More would make no difference: a queue that has used more than its weight gets nothing of the
+/// surplus.
 const MOST_K: i64 = 1_000 * PPM;
 
 fn rules(args: &mut Args, tree: bool) -> Rules {
@@ -280,8 +281,8 @@ impl Plugin for Capacity {
         Some(Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack }))
     }
 
-    /// The queue gives while it has too much of something that the claimant's has a right to. In a
-    /// tree the queues above must have too much as well, up to where the claimant's way parts
+    /// The queue gives while it has too much of something that the preemptor's has a right to. In a
+    /// tree the queues above must have too much as well, up to where the preemptor's way parts
     /// from theirs.
     fn vetoes_after(
         &self,
@@ -319,7 +320,7 @@ impl Plugin for Capacity {
         keeps.then_some(SHARE)
     }
 
-    /// Nobody takes what would be taken back: a queue doesn't come to have too much of something,
+    /// No gang takes what would be taken back: a queue doesn't come to have too much of something,
     /// or more of that, while a gang of another queue waits that could take it. Those who have
     /// just left for it wait too.
     fn rejects_outcome(

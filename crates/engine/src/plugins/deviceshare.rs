@@ -149,7 +149,7 @@ impl Plugin for DeviceShare {
     }
 }
 
-/// Up to 100 points in thousandths: how full the card will be, or whether nobody is on it.
+/// Up to 100 points in thousandths: how full the card will be, or whether it is unused.
 fn points(cards: &Cards, slot: &Slot, prefer: Prefer) -> Option<i64> {
     let Card { fact, used, .. } = cards.get(slot.card)?;
     match prefer {

@@ -134,7 +134,7 @@ fn share_after(cluster: &Cluster, gang: GangId, pod: PodId, times: i64) -> Share
     Share::dominant(&taken, |resource| cluster.total.get(resource))
 }
 
-/// The claimant's share with what it asks for: one pod, or as many like it as its gang lacks.
+/// The preemptor's share with what it asks for: one pod, or as many like it as its gang lacks.
 fn share_wanted(cluster: &Cluster, preemptor: &Preemptor) -> Share {
     let row = &cluster.gangs[preemptor.gang];
     let lacks = row.minimum.saturating_sub(row.counts.ready() + row.counts.nominated).max(1);
@@ -181,7 +181,7 @@ impl Plugin for Drf {
         compare(cluster, root, a, b)
     }
 
-    /// Preempt takes from gangs that have more than the claimant would have.
+    /// Preempt evicts gangs that have more than the preemptor would have.
     fn outranks(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<bool> {
         let other = cluster.pods.gang[victim].filter(|_| preemptor.purpose == Purpose::Preempt)?;
         let preemptor = share_wanted(cluster, preemptor);
@@ -192,7 +192,7 @@ impl Plugin for Drf {
         self.hierarchical.then_some(Ok(()))
     }
 
-    /// Reclaim takes from a branch that would still be served after the claimant's, had it given
+    /// Reclaim takes from a branch that would still be served after the preemptor's, had it given
     /// the pod.
     fn vetoes_after(
         &self,

@@ -1,4 +1,4 @@
-//! A gang that has come to run keeps its minimum for a while, whoever wants it: as long as its
+//! A gang that has come to run keeps its minimum for a while: as long as its
 //! queue says, or one above it.
 
 use std::cell::RefCell;

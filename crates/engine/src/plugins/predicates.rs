@@ -152,7 +152,7 @@ impl Predicates {
             if let Some(&term) = bonds.matches.iter().find(avoided) {
                 return Why::Avoided(term);
             }
-            // The first of a set that wants to be together has nobody to join.
+            // The first pod of a set that wants to be together has no pod to join.
             let first = bonds.affine_to_itself
                 && bonds.affinity.iter().all(|&term| terms.get(term).total_in(room) == 0);
             let lonely =

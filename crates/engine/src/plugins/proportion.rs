@@ -1,4 +1,4 @@
-//! Queues share the cluster in proportion to their weights; nobody takes more than it deserves.
+//! Queues share the cluster in proportion to their weights; none takes more than it deserves.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -215,7 +215,7 @@ impl Plugin for Proportion {
 }
 
 /// Why a queue keeps a pod that another queue wants: it has no more than it deserves of what the
-/// claimant asks for, or would have less than is guaranteed.
+/// preemptor asks for, or would have less than is guaranteed.
 pub fn keeps(
     cluster: &Cluster,
     preemptor: &Preemptor,

@@ -275,7 +275,7 @@ impl Policy {
         broken
     }
 
-    /// Whether the claimant matters more than the victim: the first tier with an opinion decides,
+    /// Whether the preemptor matters more than the victim: the first tier with an opinion decides,
     /// and there all must agree.
     pub fn outranks(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> bool {
         let mut tier = None;
@@ -328,7 +328,7 @@ impl Policy {
         asked.find_map(|plugin| plugin.rejects_outcome(cluster, preemptor, had, gone))
     }
 
-    /// Whether the claimant's queue may take from others for one more pod: somebody must be in
+    /// Whether the preemptor's queue may reclaim for one more pod: some plugin must be in
     /// charge, and all must agree.
     pub fn may_reclaim(&self, cluster: &Cluster, preemptor: &Preemptor) -> Result<(), Reason> {
         let opinions = self
@@ -378,7 +378,7 @@ impl Policy {
         self.asked(Question::NextChange).filter_map(|plugin| plugin.next_change(now)).min()
     }
 
-    /// Who should leave for nobody's sake: whom any plugin names, for the first reason.
+    /// The pods to shuffle: all that a plugin names, each for the first reason.
     pub fn pods_to_shuffle(&self, cluster: &Cluster) -> Unwanted {
         let mut all = Unwanted::default();
         for Unwanted { pods, next } in

@@ -1,6 +1,6 @@
 //! Pods of one gang that leave together. A *safe* bundle is what a gang can lose and still run, or
-//! all of a gang that doesn't run anyway; a *whole* bundle is the rest of it in a domain, and breaks
-//! it.
+//! all of a gang that doesn't run anyway; a *whole* bundle is the rest of it in a domain, and
+//! breaks it.
 
 use crate::base::ids::{GangId, PodId, ResourceId};
 
@@ -24,12 +24,12 @@ pub struct Bundle {
     pub rest: Vec<PodId>,
     /// Who could go instead of these, if each may go alone.
     pub instead: Vec<PodId>,
-    /// What the claimant gains for what is lost everywhere, in parts per million; nothing is lost
+    /// What the preemptor gains for what is lost everywhere, in parts per million; nothing is lost
     /// with a safe one.
     pub roi: Option<i64>,
     /// Those before which nothing else goes have the same number; no matter of what they return.
     pub class: u32,
-    /// How much it frees that nobody asked for, by pods and resources.
+    /// How much it frees that was not requested, by pods and resources.
     pub(crate) unasked: usize,
 }
 

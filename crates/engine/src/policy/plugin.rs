@@ -110,8 +110,8 @@ pub trait Plugin: Send {
     fn may_allocate(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
         Ok(())
     }
-    /// Whether a gang's queue may have so much more for it, whoever leaves: asked before anyone has
-    /// to.
+    /// Whether a gang's queue may have so much more for it, even after evictions: asked before any
+    /// pod has to.
     fn could_ever_allocate(&self, _: &Cluster, _: GangId, _wanted: &Needed) -> Result<(), Reason> {
         Ok(())
     }
@@ -173,7 +173,7 @@ pub trait Plugin: Send {
         _broken: &mut Vec<PodId>,
     ) {
     }
-    /// Whether the claimant matters more than the victim.
+    /// Whether the preemptor matters more than the victim.
     fn outranks(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<bool> {
         None
     }
@@ -187,7 +187,7 @@ pub trait Plugin: Send {
     ) -> Option<i64> {
         None
     }
-    /// Whether the claimant's queue may take from others for one more pod.
+    /// Whether the preemptor's queue may reclaim for one more pod.
     fn may_reclaim(&self, _: &Cluster, _: &Preemptor) -> Option<Result<(), Reason>> {
         None
     }
@@ -196,7 +196,7 @@ pub trait Plugin: Send {
     fn vetoes_gang_loss(&self, _: &Cluster, _: &Preemptor, _gang: GangId) -> Option<&'static str> {
         None
     }
-    /// Why a plan may not stand in which the claimant has its places and these pods have left for
+    /// Why a plan may not stand in which the preemptor has its nodes and these pods have left for
     /// it; its queue had so much before.
     fn rejects_outcome(
         &self,
@@ -223,7 +223,7 @@ pub trait Plugin: Send {
         None
     }
 
-    /// Pods that should leave for nobody's sake.
+    /// Pods to evict although no gang needs their room.
     fn pods_to_shuffle(&self, _: &Cluster) -> Unwanted {
         Unwanted::default()
     }

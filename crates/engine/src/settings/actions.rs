@@ -6,14 +6,14 @@ use crate::settings::eviction::EvictionSettings;
 /// The arguments of actions. Each action's `configure` fills in its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// In a traverse queue nobody passes a gang that has waited this long; 0 is never.
+    /// In a traverse queue no gang overtakes one that has waited this long; 0 is never.
     pub traverse_head_wait_ms: i64,
     /// An admitted gang that could not start gives its admission back after this time; 0 is never.
     pub admission_timeout_ms: i64,
     /// A gang may hold places for less than its minimum this long, if `stalegangeviction` is among
     /// the actions; negative is for ever.
     pub stale_after_ms: i64,
-    /// A promised place is kept this long; 0 is for ever.
+    /// A nomination is kept this long; 0 is for ever.
     pub nomination_limit_ms: i64,
     pub preempt: EvictionSettings,
     pub reclaim: EvictionSettings,

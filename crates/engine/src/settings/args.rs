@@ -173,7 +173,8 @@ impl<'a> Args<'a> {
         self.given.retain(|given| !others.iter().any(|argument| argument.name == given.key.name));
     }
 
-    /// What was wrong, including what nobody took. What is declared but of no use here is fine.
+    /// What was wrong, including arguments that were not taken. What is declared but of no use here
+    /// is fine.
     pub(crate) fn finish(mut self, declared: &[Argument]) -> Vec<Diagnostic> {
         let unknown: Vec<&'a Key> = self
             .given

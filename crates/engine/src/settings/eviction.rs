@@ -11,7 +11,7 @@ pub struct EvictionSettings {
     pub mode: Mode,
     pub method: Method,
     pub bundle_settings: BundleSettings,
-    /// How many pods may be moved for one gang, where nobody is to be lost.
+    /// How many pods may be moved for one gang, where none may be lost.
     pub max_moves: usize,
 }
 
@@ -45,7 +45,7 @@ pub struct BundleSettings {
     pub evict_broken: bool,
     /// Returns that differ by no more are equal, in parts per million.
     pub roi_threshold: i64,
-    /// The priority of gangs goes before what breaks nobody.
+    /// The priority of gangs counts before whether they break.
     pub priority_first: bool,
     /// Those who leave and find another place count as gone from where they were.
     pub counts_moved: bool,

@@ -8,7 +8,7 @@ use crate::model::pods::PodState;
 
 #[derive(Clone, Debug, Default)]
 pub struct Admission {
-    /// Used on the nodes by anyone, or promised.
+    /// Used on the nodes by any pod, or nominated.
     pub used: Amounts,
     /// Awaited by admitted gangs: in all, and per namespace. Per queue it is in the queues
     /// themselves, so that their order changes with each admission.
@@ -52,7 +52,7 @@ impl Admission {
     }
 
     fn count_gang(&mut self, cluster: &mut Cluster, gang: GangId, sign: i64) {
-        // Whoever orders queues by what they await must look again.
+        // Plugins that order queues by what they await must look again.
         cluster.generation += 1;
         let gated = gated(cluster, gang);
         let gang = &cluster.gangs[gang];
@@ -87,7 +87,7 @@ fn used(cluster: &Cluster) -> Amounts {
     used
 }
 
-/// What pods behind scheduling gates ask for: nobody awaits it before the gates fall.
+/// What pods behind scheduling gates ask for: it is not awaited before the gates are removed.
 fn gated(cluster: &Cluster, gang: GangId) -> Amounts {
     let mut gated = Amounts::default();
     if cluster.gangs[gang].counts.gated > 0 {

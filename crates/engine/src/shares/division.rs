@@ -30,8 +30,8 @@ pub struct Steps {
     /// The rest, from the highest priority to the lowest; only those with a queue that wanted
     /// more.
     pub tiers: Vec<Tier>,
-    /// What nobody wanted, or could be given; below zero by as much as more is deserved than there
-    /// is.
+    /// What no queue wanted, or could be given; below zero by as much as more is deserved than
+    /// there is.
     pub left: i64,
 }
 
@@ -190,7 +190,8 @@ fn greatest_common_divisor(mut a: i128, mut b: i128) -> i128 {
 }
 
 /// Gives the units that don't divide one by one to those whose parts were cut most, then to the
-/// older queue. There are fewer than parts that were cut, and whoever's was cut wants more.
+/// older queue. There are fewer than parts that were cut, and a queue whose part was cut wants
+/// more.
 fn hand_out(
     surplus: &mut i64,
     parts: &[Part],
@@ -334,8 +335,8 @@ mod tests {
             .prop_map(move |parties| parties.into_iter().zip(NAMES).map(named).collect())
     }
 
-    /// One unit at a time to the highest priority, and there to whoever has least of the rest for
-    /// its weight.
+    /// One unit at a time to the highest priority, and there to the queue with the least of the
+    /// rest for its weight.
     fn divide_slowly(total: i64, parties: &[Party]) -> Vec<i64> {
         let quota: Vec<i64> =
             parties.iter().map(|party| party.deserved.min(party.wanted)).collect();

@@ -43,7 +43,7 @@ impl Shares {
         Shares { fair }
     }
 
-    /// Nobody divides pods: of these everyone should have as many as there is room for.
+    /// The number of pods is not divided: every queue may have as many as there is room for.
     pub fn fair(&self, queue: QueueId, resource: ResourceId) -> i64 {
         if resource == PODS { i64::MAX } else { self.fair[queue].get(resource) }
     }

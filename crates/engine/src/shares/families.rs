@@ -36,7 +36,7 @@ impl<'c> Families<'c> {
         Families { cluster, tree, k_ppm, families: siblings.map(family).collect() }
     }
 
-    /// The shares of all queues; whoever wants to see how they came about is told.
+    /// The shares of all queues; `told` gets each division, if it is wanted.
     pub fn divide(
         &self,
         resource: ResourceId,
@@ -85,7 +85,7 @@ impl<'c> Families<'c> {
     }
 
     /// What each queue wants. In a tree that is what its own gangs want, and of what those below it
-    /// want as much as each of them may have: nobody should hold a share that nobody can use.
+    /// want as much as each of them may have: no queue should hold a share that it cannot use.
     fn wanted(&self, resource: ResourceId) -> Table<QueueId, i64> {
         let queues = &self.cluster.queues;
         let requested = |queue: QueueId| queues[queue].requested.get(resource);

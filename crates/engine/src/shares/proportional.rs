@@ -1,5 +1,5 @@
-//! Dividing an amount fairly: everyone gets in proportion to a weight, nobody more than can be
-//! used, nobody less than is guaranteed.
+//! Dividing an amount fairly: each party gets in proportion to its weight, none more than it can
+//! use, none less than is guaranteed.
 
 /// One who takes part in the division.
 #[derive(Copy, Clone, Debug)]
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// One unit at a time to whoever has least for its weight: slow and obviously fair.
+    /// One unit at a time to the party with the least for its weight: slow and obviously fair.
     fn divide_slowly(total: i64, parties: &[Party]) -> Vec<i64> {
         let mut shares: Vec<i64> = parties.iter().map(|party| party.least).collect();
         let mut left = total - shares.iter().sum::<i64>();

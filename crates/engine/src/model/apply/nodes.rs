@@ -132,7 +132,7 @@ impl Cluster {
         }
     }
 
-    /// A node has left: what was promised or assumed there is pending again. Pods that run there
+    /// A node has left: pods nominated or assumed there are pending again. Pods that run there
     /// are the cluster's to delete.
     pub(in crate::model) fn forsake(&mut self, pods: &[PodId]) {
         for &pod in pods {

@@ -291,7 +291,7 @@ impl Cluster {
         }
     }
 
-    /// The pod waits again; if its place was promised, with the promise.
+    /// The pod waits again; if it was nominated, with its nomination.
     pub(in crate::model) fn bind_failed(&mut self, key: &str, uid: &str, at: Time) {
         let Some(id) = self.pods.find(key) else { return };
         let PodState::Allocated(node) = self.pods.state[id] else { return };
@@ -304,21 +304,21 @@ impl Cluster {
             .get_mut(&id)
             .filter(|nomination| nomination.node == node && lives);
         if let Some(nomination) = nomination {
-            // Whoever binds a pod needn't write of its promise any more.
+            // Once a pod is bound, its nomination need not be written any more.
             nomination.published = false;
             self.set(id, PodState::Nominated(node));
             self.outlook_changes += 1;
         } else {
             self.set(id, PodState::Pending);
             self.freed += 1;
-            // Whoever binds a pod needn't take back an older promise any more.
+            // Once a pod is bound, an older nomination need not be removed any more.
             self.unread_nominations
                 .extend(self.pods.fact[id].recorded_nomination().is_some().then_some(id));
         }
         self.back_off(id, at);
     }
 
-    /// A promise that nobody can be told of is none.
+    /// A nomination that cannot be written does not exist.
     pub(in crate::model) fn nomination_refused(&mut self, key: &str, uid: &str, at: Time) {
         let Some(id) = self.pods.find(key) else { return };
         let PodState::Nominated(_) = self.pods.state[id] else { return };

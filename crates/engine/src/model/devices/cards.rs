@@ -19,7 +19,7 @@ pub struct Card {
     pub used: Taken,
     /// Of that, by pods that are on their way out.
     pub releasing: Taken,
-    /// Promised to waiting pods.
+    /// Kept for nominated pods.
     pub nominated: Taken,
 }
 
@@ -137,14 +137,14 @@ impl Cards {
         self.0.iter().filter(|card| card.takes(demand, ask, card.taken(room)).is_some()).count()
     }
 
-    /// The cards for a pod. What is promised is touched only where nothing else does, and only by
-    /// those who may.
+    /// The cards for a pod. Cards kept for nominated pods are used only where no others do, and
+    /// only by those who may.
     pub fn choose(&self, demand: &Demand, room: Room, prefer: Prefer) -> Option<Vec<Slot>> {
-        let unpromised = match room {
+        let not_nominated = match room {
             Room::Backfill => self.choose_in(demand, Room::Idle, prefer),
             _ => None,
         };
-        unpromised.or_else(|| self.choose_in(demand, room, prefer))
+        not_nominated.or_else(|| self.choose_in(demand, room, prefer))
     }
 
     /// Container by container; of the cards that do, the fullest or the emptiest, of equal ones the

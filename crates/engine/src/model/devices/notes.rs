@@ -85,7 +85,7 @@ pub fn note_of_bound(cluster: &Cluster, pod: PodId, now: Time) -> Note {
     ]
 }
 
-/// What is to be written on a pod with a promise, so that another scheduler keeps the same card for
+/// What is to be written on a nominated pod, so that another scheduler keeps the same card for
 /// it. Nothing if that is what it says already.
 pub fn note_of_nominated(cluster: &Cluster, pod: PodId) -> Note {
     let Some((_, key, text)) = place(cluster, pod) else { return Vec::new() };

@@ -30,7 +30,7 @@ impl Missing {
     }
 }
 
-/// What is missing to the gang's minimum beyond the places that it was promised, or that are kept
+/// What is missing to the gang's minimum beyond its nominated pods and the room that is reserved
 /// for pods of it that will be made again.
 pub fn missing_after_nominations(gang: &Gang, whole: bool) -> Missing {
     let missing = gang.missing(whole);
@@ -47,13 +47,13 @@ pub fn missing_after_nominations(gang: &Gang, whole: bool) -> Missing {
     Missing { total, roles }
 }
 
-/// Has its minimum, its roles' and its subgroups' once what it was promised has come true.
+/// Has its minimum, its roles' and its subgroups' once its nominated pods are bound.
 pub fn will_be_ready(gang: &Gang, whole: bool) -> bool {
     missing_after_nominations(gang, whole).total == 0
         && (!whole || gang.has_its_subgroups(|group| expected(gang, group)))
 }
 
-/// How many pods a subgroup will have once what was promised to them has come true.
+/// How many pods a subgroup will have once its nominated pods are bound.
 pub fn expected(gang: &Gang, group: &Subgroup) -> u32 {
     let reserved =
         gang.reserved().iter().filter(|place| place.subgroup.as_ref() == Some(&group.name));

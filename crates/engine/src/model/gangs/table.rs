@@ -163,7 +163,7 @@ impl Gangs {
         self.broken.get(&id).copied()
     }
 
-    /// Those that wait for room, for their admission or for a promise to come true; in no order.
+    /// Those that wait for room, for their admission or for nominated room; in no order.
     pub fn waiting(&self) -> &[GangId] {
         &self.waiting
     }

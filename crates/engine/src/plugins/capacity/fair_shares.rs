@@ -1,7 +1,7 @@
 //! Queues measured by their fair shares (`shares.rs`), where room is taken by scenarios. A queue
 //! takes back what keeps it within its share; another gives while it has more than its own, or more
-//! than it deserves for one that has less; and afterwards the claimant may not be better off than
-//! those who gave, so that nobody takes anything back again.
+//! than it deserves for one that has less; and afterwards the preemptor may not be better off than
+//! the queues that gave, so that none takes anything back again.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ impl Capacity {
             .try_for_each(|id| self.is_within_share(cluster, preemptor, (id, given(id)), given(id)))
     }
 
-    /// Whether the claimant's queue may have so much more of a resource; so much of what it has is
+    /// Whether the preemptor's queue may have so much more of a resource; so much of what it has is
     /// not counted.
     fn is_within_share(
         &self,
@@ -100,7 +100,7 @@ impl Capacity {
 
     /// Whether a queue keeps what a gang of it would lose now. Where the ways of the two queues
     /// part, the one that gives has more than its share of something that is asked for; or more
-    /// than it deserves, and the claimant's stays within what it deserves.
+    /// than it deserves, and the preemptor's stays within what it deserves.
     pub(super) fn keeps_share(
         &self,
         cluster: &Cluster,
@@ -123,7 +123,7 @@ impl Capacity {
         !(above_share || above_deserved() && entitled())
     }
 
-    /// On the way up from the claimant's queue, no queue may come to have more of its share than a
+    /// On the way up from the preemptor's queue, no queue may come to have more of its share than a
     /// sibling that gave has left of its own.
     pub(super) fn outdoes_a_sibling(
         &self,
@@ -166,8 +166,8 @@ impl Capacity {
         })
     }
 
-    /// Nobody takes what would be taken back: a gang of a queue that gave, which waits or has just
-    /// left, would stay within its queue's share, finds nothing free, and the claimant's queue
+    /// No gang takes what would be taken back: a gang of a queue that gave, which waits or has just
+    /// left, would stay within its queue's share, finds nothing free, and the preemptor's queue
     /// would have to give to it.
     pub(super) fn gives_back(
         &self,
@@ -227,7 +227,7 @@ impl Capacity {
         open.map(|(id, _)| id).filter(|_| !has_room(cluster, gang, &wanted))
     }
 
-    /// What the claimant and those who leave for it ask for.
+    /// What the preemptor and its victims request.
     fn involved(
         &self,
         cluster: &Cluster,

@@ -88,7 +88,7 @@ impl Capacity {
             let row = &cluster.queues[queue];
             let silent = queue != ROOT && row.deserved.is_empty() && row.guarantee.is_empty();
             for (resource, want) in wanted.clone() {
-                // What is guaranteed is kept for the queue, so that nobody misses it.
+                // What is guaranteed is kept for the queue, so that no other queue misses it.
                 let named = row.deserved.get(resource).max(row.guarantee.get(resource));
                 let nothing = (silent && resource != PODS).then_some(0);
                 let used = row.protected.get(resource);

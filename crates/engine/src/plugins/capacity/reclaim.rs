@@ -79,7 +79,7 @@ impl Capacity {
             .filter(move |&resource| self.has_too_much(cluster, from, to, resource))
     }
 
-    /// A claimant that would have more than it deserves of something must still have less of it
+    /// A preemptor that would have more than it deserves of something must still have less of it
     /// than the one that gives, or the two would take from each other in turns.
     pub(super) fn turns_the_tables(
         &self,

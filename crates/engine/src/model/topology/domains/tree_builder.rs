@@ -59,8 +59,8 @@ impl<'h> TreeBuilder<'h> {
         builder
     }
 
-    /// Whoever has left because of one that has left as well gets another chance, with all that is
-    /// below it.
+    /// A HyperNode that was left out because of another that is left out as well gets another
+    /// chance, with all that is below it.
     fn forgive(&mut self) -> bool {
         let gone: Vec<&Arc<str>> = self
             .hypers
@@ -114,7 +114,7 @@ impl<'h> TreeBuilder<'h> {
         self.tiers = first.into_iter().map(|(name, hyper)| (name.clone(), hyper.tier)).collect();
     }
 
-    /// Whoever is below itself leaves.
+    /// A HyperNode that is below itself is left out.
     fn cut_cycles(&mut self) {
         for at in 0..self.hypers.len() {
             if self.left[at].is_none()
@@ -146,7 +146,7 @@ impl<'h> TreeBuilder<'h> {
         None
     }
 
-    /// Whoever claims a child that an older one has claimed leaves.
+    /// A HyperNode with a child that an older one has too is left out.
     fn find_parents(&mut self) {
         for at in 0..self.hypers.len() {
             if self.left[at].is_some() {
@@ -183,7 +183,7 @@ impl<'h> TreeBuilder<'h> {
         }
     }
 
-    /// Whoever is below one that has left leaves as well.
+    /// A HyperNode below one that is left out is left out as well.
     fn lead_out(&mut self) {
         let mut leading: Vec<usize> =
             (0..self.hypers.len()).filter(|&at| self.left[at].is_some()).collect();
