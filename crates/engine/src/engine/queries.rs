@@ -44,8 +44,9 @@ impl Engine {
     pub fn trace(&mut self, gang: GangId, now: Time) -> Vec<(&'static str, Trace)> {
         let mut traces = Vec::new();
         self.look(now, &mut |session, request| {
-            traces
-                .extend(queries::trace(session, gang, request).map(|trace| (request.action, trace)));
+            traces.extend(
+                queries::trace(session, gang, request).map(|trace| (request.action, trace)),
+            );
         });
         traces
     }

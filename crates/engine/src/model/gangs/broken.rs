@@ -9,9 +9,9 @@ use crate::model::gangs::missing::{expected, will_be_ready};
 use crate::model::notes::GroupAnnotations;
 use crate::model::pods::Counts;
 
-/// Holds places for less than it needs, with nothing to show for it and nothing promised that would
-/// complete it; or one of its subgroups does. One that was stale stays so while its pods are asked
-/// to leave: they may be refused.
+/// Whether a gang is broken and cannot be completed by its nominations: it, or one of its subgroups,
+/// runs with fewer pods than it needs, and none has succeeded. A stale gang stays stale while its
+/// pods terminate, since their evictions may be refused.
 pub fn is_stale(gang: &Gang, whole: bool, was_stale: bool) -> bool {
     let Counts { allocated, running, releasing, succeeded, .. } = gang.counts;
     let holds = allocated + running > 0 || was_stale && releasing > 0;
@@ -20,7 +20,7 @@ pub fn is_stale(gang: &Gang, whole: bool, was_stale: bool) -> bool {
     holds && succeeded == 0 && lacks()
 }
 
-/// The subgroups that hold places for less than their size, whether the gang needs them or not.
+/// The subgroups that run with fewer pods than their size, whether the gang needs them or not.
 pub fn torn(gang: &Gang, whole: bool) -> impl Iterator<Item = usize> + '_ {
     let subgroups = gang.subgroups().iter().enumerate().filter(move |_| whole);
     let torn = subgroups.filter(|(_, group)| {
