@@ -1,4 +1,5 @@
-//! `cargo bench`: the figures of `muster bench`, without the rest of the command.
+//! `cargo bench`: the figures of `muster bench`, without the rest of the command. With `-- --check` it
+//! fails if a bar is missed.
 
 use std::process::{Command, ExitCode};
 
@@ -28,5 +29,14 @@ fn main() -> ExitCode {
     let memory = || memory::of_child(Command::new(program).arg(MEMORY));
     let figures = speed::run(rounds, memory, |what| eprintln!("measuring: {what}"));
     print!("{figures}");
-    ExitCode::SUCCESS
+    if !std::env::args().any(|argument| argument == "--check") {
+        return ExitCode::SUCCESS;
+    }
+    match figures.check() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(missed) => {
+            eprintln!("error: {missed}");
+            ExitCode::FAILURE
+        }
+    }
 }

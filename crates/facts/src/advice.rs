@@ -50,15 +50,9 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
                 "add backfill to the configuration's actions after allocate, or let the pods request something"
                     .to_owned()
             }
-            Reason::NotEnoughPods { have, need, gated } => match need.saturating_sub(*have) {
-                lack if *gated >= lack => {
-                    format!("remove the scheduling gates of {}", counted(u64::from(lack), "pod"))
-                }
-                lack => format!(
-                    "create {} with schedulerName volcano or muster, or lower minMember",
-                    counted(u64::from(lack), "more pod")
-                ),
-            },
+            Reason::NotEnoughPods { have, need, gated } => {
+                more_pods(need.saturating_sub(*have), *gated)
+            }
             Reason::NotEnoughOfRole { role, have, need } => {
                 let lack = counted(u64::from(need.saturating_sub(*have)), "more pod");
                 format!("create {lack} of role {role}, or lower its minTaskMember")
@@ -99,6 +93,16 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
     }
     help.dedup();
     help
+}
+
+fn more_pods(lack: u32, gated: u32) -> String {
+    match gated >= lack {
+        true => format!("remove the scheduling gates of {}", counted(u64::from(lack), "pod")),
+        false => format!(
+            "create {} with schedulerName volcano or muster, or lower minMember",
+            counted(u64::from(lack), "more pod")
+        ),
+    }
 }
 
 fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {

@@ -28,7 +28,8 @@ pub use fair_shares::{
 pub use gang_searches::{BundleFacts, DomainSearch, PassFacts};
 pub use gangs::GangFacts;
 pub use lines::{
-    BarLine, GangLine, NodesLine, QueueLine, ReasonLine, gang_line, queue_line, reason_line,
+    BarLine, GangLine, NodesLine, QueueLine, ReasonLine, ShareOf, gang_line, queue_line,
+    reason_line,
 };
 pub use nominations::{FindPod, NominationFacts};
 pub use pods::PodFacts;

@@ -23,6 +23,8 @@ pub struct GangLine {
     pub nominated: u32,
     pub succeeded: u32,
     pub failed: u32,
+    /// Pods that were evicted or deleted and are not gone yet.
+    pub terminating: u32,
     pub domain: Option<String>,
     pub reasons: Vec<ReasonLine>,
 }
@@ -63,7 +65,12 @@ pub struct QueueLine {
     /// The largest part of what it should have that it has taken: of its fair share, where queues
     /// are measured by that, else of what it deserves; of the cluster where that is nothing.
     pub share: f64,
+    /// What it is a share of.
+    pub share_of: ShareOf,
+    /// What its pods hold, and what is kept for those with a nomination.
     pub allocated: BTreeMap<String, String>,
+    /// The part of it that is kept for pods with a nomination.
+    pub nominated: BTreeMap<String, String>,
     /// As the queue says, or as its weight makes it.
     pub deserved: BTreeMap<String, String>,
     /// Where queues are measured by it.
@@ -74,6 +81,24 @@ pub struct QueueLine {
     pub parent: Option<String>,
     pub running: usize,
     pub pending: usize,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ShareOf {
+    FairShare,
+    Deserved,
+    Cluster,
+}
+
+impl ShareOf {
+    pub fn words(self) -> &'static str {
+        match self {
+            ShareOf::FairShare => "fair share",
+            ShareOf::Deserved => "deserved",
+            ShareOf::Cluster => "cluster",
+        }
+    }
 }
 
 pub fn gang_line(cluster: &Cluster, id: GangId) -> GangLine {
@@ -101,6 +126,7 @@ pub fn gang_line(cluster: &Cluster, id: GangId) -> GangLine {
         nominated: counts.nominated,
         succeeded: counts.succeeded,
         failed: counts.failed,
+        terminating: counts.releasing,
         domain: domain.map(|domain| cluster.domains[domain].name.to_string()),
         reasons: if gang.waits() {
             gang.reasons.iter().map(|reason| reason_line(cluster, reason)).collect()
@@ -151,9 +177,15 @@ pub fn queue_line(engine: &Engine, id: QueueId) -> QueueLine {
     taken.add_amounts(&queue.nominated, 1);
     let fair = engine.policy().fair_share_of(cluster, id);
     let measure = fair.clone().or_else(|| engine.policy().deserves(cluster, id));
-    let (measure, share) = match measure {
-        Some((measure, share)) if !measure.is_zero() => (measure, share),
-        _ => (Amounts::default(), muster_engine::Share::dominant(&taken, |r| cluster.total.get(r))),
+    let (measure, share, share_of) = match measure {
+        Some((measure, share)) if !measure.is_zero() => {
+            let of = if fair.is_some() { ShareOf::FairShare } else { ShareOf::Deserved };
+            (measure, share, of)
+        }
+        _ => {
+            let share = muster_engine::Share::dominant(&taken, |r| cluster.total.get(r));
+            (Amounts::default(), share, ShareOf::Cluster)
+        }
     };
     let gangs = || {
         cluster.gangs.iter().filter(|(_, gang)| cluster.queues[gang.queue].lineage.contains(&id))
@@ -161,7 +193,9 @@ pub fn queue_line(engine: &Engine, id: QueueId) -> QueueLine {
     QueueLine {
         name: queue.name.to_string(),
         share: share.ppm().min(i64::from(u32::MAX)) as f64 / 1e6,
+        share_of,
         allocated: amounts(cluster, taken.iter()),
+        nominated: amounts(cluster, queue.nominated.iter()),
         deserved: match fair {
             Some(_) => sparse(cluster, &queue.deserved),
             None => amounts(cluster, measure.iter()),

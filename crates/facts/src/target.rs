@@ -2,7 +2,7 @@
 
 use muster_engine::ids::{GangId, PodId, QueueId};
 use muster_engine::model::Cluster;
-use muster_engine::model::gangs::Origin;
+use muster_engine::model::gangs::{Gang, Origin};
 use muster_text::counted;
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -66,9 +66,16 @@ fn everything(cluster: &Cluster, kind: Option<&str>) -> Vec<Named> {
         .pods
         .live()
         .map(|pod| ("pod", cluster.pods.name(pod).to_string(), Target::Pod(pod)));
-    // A pod without a PodGroup is explained as a pod.
-    let gangs = cluster.gangs.iter().filter(|(_, gang)| gang.origin != Origin::Solo);
-    let gangs = gangs.map(|(id, gang)| ("gang", gang.key.to_string(), Target::Gang(id)));
+    // A pod without a PodGroup is a gang of one, and explained as a pod. Its name alone means the
+    // pod, so that it means one thing.
+    let gang = |(id, gang): (GangId, &Gang)| match (gang.origin, gang.pods.first()) {
+        (Origin::Solo, Some(&pod)) => {
+            (kind == Some("gang")).then(|| ("gang", gang.key.to_string(), Target::Pod(pod)))
+        }
+        (Origin::Solo, None) => None,
+        _ => Some(("gang", gang.key.to_string(), Target::Gang(id))),
+    };
+    let gangs = cluster.gangs.iter().filter_map(gang);
     let queues = cluster.queues.iter().filter(|(_, queue)| queue.exists);
     let queues = queues.map(|(id, queue)| ("queue", queue.name.to_string(), Target::Queue(id)));
     pods.chain(gangs)

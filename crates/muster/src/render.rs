@@ -11,6 +11,7 @@ pub mod plot;
 pub mod progress;
 pub mod quality;
 mod queues;
+pub mod screen;
 pub mod story;
 mod svg;
 mod table;

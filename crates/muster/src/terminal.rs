@@ -16,7 +16,7 @@ use anstyle::Style;
 static MARK: LazyLock<String> =
     LazyLock::new(|| format!("\u{fdd0}{:016x}", RandomState::new().hash_one("mark")));
 
-/// The text in a style that [`Screen`] lets through.
+/// The text in a style that [`Output`] lets through.
 pub fn styled(style: Style, text: impl Display) -> String {
     let (begin, end) = (style.render().to_string(), style.render_reset().to_string());
     format!("{}{text}{}", begin.replace('\x1b', &MARK), end.replace('\x1b', &MARK))
@@ -55,13 +55,13 @@ fn acts_on_terminals(c: char) -> bool {
 }
 
 /// Standard output or standard error. Styles are left out where it is not a terminal.
-pub struct Screen<S: anstream::stream::RawStream>(AutoStream<S>);
+pub struct Output<S: anstream::stream::RawStream>(AutoStream<S>);
 
-pub fn stdout() -> Screen<io::Stdout> {
-    Screen(anstream::stdout())
+pub fn stdout() -> Output<io::Stdout> {
+    Output(anstream::stdout())
 }
 
-impl<S: anstream::stream::RawStream + anstream::stream::AsLockedWrite> Screen<S> {
+impl<S: anstream::stream::RawStream + anstream::stream::AsLockedWrite> Output<S> {
     /// What `write!` and `writeln!` call.
     pub fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
         self.0.write_all(visible(&text.to_string()).as_bytes())
@@ -81,7 +81,7 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// Says on standard error what is no part of the output. If nothing reads it, nothing is lost.
 pub fn say(text: impl Display) {
-    let _ = writeln!(Screen(anstream::stderr()), "{text}");
+    let _ = writeln!(Output(anstream::stderr()), "{text}");
 }
 
 /// Worth knowing, and nothing to do about.

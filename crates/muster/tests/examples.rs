@@ -13,8 +13,12 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
 
-/// Runs `muster <command> -f <example> --now …` from the root of the repository, without colours.
+/// Runs `muster <command> -f <example> --now …` from the root of the repository, in a pipe.
 fn muster(command: &[&str], example: &str, more: &[&str]) -> Output {
+    process(command, example, more).output().expect("the binary was built for this test")
+}
+
+fn process(command: &[&str], example: &str, more: &[&str]) -> Command {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
     process.current_dir(examples().join("..")).env_clear();
     process.args(command).args(["-f", &format!("examples/{example}"), "--now", NOW]);
@@ -22,7 +26,8 @@ fn muster(command: &[&str], example: &str, more: &[&str]) -> Output {
     if examples().join(example).join("scheduler.conf").exists() {
         process.args(["--config", &config]);
     }
-    process.args(more).output().expect("the binary was built for this test")
+    process.args(more);
+    process
 }
 
 fn stdout(output: Output) -> String {
@@ -31,9 +36,11 @@ fn stdout(output: Output) -> String {
     String::from_utf8(output.stdout).expect("the output is UTF-8")
 }
 
+/// Where there are 80 columns, no line is longer.
 #[track_caller]
-fn fits_80_columns(text: &str) {
-    for line in text.lines() {
+fn fits_80_columns(mut process: Command) {
+    let text = process.env("COLUMNS", "80").output().expect("the binary was built for this test");
+    for line in stdout(text).lines() {
         assert!(line.chars().count() <= 80, "wider than 80 columns: {line}");
         assert!(!line.contains('\x1b'), "colours where there is no terminal: {line:?}");
     }
@@ -45,8 +52,8 @@ macro_rules! scenarios {
         $(
             #[test]
             fn $name() {
+                fits_80_columns(process(&["simulate"], $example, &[$($more),*]));
                 let text = stdout(muster(&["simulate"], $example, &[$($more),*]));
-                fits_80_columns(&text);
                 insta::assert_snapshot!(text);
             }
         )*
@@ -96,8 +103,8 @@ macro_rules! explanations {
     ($($name:ident: $what:literal $example:literal;)*) => {$(
         #[test]
         fn $name() {
+            fits_80_columns(process(&["explain", $what], $example, &[]));
             let text = stdout(muster(&["explain", $what], $example, &[]));
-            fits_80_columns(&text);
             insta::assert_snapshot!(text);
         }
     )*};
@@ -172,7 +179,9 @@ fn the_json_of_a_run_keeps_its_contract() {
     let queue = [
         "name",
         "share",
+        "shareOf",
         "allocated",
+        "nominated",
         "deserved",
         "capability",
         "weight",
@@ -192,6 +201,7 @@ fn the_json_of_a_run_keeps_its_contract() {
         "nominated",
         "succeeded",
         "failed",
+        "terminating",
         "domain",
         "reasons",
     ];

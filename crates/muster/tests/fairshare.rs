@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 
 fn fairshare(manifests: &str, more: &[&str]) -> Output {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
-    process.env_clear().args(["fairshare", "-f", "-", "--now", "2026-11-15T00:00:00Z"]).args(more);
+    process
+        .env_clear()
+        .env("COLUMNS", "80")
+        .args(["fairshare", "-f", "-", "--now", "2026-11-15T00:00:00Z"])
+        .args(more);
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = process.spawn().expect("it was built");
     process.stdin.take().expect("piped").write_all(manifests.as_bytes()).expect("it reads");

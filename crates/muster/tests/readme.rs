@@ -12,13 +12,14 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// What `muster …` prints at the root of the repository.
+/// What `muster …` prints into a pipe at the root of the repository.
 fn printed(line: &str) -> String {
-    let timeless = line.starts_with("topology check");
+    let timeless = ["topology check", "bench"].iter().any(|start| line.starts_with(start));
     let now: &[&str] = if timeless { &[] } else { &["--now", "2026-11-15T00:00:00Z"] };
     let output = Command::new(env!("CARGO_BIN_EXE_muster"))
         .args(line.split_whitespace())
         .args(now)
+        .env_remove("COLUMNS")
         .current_dir(root())
         .output()
         .expect("the command runs");
@@ -113,4 +114,9 @@ fn pages_show_what_their_commands_print() {
     shows_what_is_printed("docs/what-if.md", 1);
     shows_what_is_printed("docs/evictions.md", 2);
     shows_what_is_printed("docs/fairshare.md", 1);
+}
+
+#[test]
+fn the_page_about_performance_shows_how_good_choices_are() {
+    shows_what_is_printed("docs/performance.md", 1);
 }

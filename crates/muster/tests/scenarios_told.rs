@@ -76,7 +76,11 @@ fn printed(command: &[&str], cluster: &[String], config: &str) -> String {
     let path = format!("{}/{name}-{}.conf", env!("CARGO_TARGET_TMPDIR"), std::process::id());
     std::fs::write(&path, config).expect("it can be written");
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
-    process.env_clear().args(command).args(["-f", "-", "--now", NOW, "--config", &path]);
+    process
+        .env_clear()
+        .env("COLUMNS", "80")
+        .args(command)
+        .args(["-f", "-", "--now", NOW, "--config", &path]);
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = process.spawn().expect("it was built");
     process.stdin.take().expect("piped").write_all(cluster.concat().as_bytes()).expect("it reads");

@@ -16,7 +16,10 @@ const NOW: &str = "2026-11-15T00:00:00Z";
 /// Runs `muster …` from the root of the repository with this on its standard input.
 fn muster(line: &str, input: &str) -> Output {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
-    process.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).env_clear();
+    process
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .env_clear()
+        .env("COLUMNS", "80");
     process
         .args(line.split_whitespace())
         .stdin(Stdio::piped())

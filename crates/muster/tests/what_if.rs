@@ -22,7 +22,10 @@ const PRESENT: [&str; 6] = [
 /// Runs `muster simulate …` at the root of the repository with a text at its standard input.
 fn simulate(args: &[&str], input: &str) -> Output {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
-    process.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).env_clear();
+    process
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+        .env_clear()
+        .env("COLUMNS", "80");
     process.arg("simulate").args(args);
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = process.spawn().expect("the binary was built for this test");

@@ -28,15 +28,9 @@ pub fn run(rounds: u32, add: &mut Add) {
         assert_eq!(engine.cluster().nominated_count as usize, PROMISES, "every nomination stands");
     }
     let name = "one preemptor, 5,000 nodes and 40,000 pods, against evicting all and undoing it";
-    add(name, making / moving, "times", Some(2.0), Some(making));
-    add("the same, time", making / 1e6, "ms", None, Some(making));
-    add(
-        "10,000 nominations read back, first cycle",
-        reading / 1e6,
-        "ms",
-        Some(20.0),
-        Some(reading),
-    );
+    add(name, making / moving, "times", Some(making));
+    add("the same, time", making / 1e6, "ms", Some(making));
+    add("10,000 nominations read back, first cycle", reading / 1e6, "ms", Some(reading));
 }
 
 fn engine() -> Engine {

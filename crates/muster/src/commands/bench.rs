@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::{Args, ValueEnum};
-use muster_bench::speed::{self, memory};
+use muster_bench::speed::{self, Figures, memory};
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -21,6 +21,7 @@ With --quality it is not about time: on small clusters everything is tried, and 
 chose in mode gang is compared with the best there is; and a working day is played in each mode.
 
 Examples:
+  muster bench --check                  (exits with 1 if a bar is missed)
   muster bench --quality --plot quality.svg
   muster bench --quality --seed 3       (one of the small clusters, in words)"
 )]
@@ -28,6 +29,9 @@ pub struct BenchArgs {
     /// How often each case is run; the best counts [default: 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "quality")]
     rounds: Option<u32>,
+    /// Fail if a figure is over its bar, or could not be measured
+    #[arg(long, conflicts_with = "quality")]
+    check: bool,
     /// How good the choice of those who leave is, instead of how fast
     #[arg(long)]
     quality: bool,
@@ -70,7 +74,39 @@ pub fn run(args: BenchArgs) -> Result<(), Failure> {
         terminal::say(format_args!("measuring: {what}"));
     });
     match args.output {
-        Format::Table => Ok(write!(std::io::stdout(), "{figures}")?),
-        Format::Json => Ok(terminal::print_json(&figures)?),
+        Format::Table => write!(std::io::stdout(), "{figures}")?,
+        Format::Json => terminal::print_json(&figures)?,
+    }
+    conclude(&figures, args.check)
+}
+
+fn conclude(figures: &Figures, check: bool) -> Result<(), Failure> {
+    match figures.check() {
+        Err(missed) if check => Err(Failure::Work(format!("missed\n{missed}"))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::ExitCode;
+
+    use muster_bench::speed::Figure;
+
+    use super::*;
+    use crate::failure::exit;
+
+    #[test]
+    fn a_missed_bar_fails_only_the_check() {
+        let ends = |value, check| {
+            let at_most = Some(2.0);
+            let figure = Figure { name: "a gang", value, unit: "times", at_most, nanos: None };
+            let figures = Figures { figures: vec![figure], ..Figures::default() };
+            format!("{:?}", exit(conclude(&figures, check)))
+        };
+        let [fine, failed] = [ExitCode::SUCCESS, ExitCode::from(1)].map(|code| format!("{code:?}"));
+        assert_eq!(ends(1.0, true), fine);
+        assert_eq!(ends(2.1, false), fine);
+        assert_eq!(ends(2.1, true), failed);
     }
 }

@@ -10,6 +10,7 @@ use muster_facts::fair_shares;
 use super::embedded::after_cycles;
 use crate::failure::Failure;
 use crate::input::InputArgs;
+use crate::render::screen::Screen;
 use crate::{render, terminal};
 
 #[derive(Args)]
@@ -38,7 +39,7 @@ pub struct FairshareArgs {
 
 #[derive(Copy, Clone, ValueEnum)]
 enum Format {
-    /// Each queue's share, and step by step where it comes from, in 80 columns
+    /// Each queue's share, and step by step where it comes from
     Table,
     Json,
     /// A picture
@@ -62,7 +63,8 @@ pub fn run(args: FairshareArgs) -> Result<(), Failure> {
     match args.output {
         Format::Json => terminal::print_json(&shares)?,
         Format::Table => {
-            terminal::print(&render::fairshare::lines(&shares, dimensions).join("\n"))?
+            let screen = Screen::of_output();
+            terminal::print(&render::fairshare::lines(&shares, dimensions, screen).join("\n"))?
         }
         Format::Svg => terminal::print(&render::fairshare::svg(&shares, dimensions))?,
     }

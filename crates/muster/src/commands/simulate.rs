@@ -82,9 +82,9 @@ pub struct SimulateArgs {
 
 #[derive(Copy, Clone, PartialEq, ValueEnum)]
 pub enum Format {
-    /// The story, then gangs, queues and a map, in 80 columns
+    /// The story, then gangs, queues and a map, as wide as the terminal; in a pipe nothing is cut
     Table,
-    /// The same with more columns, as wide as the terminal
+    /// The same with more columns
     Wide,
     Json,
     Yaml,

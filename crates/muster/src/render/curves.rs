@@ -9,7 +9,7 @@ use muster_engine::model::Cluster;
 use muster_sim::curves::{Curves, QueueSample, Sample};
 
 use super::svg::{self, INK, LINE, MUTED, text_width};
-use super::text::cut_middle;
+use super::text::{cut_middle, readable};
 
 /// Colours of Okabe and Ito, which differ for all eyes, and ways to draw a line for those who see
 /// none.
@@ -78,7 +78,8 @@ impl Picture<'_> {
         let title = format!("{name} of queues over time");
         svg::text(out, (28, 42), 22, INK, "font-weight=\"bold\"", &title)?;
         self.legend(out)?;
-        let show = |amount: i64| self.cluster.dimensions.show(self.curves.resource, amount);
+        let show =
+            |amount: i64| readable(&self.cluster.dimensions.show(self.curves.resource, amount));
         let total = self.curves.samples.iter().map(|sample| sample.total).max().unwrap_or(0).max(1);
         let used =
             self.curves.samples.iter().flat_map(|sample| &sample.queues).map(|line| line.used);

@@ -8,31 +8,26 @@ use muster_sim::Simulation;
 use muster_sim::difference::{Change, Difference, Fate, GangChange, Moment, QueueChange};
 use muster_sim::report::Eviction;
 
-use super::gangs::reason_lines;
+use super::gangs::{REASON_LINES, below_row, reason_lines};
 use super::queues::{amounts_text, scarcity};
-use super::story::{COLUMNS, terminal_columns};
+use super::screen::Screen;
 use super::table::{Row, Table};
-use super::text::{BAD, BOLD, DIM, GOOD, Names, WAITS, cut_end, styled, wrap};
+use super::text::{BAD, BOLD, DIM, GOOD, Names, WAITS, styled};
 use super::timeline::{fitting, words};
 use crate::failure::Failure;
 use crate::terminal;
 
 /// More rows than these are counted instead.
 const ROWS: usize = 40;
-/// A reason takes so many lines at most.
-const REASON_LINES: usize = 4;
-/// How many columns the places of a gang may take.
-const PLACES: usize = 40;
 
-pub fn print(difference: &Difference, with: &Simulation, wide: bool) -> Result<(), Failure> {
-    let most = if wide { terminal_columns() } else { COLUMNS };
+pub fn print(difference: &Difference, with: &Simulation) -> Result<(), Failure> {
     let gangs = difference.gangs.iter().map(|gang| gang.name.as_str());
     let names = Names::new(gangs.chain(with.report.gangs.iter().map(|gang| gang.name.as_str())));
     let known =
         |queue: &QueueChange| queue.name != "root" || with.world.queues.contains_key(&queue.name);
     let queues: Vec<&QueueChange> =
         difference.queues.iter().filter(|queue| known(queue) && has_other_work(queue)).collect();
-    let teller = Teller { names, most };
+    let teller = Teller { names, screen: Screen::of_output() };
     let parts = [
         teller.header(difference),
         teller.new_gangs(&difference.new_gangs),
@@ -61,7 +56,7 @@ fn verdict(difference: &Difference) -> Vec<String> {
 
 struct Teller {
     names: Names,
-    most: usize,
+    screen: Screen,
 }
 
 impl Teller {
@@ -75,7 +70,7 @@ impl Teller {
             vec![format!("at {}: what if {counts} came", styled(BOLD, &difference.now))];
         if !difference.replaced.is_empty() {
             let text = format!("in place of {}", difference.replaced.join(", "));
-            lines.push(styled(DIM, cut_end(&text, self.most)));
+            lines.push(styled(DIM, self.screen.cut(&text)));
         }
         lines
     }
@@ -95,7 +90,7 @@ impl Teller {
                 .cell(fate.line.priority)
                 .cell(fate.line.min_member)
                 .styled(starts, style)
-                .cell(places(fate));
+                .cell(self.places(fate));
             table.push(row.below(self.reasons(fate)));
         }
         self.titled("NEW GANGS", &table, gangs.len())
@@ -115,7 +110,8 @@ impl Teller {
             // What is true of several is said once, under the last of them.
             let said_again = rows.get(at + 1).is_some_and(|next| next.reason == eviction.reason);
             let text = format!("{}: {}", eviction.action, eviction.reason);
-            table.push(row.below(if said_again { Vec::new() } else { self.below(&text) }));
+            let below = || below_row(&text, usize::MAX, self.screen);
+            table.push(row.below(if said_again { Vec::new() } else { below() }));
         }
         self.titled(title, &table, evictions.len())
     }
@@ -123,7 +119,7 @@ impl Teller {
     fn gangs(&self, gangs: &[GangChange]) -> Vec<String> {
         let mut table = Table::new(&["NAME", "QUEUE", "WITHOUT", "WITH"]);
         for gang in gangs.iter().take(ROWS) {
-            let (without, with) = sides(gang);
+            let (without, with) = self.sides(gang);
             let style = match gang.change {
                 Change::Waits | Change::Shrinks | Change::Later | Change::Gone => BAD,
                 Change::Starts | Change::Earlier | Change::Grows => GOOD,
@@ -157,23 +153,45 @@ impl Teller {
                 .for_each(|queue| table.push(queue_row(queue, &resources[..count])));
             table
         };
-        let fits = |count: &usize| table(*count).width() <= self.most;
+        let fits = |count: &usize| table(*count).fits(self.screen.end());
         let count = (1..=resources.len()).rev().find(fits).unwrap_or(resources.len().min(1));
         self.titled("QUEUES", &table(count), queues.len())
     }
 
     fn reasons(&self, fate: &Fate) -> Vec<String> {
-        reason_lines(&fate.line, REASON_LINES, self.most)
+        reason_lines(&fate.line, REASON_LINES, self.screen)
     }
 
-    fn below(&self, text: &str) -> Vec<String> {
-        let lines = wrap(text, self.most - 4);
-        let mark = |at: usize| if at == 0 { "└" } else { " " };
-        lines
-            .iter()
-            .enumerate()
-            .map(|(at, line)| styled(DIM, format!("  {} {line}", mark(at))))
-            .collect()
+    /// "node-a ×2, node-b"
+    fn places(&self, fate: &Fate) -> String {
+        let places: Vec<(&str, u32)> = fate.places().into_iter().collect();
+        let half = self.screen.beside(self.screen.text() / 2);
+        if places.is_empty() { "-".to_owned() } else { fitting(&places, half) }
+    }
+
+    /// How a gang fares without the objects and with them, in the words that show the difference.
+    fn sides(&self, gang: &GangChange) -> (String, String) {
+        let Some(with) = &gang.with else {
+            return (gang.without.line.phase.clone(), "no gang any more".to_owned());
+        };
+        let say = |fate: &Fate| match gang.change {
+            Change::Gone => fate.line.phase.clone(),
+            Change::Waits | Change::Starts | Change::Later | Change::Earlier => {
+                match &fate.starts {
+                    Some(moment) => format!("starts {}", when(moment)),
+                    None => "waits".to_owned(),
+                }
+            }
+            Change::Shrinks | Change::Grows => {
+                counted(u64::from(fate.line.running + fate.line.succeeded), "pod")
+            }
+            Change::Moves => self.places(fate),
+            Change::Reason => match fate.line.reasons.first() {
+                Some(reason) => format!("waits: {}", words(reason.reason)),
+                None => fate.line.phase.clone(),
+            },
+        };
+        (say(&gang.without), say(with))
     }
 
     fn titled(&self, title: &str, table: &Table, rows: usize) -> Vec<String> {
@@ -181,7 +199,7 @@ impl Teller {
             return Vec::new();
         }
         let mut lines = vec![styled(BOLD, title)];
-        lines.extend(table.lines(self.most));
+        lines.extend(table.lines(self.screen.end()));
         if rows > ROWS {
             lines.push(styled(DIM, format!("… {} more, use -o json", rows - ROWS)));
         }
@@ -196,35 +214,6 @@ fn when(moment: &Moment) -> String {
     }
 }
 
-/// "node-a ×2, node-b"
-fn places(fate: &Fate) -> String {
-    let places: Vec<(&str, u32)> = fate.places().into_iter().collect();
-    if places.is_empty() { "-".to_owned() } else { fitting(&places, PLACES) }
-}
-
-/// How a gang fares without the objects and with them, in the words that show the difference.
-fn sides(gang: &GangChange) -> (String, String) {
-    let Some(with) = &gang.with else {
-        return (gang.without.line.phase.clone(), "no gang any more".to_owned());
-    };
-    let say = |fate: &Fate| match gang.change {
-        Change::Gone => fate.line.phase.clone(),
-        Change::Waits | Change::Starts | Change::Later | Change::Earlier => match &fate.starts {
-            Some(moment) => format!("starts {}", when(moment)),
-            None => "waits".to_owned(),
-        },
-        Change::Shrinks | Change::Grows => {
-            counted(u64::from(fate.line.running + fate.line.succeeded), "pod")
-        }
-        Change::Moves => places(fate),
-        Change::Reason => match fate.line.reasons.first() {
-            Some(reason) => format!("waits: {}", words(reason.reason)),
-            None => fate.line.phase.clone(),
-        },
-    };
-    (say(&gang.without), say(with))
-}
-
 /// Whether more than the number of gangs that wait is another; that is told gang by gang.
 fn has_other_work(queue: &QueueChange) -> bool {
     let work = |line: &QueueLine| (line.share, line.allocated.clone(), line.running);
@@ -232,21 +221,29 @@ fn has_other_work(queue: &QueueChange) -> bool {
 }
 
 fn queue_row(queue: &QueueChange, resources: &[&str]) -> Row {
+    let (old, new) = (queue.without.as_ref(), &queue.with);
     let nothing = BTreeMap::new();
-    let percent = |share: f64| format!("{:.0}%", (share * 100.0).round());
-    let new = percent(queue.with.share);
-    let (share, allocated, running) = match &queue.without {
-        Some(old) => (
-            format!("{} → {new}", percent(old.share)),
-            &old.allocated,
-            format!("{} → {}", old.running, queue.with.running),
-        ),
-        None => (new, &nothing, queue.with.running.to_string()),
+    let running = match old {
+        Some(old) => format!("{} → {}", old.running, new.running),
+        None => new.running.to_string(),
     };
     Row::default()
         .cell(&queue.name)
-        .cell(share)
-        .cell(amounts_text(allocated, resources))
-        .cell(amounts_text(&queue.with.allocated, resources))
+        .cell(shares(old, new))
+        .cell(amounts_text(old.map_or(&nothing, |old| &old.allocated), resources))
+        .cell(amounts_text(&new.allocated, resources))
         .cell(running)
+}
+
+/// "50% → 100% of deserved"
+fn shares(old: Option<&QueueLine>, new: &QueueLine) -> String {
+    let percent = |line: &QueueLine| format!("{:.0}%", (line.share * 100.0).round());
+    let measured = |line: &QueueLine| format!("{} of {}", percent(line), line.share_of.words());
+    match old {
+        Some(old) if old.share_of == new.share_of => {
+            format!("{} → {}", percent(old), measured(new))
+        }
+        Some(old) => format!("{} → {}", measured(old), measured(new)),
+        None => measured(new),
+    }
 }

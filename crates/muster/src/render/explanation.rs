@@ -8,23 +8,23 @@ use std::collections::BTreeMap;
 use muster_engine::explain::{counted, duration, grouped};
 use muster_engine::model::domains::ROOT_NAME;
 use muster_facts::{
-    ClosestDomain, Explanation, GangFacts, NodesLine, PodFacts, QueueFacts, ReasonLine, Subject,
-    TakesBack,
+    ClosestDomain, Explanation, GangFacts, NodesLine, PodFacts, QueueFacts, ReasonLine, ShareOf,
+    Subject, TakesBack,
 };
 
 use super::gangs::phase_style;
 use super::queues::scarcity;
-use super::text::{BAD, BOLD, DIM, WAITS, bar, cut_end, cut_middle, styled, width, wrap};
+use super::screen::Screen;
+use super::text::{BAD, BOLD, DIM, WAITS, bar, cut_middle, readable, styled, width};
 use crate::failure::Failure;
 use crate::terminal;
 
-const COLUMNS: usize = 80;
 /// The column in which the text starts.
 const MARGIN: usize = 12;
 const BAR: usize = 12;
 
 pub fn print(explanation: &Explanation) -> Result<(), Failure> {
-    let mut page = Page::default();
+    let mut page = Page::new(Screen::of_output());
     match &explanation.subject {
         Subject::Pod(pod) => page.pod(pod),
         Subject::Gang(gang) => page.gang(gang),
@@ -33,12 +33,16 @@ pub fn print(explanation: &Explanation) -> Result<(), Failure> {
     Ok(terminal::print(&page.text)?)
 }
 
-#[derive(Default)]
 struct Page {
     text: String,
+    screen: Screen,
 }
 
 impl Page {
+    fn new(screen: Screen) -> Page {
+        Page { text: String::new(), screen }
+    }
+
     fn line(&mut self, text: &str) {
         self.text += text;
         self.text.push('\n');
@@ -50,7 +54,7 @@ impl Page {
         if !beside {
             self.line(&styled(DIM, label));
         }
-        for (at, line) in wrap(text, COLUMNS - MARGIN).iter().enumerate() {
+        for (at, line) in self.screen.beside(MARGIN).wrap(text).iter().enumerate() {
             let label = if at == 0 && beside { label } else { "" };
             let space = " ".repeat(MARGIN - width(label));
             self.line(&format!("{}{space}{line}", styled(DIM, label)));
@@ -97,6 +101,7 @@ impl Page {
         let rest = [
             (gang.gated, "gated"),
             (line.nominated, "nominated"),
+            (line.terminating, "terminating"),
             (line.succeeded, "succeeded"),
             (line.failed, "failed"),
         ];
@@ -150,7 +155,7 @@ impl Page {
             self.line("");
             self.line(&styled(BOLD, "what would help"));
             for help in &gang.help {
-                for (at, line) in wrap(help, COLUMNS - 4).iter().enumerate() {
+                for (at, line) in self.screen.beside(4).wrap(help).iter().enumerate() {
                     self.line(&format!("  {} {line}", if at == 0 { "•" } else { " " }));
                 }
             }
@@ -167,16 +172,20 @@ impl Page {
         if !gang.closest.is_empty() {
             self.line("");
             self.line(&styled(BOLD, "where it came closest"));
+            let most = self.screen.name();
             let longest =
-                gang.closest.iter().map(|node| width(&node.node)).max().unwrap_or(0).min(30);
+                gang.closest.iter().map(|node| width(&node.node)).max().unwrap_or(0).min(most);
             for node in &gang.closest {
-                let name = format!("{:<longest$}", cut_middle(&node.node, 30));
+                let name = format!("{:<longest$}", cut_middle(&node.node, most));
                 let lacks = if node.lacks.is_empty() {
                     "has room".to_owned()
                 } else {
                     format!("lacks {}", amounts(&node.lacks))
                 };
-                self.line(&format!("  {name}  {}", cut_end(&lacks, COLUMNS - 4 - width(&name))));
+                self.line(&format!(
+                    "  {name}  {}",
+                    self.screen.beside(4 + width(&name)).cut(&lacks)
+                ));
             }
         }
         if !gang.closest_domains.is_empty() {
@@ -198,7 +207,7 @@ impl Page {
             near.tier,
             counted(u64::from(near.nodes), "node")
         );
-        for (at, line) in wrap(&text, COLUMNS - 4).iter().enumerate() {
+        for (at, line) in self.screen.beside(4).wrap(&text).iter().enumerate() {
             self.line(&format!("{}{line}", if at == 0 { "  " } else { "    " }));
         }
     }
@@ -220,8 +229,7 @@ impl Page {
         let digits = nodes.unfit.iter().map(|bar| width(&count(bar.nodes))).max().unwrap_or(1);
         for line in &nodes.unfit {
             let drawn = styled(BAD, bar(u64::from(line.nodes), u64::from(nodes.total), BAR));
-            let room = COLUMNS - MARGIN - BAR - digits - 2;
-            let text = cut_end(&line.why, room);
+            let text = self.screen.beside(MARGIN + BAR + digits + 2).cut(&line.why);
             self.line(&format!(
                 "{}{drawn} {:>digits$} {text}",
                 " ".repeat(MARGIN),
@@ -258,10 +266,10 @@ impl Page {
             styled(style, &queue.state)
         ));
         let percent = (line.share * 100.0).round();
-        let of = match &line.fair_share {
-            Some(fair) if !fair.is_empty() => "of its fair share",
-            None if !line.deserved.is_empty() => "of what it deserves",
-            _ => "of the cluster",
+        let of = match line.share_of {
+            ShareOf::FairShare => "of its fair share",
+            ShareOf::Deserved => "of what it deserves",
+            ShareOf::Cluster => "of the cluster",
         };
         self.entry("share", &format!("{} {percent:.0}% {of}", bar(percent as u64, 100, BAR)));
         self.entry(
@@ -273,6 +281,9 @@ impl Page {
             self.entry("above", &queue.children.join(", "));
         }
         self.entry("has", &or_nothing(&line.allocated));
+        if !line.nominated.is_empty() {
+            self.entry("", &format!("{} of that nominated", or_nothing(&line.nominated)));
+        }
         if !line.deserved.is_empty() {
             self.entry("deserves", &or_nothing(&line.deserved));
         }
@@ -296,11 +307,12 @@ impl Page {
         if !queue.waiting.is_empty() {
             self.line("");
             self.line(&styled(WAITS, "who waits, first in line first"));
+            let most = self.screen.name();
             let longest =
-                queue.waiting.iter().map(|wait| width(&wait.gang)).max().unwrap_or(0).min(30);
+                queue.waiting.iter().map(|wait| width(&wait.gang)).max().unwrap_or(0).min(most);
             for wait in &queue.waiting {
-                let name = format!("{:<longest$}", cut_middle(&wait.gang, 30));
-                let text = cut_end(&wait.message, COLUMNS - 4 - width(&name));
+                let name = format!("{:<longest$}", cut_middle(&wait.gang, most));
+                let text = self.screen.beside(4 + width(&name)).cut(&wait.message);
                 self.line(&format!("  {}  {}", styled(BOLD, name), text));
             }
             let more = queue.waiting_in_all - queue.waiting.len();
@@ -319,7 +331,7 @@ fn amounts(amounts: &BTreeMap<String, String>) -> String {
         amounts.iter().filter(|(name, _)| *name != "pods").collect();
     named.sort_by_key(|(name, _)| scarcity(name));
     let parts: Vec<String> =
-        named.iter().map(|(name, amount)| format!("{amount} {name}")).collect();
+        named.iter().map(|(name, amount)| format!("{} {name}", readable(amount))).collect();
     parts.join(", ")
 }
 

@@ -1,4 +1,4 @@
-//! What each queue should have, and step by step why, in 80 columns.
+//! What each queue should have, and step by step why.
 
 mod svg;
 
@@ -10,23 +10,23 @@ use muster_facts::{
     DivisionSteps, FairShares, QueueShare, ResourceShares, Standing, SurplusPart, SurplusRound,
 };
 
+use super::screen::Screen;
 use super::table::{Row, Table};
-use super::text::{BAD, BOLD, DIM, GOOD, WAITS, styled, width, wrap};
+use super::text::{BAD, BOLD, DIM, GOOD, WAITS, readable, rounded, styled, width};
 
 pub use svg::svg;
 
-const COLUMNS: usize = 80;
 /// The column in which the text of a step starts.
 const MARGIN: usize = 12;
 /// Larger weights say nothing: they come from what was used, and are shown in percent.
 const READABLE: i64 = 10_000;
 
-pub fn lines(shares: &FairShares, dimensions: &Dimensions) -> Vec<String> {
+pub fn lines(shares: &FairShares, dimensions: &Dimensions, screen: Screen) -> Vec<String> {
     if shares.resources.is_empty() {
         return vec!["no queue wants anything".to_owned()];
     }
     let parts = shares.resources.iter().map(|resource| {
-        let shown = Shown { dimensions, resource: resource.id };
+        let shown = Shown { dimensions, resource: resource.id, screen };
         [shown.queues(resource), shown.divisions(resource)].concat()
     });
     parts.collect::<Vec<_>>().join(&String::new())
@@ -46,15 +46,16 @@ fn standing(queue: &QueueShare, show: impl Fn(i64) -> String) -> String {
     }
 }
 
-/// A resource, and how its amounts are written.
+/// A resource, how its amounts are written, and where.
 struct Shown<'d> {
     dimensions: &'d Dimensions,
     resource: ResourceId,
+    screen: Screen,
 }
 
 impl Shown<'_> {
     fn amount(&self, amount: i64) -> String {
-        self.dimensions.show(self.resource, amount)
+        readable(&self.dimensions.show(self.resource, amount))
     }
 
     fn name(&self) -> &str {
@@ -69,7 +70,7 @@ impl Shown<'_> {
             title += &format!(": nodes have {all}, other schedulers use {others}");
         }
         let mut lines = vec![format!("{}  {title}", styled(BOLD, self.name()))];
-        lines.extend(self.table(&shares.queues).lines(COLUMNS));
+        lines.extend(self.table(&shares.queues).lines(self.screen.end()));
         let idle = shares.queues.len() - shares.queues.iter().filter(concerned).count();
         if idle > 0 {
             let text = format!("{} more, without any need of it", counted(idle as u64, "queue"));
@@ -90,7 +91,7 @@ impl Shown<'_> {
         headers.extend(limited.then_some("LIMIT"));
         headers.extend(["USED", "WANTS"]);
         headers.extend(remembers.then_some("USAGE"));
-        headers.push("SHARE");
+        headers.extend(["FAIR SHARE", "STANDING"]);
         let mut table = Table::new(&headers);
         for queue in shown {
             let mut row =
@@ -100,9 +101,9 @@ impl Shown<'_> {
             }
             row = row.cell(queue.weight).cell(self.some(queue.deserved));
             if limited {
-                row = row.cell(queue.capability.map_or("-".to_owned(), |most| self.amount(most)));
+                row = row.cell(queue.capability.map_or("-".to_owned(), |most| self.rounded(most)));
             }
-            row = row.cell(self.amount(queue.used)).cell(self.amount(queue.wanted));
+            row = row.cell(self.rounded(queue.used)).cell(self.rounded(queue.wanted));
             if remembers {
                 row = row.cell(percent(queue.usage_ppm, PPM));
             }
@@ -111,14 +112,18 @@ impl Shown<'_> {
                 Standing::Within => GOOD,
                 Standing::Below => WAITS,
             };
-            let stands = standing(queue, |amount| self.amount(amount));
-            table.push(row.styled(format!("{}, {stands}", self.amount(queue.fair_share)), style));
+            let stands = standing(queue, |amount| self.rounded(amount));
+            table.push(row.cell(self.rounded(queue.fair_share)).styled(stands, style));
         }
         table
     }
 
+    fn rounded(&self, amount: i64) -> String {
+        rounded(&self.dimensions.show(self.resource, amount))
+    }
+
     fn some(&self, amount: i64) -> String {
-        if amount == 0 { "-".to_owned() } else { self.amount(amount) }
+        if amount == 0 { "-".to_owned() } else { self.rounded(amount) }
     }
 
     fn divisions(&self, shares: &ResourceShares) -> Vec<String> {
@@ -147,7 +152,7 @@ impl Shown<'_> {
         if division.enough {
             let text =
                 format!("everyone gets what it wants, {} are left", self.amount(division.left));
-            entry(&mut lines, "enough", &text);
+            self.entry(&mut lines, "enough", &text);
             return lines;
         }
         if !division.in_quota.is_empty() {
@@ -161,7 +166,7 @@ impl Shown<'_> {
                 0.. => format!("{} left", self.amount(left)),
                 _ => format!("{} more than there is", self.amount(-left)),
             };
-            entry(&mut lines, "deserved", &format!("{}; {rest}", given.join(", ")));
+            self.entry(&mut lines, "deserved", &format!("{}; {rest}", given.join(", ")));
         }
         let priorities =
             division.surplus.windows(2).any(|pair| pair[0].priority != pair[1].priority);
@@ -174,14 +179,14 @@ impl Shown<'_> {
                 String::new()
             };
             let text = self.round(round, left, &(among + weighed));
-            entry(&mut lines, if round.round == 1 { "by weight" } else { "again" }, &text);
+            self.entry(&mut lines, if round.round == 1 { "by weight" } else { "again" }, &text);
             if !round.units.is_empty() {
                 left -= round.units.len() as i64;
-                entry(&mut lines, "rounding", &self.units(round));
+                self.entry(&mut lines, "rounding", &self.units(round));
             }
         }
         if left > 0 && !division.surplus.is_empty() {
-            entry(&mut lines, "left", &format!("{}: no queue wants more", self.amount(left)));
+            self.entry(&mut lines, "left", &format!("{}: no queue wants more", self.amount(left)));
         }
         lines
     }
@@ -200,6 +205,15 @@ impl Shown<'_> {
         format!("{surplus}{how}: {}; {left} left", parts.join(", "))
     }
 
+    /// A label in the margin and text beside it.
+    fn entry(&self, lines: &mut Vec<String>, label: &str, text: &str) {
+        for (at, line) in self.screen.beside(MARGIN + 2).wrap(text).iter().enumerate() {
+            let label = if at == 0 { label } else { "" };
+            let space = " ".repeat(MARGIN - width(label));
+            lines.push(format!("  {}{space}{line}", styled(DIM, label)));
+        }
+    }
+
     fn units(&self, round: &SurplusRound) -> String {
         let (unit, names) = (self.amount(1), round.units.join(", "));
         match round.units.len() {
@@ -212,13 +226,4 @@ impl Shown<'_> {
 fn percent(part: i64, whole: i64) -> String {
     let tenths = (i128::from(part) * 1000 + i128::from(whole) / 2) / i128::from(whole.max(1));
     format!("{}.{} %", tenths / 10, tenths % 10)
-}
-
-/// A label in the margin and text beside it.
-fn entry(lines: &mut Vec<String>, label: &str, text: &str) {
-    for (at, line) in wrap(text, COLUMNS - MARGIN - 2).iter().enumerate() {
-        let label = if at == 0 { label } else { "" };
-        let space = " ".repeat(MARGIN - width(label));
-        lines.push(format!("  {}{space}{line}", styled(DIM, label)));
-    }
 }

@@ -8,41 +8,70 @@ use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT_NAME;
 use muster_facts::GangLine;
 
+use super::screen::Screen;
 use super::table::{Row, Table};
-use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_end, styled, wrap};
+use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, styled};
 
 /// More rows than these are counted instead.
 const ROWS: usize = 60;
-/// A reason takes so many lines at most; one where there are more gangs than a screen has lines.
-const REASON_LINES: usize = 4;
-const SCREEN: usize = 24;
+/// On a terminal a reason takes so many lines at most; one where there are more gangs than a screen
+/// has lines.
+pub const REASON_LINES: usize = 4;
+const SCREEN_LINES: usize = 24;
 
 pub fn lines(
     cluster: &Cluster,
     gangs: &[GangLine],
     names: &Names,
     wide: bool,
-    most: usize,
+    screen: Screen,
 ) -> Vec<String> {
     if gangs.is_empty() {
         return Vec::new();
     }
-    let mut headers = vec!["NAME", "QUEUE", "PHASE", "PRIORITY", "MIN", "RUNNING", "PENDING"];
-    let domains = cluster.domains.are_real();
-    if domains {
-        headers.push("DOMAIN");
-    }
-    if wide {
-        headers.extend(["NOMINATED", "SUCCEEDED", "FAILED", "NODES"]);
-    }
-    let nodes = if wide { nodes_used(cluster) } else { BTreeMap::new() };
-    let mut table = Table::new(&headers);
-    // Who waits is what people look for.
+    let shown = Columns {
+        domain: cluster.domains.are_real(),
+        terminating: gangs.iter().any(|gang| gang.terminating > 0),
+        nodes: wide.then(|| nodes_used(cluster)),
+    };
+    let mut table = Table::new(&shown.headers());
+    // What waits is what people look for.
     let mut order: Vec<&GangLine> = gangs.iter().collect();
     if order.len() > ROWS {
         order.sort_by_key(|gang| gang.reasons.is_empty());
     }
+    let height = if gangs.len() > SCREEN_LINES { 1 } else { REASON_LINES };
     for gang in order.iter().take(ROWS) {
+        table.push(shown.row(gang, names).below(reason_lines(gang, height, screen)));
+    }
+    let mut lines = vec![styled(BOLD, "GANGS")];
+    lines.extend(table.lines(screen.end()));
+    if let Some(rest) = order.get(ROWS..).filter(|rest| !rest.is_empty()) {
+        lines.push(styled(DIM, screen.cut(&rest_line(rest))));
+    }
+    lines
+}
+
+/// The columns beside those that are always there.
+struct Columns<'c> {
+    domain: bool,
+    terminating: bool,
+    /// The nodes of each gang, for `-o wide`.
+    nodes: Option<BTreeMap<&'c str, BTreeSet<u32>>>,
+}
+
+impl Columns<'_> {
+    fn headers(&self) -> Vec<&'static str> {
+        let mut headers = vec!["NAME", "QUEUE", "PHASE", "PRIORITY", "MIN", "RUNNING", "PENDING"];
+        headers.extend(self.terminating.then_some("TERMINATING"));
+        headers.extend(self.domain.then_some("DOMAIN"));
+        if self.nodes.is_some() {
+            headers.extend(["NOMINATED", "SUCCEEDED", "FAILED", "NODES"]);
+        }
+        headers
+    }
+
+    fn row(&self, gang: &GangLine, names: &Names) -> Row {
         let mut row = Row::default()
             .cell(names.short(&gang.name))
             .cell(&gang.queue)
@@ -51,25 +80,18 @@ pub fn lines(
             .cell(gang.min_member)
             .cell(gang.running)
             .cell(gang.pending);
-        if domains {
+        if self.terminating {
+            row = row.cell(gang.terminating);
+        }
+        if self.domain {
             row = row.cell(domain(gang));
         }
-        if wide {
+        if let Some(nodes) = &self.nodes {
             let nodes = nodes.get(gang.name.as_str()).map_or(0, BTreeSet::len);
             row = row.cell(gang.nominated).cell(gang.succeeded).cell(gang.failed).cell(nodes);
         }
-        table.push(row.below(reason_lines(
-            gang,
-            if gangs.len() > SCREEN { 1 } else { REASON_LINES },
-            most,
-        )));
+        row
     }
-    let mut lines = vec![styled(BOLD, "GANGS")];
-    lines.extend(table.lines(most));
-    if let Some(rest) = order.get(ROWS..).filter(|rest| !rest.is_empty()) {
-        lines.push(styled(DIM, cut_end(&rest_line(rest), most)));
-    }
-    lines
 }
 
 fn domain(gang: &GangLine) -> &str {
@@ -89,19 +111,18 @@ pub fn phase_style(phase: &str) -> Style {
     }
 }
 
-/// What a gang waits for, each reason in so many lines at most.
-pub fn reason_lines(gang: &GangLine, height: usize, most: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for reason in &gang.reasons {
-        let text = wrap(&format!("{}: {}", reason.stage, reason.message), most - 4);
-        for (at, line) in text.iter().take(height).enumerate() {
-            let mark = if at == 0 { "└" } else { " " };
-            let more = if at + 1 == height && text.len() > height { " …" } else { "" };
-            let line = format!("  {mark} {}", cut_end(&format!("{line}{more}"), most - 4));
-            lines.push(styled(DIM, line));
-        }
-    }
-    lines
+/// What a gang waits for, on a terminal each reason in so many lines at most.
+pub fn reason_lines(gang: &GangLine, height: usize, screen: Screen) -> Vec<String> {
+    let reasons = gang.reasons.iter().map(|reason| format!("{}: {}", reason.stage, reason.message));
+    reasons.flat_map(|text| below_row(&text, height, screen)).collect()
+}
+
+/// A text under a row of a table, with a hook to the row before its first line.
+pub fn below_row(text: &str, height: usize, screen: Screen) -> Vec<String> {
+    let lines = screen.beside(4).wrap_within(text, height);
+    let mark = |at: usize| if at == 0 { "└" } else { " " };
+    let marked = lines.iter().enumerate();
+    marked.map(|(at, line)| styled(DIM, format!("  {} {line}", mark(at)))).collect()
 }
 
 fn rest_line(rest: &[&GangLine]) -> String {

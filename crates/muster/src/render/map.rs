@@ -1,6 +1,8 @@
 //! The cluster as a picture: who sits where. A node is drawn unit by unit while there are few, as
 //! one character when there are many, and as a part of a block when there are too many to draw.
 
+mod measure;
+
 use std::collections::BTreeMap;
 
 use anstyle::Style;
@@ -10,7 +12,11 @@ use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
 
 use super::legend::{Legend, SHARED};
+use super::screen::Screen;
 use super::text::{BOLD, DIM, Names, cut_middle, styled, width};
+
+use measure::counted;
+pub use measure::scarce;
 
 /// Up to so many nodes are drawn with their names.
 pub const NAMED_NODES: usize = 200;
@@ -19,8 +25,6 @@ pub const DRAWN_NODES: usize = 2_000;
 /// How many characters one node has at most, and how many if its room is not counted in units.
 const UNITS: i64 = 16;
 const BAR: i64 = 8;
-/// How long a node's name may be.
-const LABEL: usize = 20;
 /// How full a block is, from empty to full.
 pub const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
@@ -47,20 +51,20 @@ pub struct Map<'c> {
     nodes: Vec<NodeId>,
 }
 
-/// The map with its legend, in lines of at most `most` columns.
-pub fn lines(cluster: &Cluster, names: &Names, most: usize) -> Vec<String> {
+/// The map with its legend.
+pub fn lines(cluster: &Cluster, names: &Names, screen: Screen) -> Vec<String> {
     let map = Map::new(cluster);
     if map.nodes.is_empty() {
         return Vec::new();
     }
-    let mut lines = vec![map.title(most)];
+    let mut lines = vec![map.title(screen)];
     lines.extend(match map.nodes.len() {
-        count if count <= NAMED_NODES => map.named(&map.nodes, most),
-        count if count <= DRAWN_NODES => map.drawn(most),
-        _ => map.blocks(most),
+        count if count <= NAMED_NODES => map.named(&map.nodes, screen),
+        count if count <= DRAWN_NODES => map.drawn(screen),
+        _ => map.blocks(screen),
     });
     if map.nodes.len() <= DRAWN_NODES {
-        lines.extend(map.legend_lines(names, most));
+        lines.extend(map.legend_lines(names, screen));
     }
     lines
 }
@@ -189,47 +193,14 @@ impl Map<'_> {
         .collect()
     }
 
-    /// "MAP   12 of 16 nvidia.com/gpu, 48 of 128 cpu in use".
-    fn title(&self, most: usize) -> String {
-        let dimensions = &self.cluster.dimensions;
-        let cpu = dimensions.find("cpu");
-        let use_of = |resource: ResourceId| {
-            let nodes = &self.cluster.nodes;
-            let used: i64 = self.nodes.iter().map(|&node| nodes.used(resource, node)).sum();
-            let all: i64 = self.nodes.iter().map(|&node| nodes.allocatable[resource][node]).sum();
-            let unit = if Some(resource) == cpu { 1000 } else { 1 };
-            let show = |amount: i64| grouped(((amount.max(0) + unit / 2) / unit) as u64);
-            format!("{} of {} {}", show(used), show(all), dimensions.name(resource))
-        };
-        let note = if self.nodes.len() > DRAWN_NODES {
-            format!(
-                "; {} nodes, {} a character",
-                grouped(self.nodes.len() as u64),
-                self.block(most)
-            )
-        } else {
-            String::new()
-        };
-        let mut text = String::new();
-        for part in self.counted.iter().copied().chain(cpu).map(use_of) {
-            let longer = if text.is_empty() { part } else { format!("{text}, {part}") };
-            if width(&longer) + width(" in use") + width(&note) > most - 6 {
-                break;
-            }
-            text = longer;
-        }
-        format!("{}   {}", styled(BOLD, "MAP"), styled(DIM, format!("{text} in use{note}")))
-    }
-
     /// Name and units, several nodes a line.
-    pub fn named(&self, nodes: &[NodeId], most: usize) -> Vec<String> {
+    pub fn named(&self, nodes: &[NodeId], screen: Screen) -> Vec<String> {
         let cells: Vec<Vec<Holder>> = nodes.iter().map(|&node| self.cells(node)).collect();
-        let labels: Vec<String> =
-            nodes.iter().map(|&node| cut_middle(&self.cluster.nodes.name[node], LABEL)).collect();
+        let labels: Vec<String> = nodes.iter().map(|&node| self.label(node, screen)).collect();
         let label = labels.iter().map(|label| width(label)).max().unwrap_or(0);
         let cell = cells.iter().map(Vec::len).max().unwrap_or(0);
         let column = label + 1 + cell;
-        let columns = ((most + 3) / (column + 3)).max(1);
+        let columns = ((screen.text() + 3) / (column + 3)).max(1);
         let drawn: Vec<(String, usize)> = labels
             .iter()
             .zip(&cells)
@@ -250,14 +221,25 @@ impl Map<'_> {
         drawn.chunks(columns).map(line).collect()
     }
 
-    /// One character a node: who holds most of it if it is more than half full, ':' if less, '.' if
-    /// nothing.
-    fn drawn(&self, most: usize) -> Vec<String> {
-        let per_line = per_line(most);
-        let lines = self.nodes.chunks(per_line).map(|nodes| {
-            let label = cut_middle(&self.cluster.nodes.name[nodes[0]], LABEL);
-            format!("{label:<LABEL$} {}", self.marks(nodes))
-        });
+    fn label(&self, node: NodeId, screen: Screen) -> String {
+        cut_middle(&self.cluster.nodes.name[node], screen.label())
+    }
+
+    /// The longest label, and how many characters fit beside it, in tens so that people can count.
+    fn margin(&self, screen: Screen) -> (usize, usize) {
+        let labels = self.nodes.iter().map(|&node| width(&self.cluster.nodes.name[node]));
+        let label = labels.max().unwrap_or(0).min(screen.label());
+        (label, (screen.text().saturating_sub(label + 1) / 10 * 10).max(10))
+    }
+
+    /// One character a node: the gang that holds most of it if it is more than half full, ':' if
+    /// less, '.' if nothing.
+    fn drawn(&self, screen: Screen) -> Vec<String> {
+        let (label, per_line) = self.margin(screen);
+        let lines = self
+            .nodes
+            .chunks(per_line)
+            .map(|nodes| format!("{:<label$} {}", self.label(nodes[0], screen), self.marks(nodes)));
         lines.collect()
     }
 
@@ -290,17 +272,17 @@ impl Map<'_> {
     }
 
     /// How many nodes one character stands for, so that the map is not longer than a screen.
-    fn block(&self, most: usize) -> usize {
-        self.nodes.len().div_ceil(per_line(most) * 20)
+    fn block(&self, screen: Screen) -> usize {
+        self.nodes.len().div_ceil(self.margin(screen).1 * 20)
     }
 
     /// One character a block of nodes, the fuller the darker.
-    fn blocks(&self, most: usize) -> Vec<String> {
-        let block = self.block(most);
-        let lines = self.nodes.chunks(per_line(most) * block).map(|nodes| {
-            let label = cut_middle(&self.cluster.nodes.name[nodes[0]], LABEL);
+    fn blocks(&self, screen: Screen) -> Vec<String> {
+        let (label, per_line) = self.margin(screen);
+        let block = self.block(screen);
+        let lines = self.nodes.chunks(per_line * block).map(|nodes| {
             let shades: String = nodes.chunks(block).map(|nodes| self.shade(nodes)).collect();
-            format!("{label:<LABEL$} {shades}")
+            format!("{:<label$} {shades}", self.label(nodes[0], screen))
         });
         let mut lines: Vec<String> = lines.collect();
         let [empty, .., full] = SHADES;
@@ -325,40 +307,13 @@ impl Map<'_> {
         }
     }
 
-    pub fn legend_lines(&self, names: &Names, most: usize) -> Vec<String> {
-        let mut entries: Vec<(char, Style, String)> = Vec::new();
-        for &(gang, letter) in &self.legend.gangs {
-            let name = cut_middle(names.short(&self.cluster.gangs[gang].key), 30);
-            entries.push((letter, self.legend.of(gang).1, name));
-        }
-        if self.legend.sharing > 0 {
-            entries.push((
-                SHARED,
-                Style::new(),
-                format!("{} more gangs", grouped(self.legend.sharing as u64)),
-            ));
-        }
-        let seen: Vec<Holder> = self.nodes.iter().flat_map(|&node| self.cells(node)).collect();
-        let others = [
-            (Holder::Foreign, "other schedulers"),
-            (Holder::Leaving, "leaving"),
-            (Holder::Nominated, "nominated"),
-            (Holder::Free, "free"),
-            (Holder::Closed, "closed"),
-        ];
-        for (holder, what) in others.into_iter().filter(|(holder, _)| seen.contains(holder)) {
-            let (letter, style) = self.mark(holder);
-            entries.push((letter, style, what.to_owned()));
-        }
-        if self.nodes.len() > NAMED_NODES {
-            entries.push((':', Style::new(), "up to half full".to_owned()));
-        }
+    pub fn legend_lines(&self, names: &Names, screen: Screen) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        let mut used = most;
-        for (letter, style, name) in entries {
+        let mut used = screen.text();
+        for (letter, style, name) in self.legend_entries(names, screen) {
             let entry = format!("{} {}", styled(style, letter), styled(DIM, &name));
             let length = 2 + width(&name);
-            if used + 3 + length > most {
+            if used + 3 + length > screen.text() {
                 lines.push(entry);
                 used = length;
             } else {
@@ -370,36 +325,32 @@ impl Map<'_> {
         }
         lines
     }
-}
 
-/// Characters a line after the label, in tens so that people can count.
-fn per_line(most: usize) -> usize {
-    ((most.saturating_sub(LABEL + 1)) / 10 * 10).max(10)
-}
-
-/// What a cluster is measured by: the resource that is drawn first, cpu where nothing is counted in
-/// units.
-pub fn scarce(cluster: &Cluster) -> ResourceId {
-    let nodes: Vec<NodeId> = cluster.nodes.live().collect();
-    let first = counted(cluster, &nodes).first().copied();
-    first.unwrap_or_else(|| cluster.dimensions.find("cpu").expect("every cluster has cpu"))
-}
-
-/// Extended resources, best to draw first: few on a node, then much used.
-fn counted(cluster: &Cluster, nodes: &[NodeId]) -> Vec<ResourceId> {
-    let sizes = |resource: ResourceId| {
-        nodes.iter().map(move |&node| cluster.nodes.allocatable[resource][node])
-    };
-    let used = |resource: ResourceId| {
-        nodes.iter().map(|&node| cluster.nodes.used(resource, node)).sum::<i64>()
-    };
-    let many = |resource: ResourceId| sizes(resource).any(|size| size > UNITS);
-    let mut found: Vec<ResourceId> = (0..cluster.dimensions.len())
-        .map(ResourceId::from)
-        .filter(|&resource| cluster.dimensions.name(resource).contains('/'))
-        .filter(|&resource| sizes(resource).any(|size| size > 0))
-        .collect();
-    found.sort_by(|&a, &b| cluster.dimensions.by_scarcity(a, b));
-    found.sort_by_cached_key(|&resource| (many(resource), std::cmp::Reverse(used(resource))));
-    found
+    fn legend_entries(&self, names: &Names, screen: Screen) -> Vec<(char, Style, String)> {
+        let mut entries: Vec<(char, Style, String)> = Vec::new();
+        for &(gang, letter) in &self.legend.gangs {
+            let name = cut_middle(names.short(&self.cluster.gangs[gang].key), screen.name());
+            entries.push((letter, self.legend.of(gang).1, name));
+        }
+        if self.legend.sharing > 0 {
+            let name = format!("{} more gangs", grouped(self.legend.sharing as u64));
+            entries.push((SHARED, Style::new(), name));
+        }
+        let seen: Vec<Holder> = self.nodes.iter().flat_map(|&node| self.cells(node)).collect();
+        let others = [
+            (Holder::Foreign, "other schedulers"),
+            (Holder::Leaving, "terminating"),
+            (Holder::Nominated, "nominated"),
+            (Holder::Free, "free"),
+            (Holder::Closed, "closed"),
+        ];
+        for (holder, what) in others.into_iter().filter(|(holder, _)| seen.contains(holder)) {
+            let (letter, style) = self.mark(holder);
+            entries.push((letter, style, what.to_owned()));
+        }
+        if self.nodes.len() > NAMED_NODES {
+            entries.push((':', Style::new(), "up to half full".to_owned()));
+        }
+        entries
+    }
 }

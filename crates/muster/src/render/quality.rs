@@ -3,33 +3,33 @@
 use muster_bench::quality::{Bin, Distribution, Gaps, Load, Played};
 use muster_engine::explain::{counted, grouped};
 
+use super::screen::Screen;
 use super::table::{Row, Table};
 use super::text::{BAD, BOLD, GOOD, bar, styled};
 use crate::failure::Failure;
 use crate::terminal;
 
-const COLUMNS: usize = 80;
 /// So many seeds are named.
 const SEEDS: usize = 6;
 const BAR_CELLS: usize = 40;
 
 pub fn print(gaps: &Gaps, load: &Load) -> Result<(), Failure> {
-    Ok(terminal::print(&lines(gaps, load).join("\n"))?)
+    Ok(terminal::print(&lines(gaps, load, Screen::of_output()).join("\n"))?)
 }
 
-fn lines(gaps: &Gaps, load: &Load) -> Vec<String> {
+fn lines(gaps: &Gaps, load: &Load, screen: Screen) -> Vec<String> {
     let clusters = grouped(gaps.clusters);
     let mut lines = vec![styled(
         BOLD,
         format!("Mode gang against the best there is, on {clusters} small clusters"),
     )];
-    lines.extend(outcomes(gaps).lines(COLUMNS));
+    lines.extend(outcomes(gaps).lines(screen.end()));
     lines.push(String::new());
     lines.extend(distribution(&gaps.gap));
     lines.push(String::new());
     lines.push(styled(BOLD, "A working day in each mode"));
     lines.push(format!("{}; waits as median/p90/p99", summary(load)));
-    lines.extend(days(load).lines(COLUMNS));
+    lines.extend(days(load).lines(screen.end()));
     lines
 }
 
@@ -65,8 +65,8 @@ fn outcomes(gaps: &Gaps) -> Table {
 
 fn named(seeds: &[u64]) -> String {
     let names: Vec<String> = seeds.iter().take(SEEDS).map(ToString::to_string).collect();
-    let more = if seeds.len() > SEEDS { " …" } else { "" };
-    names.join(" ") + more
+    let more = seeds.len().saturating_sub(SEEDS);
+    names.join(" ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 fn distribution(gap: &Distribution) -> Vec<String> {
@@ -167,6 +167,6 @@ mod tests {
     fn many_seeds_are_not_all_named() {
         assert_eq!(named(&[]), "");
         assert_eq!(named(&[1, 2]), "1 2");
-        assert_eq!(named(&[1, 2, 3, 4, 5, 6, 7]), "1 2 3 4 5 6 …");
+        assert_eq!(named(&[1, 2, 3, 4, 5, 6, 7]), "1 2 3 4 5 6 and 1 more");
     }
 }

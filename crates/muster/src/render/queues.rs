@@ -4,50 +4,96 @@ use std::collections::BTreeMap;
 
 use muster_facts::QueueLine;
 
+use super::screen::Screen;
 use super::table::{Row, Table};
-use super::text::{BAD, BOLD, GOOD, bar, styled};
+use super::text::{BAD, BOLD, GOOD, bar, rounded, styled};
 
 const BAR: usize = 8;
 
-pub fn lines(queues: &[QueueLine], known: impl Fn(&QueueLine) -> bool, most: usize) -> Vec<String> {
+pub fn lines(
+    queues: &[QueueLine],
+    known: impl Fn(&QueueLine) -> bool,
+    screen: Screen,
+) -> Vec<String> {
     let shown: Vec<(usize, &QueueLine)> =
         tree(queues).into_iter().filter(|(_, queue)| known(queue)).collect();
     if shown.is_empty() {
         return Vec::new();
     }
     let resources = resources(&shown);
-    let table = |count: usize| {
-        let mut heads = vec!["NAME", "SHARE", "ALLOCATED", "DESERVED"];
-        heads.extend(
-            shown.iter().any(|(_, queue)| queue.fair_share.is_some()).then_some("FAIR SHARE"),
-        );
-        heads.push("CAPABILITY");
-        let mut table = Table::new(&heads);
-        shown.iter().for_each(|(depth, queue)| table.push(row(*depth, queue, &resources[..count])));
+    let any = |has: fn(&QueueLine) -> bool| shown.iter().any(|(_, queue)| has(queue));
+    let all = Columns {
+        bar: true,
+        nominated: any(|queue| !queue.nominated.is_empty()),
+        deserved: true,
+        fair_share: any(|queue| queue.fair_share.is_some()),
+        capability: true,
+    };
+    let without_empty = Columns {
+        deserved: any(|queue| !queue.deserved.is_empty()),
+        capability: any(|queue| !queue.capability.is_empty()),
+        ..all
+    };
+    let table = |columns: &Columns, count: usize| {
+        let mut table = Table::new(&columns.headers());
+        for (depth, queue) in &shown {
+            table.push(columns.row(*depth, queue, &resources[..count]));
+        }
         table
     };
-    // As many resources as fit, main ones first.
-    let fits = |count: &usize| table(*count).width() <= most;
-    let count = (1..=resources.len()).rev().find(fits).unwrap_or(resources.len().min(1));
+    // As much as fits with one resource, and then as many resources as fit, main ones first.
+    let one = resources.len().min(1);
+    let narrow = Columns { bar: false, ..without_empty };
+    let layouts = [&all, &without_empty, &narrow];
+    let columns = layouts.into_iter().find(|columns| table(columns, one).fits(screen.end()));
+    let columns = columns.unwrap_or(&narrow);
+    let fits = |count: &usize| table(columns, *count).fits(screen.end());
+    let count = (1..=resources.len()).rev().find(fits).unwrap_or(one);
     let mut lines = vec![styled(BOLD, "QUEUES")];
-    lines.extend(table(count).lines(most));
+    lines.extend(table(columns, count).lines(screen.end()));
     lines
 }
 
-fn row(depth: usize, queue: &QueueLine, resources: &[&str]) -> Row {
-    let percent = (queue.share * 100.0).round();
-    let share = format!("{} {percent:.0}%", bar(percent as u64, 100, BAR));
-    let style = if queue.share > 1.0 { BAD } else { GOOD };
-    let show = |amounts: &BTreeMap<String, String>| amounts_text(amounts, resources);
-    let mut row = Row::default()
-        .cell(format!("{}{}", "  ".repeat(depth), queue.name))
-        .styled(share, style)
-        .cell(show(&queue.allocated))
-        .cell(show(&queue.deserved));
-    if let Some(fair) = &queue.fair_share {
-        row = row.cell(show(fair));
+/// What is shown beside name, share and allocation.
+#[derive(Copy, Clone)]
+struct Columns {
+    /// Before the share.
+    bar: bool,
+    nominated: bool,
+    deserved: bool,
+    fair_share: bool,
+    capability: bool,
+}
+
+impl Columns {
+    fn headers(self) -> Vec<&'static str> {
+        let mut headers = vec!["NAME", "SHARE", "ALLOCATED"];
+        headers.extend(self.nominated.then_some("OF IT NOMINATED"));
+        headers.extend(self.deserved.then_some("DESERVED"));
+        headers.extend(self.fair_share.then_some("FAIR SHARE"));
+        headers.extend(self.capability.then_some("CAPABILITY"));
+        headers
     }
-    row.cell(show(&queue.capability))
+
+    fn row(self, depth: usize, queue: &QueueLine, resources: &[&str]) -> Row {
+        let percent = (queue.share * 100.0).round();
+        let filled = if self.bar { bar(percent as u64, 100, BAR) + " " } else { String::new() };
+        let style = if queue.share > 1.0 { BAD } else { GOOD };
+        let none = BTreeMap::new();
+        let fair_share = queue.fair_share.as_ref().unwrap_or(&none);
+        let amounts = [
+            (self.nominated, &queue.nominated),
+            (self.deserved, &queue.deserved),
+            (self.fair_share, fair_share),
+            (self.capability, &queue.capability),
+        ];
+        let row = Row::default()
+            .cell(format!("{}{}", "  ".repeat(depth), queue.name))
+            .styled(format!("{filled}{percent:.0}% of {}", queue.share_of.words()), style)
+            .cell(amounts_text(&queue.allocated, resources));
+        let shown = amounts.into_iter().filter(|(shown, _)| *shown);
+        shown.fold(row, |row, (_, amounts)| row.cell(amounts_text(amounts, resources)))
+    }
 }
 
 /// "8 gpu, 64 cpu", with the short name where it says enough.
@@ -66,7 +112,7 @@ pub fn amounts_text(amounts: &BTreeMap<String, String>, resources: &[&str]) -> S
 fn shown(resource: &str, amount: &str) -> String {
     match resource {
         "memory" => amount.to_owned(),
-        _ => format!("{amount} {}", resource.rsplit('/').next().unwrap_or(resource)),
+        _ => format!("{} {}", rounded(amount), resource.rsplit('/').next().unwrap_or(resource)),
     }
 }
 

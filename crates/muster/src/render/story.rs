@@ -3,28 +3,18 @@
 use muster_engine::explain::counted;
 use muster_sim::Simulation;
 
+use super::screen::Screen;
 use super::text::{BOLD, Names, styled};
 use super::{gangs, map, queues, timeline};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Of `-o table`.
-pub const COLUMNS: usize = 80;
-/// Of `-o wide` where nobody says how wide the terminal is.
-const WIDE_COLUMNS: usize = 160;
-
 /// Prints the story, the gangs, the queues and the map.
 pub fn print(simulation: &Simulation, wide: bool) -> Result<(), Failure> {
-    let columns = if wide { terminal_columns() } else { COLUMNS };
-    Ok(terminal::print(&story(simulation, wide, columns).join("\n"))?)
+    Ok(terminal::print(&story(simulation, wide, Screen::of_output()).join("\n"))?)
 }
 
-pub fn terminal_columns() -> usize {
-    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    columns.filter(|columns| *columns >= COLUMNS).unwrap_or(WIDE_COLUMNS)
-}
-
-fn story(simulation: &Simulation, wide: bool, columns: usize) -> Vec<String> {
+fn story(simulation: &Simulation, wide: bool, screen: Screen) -> Vec<String> {
     let cluster = simulation.engine.cluster();
     let report = &simulation.report;
     let names = Names::new(report.gangs.iter().map(|gang| gang.name.as_str()));
@@ -34,10 +24,10 @@ fn story(simulation: &Simulation, wide: bool, columns: usize) -> Vec<String> {
     };
     let parts = [
         vec![header(simulation, report.queues.iter().filter(|queue| known(queue)).count())],
-        timeline::lines(simulation, &names, columns),
-        gangs::lines(cluster, &report.gangs, &names, wide, columns),
-        queues::lines(&report.queues, known, columns),
-        map::lines(cluster, &names, columns),
+        timeline::lines(simulation, &names, screen),
+        gangs::lines(cluster, &report.gangs, &names, wide, screen),
+        queues::lines(&report.queues, known, screen),
+        map::lines(cluster, &names, screen),
     ];
     let parts: Vec<Vec<String>> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join(&String::new())

@@ -1,10 +1,13 @@
-//! Tables as kubectl prints them: upper-case headers, three spaces between columns, no borders.
+//! Tables as kubectl prints them: upper-case headers, three spaces between columns (two where there
+//! is little room), no borders.
 
 use anstyle::Style;
 
 use super::text::{DIM, cut_middle, styled, width};
 
-const GUTTER: &str = "   ";
+const GUTTER: usize = 3;
+/// Where a table is too wide otherwise.
+const NARROW_GUTTER: usize = 2;
 /// Columns are not cut to less than this.
 const NARROWEST: usize = 8;
 
@@ -54,35 +57,37 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The table in at most `most` columns; what is too long loses its middle.
+    /// The table in at most `most` columns; cells that are too long lose their middle.
     pub fn lines(&self, most: usize) -> Vec<String> {
-        let widths = self.widths(most);
+        let natural = self.widths();
+        let gutter = if total(&natural, GUTTER) <= most { GUTTER } else { NARROW_GUTTER };
+        let widths = self.cut(natural, gutter, most);
         let header =
             self.headers.iter().map(|header| ((*header).to_owned(), DIM)).collect::<Vec<_>>();
-        let mut lines = vec![line(&header, &widths)];
+        let mut lines = vec![line(&header, &widths, gutter)];
         for row in &self.rows {
-            lines.push(line(&row.cells, &widths));
+            lines.push(line(&row.cells, &widths, gutter));
             lines.extend(row.below.iter().cloned());
         }
         lines
     }
 
-    /// How wide the table is if nothing is cut.
-    pub fn width(&self) -> usize {
-        total(&self.widths(usize::MAX))
+    /// Whether nothing has to be cut.
+    pub fn fits(&self, most: usize) -> bool {
+        total(&self.widths(), NARROW_GUTTER) <= most
     }
 
-    fn widths(&self, most: usize) -> Vec<usize> {
+    /// How wide the columns are if nothing is cut.
+    fn widths(&self) -> Vec<usize> {
         let widest = |column: usize| {
             self.rows.iter().map(|row| width(&row.cells[column].0)).max().unwrap_or(0)
         };
-        let mut widths: Vec<usize> = self
-            .headers
-            .iter()
-            .enumerate()
-            .map(|(at, header)| width(header).max(widest(at)))
-            .collect();
-        while total(&widths) > most {
+        let headers = self.headers.iter().enumerate();
+        headers.map(|(at, header)| width(header).max(widest(at))).collect()
+    }
+
+    fn cut(&self, mut widths: Vec<usize>, gutter: usize, most: usize) -> Vec<usize> {
+        while total(&widths, gutter) > most {
             let soft = self.soft.filter(|&column| widths[column] > NARROWEST);
             let widest = (0..widths.len())
                 .max_by_key(|&column| widths[column])
@@ -97,18 +102,17 @@ impl Table {
     }
 }
 
-fn total(widths: &[usize]) -> usize {
-    widths.iter().sum::<usize>() + GUTTER.len() * widths.len().saturating_sub(1)
+fn total(widths: &[usize], gutter: usize) -> usize {
+    widths.iter().sum::<usize>() + gutter * widths.len().saturating_sub(1)
 }
 
-fn line(cells: &[(String, Style)], widths: &[usize]) -> String {
+fn line(cells: &[(String, Style)], widths: &[usize], gutter: usize) -> String {
     let mut line = String::new();
     for (at, ((text, style), &column)) in cells.iter().zip(widths).enumerate() {
         let text = cut_middle(text, column);
         line += &styled(*style, &text);
         if at + 1 < cells.len() {
-            line += &" ".repeat(column - width(&text));
-            line += GUTTER;
+            line += &" ".repeat(column - width(&text) + gutter);
         }
     }
     line.trim_end().to_owned()
@@ -118,16 +122,25 @@ fn line(cells: &[(String, Style)], widths: &[usize]) -> String {
 mod tests {
     use super::*;
 
+    fn plain(table: &Table, most: usize) -> Vec<String> {
+        let lines = table.lines(most);
+        lines.iter().map(|line| crate::terminal::plain(line)).collect()
+    }
+
+    #[test]
+    fn columns_move_together_before_anything_is_cut() {
+        let mut table = Table::new(&["NAME", "MIN"]);
+        table.push(Row::default().cell("ring").cell("12"));
+        assert_eq!(plain(&table, 10), ["NAME   MIN", "ring   12"]);
+        assert_eq!(plain(&table, 9), ["NAME  MIN", "ring  12"]);
+        assert!(table.fits(9) && !table.fits(8));
+    }
+
     #[test]
     fn a_soft_end_gives_way_first() {
         let mut table = Table::new(&["NAME", "GANGS"]).soft_end();
         table.push(Row::default().cell("a-longer-name").cell("ring-and-wave"));
-        let plain: Vec<String> =
-            table.lines(26).iter().map(|line| crate::terminal::plain(line)).collect();
-        assert_eq!(
-            plain,
-            ["NAME            GANGS", "a-longer-name   ring-…wave"].map(str::to_owned)
-        );
+        assert_eq!(plain(&table, 25), ["NAME           GANGS", "a-longer-name  ring-…wave"]);
     }
 
     #[test]
@@ -136,11 +149,6 @@ mod tests {
         table.push(
             Row::default().cell("a-gang-with-a-long-name").cell(4).below(vec!["  waits".into()]),
         );
-        let plain: Vec<String> =
-            table.lines(20).iter().map(|line| crate::terminal::plain(line)).collect();
-        assert_eq!(
-            plain,
-            ["NAME             MIN", "a-gang-…g-name   4", "  waits"].map(str::to_owned)
-        );
+        assert_eq!(plain(&table, 20), ["NAME             MIN", "a-gang-…ng-name  4", "  waits"]);
     }
 }

@@ -1,7 +1,8 @@
-//! Text that has to fit: cut, wrapped, coloured. Every character here is one column wide, names of
-//! Kubernetes objects included.
+//! Text that has to fit: cut and coloured; [`super::screen`] wraps it. Every character here is one
+//! column wide, names of Kubernetes objects included.
 
 use anstyle::{AnsiColor, Style};
+use muster_text::grouped;
 
 pub use crate::terminal::styled;
 
@@ -37,20 +38,31 @@ pub fn cut_end(text: &str, most: usize) -> String {
     format!("{kept}…")
 }
 
-/// Breaks between words; a word that is longer than a line loses its middle.
-pub fn wrap(text: &str, most: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        let word = cut_middle(word, most);
-        match lines.last_mut() {
-            Some(line) if width(line) + 1 + width(&word) <= most => {
-                line.push(' ');
-                line.push_str(&word);
-            }
-            _ => lines.push(word),
+/// An amount of a resource as people read it: "5,229.95" for "5229950m", "16,000" for "16000". Less
+/// than one, and what has a unit, stays as it is: "500m", "16Gi".
+pub fn readable(amount: &str) -> String {
+    let (digits, thousandths) = match amount.strip_suffix('m') {
+        Some(digits) => (digits, true),
+        None => (amount, false),
+    };
+    match digits.parse::<u64>() {
+        Ok(whole) if !thousandths => grouped(whole),
+        Ok(milli) if milli >= 1000 => {
+            let fraction = format!("{:03}", milli % 1000);
+            let fraction = fraction.trim_end_matches('0');
+            let point = if fraction.is_empty() { "" } else { "." };
+            format!("{}{point}{fraction}", grouped(milli / 1000))
         }
+        _ => amount.to_owned(),
     }
-    lines
+}
+
+/// The same for tables: from a hundred up only with tenths.
+pub fn rounded(amount: &str) -> String {
+    match amount.strip_suffix('m').and_then(|digits| digits.parse::<u64>().ok()) {
+        Some(milli) if milli >= 100_000 => readable(&format!("{}m", (milli + 50) / 100 * 100)),
+        _ => readable(amount),
+    }
 }
 
 /// A bar of `cells` characters, `part` of `whole` of them full. Something is never drawn as
@@ -93,12 +105,10 @@ mod tests {
     }
 
     #[test]
-    fn no_wrapped_line_is_too_long() {
-        let text =
-            "only 2 of 4 pods fit; for team-with-a-name-that-is-very-long/pod-0 0/2 nodes fit";
-        let lines = wrap(text, 20);
-        assert!(lines.iter().all(|line| width(line) <= 20), "{lines:?}");
-        assert_eq!(wrap("", 20), Vec::<String>::new());
+    fn amounts_are_written_for_people() {
+        let shown = ["5229950m", "500m", "16000", "16Gi", "-1500m", "2000m", "8"].map(readable);
+        assert_eq!(shown, ["5,229.95", "500m", "16,000", "16Gi", "-1500m", "2", "8"]);
+        assert_eq!(["5229950m", "99999m", "16"].map(rounded), ["5,230", "99.999", "16"]);
     }
 
     #[test]

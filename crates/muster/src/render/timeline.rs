@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use anstyle::Style;
 use muster_api::keys::SIMULATED_DURATION;
 use muster_api::{Time, parse_duration};
 use muster_engine::explain::{counted, duration, grouped};
@@ -10,26 +11,25 @@ use muster_engine::model::Cluster;
 use muster_sim::Simulation;
 use muster_sim::report::Placement;
 
-use super::text::{
-    BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_end, cut_middle, styled, width, wrap,
-};
+use super::screen::Screen;
+use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_middle, styled, width};
 
 /// A long run shows so many eventful cycles from its start and from its end.
 const FIRST: usize = 16;
 const LAST: usize = 8;
-/// A cycle has so many lines at most, and so many lines of `--events`.
-const LINES: usize = 16;
+/// Of a cycle so much is told at most, and so many lines of `--events`.
+const TOLD: usize = 16;
 const EVENTS: usize = 24;
+/// On a terminal a sentence takes so many lines at most.
+const HEIGHT: usize = 2;
 /// Fewer cycles in which nothing happened go without saying.
 const QUIET: u64 = 3;
-/// A name in a line is not longer than this.
-const NAME: usize = 30;
 
-pub fn lines(simulation: &Simulation, names: &Names, most: usize) -> Vec<String> {
+pub fn lines(simulation: &Simulation, names: &Names, screen: Screen) -> Vec<String> {
     let clock = Clock::new(simulation);
-    let room = most - clock.margin();
+    let screen = screen.beside(clock.margin());
     let teller =
-        Teller { simulation, cluster: simulation.engine.cluster(), names, clock: &clock, room };
+        Teller { simulation, cluster: simulation.engine.cluster(), names, clock: &clock, screen };
     let parts = [
         ("ended", teller.ends()),
         ("evicted", teller.evictions()),
@@ -37,10 +37,10 @@ pub fn lines(simulation: &Simulation, names: &Names, most: usize) -> Vec<String>
         ("nominated", teller.nominations()),
         ("waiting", teller.waits()),
     ];
-    let mut happened: BTreeMap<u64, Vec<(&str, String)>> = BTreeMap::new();
-    for (what, lines) in parts {
-        for (cycle, line) in lines {
-            happened.entry(cycle).or_default().push((what, line));
+    let mut happened: BTreeMap<u64, Vec<Told>> = BTreeMap::new();
+    for (what, told) in parts {
+        for (cycle, lines) in told {
+            happened.entry(cycle).or_default().push((what, lines));
         }
     }
     let mut told: BTreeMap<u64, Vec<String>> =
@@ -56,15 +56,18 @@ pub fn lines(simulation: &Simulation, names: &Names, most: usize) -> Vec<String>
     clock.lay_out(told)
 }
 
-/// The first lines, and how many more of each kind there are.
-fn folded(mut lines: Vec<(&str, String)>) -> Vec<String> {
+/// What kind of thing happened, and the lines that tell it.
+type Told<'w> = (&'w str, Vec<String>);
+
+/// What happened first, and how much more of each kind there is.
+fn folded(mut told: Vec<Told>) -> Vec<String> {
     let mut more: BTreeMap<&str, u64> = BTreeMap::new();
-    if lines.len() > LINES {
-        for (what, _) in lines.drain(LINES - 1..) {
+    if told.len() > TOLD {
+        for (what, _) in told.drain(TOLD - 1..) {
             *more.entry(what).or_default() += 1;
         }
     }
-    let mut shown: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+    let mut shown: Vec<String> = told.into_iter().flat_map(|(_, lines)| lines).collect();
     if !more.is_empty() {
         let counts: Vec<String> =
             more.iter().map(|(what, count)| format!("{} {what}", grouped(*count))).collect();
@@ -160,13 +163,13 @@ struct Teller<'s> {
     cluster: &'s Cluster,
     names: &'s Names,
     clock: &'s Clock,
-    /// Columns for the text of a line.
-    room: usize,
+    /// What is left of it beside the clock.
+    screen: Screen,
 }
 
 impl Teller<'_> {
     /// "ring 4/4 bound: node-a ×2, node-b ×2"
-    fn binds(&self) -> Vec<(u64, String)> {
+    fn binds(&self) -> Vec<(u64, Vec<String>)> {
         let mut bound: HashMap<&str, u32> = HashMap::new();
         let mut lines = Vec::new();
         for (cycle, gang, places) in self.by_gang(&self.simulation.report.binds) {
@@ -176,26 +179,31 @@ impl Teller<'_> {
             let more = if *sum > count { format!("+{count}, ") } else { String::new() };
             let what =
                 if all == 1 { "bound".to_owned() } else { format!("{more}{sum}/{all} bound") };
-            lines.push((cycle, self.placed(gang, styled(GOOD, &what), width(&what), &places)));
+            lines.push((cycle, vec![self.placed(gang, &what, GOOD, &places)]));
         }
         lines
     }
 
-    fn nominations(&self) -> Vec<(u64, String)> {
+    /// "urgent 2 pods nominated: b-0, b-1"
+    fn nominations(&self) -> Vec<(u64, Vec<String>)> {
         let nominated = self.by_gang(&self.simulation.report.nominations).into_iter();
         nominated
             .map(|(cycle, gang, places)| {
                 let count: u32 = places.iter().map(|(_, count)| count).sum();
                 let what = format!("{} nominated", counted(u64::from(count), "pod"));
-                (cycle, self.placed(gang, styled(WAITS, &what), width(&what), &places))
+                (cycle, vec![self.placed(gang, &what, WAITS, &places)])
             })
             .collect()
     }
 
-    fn placed(&self, gang: &str, what: String, length: usize, places: &[(&str, u32)]) -> String {
-        let name = cut_middle(self.names.short(gang), NAME);
-        let places = fitting(places, self.room.saturating_sub(width(&name) + length + 3));
-        format!("{} {what}: {places}", styled(BOLD, name))
+    fn placed(&self, gang: &str, what: &str, style: Style, places: &[(&str, u32)]) -> String {
+        let name = self.name(gang);
+        let places = fitting(places, self.screen.beside(width(&name) + width(what) + 3));
+        format!("{} {}: {places}", styled(BOLD, name), styled(style, what))
+    }
+
+    fn name(&self, object: &str) -> String {
+        cut_middle(self.names.short(object), self.screen.name())
     }
 
     /// Placements cycle by cycle, gang by gang in order of their first, with the nodes and how
@@ -230,7 +238,7 @@ impl Teller<'_> {
 
     /// Pods that ended while we watched: the kubelet of the embedded cluster ends them by their
     /// duration or deadline.
-    fn ends(&self) -> Vec<(u64, String)> {
+    fn ends(&self) -> Vec<(u64, Vec<String>)> {
         let mut ended: BTreeMap<(u64, &str), (u64, u64)> = BTreeMap::new();
         for (key, pod) in &self.simulation.world.pods {
             let failed = pod.status.phase == "Failed";
@@ -256,7 +264,7 @@ impl Teller<'_> {
             }
         }
         let line = |(&(cycle, gang), &(succeeded, failed)): (&(u64, &str), &(u64, u64))| {
-            let name = styled(BOLD, cut_middle(self.names.short(gang), NAME));
+            let name = styled(BOLD, self.name(gang));
             let mut parts = Vec::new();
             if succeeded > 0 {
                 parts.push(styled(OVER, format!("{} succeeded", grouped(succeeded))));
@@ -264,33 +272,53 @@ impl Teller<'_> {
             if failed > 0 {
                 parts.push(styled(BAD, format!("{} failed", grouped(failed))));
             }
-            (cycle, format!("{name} ended: {}", parts.join(", ")))
+            (cycle, vec![format!("{name} ended: {}", parts.join(", "))])
         };
         ended.iter().map(line).collect()
     }
 
-    fn evictions(&self) -> Vec<(u64, String)> {
-        let line = |eviction: &muster_sim::report::Eviction| {
-            let pod = cut_middle(self.names.short(&eviction.pod), NAME);
-            let preemptor = eviction.preemptor.as_ref();
-            let preemptor =
-                preemptor.map_or(String::new(), |gang| format!(" for {}", self.names.short(gang)));
-            let text = format!("{preemptor}: {}", eviction.reason);
-            let text = cut_end(&text, self.room.saturating_sub(width(&pod) + 8));
-            (eviction.cycle, format!("{} {}{text}", styled(BOLD, pod), styled(BAD, "evicted")))
+    /// "ring-3 evicted for urgent: whole gang ring leaves"
+    fn evictions(&self) -> Vec<(u64, Vec<String>)> {
+        let lines = |eviction: &muster_sim::report::Eviction| {
+            let pod = self.name(&eviction.pod);
+            let (preemptor, reason) = match &eviction.preemptor {
+                Some(gang) => {
+                    let purpose = format!("makes room for {gang}: ");
+                    let reason = eviction.reason.strip_prefix(&purpose).unwrap_or(&eviction.reason);
+                    (format!(" for {}", self.names.short(gang)), reason)
+                }
+                None => (String::new(), eviction.reason.as_str()),
+            };
+            let plain = format!("{pod} evicted");
+            let mut lines = self.sentence(&format!("{plain}{preemptor}: {reason}"));
+            if let Some(rest) = lines[0].strip_prefix(&plain) {
+                lines[0] = format!("{} {}{rest}", styled(BOLD, pod), styled(BAD, "evicted"));
+            }
+            (eviction.cycle, lines)
         };
-        self.simulation.report.evictions.iter().map(line).collect()
+        self.simulation.report.evictions.iter().map(lines).collect()
+    }
+
+    /// A text in one line, or in more of which the others are indented.
+    fn sentence(&self, text: &str) -> Vec<String> {
+        if width(text) <= self.screen.text() {
+            return vec![text.to_owned()];
+        }
+        let mut lines = self.screen.beside(2).wrap_within(text, HEIGHT);
+        lines.iter_mut().skip(1).for_each(|line| line.insert_str(0, "  "));
+        lines
     }
 
     /// When gangs began to wait, and for what; `--events` adds the sentences.
-    fn waits(&self) -> Vec<(u64, String)> {
-        // A promise is told as one.
+    fn waits(&self) -> Vec<(u64, Vec<String>)> {
+        // A nomination is told as one.
         let waits =
             self.simulation.report.waits.iter().filter(|wait| wait.event != "WaitingForRoom");
         waits
             .map(|wait| {
-                let name = styled(BOLD, cut_middle(self.names.short(&wait.object), NAME));
-                (wait.cycle, format!("{name} {}: {}", styled(WAITS, "waits"), words(&wait.event)))
+                let name = styled(BOLD, self.name(&wait.object));
+                let line = format!("{name} {}: {}", styled(WAITS, "waits"), words(&wait.event));
+                (wait.cycle, vec![line])
             })
             .collect()
     }
@@ -298,42 +326,29 @@ impl Teller<'_> {
     fn events(&self) -> BTreeMap<u64, Vec<String>> {
         let mut told: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for event in &self.simulation.report.events {
-            let name = cut_middle(self.names.short(&event.object), NAME);
-            let lines = told.entry(event.cycle).or_default();
-            lines.extend(
-                in_two(&format!("· {name} {}", event.event), self.room)
-                    .iter()
-                    .map(|line| styled(DIM, line)),
-            );
+            let text = format!("· {} {}", self.name(&event.object), event.event);
+            let lines = self.sentence(&text).into_iter().map(|line| styled(DIM, line));
+            told.entry(event.cycle).or_default().extend(lines);
         }
         told
     }
 }
 
-/// A text in one line or two; what doesn't fit there is cut off.
-fn in_two(text: &str, room: usize) -> Vec<String> {
-    let wrapped = wrap(text, room.saturating_sub(2));
-    let Some((first, rest)) = wrapped.split_first().filter(|_| width(text) > room) else {
-        return vec![text.to_owned()];
-    };
-    vec![first.clone(), format!("  {}", cut_end(&rest.join(" "), room.saturating_sub(2)))]
-}
-
-/// As many of the places as fit, and how many more there are.
-pub fn fitting(places: &[(&str, u32)], room: usize) -> String {
+/// As many of the places as a line has room for, and how many more there are.
+pub fn fitting(places: &[(&str, u32)], screen: Screen) -> String {
     if let [(node, count)] = places {
         let times = if *count == 1 { String::new() } else { format!(" ×{count}") };
-        return cut_middle(node, room.saturating_sub(width(&times))) + &times;
+        return cut_middle(node, screen.beside(width(&times)).end()) + &times;
     }
     let mut text = String::new();
     for (at, (node, count)) in places.iter().enumerate() {
         let rest = places.len() - at;
         let comma = if at == 0 { "" } else { ", " };
         let times = if *count == 1 { String::new() } else { format!(" ×{count}") };
-        let next = format!("{comma}{}{times}", cut_middle(node, NAME));
+        let next = format!("{comma}{node}{times}");
         // Keep space to say how many are left out, unless this is the last one.
         let reserve = if rest > 1 { width(", 9,999 nodes more") } else { 0 };
-        if width(&text) + width(&next) + reserve > room {
+        if width(&text) + width(&next) + reserve > screen.text() {
             let more = counted(rest as u64, "node");
             return if at == 0 { more } else { format!("{text}, {more} more") };
         }
@@ -361,22 +376,9 @@ mod tests {
     #[test]
     fn places_that_do_not_fit_are_counted() {
         let places: Vec<(&str, u32)> = vec![("node-a", 2), ("node-b", 1), ("node-c", 4)];
-        assert_eq!(fitting(&places, 80), "node-a ×2, node-b, node-c ×4");
-        assert_eq!(fitting(&places, 28), "node-a ×2, 2 nodes more");
+        assert_eq!(fitting(&places, Screen::PIPE), "node-a ×2, node-b, node-c ×4");
+        let narrow = Screen::columns(60).beside(32);
+        assert_eq!(fitting(&places, narrow), "node-a ×2, 2 nodes more");
         assert_eq!(words("PodGroupNotFound"), "pod group not found");
-    }
-
-    #[test]
-    fn what_came_of_a_search_is_read_in_80_columns() {
-        let text = "· claim consolidate tried 2 scenarios, none does: 0 filtered, 6 simulated";
-        assert_eq!(in_two(text, 73), [text]);
-        assert_eq!(
-            in_two(text, 66),
-            ["· claim consolidate tried 2 scenarios, none does: 0 filtered, 6", "  simulated"]
-        );
-        assert_eq!(
-            in_two(text, 30),
-            ["· claim consolidate tried 2", "  scenarios, none does: 0 fil…"]
-        );
     }
 }

@@ -42,8 +42,7 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     match args.output {
         Format::Json => Ok(print_json(&difference)?),
         Format::Yaml => print_yaml(&difference),
-        Format::Table => render::difference::print(&difference, &with, false),
-        Format::Wide => render::difference::print(&difference, &with, true),
+        Format::Table | Format::Wide => render::difference::print(&difference, &with),
     }
 }
 

@@ -6,7 +6,7 @@ use muster_api::Time;
 use crate::commands::embedded::after_cycles;
 use crate::failure::Failure;
 use crate::input::InputArgs;
-use crate::render::story::{COLUMNS, terminal_columns};
+use crate::render::screen::Screen;
 use crate::render::topology;
 use crate::terminal::{print, print_json};
 
@@ -33,9 +33,9 @@ pub struct ShowArgs {
 
 #[derive(Copy, Clone, ValueEnum)]
 enum Format {
-    /// A tree in 80 columns; large clusters are summarised
+    /// A tree as wide as the terminal; large clusters are summarised
     Tree,
-    /// The same with a line for every node and all names, as wide as the terminal
+    /// The same with a line for every node and all names
     Wide,
     Json,
     /// A picture
@@ -51,8 +51,8 @@ pub fn run(args: ShowArgs) -> Result<(), Failure> {
     simulation.engine.settle();
     let cluster = simulation.engine.cluster();
     Ok(match args.output {
-        Format::Tree => print(&topology::lines(cluster, false, COLUMNS).join("\n")),
-        Format::Wide => print(&topology::lines(cluster, true, terminal_columns()).join("\n")),
+        Format::Tree => print(&topology::lines(cluster, false, Screen::of_output()).join("\n")),
+        Format::Wide => print(&topology::lines(cluster, true, Screen::of_output()).join("\n")),
         Format::Json => print_json(&topology::network(cluster)),
         Format::Svg => print(&topology::svg(cluster)),
         Format::Dot => print(&topology::dot(cluster)),

@@ -6,8 +6,8 @@ use muster_engine::explain::{counted, grouped};
 use muster_facts::{BundleFacts, DomainSearch, PassFacts, SearchFacts};
 
 use super::searches::short;
-use super::{COLUMNS, MARGIN, Page};
-use crate::render::text::{DIM, styled, wrap};
+use super::{MARGIN, Page};
+use crate::render::text::{DIM, styled};
 
 /// So many bundles, gangs or domains are named in one place.
 const NAMES: usize = 4;
@@ -51,7 +51,7 @@ impl Page {
     }
 
     fn remark(&mut self, text: &str) {
-        for (at, line) in wrap(text, COLUMNS - MARGIN).iter().enumerate() {
+        for (at, line) in self.screen.beside(MARGIN).wrap(text).iter().enumerate() {
             self.line(&styled(DIM, format!("{}{line}", " ".repeat(if at == 0 { 4 } else { 6 }))));
         }
     }
@@ -134,6 +134,7 @@ fn hundredths(ppm: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::screen::Screen;
 
     #[test]
     fn the_domain_that_is_taken_comes_first_with_its_cost() {
@@ -168,7 +169,7 @@ mod tests {
         };
         let (passes, pods, reasons) = (vec![pass], Vec::new(), Vec::new());
         let search = SearchFacts { action: "preempt", placed: 2, wanted: 2, pods, passes, reasons };
-        let mut page = Page::default();
+        let mut page = Page::new(Screen::columns(80));
         page.passes(&search, "default");
         let plain = crate::terminal::plain(&page.text);
         let expected = "            if whole gangs leave, rack-a is cheapest:

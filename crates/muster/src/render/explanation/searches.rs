@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use muster_engine::explain::{counted, grouped};
 use muster_facts::{GangFacts, NodeTrial, NominationFacts, SearchFacts};
 
-use super::{COLUMNS, Page};
-use crate::render::text::{BOLD, DIM, GOOD, cut_end, cut_middle, styled, width, wrap};
+use super::Page;
+use crate::render::text::{BOLD, DIM, GOOD, cut_middle, styled, width};
 
 /// So many pods are named on a node.
 const PODS: usize = 4;
@@ -51,10 +51,8 @@ impl Page {
         let since =
             nomination.since.as_ref().map_or(String::new(), |since| format!(" since {since}"));
         let name = short(&nomination.pod, space);
-        for (at, text) in wrap(&format!("{name} on {}{since}{made}", nomination.node), COLUMNS - 4)
-            .iter()
-            .enumerate()
-        {
+        let text = format!("{name} on {}{since}{made}", nomination.node);
+        for (at, text) in self.screen.beside(4).wrap(&text).iter().enumerate() {
             self.line(&format!("{}{text}", if at == 0 { "  " } else { "    " }));
         }
         if nomination.leaving.is_empty() {
@@ -70,7 +68,7 @@ impl Page {
                 _ => "asked to leave".to_owned(),
             };
             let text = format!("{} of {gang} leaves: {until}", short(&leaving.pod, space));
-            self.line(&format!("    {}", cut_end(&text, COLUMNS - 4)));
+            self.line(&format!("    {}", self.screen.beside(4).cut(&text)));
         }
         let more = nomination.leaving.len().saturating_sub(PODS);
         if more > 0 {
@@ -117,11 +115,12 @@ impl Page {
 
     /// Places with what would happen there; an arrow before the one that is taken.
     pub(super) fn trials(&mut self, trials: Vec<(&str, bool, String)>) {
-        let longest = trials.iter().map(|(place, ..)| width(place)).max().unwrap_or(0).min(30);
+        let most = self.screen.name();
+        let longest = trials.iter().map(|(place, ..)| width(place)).max().unwrap_or(0).min(most);
         for (place, chosen, text) in trials {
             let mark = if chosen { styled(GOOD, "→") } else { " ".to_owned() };
-            let place = format!("{:<longest$}", cut_middle(place, 30));
-            for (at, text) in wrap(&text, COLUMNS - 6 - longest).iter().enumerate() {
+            let place = format!("{:<longest$}", cut_middle(place, most));
+            for (at, text) in self.screen.beside(6 + longest).wrap(&text).iter().enumerate() {
                 match at {
                     0 => self.line(&format!("  {mark} {}  {text}", styled(BOLD, &place))),
                     _ => self.line(&format!("{}{text}", " ".repeat(longest + 6))),

@@ -7,6 +7,7 @@ use muster_engine::Dimensions;
 use muster_facts::{FairShares, QueueShare, ResourceShares, Standing};
 
 use super::{Shown, concerned, standing};
+use crate::render::screen::Screen;
 use crate::render::svg::{self, INK, LINE, MUTED, text_width};
 use crate::render::text::cut_middle;
 
@@ -51,7 +52,7 @@ fn draw(shares: &FairShares, dimensions: &Dimensions, out: &mut String) -> Resul
     legend(out)?;
     let mut top = TOP;
     for resource in &shares.resources {
-        let shown = Shown { dimensions, resource: resource.id };
+        let shown = Shown { dimensions, resource: resource.id, screen: Screen::PIPE };
         Panel { shown, shares: resource, top }.draw(out)?;
         top += height(resource);
     }

@@ -13,8 +13,9 @@ use muster_engine::model::domains::ROOT;
 
 use super::Chart;
 use crate::render::map::{Holder, Map};
+use crate::render::screen::Screen;
 use crate::render::svg::{self, INK, LINE, MUTED, text_width};
-use crate::render::text::{cut_middle, wrap};
+use crate::render::text::cut_middle;
 use layout::{Frame, Layout, SCALES, Scale};
 
 /// How full a domain is, from empty to full.
@@ -72,10 +73,9 @@ impl Picture<'_, '_> {
         let columns = ((width - 2 * MARGIN) / ENTRY).max(1);
         let rows = (entries.len() as i32 + columns - 1) / columns;
         let letters = (width - 2 * MARGIN) / text_width("n", 12);
-        let left = self.chart.left().into_iter();
-        let left: Vec<String> = left
-            .flat_map(|(name, reason)| wrap(&format!("{name}: {reason}"), letters as usize))
-            .collect();
+        let (left, screen) = (self.chart.left().into_iter(), Screen::columns(letters as usize));
+        let left: Vec<String> =
+            left.flat_map(|(name, reason)| screen.wrap(&format!("{name}: {reason}"))).collect();
         let below = TOP + tree.height + 24;
         let left_rows = if left.is_empty() { 0 } else { left.len() as i32 + 1 };
         let height = below + rows * ROW + left_rows * LEFT_ROW + MARGIN;

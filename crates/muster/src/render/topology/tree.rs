@@ -9,13 +9,14 @@ use muster_engine::model::domains::ROOT;
 
 use super::Chart;
 use crate::render::map::{DRAWN_NODES, Map, NAMED_NODES, SHADES};
+use crate::render::screen::Screen;
 use crate::render::table::{Row, Table};
-use crate::render::text::{BAD, BOLD, DIM, GOOD, bar, cut_end, styled, width, wrap};
+use crate::render::text::{BAD, BOLD, DIM, GOOD, bar, styled, width};
 
 const BAR: usize = 8;
-/// Characters for the names of gangs, and for a line of nodes at least.
+/// Characters for the names of gangs, of so many that a line has.
 const GANGS: usize = 24;
-const NARROWEST: usize = 24;
+const GANGS_OF: usize = 80;
 /// More domains than these are not shown line by line: some screens are more than anyone reads.
 const LINES: usize = 240;
 
@@ -23,7 +24,7 @@ struct Tree<'c> {
     chart: Chart<'c>,
     map: Map<'c>,
     detail: Detail,
-    most: usize,
+    screen: Screen,
     table: Table,
 }
 
@@ -42,8 +43,8 @@ enum Detail {
     Shaded,
 }
 
-/// The tree in lines of at most `most` columns; `wide` leaves nothing out.
-pub fn lines(cluster: &Cluster, wide: bool, most: usize) -> Vec<String> {
+/// The tree; `wide` leaves nothing out.
+pub fn lines(cluster: &Cluster, wide: bool, screen: Screen) -> Vec<String> {
     let chart = Chart::new(cluster);
     let detail = match (chart.nodes(ROOT).len(), cluster.domains.len()) {
         _ if wide => Detail::Full,
@@ -54,10 +55,10 @@ pub fn lines(cluster: &Cluster, wide: bool, most: usize) -> Vec<String> {
     };
     let title = format!("{}   {}", styled(BOLD, "TOPOLOGY"), styled(DIM, chart.summary()));
     let table = Table::new(&["HYPERNODE", "TIER", "NODES", "IN USE", "FREE", "GANGS"]).soft_end();
-    let mut tree = Tree { map: Map::new(cluster), chart, detail, most, table };
+    let mut tree = Tree { map: Map::new(cluster), chart, detail, screen, table };
     tree.branch(tree.chart.top(), "", "");
     let mut lines = vec![title];
-    lines.extend(tree.table.lines(most));
+    lines.extend(tree.table.lines(screen.end()));
     lines.extend(tree.legend());
     lines.extend(tree.left_out());
     lines
@@ -122,11 +123,12 @@ impl Tree<'_> {
     fn gangs(&self, gangs: &[GangId], stem: &str) -> (String, Vec<String>) {
         let names: Vec<&str> = gangs.iter().map(|&gang| self.chart.gang_name(gang)).collect();
         let all = names.join(", ");
-        if width(&all) <= GANGS || names.len() == 1 {
+        let room = (self.screen.text() + GANGS).saturating_sub(GANGS_OF).max(GANGS);
+        if width(&all) <= room || names.len() == 1 {
             return (all, Vec::new());
         }
         let wrapped = match self.detail {
-            Detail::Full => wrap(&all, self.most.saturating_sub(width(stem)).max(NARROWEST)),
+            Detail::Full => self.screen.beside(width(stem)).wrap(&all),
             _ => Vec::new(),
         };
         let lines = wrapped.iter().map(|line| format!("{stem}{}", styled(DIM, line)));
@@ -134,19 +136,21 @@ impl Tree<'_> {
     }
 
     fn seats(&self, nodes: &[NodeId], stem: &str) -> Vec<String> {
-        let room = self.most.saturating_sub(width(stem)).max(NARROWEST);
+        let screen = self.screen.beside(width(stem));
         let drawn: Vec<String> = match self.detail {
             _ if nodes.is_empty() => Vec::new(),
-            Detail::Full => nodes.iter().map(|&node| self.full(node, room)).collect(),
-            Detail::Named => self.map.named(nodes, room),
-            Detail::Drawn => nodes.chunks(room).map(|nodes| self.map.marks(nodes)).collect(),
+            Detail::Full => nodes.iter().map(|&node| self.full(node, screen)).collect(),
+            Detail::Named => self.map.named(nodes, screen),
+            Detail::Drawn => {
+                nodes.chunks(screen.text()).map(|nodes| self.map.marks(nodes)).collect()
+            }
             Detail::Counted | Detail::Shaded => Vec::new(),
         };
         drawn.into_iter().map(|line| format!("{stem}{line}")).collect()
     }
 
     /// "node0 rrrr....  4/8  ring ×1".
-    fn full(&self, node: NodeId, most: usize) -> String {
+    fn full(&self, node: NodeId, screen: Screen) -> String {
         let chart = &self.chart;
         let (cells, room) = (self.map.cells(node), chart.room(&[node]));
         let gangs = chart.pods_on(node);
@@ -154,10 +158,7 @@ impl Tree<'_> {
         let name = &chart.cluster.nodes.name[node];
         let rest = format!("{}/{}", chart.amount(room.used), chart.amount(room.size));
         let taken = width(name) + 1 + cells.len() + 2 + width(&rest) + 2;
-        let gangs = cut_end(
-            &gangs.collect::<Vec<_>>().join(", "),
-            most.saturating_sub(taken).max(NARROWEST),
-        );
+        let gangs = screen.beside(taken).cut(&gangs.collect::<Vec<_>>().join(", "));
         let line = format!("{name} {}  {rest}  {gangs}", self.map.paint(&cells));
         line.trim_end().to_owned()
     }
@@ -170,7 +171,7 @@ impl Tree<'_> {
         };
         let shades: Vec<char> = domains.iter().map(shade).collect();
         let label = format!("{stem}{} ", counted(domains.len() as u64, "HyperNode"));
-        let room = self.most.saturating_sub(width(&label)).max(NARROWEST);
+        let room = self.screen.beside(width(&label)).text();
         let lines = shades.chunks(room).enumerate().map(|(at, shades)| {
             let label = if at == 0 { label.clone() } else { " ".repeat(width(&label)) };
             format!("{label}{}", shades.iter().collect::<String>())
@@ -181,7 +182,7 @@ impl Tree<'_> {
     fn legend(&self) -> Vec<String> {
         match self.detail {
             Detail::Full | Detail::Named | Detail::Drawn => {
-                self.map.legend_lines(&self.chart.names, self.most)
+                self.map.legend_lines(&self.chart.names, self.screen)
             }
             Detail::Counted => vec![styled(DIM, "nodes and all gangs: -o wide")],
             Detail::Shaded => {
@@ -201,7 +202,8 @@ impl Tree<'_> {
         }
         let mut lines = vec![String::new(), styled(BAD, "not in the tree")];
         for (name, reason) in left {
-            for (at, line) in wrap(&format!("{name}: {reason}"), self.most - 4).iter().enumerate() {
+            let text = format!("{name}: {reason}");
+            for (at, line) in self.screen.beside(4).wrap(&text).iter().enumerate() {
                 lines.push(format!("{}{line}", if at == 0 { "  " } else { "    " }));
             }
         }
