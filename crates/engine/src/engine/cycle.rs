@@ -4,7 +4,7 @@ use muster_api::{PodGroupPhase, Time};
 
 use crate::actions::{backfill, enqueue, stalegangeviction};
 use crate::base::ids::GangId;
-use crate::decision::plan::Plan;
+use crate::decision::decisions::Decisions;
 use crate::engine::Engine;
 use crate::engine::cycle::Phase::{Actions, Step};
 use crate::eviction::{losses, review};
@@ -55,20 +55,20 @@ const PHASES: &[Phase] = &[
 impl Engine {
     /// Decides what can be decided now. The decisions stand in the model until the cluster confirms
     /// or refuses them.
-    pub fn cycle(&mut self, now: Time) -> Plan {
+    pub fn cycle(&mut self, now: Time) -> Decisions {
         self.cycle_with(now, &mut |_| {})
     }
 
     /// The same, and says when an action is through, so that someone with a clock can tell how long
     /// each takes.
-    pub fn cycle_with(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Plan {
+    pub fn cycle_with(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Decisions {
         if let Some((generation, wake)) = self.rests
             && generation == self.cluster.generation
             && wake.is_none_or(|wake| now < wake)
         {
-            return Plan { wake, ..Plan::default() };
+            return Decisions { wake, ..Decisions::default() };
         }
-        let mut plan = Plan::default();
+        let mut plan = Decisions::default();
         let mut session = self.session(&mut plan, now);
         for phase in PHASES {
             match phase {
@@ -85,7 +85,7 @@ impl Engine {
         plan
     }
 
-    pub(super) fn session<'e>(&'e mut self, plan: &'e mut Plan, now: Time) -> Session<'e> {
+    pub(super) fn session<'e>(&'e mut self, plan: &'e mut Decisions, now: Time) -> Session<'e> {
         Session {
             cluster: &mut self.cluster,
             policy: &self.config.policy,

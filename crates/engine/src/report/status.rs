@@ -4,7 +4,7 @@
 use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
 
 use crate::base::ids::{GangId, PodId};
-use crate::decision::plan::{GroupNote, Plan};
+use crate::decision::decisions::{Decisions, GroupNote};
 use crate::model::Cluster;
 use crate::model::gangs::broken::time_staleness;
 use crate::model::gangs::{Condition, Gang, Origin, Reported};
@@ -18,7 +18,7 @@ pub fn update(
     whole: bool,
     timed: impl Fn(&Gang) -> bool,
     now: Time,
-    plan: &mut Plan,
+    plan: &mut Decisions,
 ) {
     for id in cluster.gangs.take_changed() {
         let gang = &cluster.gangs[id];

@@ -11,7 +11,7 @@ use proptest::test_runner::RngSeed;
 use super::*;
 use crate::Engine;
 use crate::config::Config;
-use crate::decision::plan::Plan;
+use crate::decision::decisions::Decisions;
 use crate::model::event::Event;
 use crate::model::pods::PodState;
 use lines::Line;
@@ -112,7 +112,7 @@ impl Bench {
     }
 
     /// Runs a cycle, and the cluster does as it says.
-    fn cycle(&mut self) -> Plan {
+    fn cycle(&mut self) -> Decisions {
         let plan = self.engine.cycle(self.now);
         self.engine.cluster.audit().expect("sums follow from states and reservations");
         let mut told = Vec::new();
@@ -162,9 +162,9 @@ impl Bench {
         gangs.map(|(_, gang)| gang.reserved().len()).sum()
     }
 
-    fn places(&self, plan: &Plan) -> Vec<String> {
+    fn places(&self, plan: &Decisions) -> Vec<String> {
         let cluster = &self.engine.cluster;
-        let place = |bind: &crate::decision::plan::Bind| {
+        let place = |bind: &crate::decision::decisions::Bind| {
             let pod = cluster.pods.name(bind.pod).trim_start_matches("default/");
             format!("{pod} -> {}", cluster.nodes.name[bind.node])
         };
