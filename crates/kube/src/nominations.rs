@@ -3,6 +3,7 @@
 //! knows is compared with what the object says. So whatever a crash has left behind is put right by
 //! the next leader, and nothing is written twice.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use muster_api::core::Pod;
@@ -10,10 +11,7 @@ use muster_api::keys::{
     EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, RESERVATIONS, VGPU_IDS,
 };
 use muster_api::kinds::{Kind, Object};
-use muster_engine::ids::PodId;
-use muster_engine::model::Cluster;
-use muster_engine::model::pods::PodState;
-use muster_engine::{Event, Plan};
+use muster_engine::{Engine, Event, KnownPod, Plan, Standing};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::writes::{NominationWrite, Write};
@@ -27,7 +25,7 @@ const CARDS: [&str; 2] = [GPU_INDEX, VGPU_IDS];
 /// others are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    pub annotations: BTreeMap<&'static str, Option<String>>,
+    pub annotations: BTreeMap<Cow<'static, str>, Option<String>>,
     pub nominated: Option<String>,
 }
 
@@ -51,12 +49,14 @@ pub struct Nominations {
 impl Wish {
     /// `cards` are what is to be written on a pod that shares cards.
     pub fn nomination(node: &str, evicted: bool, cards: &[(&'static str, String)]) -> Wish {
-        let mut annotations: BTreeMap<&'static str, Option<String>> = BTreeMap::from([
+        let cards = cards.iter().map(|(key, text)| (*key, Some(text.clone())));
+        let ours = [
             (PIPELINED_STATUS, Some("true".to_owned())),
             (PIPELINED_NODE, Some(node.to_owned())),
             (EVICTION_OCCURRED, evicted.then(|| "true".to_owned())),
-        ]);
-        annotations.extend(cards.iter().map(|(key, text)| (*key, Some(text.clone()))));
+        ];
+        let annotations = ours.into_iter().chain(cards);
+        let annotations = annotations.map(|(key, text)| (Cow::Borrowed(key), text)).collect();
         // Cluster autoscalers leave pods with a nominated node alone; where nobody leaves they
         // should not.
         Wish { annotations, nominated: evicted.then(|| node.to_owned()) }
@@ -65,7 +65,7 @@ impl Wish {
     /// No promise; `cards` are keys that go with it.
     pub fn nothing(cards: impl Iterator<Item = &'static str>) -> Wish {
         Wish {
-            annotations: KEYS.into_iter().chain(cards).map(|key| (key, None)).collect(),
+            annotations: KEYS.into_iter().chain(cards).map(|key| (key.into(), None)).collect(),
             nominated: None,
         }
     }
@@ -89,8 +89,9 @@ impl Says {
     /// All that is wished for is so. A nominated node where none is wished for may be another's
     /// hint and is left alone.
     fn fulfils(&self, wish: &Wish) -> bool {
-        let same =
-            |(key, text): (&&str, &Option<String>)| self.annotations.get(key) == text.as_ref();
+        let same = |(key, text): (&Cow<str>, &Option<String>)| {
+            self.annotations.get(&**key) == text.as_ref()
+        };
         wish.annotations.iter().all(same)
             && (wish.nominated.is_none() || wish.nominated == self.nominated)
     }
@@ -138,50 +139,43 @@ impl Nominations {
     }
 
     /// Writes what is not said yet.
-    pub fn tell(&mut self, cluster: &Cluster, plan: &Plan, writes: &UnboundedSender<Write>) {
+    pub fn tell(&mut self, engine: &Engine, plan: &Plan, writes: &UnboundedSender<Write>) {
         let mut doubtful = std::mem::take(&mut self.doubtful);
-        let name = |pod: PodId| cluster.pods.name(pod).to_string();
-        let preemptors: BTreeSet<_> =
-            plan.evictions.iter().filter_map(|eviction| eviction.preemptor).collect();
-        let claim =
-            preemptors.into_iter().flat_map(|gang| cluster.gangs[gang].pods.iter().copied());
-        let planned = plan.nominations.iter().map(|nomination| nomination.pod);
-        let noted = plan.card_notes.iter().map(|note| note.pod);
-        doubtful.extend(planned.chain(noted).chain(claim).map(name));
-        let withdrawn: BTreeSet<String> = plan.withdrawn.iter().map(|&pod| name(pod)).collect();
-        doubtful.extend(withdrawn.iter().cloned());
+        let planned = plan.nominations.iter().map(|place| &place.pod);
+        let noted = plan.card_notes.iter().map(|note| &note.pod);
+        // Whether others were evicted for a nomination may have changed.
+        let preempting = plan.eviction_groups.iter().flat_map(|group| &group.nominated);
+        let changed = planned.chain(noted).chain(preempting).chain(&plan.withdrawn);
+        doubtful.extend(changed.map(ToString::to_string));
+        let withdrawn: BTreeSet<&str> = plan.withdrawn.iter().map(|pod| &**pod).collect();
         for key in doubtful {
-            let Some(pod) = cluster.pods.find(&key) else { continue };
-            let Some(wish) = self.wish(cluster, plan, pod, &key) else { continue };
-            let hint = withdrawn.contains(&key)
+            let Some(known) = engine.pod(&key) else { continue };
+            let Some(wish) = self.wish(known, plan, &key) else { continue };
+            let hint = withdrawn.contains(&*key)
                 && self.said.get(&key).is_some_and(|says| says.nominated.is_some());
             if self.is_told(&key, &wish) && !hint {
                 continue;
             }
-            let uid = cluster.pods.fact[pod].uid.to_string();
+            let uid = known.uid.to_string();
             self.asked.insert(key.clone(), (uid.clone(), wish.clone()));
             let _ = writes.send(Write::NominationWrite(NominationWrite::new(key, uid, wish)));
         }
     }
 
     /// What a pod of ours should say; nothing of others' pods, nor while it is being bound.
-    fn wish(&self, cluster: &Cluster, plan: &Plan, pod: PodId, key: &str) -> Option<Wish> {
-        cluster.pods.gang[pod]?;
-        match cluster.pods.state[pod] {
-            PodState::Nominated(node) => {
-                let evicted = cluster
-                    .nomination_ledger
-                    .get(&pod)
-                    .is_some_and(|nomination| nomination.needs_evictions);
-                Some(Wish::nomination(&cluster.nodes.name[node], evicted, plan.note_of(pod)))
+    fn wish(&self, known: KnownPod, plan: &Plan, key: &str) -> Option<Wish> {
+        known.gang?;
+        match known.standing {
+            Standing::Nominated { node, needs_evictions } => {
+                Some(Wish::nomination(node, needs_evictions, plan.card_note(key)))
             }
-            PodState::Allocated(_) => None,
+            Standing::Binding => None,
             // A card that was kept for it is not any more; a bound pod's card is its own.
-            PodState::Pending | PodState::Gated => {
+            Standing::Waiting => {
                 let cards = self.said.get(key).into_iter().flat_map(Says::cards);
                 Some(Wish::nothing(cards))
             }
-            _ => Some(Wish::nothing(std::iter::empty())),
+            Standing::Placed => Some(Wish::nothing(std::iter::empty())),
         }
     }
 

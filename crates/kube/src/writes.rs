@@ -71,9 +71,8 @@ const ATTEMPTS: u32 = 6;
 pub enum Write {
     Bind(Bind),
     NominationWrite(NominationWrite),
-    /// Evictions that wait for promises.
+    /// Evictions, and the writes that they wait for.
     EvictionGroup(EvictionGroup),
-    Evict(Evict),
     Patch(Patch),
     Record(Record),
     Usage(Usage),
@@ -191,7 +190,6 @@ impl WriteQueue {
             }
             Write::NominationWrite(nomination) => self.order.nomination(nomination),
             Write::EvictionGroup(group) => self.order.group(group),
-            Write::Evict(eviction) => self.evictions.push_back(eviction),
             Write::Patch(patch) => {
                 let target = patch.target.clone();
                 let waits = self.newest.insert(target.clone(), patch).is_some();

@@ -1,6 +1,7 @@
 //! The virtual cluster: objects, a clock, and a kubelet that runs what is bound. Every change comes
 //! out as an event, as an API server's watch would tell it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use muster_api::core::{Node, NodeStatus, Pod};
@@ -15,7 +16,7 @@ use muster_engine::Event;
 pub type Notes<'n> = &'n [(&'static str, String)];
 
 /// Annotations that a plan wants on a PodGroup; those without a text are taken off.
-pub type GroupNotes<'n> = &'n [(&'static str, Option<String>)];
+pub type GroupNotes<'n> = &'n [(Cow<'static, str>, Option<String>)];
 
 /// Writes annotations on a pod.
 pub fn note(pod: &mut Pod, notes: Notes) {
@@ -268,8 +269,8 @@ impl World {
         let annotations = &mut group.metadata.annotations;
         for (key, text) in notes {
             match text {
-                Some(text) => drop(annotations.insert((*key).to_owned(), text.clone())),
-                None => drop(annotations.remove(*key)),
+                Some(text) => drop(annotations.insert(key.to_string(), text.clone())),
+                None => drop(annotations.remove(&**key)),
             }
         }
         group.metadata.resource_version = version;

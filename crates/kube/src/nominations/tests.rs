@@ -61,7 +61,7 @@ impl Bench {
         self.now = self.now.plus_ms(20);
         let plan = self.engine.cycle(self.now);
         self.wake = plan.wake;
-        self.nominations.tell(self.engine.cluster(), &plan, &self.desk);
+        self.nominations.tell(&self.engine, &plan, &self.desk);
         let mut told = Vec::new();
         while let Ok(Write::NominationWrite(nomination)) = self.writes.try_recv() {
             let node = nomination.wish.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");

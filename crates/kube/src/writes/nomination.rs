@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use http::Request;
+use muster_engine::plan::GroupNote;
 use serde_json::{Value, json};
 use tracing::{debug, warn};
 
@@ -77,13 +78,14 @@ impl NominationWrite {
     }
 
     /// Annotations of a PodGroup.
-    pub fn note(
-        group: String,
-        uid: String,
-        annotations: &[(&'static str, Option<String>)],
-    ) -> NominationWrite {
-        let wish = Wish { annotations: annotations.iter().cloned().collect(), nominated: None };
-        NominationWrite { bearer: Bearer::Group(group), uid, wish, attempt: 0 }
+    pub fn note(note: &GroupNote) -> NominationWrite {
+        let annotations = note.annotations.iter().cloned().collect();
+        NominationWrite {
+            bearer: Bearer::Group(note.gang.to_string()),
+            uid: note.uid.to_string(),
+            wish: Wish { annotations, nominated: None },
+            attempt: 0,
+        }
     }
 
     /// Takes the place of an older one for the same object. A note says only what changed, so that

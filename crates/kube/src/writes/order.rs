@@ -201,6 +201,7 @@ impl WriteOrder {
 mod tests {
     use muster_api::keys::{RESERVATIONS, STALE_SINCE};
     use muster_engine::Method;
+    use muster_engine::plan::GroupNote;
 
     use super::*;
     use crate::nominations::Wish;
@@ -373,9 +374,9 @@ mod tests {
     #[test]
     fn notes_on_a_group_are_written_one_after_the_other_and_lose_nothing() {
         let note = |uid: &str, pairs: &[(&'static str, Option<&str>)]| {
-            let pairs: Vec<_> =
-                pairs.iter().map(|&(key, text)| (key, text.map(ToOwned::to_owned))).collect();
-            NominationWrite::note("a".to_owned(), uid.to_owned(), &pairs)
+            let pairs = pairs.iter().map(|&(key, text)| (key.into(), text.map(ToOwned::to_owned)));
+            let annotations = pairs.collect();
+            NominationWrite::note(&GroupNote { gang: "a".into(), uid: uid.into(), annotations })
         };
         let texts = |nomination: &NominationWrite| {
             let pairs = nomination.wish.annotations.iter();
@@ -404,11 +405,8 @@ mod tests {
     #[test]
     fn nobody_moves_before_his_group_says_what_is_kept_for_him() {
         let note = |key: &'static str, text: Option<&str>| {
-            NominationWrite::note(
-                "ring".to_owned(),
-                "u".to_owned(),
-                &[(key, text.map(ToOwned::to_owned))],
-            )
+            let annotations = vec![(key.into(), text.map(ToOwned::to_owned))];
+            NominationWrite::note(&GroupNote { gang: "ring".into(), uid: "u".into(), annotations })
         };
         let moves = |victim: &str| {
             let mut group = group(&["a"], &[victim]);

@@ -7,9 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_api::core::Pod;
 use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE};
 use muster_api::kinds::{Kind, Object};
-use muster_engine::model::Cluster;
-use muster_engine::model::pods::PodState;
-use muster_engine::{Event, Plan};
+use muster_engine::{Engine, Event, Plan, Standing};
 
 /// The node of a nomination, and whether others were asked to leave for it.
 pub type Nomination = Option<(String, bool)>;
@@ -67,21 +65,20 @@ impl Nominations {
     }
 
     /// What is not said yet, and has not been asked for.
-    pub fn compare(&mut self, cluster: &Cluster, plan: &Plan) -> Vec<Difference> {
+    pub fn compare(&mut self, engine: &Engine, plan: &Plan) -> Vec<Difference> {
         let mut doubtful = std::mem::take(&mut self.doubtful);
         let planned = plan.nominations.iter().map(|place| &place.pod).chain(&plan.withdrawn);
-        doubtful.extend(planned.map(|&pod| cluster.pods.name(pod).to_string()));
+        doubtful.extend(planned.map(ToString::to_string));
         let mut found = Vec::new();
         for key in doubtful {
-            let Some(pod) = cluster.pods.find(&key) else { continue };
-            let nomination = match cluster.pods.state[pod] {
-                _ if cluster.pods.gang[pod].is_none() => continue,
+            let Some(known) = engine.pod(&key).filter(|known| known.gang.is_some()) else {
+                continue;
+            };
+            let nomination = match known.standing {
                 // Its bind will say it.
-                PodState::Allocated(_) => continue,
-                PodState::Nominated(node) => {
-                    let evicted = cluster.nomination_ledger.get(&pod);
-                    let evicted = evicted.is_some_and(|nomination| nomination.needs_evictions);
-                    Some((cluster.nodes.name[node].to_string(), evicted))
+                Standing::Binding => continue,
+                Standing::Nominated { node, needs_evictions } => {
+                    Some((node.to_string(), needs_evictions))
                 }
                 _ => None,
             };
@@ -90,7 +87,7 @@ impl Nominations {
                 None => self.said.get(&key) == nomination.as_ref(),
             };
             if !told {
-                let uid = cluster.pods.fact[pod].uid.to_string();
+                let uid = known.uid.to_string();
                 self.asked.insert(key.clone(), (uid.clone(), nomination.clone()));
                 found.push(Difference { key, uid, nomination });
             }

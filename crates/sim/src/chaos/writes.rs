@@ -3,15 +3,16 @@
 //! has all promises of the gang that he leaves for. What is noted on PodGroups is written again
 //! until it is known to be there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use muster_api::PodGroupStatus;
 use muster_api::core::Pod;
 use muster_api::keys::PIPELINED_NODE;
 use muster_api::kinds::Kind;
-use muster_engine::ids::{GangId, PodId};
-use muster_engine::model::pods::PodState;
-use muster_engine::{CardNote, Event, Plan, status};
+use muster_engine::plan::{CardNote, GroupNote, Placement, Update};
+use muster_engine::{Event, Plan, Standing};
 
 use super::Day;
 use super::nominations::{Difference, Nominations};
@@ -33,7 +34,7 @@ pub struct Writes {
 struct Note {
     due: u64,
     group: Name,
-    annotations: Vec<(&'static str, Option<String>)>,
+    annotations: Vec<(Cow<'static, str>, Option<String>)>,
     fate: Fate,
     awaited: bool,
 }
@@ -126,58 +127,50 @@ impl Writes {
 
 impl Day<'_> {
     pub(super) fn execute(&mut self, plan: &Plan) {
-        let cluster = self.engine.cluster();
-        let name = |pod: PodId| {
-            let fact = &cluster.pods.fact[pod];
-            (fact.key.to_string(), fact.uid.to_string())
+        let engine = &self.engine;
+        let named = |key: &Arc<str>| {
+            let uid = engine.pod(key).map_or_else(String::new, |known| known.uid.to_string());
+            (key.to_string(), uid)
         };
-        let node = |at| cluster.nodes.name[at].to_string();
         let mut wishes: Vec<(Name, Wish)> = Vec::new();
         for bind in &plan.binds {
-            let notes = plan.note_of(bind.pod).to_vec();
-            wishes.push((name(bind.pod), Wish::Bind { node: node(bind.node), notes }));
+            let notes = plan.card_note(&bind.pod).to_vec();
+            wishes.push((name(bind), Wish::Bind { node: bind.node.to_string(), notes }));
         }
-        for Difference { key, uid, nomination } in self.writes.nominations.compare(cluster, plan) {
+        for Difference { key, uid, nomination } in self.writes.nominations.compare(engine, plan) {
             let wish = match nomination {
                 Some((node, evicted)) => Wish::Promise { node, evicted },
                 None => Wish::TakeBack,
             };
             wishes.push(((key, uid), wish));
         }
-        let group_name = |gang: GangId| {
-            let gang = &cluster.gangs[gang];
-            (gang.key.to_string(), gang.uid.to_string())
-        };
-        let mut held: BTreeMap<Option<GangId>, Held> = BTreeMap::new();
-        for eviction in &plan.evictions {
-            let preemptor = eviction.preemptor.map(|gang| &cluster.gangs[gang]);
-            let pods = || preemptor.into_iter().flat_map(|gang| &gang.pods).map(|&pod| name(pod));
-            let group = held.entry(eviction.preemptor).or_insert_with(|| Held {
-                nominations: self.writes.nominations_under_way(pods(), &wishes),
-                groups: BTreeSet::new(),
-                victims: Vec::new(),
-            });
-            group.victims.push(name(eviction.pod));
-            let gang = cluster.pods.gang[eviction.pod];
-            let reserving = gang.filter(|&gang| !cluster.gangs[gang].reserved().is_empty());
-            let noted = plan.group_notes.iter().filter(|note| Some(note.gang) == reserving);
-            group.groups.extend(noted.map(|note| group_name(note.gang)));
-        }
-        let said = |&gang: &GangId| {
-            let status = status::of(cluster, gang)?;
-            Some((cluster.gangs[gang].key.to_string(), cluster.gangs[gang].uid.to_string(), status))
+        let held = plan.eviction_groups.iter().map(|group| {
+            let noted = plan.notes.iter().filter(|note| group.reserving.contains(&note.gang));
+            Held {
+                nominations: self
+                    .writes
+                    .nominations_under_way(group.nominated.iter().map(named), &wishes),
+                groups: noted.map(group_name).collect(),
+                victims: group
+                    .evictions
+                    .iter()
+                    .map(|&at| name(&plan.evictions[at].place))
+                    .collect(),
+            }
+        });
+        let held: Vec<Held> = held.collect();
+        let said = |update: &Update| {
+            let uid = engine.gang(&update.gang)?.uid.to_string();
+            Some((update.gang.to_string(), uid, update.status()?))
         };
         let groups: Vec<(String, String, PodGroupStatus)> =
             plan.updates.iter().filter_map(said).collect();
-        let group_notes: Vec<_> = plan
-            .group_notes
-            .iter()
-            .map(|note| (group_name(note.gang), note.annotations.clone()))
-            .collect();
-        let nominated =
-            |note: &&CardNote| matches!(cluster.pods.state[note.pod], PodState::Nominated(_));
+        let nominated = |note: &&CardNote| {
+            let known = engine.pod(&note.pod);
+            known.is_some_and(|known| matches!(known.standing, Standing::Nominated { .. }))
+        };
         let notes: Vec<(Name, &CardNote)> =
-            plan.card_notes.iter().filter(nominated).map(|note| (name(note.pod), note)).collect();
+            plan.card_notes.iter().filter(nominated).map(|note| (named(&note.pod), note)).collect();
 
         for (pod, wish) in wishes {
             self.replace_notes(&pod, &wish);
@@ -188,10 +181,10 @@ impl Day<'_> {
                 self.world.change_known(&key, &uid, |pod| world::note(pod, &note.annotations));
             event.into_iter().for_each(|event| self.tell(event));
         }
-        for (group, annotations) in group_notes {
-            self.note(group, annotations);
+        for note in &plan.notes {
+            self.note(group_name(note), note.annotations.clone());
         }
-        self.writes.held.extend(held.into_values());
+        self.writes.held.extend(held);
         self.release_evictions();
         for (key, uid, status) in groups {
             let current =
@@ -224,7 +217,7 @@ impl Day<'_> {
     }
 
     /// Sends what is noted on a PodGroup, with what older notes say of other keys.
-    fn note(&mut self, group: Name, mut annotations: Vec<(&'static str, Option<String>)>) {
+    fn note(&mut self, group: Name, mut annotations: Vec<(Cow<'static, str>, Option<String>)>) {
         let replaced = self.writes.notes.extract_if(.., |note| note.awaited && note.group == group);
         for (key, text) in replaced.flat_map(|note| note.annotations).collect::<Vec<_>>() {
             if annotations.iter().all(|(known, _)| *known != key) {
@@ -421,4 +414,12 @@ impl Day<'_> {
             Wish::Evict => self.world.evict(key, uid),
         }
     }
+}
+
+fn name(place: &Placement) -> Name {
+    (place.pod.to_string(), place.uid.to_string())
+}
+
+fn group_name(note: &GroupNote) -> Name {
+    (note.gang.to_string(), note.uid.to_string())
 }
