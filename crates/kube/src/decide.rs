@@ -12,6 +12,7 @@ use muster_engine::model::gangs::Origin;
 use muster_engine::plan::Eviction;
 use muster_engine::{Engine, Event, Plan};
 use muster_journal::Journal;
+use muster_write_order::{AnnotationWrite, EvictionGroup, Nominations};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 use tracing::{debug, error, info, warn};
@@ -20,10 +21,9 @@ use crate::clock::wall_clock;
 use crate::debug_page;
 use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
-use crate::nominations::Nominations;
 use crate::report::Reporter;
 use crate::usage::UsageWriteTimes;
-use crate::writes::{Bearer, Bind, Evict, EvictionGroup, NominationWrite, Write};
+use crate::writes::{Bind, Evict, Write};
 
 /// News that are taken in before something else is thought of.
 const BATCH: usize = 4_096;
@@ -256,9 +256,10 @@ impl Decider {
             };
             let _ = self.writes.send(Write::Bind(bind));
         }
-        self.nominations.tell(&self.engine, plan, &self.writes);
-        for note in &plan.notes {
-            let _ = self.writes.send(Write::NominationWrite(NominationWrite::note(note)));
+        let nominations = self.nominations.compare(&self.engine, plan);
+        let notes = plan.notes.iter().map(AnnotationWrite::group);
+        for write in nominations.into_iter().chain(notes) {
+            let _ = self.writes.send(Write::Annotate(write));
         }
         self.metrics.took(&plan.search_counters, &cluster.dimensions);
         self.metrics.nominated(&plan.nomination_counters, cluster.nominated_count);
@@ -280,14 +281,8 @@ impl Decider {
             self.reporter.evicted(&place.pod, &place.uid, cause.clone());
         }
         for group in &plan.eviction_groups {
-            let nominated = group.nominated.iter().map(|pod| Bearer::Pod(pod.to_string()));
-            let reserving = group.reserving.iter().map(|gang| Bearer::Group(gang.to_string()));
-            let evictions = group.evictions.iter().map(|&at| Evict::of(&plan.evictions[at]));
-            let group = EvictionGroup {
-                nominated: nominated.chain(reserving).collect(),
-                evictions: evictions.collect(),
-            };
-            let _ = self.writes.send(Write::EvictionGroup(group));
+            let group = EvictionGroup::of(group, |at| Evict::of(&plan.evictions[at]));
+            let _ = self.writes.send(Write::Evict(group));
         }
     }
 }
