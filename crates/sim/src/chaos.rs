@@ -6,7 +6,6 @@
 mod churn;
 mod dice;
 mod network;
-mod nominations;
 mod verify;
 mod wire;
 mod work;

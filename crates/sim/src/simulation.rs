@@ -8,8 +8,9 @@ use std::time::Instant;
 use muster_api::Time;
 use muster_api::kinds::{Kind, Object};
 use muster_engine::model::pods::PodState;
-use muster_engine::plan::{GroupNote, Placement};
+use muster_engine::plan::Placement;
 use muster_engine::{Engine, Event, Plan, Standing, explain};
+use muster_write_order::{AnnotationWrite, Desired};
 
 use crate::chaos::{Moment, Witness};
 use crate::curves::Curves;
@@ -229,12 +230,16 @@ impl Simulation {
             let standing = self.engine.pod(&place.pod).map(|known| known.standing);
             let evicted =
                 matches!(standing, Some(Standing::Nominated { needs_evictions: true, .. }));
-            answers.extend(self.world.nomination(&place.pod, &place.uid, &place.node, evicted));
+            let desired = Desired::nomination(&place.node, evicted, &[]);
+            let write = AnnotationWrite::pod(&place.pod, &place.uid, desired);
+            answers.extend(self.world.annotate(&write));
             self.report.nominations.push(placement(place, self.cycle));
         }
         for pod in &plan.withdrawn {
-            let uid = self.engine.pod(pod).map(|known| known.uid);
-            answers.extend(uid.and_then(|uid| self.world.take_back(pod, uid)));
+            let Some(known) = self.engine.pod(pod) else { continue };
+            let desired = Desired::no_nomination([].into_iter());
+            let write = AnnotationWrite::pod(pod, known.uid, desired);
+            answers.extend(self.world.annotate(&write));
         }
         for place in &plan.binds {
             let Placement { pod, uid, node, .. } = place;
@@ -250,12 +255,12 @@ impl Simulation {
     }
 
     fn note(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
-        for GroupNote { gang, uid, annotations } in &plan.notes {
-            answers.extend(self.world.note_group(gang, uid, annotations));
+        for note in &plan.notes {
+            answers.extend(self.world.annotate(&AnnotationWrite::group(note)));
             if self.options.events {
-                let lines = annotations.iter().map(|(key, text)| EventLine {
+                let lines = note.annotations.iter().map(|(key, text)| EventLine {
                     cycle: self.cycle,
-                    object: gang.to_string(),
+                    object: note.gang.to_string(),
                     event: text
                         .as_ref()
                         .map_or(format!("no {key}"), |text| format!("{key} {text}")),
