@@ -11,6 +11,7 @@ use muster_engine::ids::{NodeId, PodId, ShapeId};
 use muster_engine::model::Cluster;
 use muster_engine::model::devices::cards::Taken;
 use muster_engine::model::pods::PodState;
+use muster_engine::plan::Placement;
 use muster_engine::{Engine, Event, Plan, Room, Txn};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -190,13 +191,10 @@ fn shuffle<T>(things: &mut [T], mut seed: u64) {
 /// Everything that a cycle decided, by names.
 fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
     let cluster = engine.cluster();
-    let name =
-        |pod, node: NodeId| format!("{} on {}", cluster.pods.name(pod), cluster.nodes.name[node]);
-    let binds = plan
-        .binds
-        .iter()
-        .map(|bind| format!("{} {:?}", name(bind.pod, bind.node), plan.note_of(bind.pod)));
-    let nominations = plan.nominations.iter().map(|bind| name(bind.pod, bind.node));
+    let name = |place: &Placement| format!("{} on {}", place.pod, place.node);
+    let binds =
+        plan.binds.iter().map(|bind| format!("{} {:?}", name(bind), plan.card_note(&bind.pod)));
+    let nominations = plan.nominations.iter().map(name);
     let mut waits: Vec<String> = cluster
         .gangs
         .iter()
@@ -356,7 +354,8 @@ proptest! {
             prop_assert_eq!(decided(&one, &first), decided(&other, &second), "after {} s", seconds);
             let cluster = one.cluster();
             prop_assert_eq!(cluster.audit(), Ok(()));
-            for bind in first.binds.iter().chain(&first.nominations) {
+            let decided = one.decisions();
+            for bind in decided.binds.iter().chain(&decided.nominations) {
                 let held = cluster.devices.held(bind.pod).expect("a card");
                 for slot in &held.slots {
                     let fact = &cluster.devices.cards(bind.node).and_then(|cards| cards.get(slot.card)).expect("a card").fact;

@@ -14,7 +14,8 @@ use muster_engine::config::Config;
 use muster_engine::ids::{NodeId, PodId, ResourceId, ShapeId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Event, Plan, Policy, Room, Scope, Txn, Why, explain};
+use muster_engine::plan::Eviction;
+use muster_engine::{Engine, Event, Plan, Policy, Room, Scope, Txn, Why};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -250,27 +251,20 @@ fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
     let cluster = engine.cluster();
     let mut lines = Vec::new();
     for (arrow, list) in [("->", &plan.binds), ("~>", &plan.nominations)] {
-        lines.extend(list.iter().map(|bind| {
-            format!("{} {arrow} {}", cluster.pods.name(bind.pod), cluster.nodes.name[bind.node])
-        }));
+        lines.extend(list.iter().map(|bind| format!("{} {arrow} {}", bind.pod, bind.node)));
     }
     lines.extend(plan.evictions.iter().map(|eviction| {
-        let (pod, node) = (cluster.pods.name(eviction.pod), &cluster.nodes.name[eviction.node]);
-        let preemptor = eviction.preemptor.map(|gang| &cluster.gangs[gang].key);
-        format!("{pod} leaves {node} for {preemptor:?}: {}", explain::cause(cluster, eviction))
+        let Eviction { place, preemptor, cause, .. } = eviction;
+        format!("{} leaves {} for {preemptor:?}: {cause}", place.pod, place.node)
     }));
+    lines.extend(plan.withdrawn.iter().map(|pod| format!("{pod} is nominated no more")));
+    lines
+        .extend(plan.notes.iter().map(|note| format!("{} says {:?}", note.gang, note.annotations)));
     lines.extend(
-        plan.withdrawn.iter().map(|&pod| format!("{} is promised no more", cluster.pods.name(pod))),
-    );
-    lines.extend(
-        plan.group_notes
+        plan.updates
             .iter()
-            .map(|note| format!("{} says {:?}", cluster.gangs[note.gang].key, note.annotations)),
+            .map(|update| format!("{} {:?} {:?}", update.gang, update.phase, update.condition)),
     );
-    lines.extend(plan.updates.iter().map(|&gang| {
-        let gang = &cluster.gangs[gang];
-        format!("{} {:?} {:?}", gang.key, gang.phase, gang.condition)
-    }));
     let mut waiting: Vec<String> = cluster
         .gangs
         .iter()
@@ -424,8 +418,8 @@ proptest! {
     #[test]
     fn no_node_is_over_and_no_gang_is_half_placed(lines in setting(true, true)) {
         let mut engine = builtin(&events(&lines));
-        let plan = engine.cycle(START);
-        let cluster = engine.cluster();
+        engine.cycle(START);
+        let (cluster, plan) = (engine.cluster(), engine.decisions());
         prop_assert_eq!(cluster.audit(), Ok(()));
         for bind in &plan.binds {
             for (resource, _) in cluster.shapes[cluster.pods.shape[bind.pod]].request.iter() {
@@ -451,8 +445,8 @@ proptest! {
     fn the_chosen_node_is_the_best_of_all(lines in setting(false, false)) {
         let mut engine = builtin(&events(&lines));
         let mut cluster = engine.cluster().clone();
-        let plan = engine.cycle(START);
-        for bind in &plan.binds {
+        engine.cycle(START);
+        for bind in &engine.decisions().binds {
             let best = best_by_scan(&cluster, engine.policy(), cluster.pods.shape[bind.pod]);
             let name = |node: NodeId| cluster.nodes.name[node].to_string();
             prop_assert_eq!(best.map(name), Some(name(bind.node)), "for {}", cluster.pods.name(bind.pod));

@@ -11,6 +11,7 @@ use std::fmt::Write;
 use lines::Line;
 use muster_api::Time;
 use muster_engine::config::Config;
+use muster_engine::plan::Placement;
 use muster_engine::{Engine, Event, Plan};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -181,9 +182,9 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn nominated(engine: &Engine, plan: &Plan) -> usize {
-    let own = |pod| engine.cluster().pods.name(pod).starts_with("default/claimant-");
-    plan.binds.iter().chain(&plan.nominations).filter(|place| own(place.pod)).count()
+fn nominated(plan: &Plan) -> usize {
+    let own = |place: &&Placement| place.pod.starts_with("default/claimant-");
+    plan.binds.iter().chain(&plan.nominations).filter(own).count()
 }
 
 proptest! {
@@ -194,7 +195,7 @@ proptest! {
         let slow = case.step_by_step();
         let mut engine = case.engine("allocate, preempt", &BTreeSet::new());
         let plan = engine.cycle(NOW);
-        let found = nominated(&engine, &plan) >= case.preemptor.len();
+        let found = nominated(&plan) >= case.preemptor.len();
         prop_assert!(found || slow.is_none(), "nobody left, but {slow:?} would do\n{}", case.script(&BTreeSet::new()));
     }
 }
@@ -220,7 +221,7 @@ fn moves_are_found_where_trying_everything_finds_them() {
         possible += 1;
         let mut engine = case.engine("allocate, consolidate", &BTreeSet::new());
         let plan = engine.cycle(NOW);
-        let found = nominated(&engine, &plan) >= case.preemptor.len();
+        let found = nominated(&plan) >= case.preemptor.len();
         let moved = plan.evictions.len();
         assert!(
             !found || moved >= fewest,

@@ -27,8 +27,9 @@ use muster_api::{Time, parse_duration};
 use muster_engine::config::Config;
 use muster_engine::ids::PodId;
 use muster_engine::model::gangs::Gang;
+use muster_engine::plan::{GroupNote, Placement};
 use muster_engine::trace::DomainOutcome;
-use muster_engine::{Bind, Engine, Event, GroupNote, Method, Plan, SearchCounters, explain};
+use muster_engine::{Engine, Event, Plan, SearchCounters};
 
 /// 2026-01-05T00:00:00Z
 const START: Time = Time(1_767_571_200_000);
@@ -347,16 +348,14 @@ impl Stage {
         let plan = self.engine.cycle(self.now);
         if let Some(told) = told {
             let done: BTreeSet<PodId> =
-                plan.evictions.iter().map(|eviction| eviction.pod).collect();
+                self.engine.decisions().evictions.iter().map(|eviction| eviction.pod).collect();
             assert_eq!(told, done, "what is told is not what is done");
             self.kept_word += 1;
         }
-        let names = |bind: &Bind| {
-            let cluster = self.engine.cluster();
-            (cluster.pods.name(bind.pod).to_string(), cluster.nodes.name[bind.node].to_string())
-        };
+        let names = |place: &Placement| (place.pod.to_string(), place.node.to_string());
         let binds: Vec<(String, String)> = plan.binds.iter().map(names).collect();
-        let notes: Vec<_> = plan.binds.iter().map(|bind| plan.note_of(bind.pod).to_vec()).collect();
+        let notes: Vec<_> =
+            plan.binds.iter().map(|bind| plan.card_note(&bind.pod).to_vec()).collect();
         let nominations: Vec<(String, String)> = plan.nominations.iter().map(names).collect();
         for (arrow, list) in [("->", &binds), ("~>", &nominations)] {
             for (at, (pod, node)) in list.iter().enumerate() {
@@ -365,16 +364,15 @@ impl Stage {
                 writeln!(self.told, "{} {arrow} {node}{card}", short(pod)).expect("a string");
             }
         }
-        for &pod in &plan.withdrawn {
-            let pod = self.engine.cluster().pods.name(pod);
+        for pod in &plan.withdrawn {
             writeln!(self.told, "{} ~> nowhere", short(pod)).expect("a string");
         }
         let mut leaving = Vec::new();
         for eviction in &plan.evictions {
-            let pod = self.engine.cluster().pods.name(eviction.pod).to_string();
-            let cause = explain::cause(self.engine.cluster(), eviction);
-            let how = if eviction.method == Method::Delete { "is deleted" } else { "leaves" };
-            writeln!(self.told, "{} {how}: {}", short(&pod), short(&cause)).expect("a string");
+            let pod = eviction.place.pod.to_string();
+            let how = if eviction.delete { "is deleted" } else { "leaves" };
+            writeln!(self.told, "{} {how}: {}", short(&pod), short(&eviction.cause))
+                .expect("a string");
             leaving.push(pod);
         }
         self.say_who_waits();
@@ -413,10 +411,9 @@ impl Stage {
 
     /// What is noted on PodGroups is on their objects, and is told by the watch.
     fn note(&mut self, plan: &Plan) {
-        for GroupNote { gang, annotations } in &plan.group_notes {
-            let name = self.engine.cluster().gangs[*gang].key.clone();
+        for GroupNote { gang: name, annotations, .. } in &plan.notes {
             let of_gang = |object: &&mut Object| {
-                matches!(object, Object::PodGroup(_)) && object.key() == *name
+                matches!(object, Object::PodGroup(_)) && object.key() == **name
             };
             let Some(Object::PodGroup(group)) = self.others.iter_mut().rfind(of_gang) else {
                 panic!("{name} has no PodGroup to write on")
@@ -425,11 +422,11 @@ impl Stage {
             for (key, text) in annotations {
                 let short_key = key.trim_start_matches("volcano.sh/");
                 match text {
-                    Some(text) => drop(known.insert((*key).to_owned(), text.clone())),
-                    None => drop(known.remove(*key)),
+                    Some(text) => drop(known.insert(key.to_string(), text.clone())),
+                    None => drop(known.remove(&**key)),
                 }
                 let text = text.as_deref().unwrap_or("nothing");
-                writeln!(self.told, "{} says {short_key}: {text}", short(&name)).expect("a string");
+                writeln!(self.told, "{} says {short_key}: {text}", short(name)).expect("a string");
             }
             let event = Event::Object(Object::PodGroup(group.clone()));
             self.engine.apply(event);

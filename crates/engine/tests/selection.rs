@@ -9,6 +9,7 @@ use lines::Line;
 use muster_api::Time;
 use muster_engine::config::Config;
 use muster_engine::model::Cluster;
+use muster_engine::plan::Eviction;
 use muster_engine::{
     Bundle, ConfiguredPlugin, Engine, Event, Needed, Plugin, Policy, Preemptor, Switches, answers,
 };
@@ -74,8 +75,8 @@ fn who_leaves(cluster: &str, choosers: Vec<Chooser>) -> Vec<String> {
         support::objects(&text).into_iter().for_each(|object| engine.apply(Event::from(object)));
     }
     let plan = engine.cycle(Time(1_800_000_000_000));
-    let name = |pod| engine.cluster().pods.name(pod).trim_start_matches("default/").to_owned();
-    plan.evictions.iter().map(|eviction| name(eviction.pod)).collect()
+    let name = |eviction: &Eviction| eviction.place.pod.trim_start_matches("default/").to_owned();
+    plan.evictions.iter().map(name).collect()
 }
 
 #[test]

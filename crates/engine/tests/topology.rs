@@ -32,11 +32,10 @@ fn decided_by(config: &str, text: &str) -> Vec<(usize, String)> {
     objects(text).into_iter().for_each(|object| engine.apply(Event::from(object)));
     let plan = engine.cycle(NOW);
     engine.cluster().audit().expect("sums that hold");
-    let cluster = engine.cluster();
     let index = |name: &str| name.rsplit('-').next().and_then(|index| index.parse().ok());
     let named = plan.binds.iter().map(|bind| {
-        let pod = index(cluster.pods.name(bind.pod)).expect("pods have numbers");
-        (pod, cluster.nodes.name[bind.node].to_string())
+        let pod = index(&bind.pod).expect("pods have numbers");
+        (pod, bind.node.to_string())
     });
     named.collect()
 }

@@ -7,7 +7,6 @@
 mod difference;
 mod frame;
 mod journal;
-mod plan;
 mod record;
 mod replay;
 mod segment;
@@ -15,7 +14,6 @@ mod writer;
 
 pub use difference::Difference;
 pub use journal::{Health, Journal, Limits};
-pub use plan::{NamedPlan, Place, Update};
 pub use record::{Configuration, Cycle, Header, Record};
 pub use replay::{Played, Progress, ReplayError, Summary, replay};
 pub use segment::{ReadError, Records, Segment};

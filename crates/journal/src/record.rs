@@ -2,10 +2,8 @@
 
 use muster_api::Time;
 use muster_engine::config::BUILTIN;
-use muster_engine::{Checkpoint, Event};
+use muster_engine::{Checkpoint, Event, Plan};
 use serde::{Deserialize, Serialize};
-
-use crate::plan::NamedPlan;
 
 /// Told apart by a byte in front, so that what is written need not be owned first.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -61,8 +59,9 @@ impl Configuration {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cycle {
+/// To be written, the plan is borrowed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cycle<P = Plan> {
     pub now: Time,
-    pub plan: NamedPlan,
+    pub plan: P,
 }

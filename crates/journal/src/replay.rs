@@ -9,7 +9,6 @@ use muster_engine::config::Config;
 use serde::Serialize;
 
 use crate::difference::Difference;
-use crate::plan::NamedPlan;
 use crate::record::{Configuration, Cycle, Header, Record};
 use crate::segment::{ReadError, Records, Segment};
 
@@ -180,8 +179,7 @@ fn decide(
     at: u64,
 ) -> Result<(), ReplayError> {
     let Cycle { now, plan: recorded } = cycle;
-    let plan = engine.cycle(now);
-    let computed = NamedPlan::of(&plan, engine);
+    let computed = engine.cycle(now).recorded();
     if recorded != computed {
         let (segment, muster) = (played.segment.clone(), played.muster.clone());
         let found = Difference { segment, record: at, now, muster, recorded, computed };

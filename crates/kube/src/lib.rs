@@ -9,7 +9,6 @@ mod listing;
 pub mod logging;
 mod metrics;
 mod news;
-mod nominations;
 mod page;
 mod podgroup_status;
 mod report;

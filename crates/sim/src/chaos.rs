@@ -6,7 +6,6 @@
 mod churn;
 mod dice;
 mod network;
-mod nominations;
 mod verify;
 mod wire;
 mod work;
@@ -204,7 +203,7 @@ impl<'c> Day<'c> {
         self.history.cycles += 1;
         let plan = self.engine.cycle(self.world.now);
         (self.witness)(&self.engine, Moment::Cycle(self.world.now, &plan));
-        invariants::check(&self.engine, &plan)?;
+        invariants::check(&self.engine, self.engine.decisions())?;
         self.execute(&plan);
         Ok(plan)
     }

@@ -13,10 +13,10 @@ use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
 use muster_engine::model::subgroups::TierLimit;
-use muster_engine::{Cause, Engine, Eviction, Plan, Room, Scope, Why, search};
+use muster_engine::{Cause, Decisions, Engine, Eviction, Room, Scope, Why, search};
 
 /// Checks the model and the plan that was just made. The error names what does not hold.
-pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
+pub fn check(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     engine.cluster().audit()?;
     the_plan_is_in_the_model(engine, plan)?;
     no_node_is_over(engine, plan)?;
@@ -39,7 +39,7 @@ fn dimensions(cluster: &Cluster) -> impl Iterator<Item = ResourceId> + use<> {
 
 /// Each pod is placed once, and the model says the same as the plan. Every promise is known to the
 /// cluster or in the plan.
-fn the_plan_is_in_the_model(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn the_plan_is_in_the_model(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let bound: BTreeSet<PodId> = plan.binds.iter().map(|bind| bind.pod).collect();
     if bound.len() < plan.binds.len() {
@@ -79,7 +79,7 @@ fn the_plan_is_in_the_model(engine: &Engine, plan: &Plan) -> Result<(), String> 
 }
 
 /// Our plan never puts a node over its allocatable, in any dimension.
-fn no_node_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn no_node_is_over(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     for bind in &plan.binds {
         for resource in dimensions(cluster) {
@@ -109,7 +109,7 @@ fn no_node_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
 }
 
 /// Nor a card of a node, and whoever shares cards has all that he asks for.
-fn no_card_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn no_card_is_over(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     for bind in plan.binds.iter().chain(&plan.nominations) {
         let Some(demand) = cluster.demand(cluster.pods.shape[bind.pod]) else { continue };
@@ -142,7 +142,7 @@ fn no_card_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
 }
 
 /// Nothing goes where the node's state, taints, labels or ports, or the pods there, forbid it.
-fn no_node_gets_what_it_refuses(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn no_node_gets_what_it_refuses(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let filters = engine
         .policy()
@@ -214,7 +214,7 @@ fn gangs_of(cluster: &Cluster, pods: impl Iterator<Item = PodId>) -> BTreeSet<Ga
 }
 
 /// Our plan never binds a gang below its minimum, nor a role. What is promised is promised whole.
-fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn no_gang_is_half_placed(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let whole = engine.policy().enforces_minimum();
     for gang in gangs_of(cluster, plan.binds.iter().map(|bind| bind.pod)) {
@@ -250,7 +250,7 @@ fn no_gang_is_half_placed(engine: &Engine, plan: &Plan) -> Result<(), String> {
 
 /// What is bound or promised of a gang with hard closeness is inside one domain that it allows,
 /// with all that runs of it; the same for each subgroup, of which no part is placed either.
-fn no_gang_is_too_far_apart(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn no_gang_is_too_far_apart(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let whole = engine.policy().enforces_minimum();
     let placed = plan.binds.iter().chain(&plan.nominations).map(|bind| bind.pod);
@@ -309,7 +309,7 @@ fn within_reach(
 }
 
 /// A gang that is bound has a PodGroup (or needs none), was admitted, and is in an open queue.
-fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     for id in gangs_of(cluster, plan.binds.iter().map(|bind| bind.pod)) {
         let gang = &cluster.gangs[id];
@@ -332,7 +332,7 @@ fn only_gangs_that_may_run_are_bound(engine: &Engine, plan: &Plan) -> Result<(),
 
 /// Nobody is evicted twice, or against a rule that protects him; a stale gang leaves whole, but for
 /// those whom the cluster just refused to evict.
-fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let whole = engine.policy().enforces_minimum();
     let leaving: BTreeSet<PodId> = plan.evictions.iter().map(|eviction| eviction.pod).collect();
@@ -380,7 +380,7 @@ fn only_those_that_may_leave_are_evicted(engine: &Engine, plan: &Plan) -> Result
 }
 
 /// Nobody leaves for a gang that is not placed or promised all that it lacks.
-fn who_takes_room_gets_what_it_lacks(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn who_takes_room_gets_what_it_lacks(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let whole = engine.policy().enforces_minimum();
     for eviction in &plan.evictions {
@@ -468,7 +468,7 @@ fn only_room_decides(engine: &Engine, gang: GangId) -> bool {
 
 /// Our plan never takes a queue above its capability, in any dimension that it binds. In a tree the
 /// same holds for the queues above.
-fn no_queue_is_over(engine: &Engine, plan: &Plan) -> Result<(), String> {
+fn no_queue_is_over(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let limited = |name: &str| {
         engine

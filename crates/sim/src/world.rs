@@ -10,19 +10,10 @@ use muster_api::keys::{
 use muster_api::kinds::{Kind, Object};
 use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time, parse_duration};
 use muster_engine::Event;
+use muster_write_order::{AnnotationWrite, ObjectName};
 
 /// Annotations that a plan wants on a pod.
 pub type Notes<'n> = &'n [(&'static str, String)];
-
-/// Annotations that a plan wants on a PodGroup; those without a text are taken off.
-pub type GroupNotes<'n> = &'n [(&'static str, Option<String>)];
-
-/// Writes annotations on a pod.
-pub fn note(pod: &mut Pod, notes: Notes) {
-    pod.metadata
-        .annotations
-        .extend(notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone())));
-}
 
 #[derive(Clone, Default)]
 pub struct World {
@@ -150,41 +141,31 @@ impl World {
         let bound = self.change_pod(key, |pod| {
             pod.spec.node_name = Some(node.to_owned());
             clear_nomination(pod);
-            note(pod, notes);
+            let notes = notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
+            pod.metadata.annotations.extend(notes);
         });
         Ok(bound.expect("looked up above"))
     }
 
-    /// Writes on a pod, if it is still the one that was meant, that it was promised a place, and
-    /// whether others leave for it.
-    pub fn nomination(&mut self, key: &str, uid: &str, node: &str, evicted: bool) -> Option<Event> {
-        self.change_known(key, uid, |pod| {
-            clear_nomination(pod);
-            let mut note =
-                |key: &str, text: &str| pod.metadata.annotations.insert(key.into(), text.into());
-            note(PIPELINED_STATUS, "true");
-            note(PIPELINED_NODE, node);
-            if evicted {
-                note(EVICTION_OCCURRED, "true");
+    /// Writes what a pod or PodGroup should say, if it is still the one that was meant.
+    pub fn annotate(&mut self, write: &AnnotationWrite) -> Option<Event> {
+        let AnnotationWrite { object, uid, desired, .. } = write;
+        match object {
+            ObjectName::Pod(key) => {
+                self.pods.get(key).filter(|pod| pod.metadata.uid == *uid)?;
+                self.change_pod(key, |pod| {
+                    desired.put_on(&mut pod.metadata.annotations);
+                    pod.status.nominated_node_name.clone_from(&desired.nominated_node);
+                })
             }
-            pod.status.nominated_node_name = evicted.then(|| node.to_owned());
-        })
-    }
-
-    /// Takes a promise off a pod.
-    pub fn take_back(&mut self, key: &str, uid: &str) -> Option<Event> {
-        self.change_known(key, uid, clear_nomination)
-    }
-
-    /// Changes a pod, if it is still the one that was meant, and tells of it.
-    pub fn change_known(
-        &mut self,
-        key: &str,
-        uid: &str,
-        change: impl FnOnce(&mut Pod),
-    ) -> Option<Event> {
-        self.pods.get(key).filter(|pod| pod.metadata.uid == uid)?;
-        self.change_pod(key, change)
+            ObjectName::PodGroup(key) => {
+                let version = self.next_version();
+                let group = self.groups.get_mut(key).filter(|group| group.metadata.uid == *uid)?;
+                desired.put_on(&mut group.metadata.annotations);
+                group.metadata.resource_version = version;
+                Some(Event::from(group.clone()))
+            }
+        }
     }
 
     /// Asks a pod to leave, if it is still the one that was meant: it goes with the next tick, and
@@ -256,22 +237,6 @@ impl World {
         let version = self.next_version();
         let group = self.groups.get_mut(key)?;
         group.status = Some(status);
-        group.metadata.resource_version = version;
-        Some(Event::from(group.clone()))
-    }
-
-    /// Writes annotations on a PodGroup, if it is still the one that was meant, and takes others
-    /// off.
-    pub fn note_group(&mut self, key: &str, uid: &str, notes: GroupNotes) -> Option<Event> {
-        let version = self.next_version();
-        let group = self.groups.get_mut(key).filter(|group| group.metadata.uid == uid)?;
-        let annotations = &mut group.metadata.annotations;
-        for (key, text) in notes {
-            match text {
-                Some(text) => drop(annotations.insert((*key).to_owned(), text.clone())),
-                None => drop(annotations.remove(*key)),
-            }
-        }
         group.metadata.resource_version = version;
         Some(Event::from(group.clone()))
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::ids::{GangId, NodeId, PodId};
 use crate::decision::cause::Cause;
-use crate::decision::plan::Eviction;
+use crate::decision::decisions::Eviction;
 use crate::decision::reason::Reason;
 use crate::eviction::causes::{Causes, cause};
 use crate::eviction::request::EvictionRequest;

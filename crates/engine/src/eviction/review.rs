@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId};
 use crate::decision::cause::Cause;
-use crate::decision::plan::Eviction;
+use crate::decision::decisions::Eviction;
 use crate::eviction::lower_nominations::nominations_still_fit;
 use crate::eviction::order::worth_order;
 use crate::model::Cluster;

@@ -1,7 +1,7 @@
 //! What the plan says of nominations at the end of a cycle.
 
 use crate::base::ids::PodId;
-use crate::decision::plan::Bind;
+use crate::decision::decisions::Bind;
 use crate::model::nominations::Nomination;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;

@@ -11,12 +11,12 @@ use muster_engine::model::domains::ROOT;
 use muster_engine::model::gangs::{Gang, Role};
 use muster_engine::model::pods::PodState;
 use muster_engine::model::subgroups::Subgroup;
-use muster_engine::{Cause, Engine, Eviction, Plan, Room, Scope, Why, search};
+use muster_engine::{Cause, Decisions, Engine, Eviction, Room, Scope, Why, search};
 
 /// The bundles of a plan: what leaves of one gang for another.
 type Bundles<'p> = BTreeMap<(GangId, GangId), Vec<&'p Eviction>>;
 
-pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
+pub fn check(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let mut bundles = Bundles::new();
     let in_bundle = |eviction: &&Eviction| matches!(eviction.cause, Cause::Bundle { .. });
@@ -95,7 +95,7 @@ pub(super) fn is_whole(cluster: &Cluster, gang: &Gang, back: &[PodId]) -> bool {
 /// it leave his domain.
 fn nobody_is_broken_in_part(
     engine: &Engine,
-    plan: &Plan,
+    plan: &Decisions,
     victim: GangId,
     bundles: &Bundles,
 ) -> Result<(), String> {
@@ -141,7 +141,7 @@ fn torn(cluster: &Cluster, gang: &Gang, gone: &[PodId], moved: &[PodId]) -> Opti
 }
 
 /// Of these pods, those that have another place.
-pub(super) fn moved(plan: &Plan, pods: &[PodId]) -> Vec<PodId> {
+pub(super) fn moved(plan: &Decisions, pods: &[PodId]) -> Vec<PodId> {
     let moves =
         plan.evictions.iter().filter(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
     moves.map(|eviction| eviction.pod).filter(|pod| pods.contains(pod)).collect()
@@ -156,7 +156,7 @@ pub(super) fn by_scenario(engine: &Engine, action: &str) -> bool {
 /// mode scenario, anywhere.
 fn leaves_the_domain(
     engine: &Engine,
-    plan: &Plan,
+    plan: &Decisions,
     (victim, preemptor): (GangId, GangId),
     gone: &[&Eviction],
 ) -> Result<(), String> {

@@ -8,11 +8,11 @@ use muster_engine::ids::{GangId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::queues::Queue;
 use muster_engine::shares::Shares;
-use muster_engine::{Amounts, Cause, Engine, Eviction, Plan};
+use muster_engine::{Amounts, Cause, Decisions, Engine, Eviction};
 
 use super::bundles::by_scenario;
 
-pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
+pub fn check(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let preemptors: BTreeSet<Option<GangId>> =
         plan.evictions.iter().map(|eviction| eviction.preemptor).collect();

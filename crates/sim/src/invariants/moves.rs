@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 
 use muster_engine::ids::{GangId, PodId};
-use muster_engine::{Cause, Engine, Eviction, Plan, Room, Scope, Why};
+use muster_engine::{Cause, Decisions, Engine, Eviction, Room, Scope, Why};
 
 use super::bundles::{is_whole, only_who_may_be_asked};
 use super::{dimensions, leaves_for_a_reason};
 
-pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
+pub fn check(engine: &Engine, plan: &Decisions) -> Result<(), String> {
     let cluster = engine.cluster();
     let mut moved: BTreeMap<GangId, Vec<PodId>> = BTreeMap::new();
     for eviction in &plan.evictions {

@@ -11,9 +11,9 @@ use proptest::test_runner::RngSeed;
 use super::*;
 use crate::Engine;
 use crate::config::Config;
-use crate::decision::plan::Plan;
 use crate::model::event::Event;
 use crate::model::pods::PodState;
+use crate::report::plan::{Placement, Plan};
 use lines::Line;
 
 #[path = "../../../tests/support/lines.rs"]
@@ -116,27 +116,22 @@ impl Bench {
         let plan = self.engine.cycle(self.now);
         self.engine.cluster.audit().expect("sums follow from states and reservations");
         let mut told = Vec::new();
-        for note in &plan.group_notes {
-            let group = self
-                .groups
-                .get_mut(&*self.engine.cluster.gangs[note.gang].key)
-                .expect("a PodGroup");
+        for note in &plan.notes {
+            let group = self.groups.get_mut(&*note.gang).expect("a PodGroup");
             let annotations = &mut group.metadata.annotations;
-            for (key, text) in note.annotations.clone() {
+            for (key, text) in &note.annotations {
                 match text {
-                    Some(text) => drop(annotations.insert(key.to_owned(), text)),
-                    None => drop(annotations.remove(key)),
+                    Some(text) => drop(annotations.insert(key.to_string(), text.clone())),
+                    None => drop(annotations.remove(&**key)),
                 }
             }
             told.push(Event::from(group.clone()));
         }
         for bind in &plan.binds {
-            let (cluster, now) = (&self.engine.cluster, self.now);
-            let node = cluster.nodes.name[bind.node].to_string();
-            let pod = self.pods.get_mut(cluster.pods.name(bind.pod).as_ref()).expect("a pod");
-            pod.spec.node_name = Some(node);
+            let pod = self.pods.get_mut(&*bind.pod).expect("a pod");
+            pod.spec.node_name = Some(bind.node.to_string());
             pod.status.phase = "Running".into();
-            pod.status.start_time = Some(now);
+            pod.status.start_time = Some(self.now);
             told.push(Event::from(pod.clone()));
         }
         told.into_iter().for_each(|event| self.apply(event));
@@ -161,15 +156,12 @@ impl Bench {
         let gangs = self.engine.cluster.gangs.iter();
         gangs.map(|(_, gang)| gang.reserved().len()).sum()
     }
+}
 
-    fn places(&self, plan: &Plan) -> Vec<String> {
-        let cluster = &self.engine.cluster;
-        let place = |bind: &crate::decision::plan::Bind| {
-            let pod = cluster.pods.name(bind.pod).trim_start_matches("default/");
-            format!("{pod} -> {}", cluster.nodes.name[bind.node])
-        };
-        plan.binds.iter().map(place).collect()
-    }
+fn places(plan: &Plan) -> Vec<String> {
+    let place =
+        |bind: &Placement| format!("{} -> {}", bind.pod.trim_start_matches("default/"), bind.node);
+    plan.binds.iter().map(place).collect()
 }
 
 fn engine() -> Engine {
@@ -202,10 +194,10 @@ fn the_next_pod_finds_its_place_and_nobody_else_does() {
 
     bench.comes_back("ring-1", None);
     let plan = bench.cycle();
-    assert_eq!(bench.places(&plan), ["ring-1 -> b", "hungry-0 -> a"]);
+    assert_eq!(places(&plan), ["ring-1 -> b", "hungry-0 -> a"]);
     assert_eq!((bench.reserved(), bench.says("ring")), (0, None));
     let plan = bench.cycle();
-    assert!(plan.binds.is_empty() && plan.nominations.is_empty() && plan.group_notes.is_empty());
+    assert!(plan.binds.is_empty() && plan.nominations.is_empty() && plan.notes.is_empty());
 }
 
 #[test]
@@ -217,11 +209,7 @@ fn a_gang_whose_pods_move_is_neither_broken_nor_stale() {
     bench.pods.remove(&key("ring-1"));
     bench.apply(Event::gone(Kind::Pod, key("ring-1")));
     bench.now = bench.now.plus_ms(60_000);
-    assert!(
-        plan.group_notes.iter().all(|note| note.annotations.len() == 1),
-        "{:?}",
-        plan.group_notes
-    );
+    assert!(plan.notes.iter().all(|note| note.annotations.len() == 1), "{:?}", plan.notes);
     assert!(
         bench.cycle().evictions.is_empty(),
         "its pod has not come back yet, but its place is there"
@@ -244,7 +232,7 @@ fn what_nobody_comes_for_is_given_back_when_its_time_is_over() {
     assert!(bench.cycle().binds.is_empty());
     bench.now = START.plus_ms(LIMIT_MS);
     let plan = bench.cycle();
-    assert_eq!(bench.places(&plan), ["hungry-0 -> b"]);
+    assert_eq!(places(&plan), ["hungry-0 -> b"]);
     assert_eq!((bench.reserved(), bench.says("ring")), (0, None));
 }
 
@@ -327,7 +315,7 @@ fn places_are_given_by_role_in_the_order_of_pods_and_nodes() {
     bench.comes_back("w0", None);
     bench.comes_back("lead", None);
     let plan = bench.cycle();
-    let mut places = bench.places(&plan);
+    let mut places = places(&plan);
     places.sort();
     assert_eq!(places.len(), 3, "{places:?}");
     assert!(places.contains(&"lead -> c".to_owned()), "{places:?}");
@@ -369,7 +357,7 @@ fn a_restart_keeps_the_room() {
     }
     bench.add("pod ring-9 gang=ring gpu=1");
     let plan = bench.cycle();
-    assert_eq!(bench.places(&plan), ["ring-9 -> b"]);
+    assert_eq!(places(&plan), ["ring-9 -> b"]);
     assert_eq!(bench.says("ring"), None);
 }
 

@@ -1,21 +1,18 @@
 use muster_api::Time;
 use muster_api::core::Node;
-use muster_engine::Engine;
+use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS};
 use muster_engine::config::Config;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 
 const CONFIG: &str =
     "actions: allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: predicates}]\n";
 
-/// A scheduler without a cluster: what it would write is read from `writes`.
+/// A scheduler without a cluster.
 struct Bench {
     engine: Engine,
     nominations: Nominations,
-    desk: UnboundedSender<Write>,
-    writes: UnboundedReceiver<Write>,
     now: Time,
     /// When the last cycle wanted to be called again.
     wake: Option<Time>,
@@ -26,9 +23,8 @@ impl Bench {
     fn new() -> Bench {
         let config = Config::parse("test", CONFIG).expect("a good configuration");
         let engine = Engine::new(config, vec!["volcano".to_owned()]);
-        let (desk, writes) = unbounded_channel();
         let (nominations, now) = (Nominations::default(), Time(1_000_000));
-        let mut bench = Bench { engine, nominations, desk, writes, now, wake: None };
+        let mut bench = Bench { engine, nominations, now, wake: None };
         let ready = json!([{ "type": "Ready", "status": "True" }]);
         let room = json!({ "cpu": "1", "pods": "10" });
         let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
@@ -61,14 +57,13 @@ impl Bench {
         self.now = self.now.plus_ms(20);
         let plan = self.engine.cycle(self.now);
         self.wake = plan.wake;
-        self.nominations.tell(self.engine.cluster(), &plan, &self.desk);
-        let mut told = Vec::new();
-        while let Ok(Write::NominationWrite(nomination)) = self.writes.try_recv() {
-            let node = nomination.wish.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
-            let force = if nomination.wish.nominated.is_some() { " by force" } else { "" };
-            told.push(format!("{} is promised {node}{force}", nomination.bearer.key()));
-        }
-        told
+        let writes = self.nominations.compare(&self.engine, &plan).into_iter();
+        let told = writes.map(|AnnotationWrite { object, desired, .. }| {
+            let node = desired.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
+            let evicts = if desired.nominated_node.is_some() { ", with evictions" } else { "" };
+            format!("{} is nominated to {node}{evicts}", object.key())
+        });
+        told.collect()
     }
 }
 
@@ -82,11 +77,11 @@ fn running() -> Value {
 }
 
 #[test]
-fn a_promise_is_written_once_and_taken_back_once() {
+fn a_nomination_is_written_once_and_ended_once() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
     assert!(bench.cycle().is_empty());
     // An older view of the pod, then its echo.
     bench.pod("high", 9, 3, &json!({}));
@@ -94,31 +89,31 @@ fn a_promise_is_written_once_and_taken_back_once() {
     bench.pod("high", 9, 4, &nominated("n"));
     assert!(bench.cycle().is_empty());
     bench.hear(Event::gone(Kind::Node, "n"));
-    assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
     bench.pod("high", 9, 5, &nominated("n"));
     assert!(bench.cycle().is_empty(), "its end is on the way");
     bench.pod("high", 9, 6, &json!({}));
     assert!(bench.cycle().is_empty());
     // Someone puts the old object back.
     bench.pod("high", 9, 7, &nominated("n"));
-    assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
 }
 
 #[test]
-fn a_promise_is_taken_back_even_if_it_was_not_seen_yet() {
+fn a_nomination_is_ended_even_if_it_was_not_seen_yet() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
     bench.hear(Event::gone(Kind::Node, "n"));
-    assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
 }
 
 #[test]
-fn a_bound_pod_says_nothing_of_promises() {
+fn a_bound_pod_says_nothing_of_nominations() {
     let mut bench = Bench::new();
     bench.pod("high", 9, 1, &json!({}));
-    assert!(bench.cycle().is_empty(), "a bind needs no promise");
+    assert!(bench.cycle().is_empty(), "a bind needs no nomination");
     let (key, uid, node) = ("d/high".to_owned(), "high-uid".to_owned(), "n".to_owned());
     bench.hear(Event::Bound { key, uid, node });
     assert!(bench.cycle().is_empty());
@@ -134,10 +129,10 @@ fn what_a_crash_left_behind_is_cleaned_up_on_pods_of_ours_only() {
     bench.pod("theirs", 1, 2, &bound);
     let mut hint = json!({ "status": { "nominatedNodeName": "n" }, "spec": { "nodeName": "n" } });
     bench.pod("hint", 1, 3, &hint);
-    assert_eq!(bench.cycle(), ["d/ours is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/ours is nominated to nothing"]);
     assert!(bench.cycle().is_empty());
     // A hint by another for a pod that waits is nothing of ours; one from before our time was read
-    // as a promise.
+    // as a nomination.
     hint["spec"] = json!({});
     bench.pod("late", 1, 4, &json!({}));
     assert!(bench.cycle().is_empty());
@@ -146,15 +141,15 @@ fn what_a_crash_left_behind_is_cleaned_up_on_pods_of_ours_only() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("early", 1, 2, &hint);
-    assert_eq!(bench.cycle(), ["d/early is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/early is nominated to nothing"]);
 }
 
 #[test]
-fn a_refused_promise_is_asked_for_again_when_it_is_made_again() {
+fn a_refused_nomination_is_written_again_when_it_is_decided_again() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
     let (uid, cause, at) = ("high-uid".to_owned(), "no".to_owned(), bench.now);
     bench.hear(Event::NominationRefused {
         key: "d/high".to_owned(),
@@ -164,10 +159,10 @@ fn a_refused_promise_is_asked_for_again_when_it_is_made_again() {
     });
     let uid = "low-uid".to_owned();
     bench.hear(Event::EvictionRefused { key: "d/low".to_owned(), uid, cause, at });
-    assert!(bench.cycle().is_empty(), "nothing was written, so nothing is taken back");
-    // First the gang's wait is over, then that of whom it needs to leave.
+    assert!(bench.cycle().is_empty(), "nothing was written, so nothing is ended");
+    // First the gang's wait is over, then that of the pod to be evicted.
     bench.now = bench.wake.expect("it is tried again");
     assert!(bench.cycle().is_empty());
     bench.now = bench.wake.expect("it is tried again");
-    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
 }
