@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use muster_api::Time;
 use muster_api::kinds::{Kind, Object};
+use muster_engine::ids::{NodeId, PodId};
 use muster_engine::model::pods::PodState;
 use muster_engine::{Bind, Cause, Engine, Event, Plan, explain, status};
 
@@ -216,15 +217,29 @@ impl Simulation {
         self.report.waits[begin..].sort_by(|a, b| a.object.cmp(&b.object));
     }
 
+    /// Does what was planned; the engine hears of the results when all is done.
     fn execute(&mut self, plan: &Plan) {
-        let name = |engine: &Engine, bind: &Bind| {
-            let cluster = engine.cluster();
-            let pod = &cluster.pods.fact[bind.pod];
-            (pod.key.to_string(), pod.uid.to_string(), cluster.nodes.name[bind.node].to_string())
-        };
         let mut answers = Vec::new();
+        self.nominate(plan, &mut answers);
+        self.bind(plan, &mut answers);
+        self.note_groups(plan, &mut answers);
+        self.evict(plan, &mut answers);
+        self.update_groups(plan, &mut answers);
+        for event in answers {
+            self.hear(event);
+        }
+    }
+
+    /// The key and the uid of a pod, and the name of the node that the plan has for it.
+    fn named(&self, pod: PodId, node: NodeId) -> (String, String, String) {
+        let cluster = self.engine.cluster();
+        let fact = &cluster.pods.fact[pod];
+        (fact.key.to_string(), fact.uid.to_string(), cluster.nodes.name[node].to_string())
+    }
+
+    fn nominate(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
         for bind in &plan.nominations {
-            let (pod, uid, node) = name(&self.engine, bind);
+            let (pod, uid, node) = self.named(bind.pod, bind.node);
             let nomination = self.engine.cluster().nomination_ledger.get(&bind.pod);
             let evicted = nomination.is_some_and(|nomination| nomination.needs_evictions);
             answers.extend(self.world.nomination(&pod, &uid, &node, evicted));
@@ -235,8 +250,11 @@ impl Simulation {
             let fact = &self.engine.cluster().pods.fact[pod];
             answers.extend(self.world.take_back(&fact.key, &fact.uid));
         }
+    }
+
+    fn bind(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
         for bind in &plan.binds {
-            let (pod, uid, node) = name(&self.engine, bind);
+            let (pod, uid, node) = self.named(bind.pod, bind.node);
             match self.world.bind(&pod, &uid, &node, plan.note_of(bind.pod)) {
                 Ok(event) => answers.push(event),
                 Err(cause) => answers.push(Event::BindFailed {
@@ -249,6 +267,9 @@ impl Simulation {
             let cards = cards(plan, bind);
             self.report.binds.push(Placement { pod, node, cards, cycle: self.cycle });
         }
+    }
+
+    fn note_groups(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
         for note in &plan.group_notes {
             let gang = &self.engine.cluster().gangs[note.gang];
             answers.extend(self.world.note_group(&gang.key, &gang.uid, &note.annotations));
@@ -263,9 +284,11 @@ impl Simulation {
                 self.report.events.extend(lines);
             }
         }
+    }
+
+    fn evict(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
         for eviction in &plan.evictions {
-            let place = Bind { pod: eviction.pod, node: eviction.node };
-            let (pod, uid, node) = name(&self.engine, &place);
+            let (pod, uid, node) = self.named(eviction.pod, eviction.node);
             let gang = self.gang_of(&pod).to_owned();
             let gangs = &self.engine.cluster().gangs;
             match self.world.evict(&pod, &uid) {
@@ -286,6 +309,9 @@ impl Simulation {
                 },
             });
         }
+    }
+
+    fn update_groups(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
         for &id in &plan.updates {
             let gang = &self.engine.cluster().gangs[id];
             let Some(status) = status::of(self.engine.cluster(), id) else { continue };
@@ -302,9 +328,6 @@ impl Simulation {
                 }
             }
             answers.extend(self.world.report(&gang.key, status));
-        }
-        for event in answers {
-            self.hear(event);
         }
     }
 
