@@ -11,6 +11,17 @@ use crate::controlplane::{ControlPlane, Options};
 use crate::proxy::Proxy;
 use crate::scheduler::Scheduler;
 
+/// A configuration in which gangs take room from those of lower priority.
+pub const PREEMPTING: &str = r#"
+actions: "enqueue, allocate, backfill, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: pdb
+  - name: predicates
+"#;
+
 /// How many control planes one test process runs at a time; each wants a core and 400 MB.
 const PLACES: usize = 2;
 

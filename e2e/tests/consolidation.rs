@@ -12,6 +12,7 @@ use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, RESE
 use muster_e2e::checks::{PATIENCE, group, is_scheduled, release};
 use muster_e2e::cluster::{Cluster, Definitions, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
+use muster_e2e::dice::Dice;
 use muster_e2e::proxy::{Ask, Fault, Proxy, Rule};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::{Life, Story, Witness};
@@ -51,17 +52,6 @@ const PREEMPTOR: usize = 16;
 const MOVES: usize = 2 * PREEMPTOR;
 /// How long a moment to kill is waited for once a life decides.
 const MOMENT: Duration = Duration::from_secs(20);
-
-/// A small generator of numbers: which moments are chosen must not change with a library.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-}
 
 /// One pod, in a PodGroup of its own. It stays until it is let go.
 fn small(at: usize) -> Gang {
@@ -162,24 +152,21 @@ impl End {
 }
 
 fn ends(dice: &mut Dice) -> [End; 7] {
-    let some_moved = 1 + dice.below(MOVES / 2);
-    let let_go_early = dice.below(2) == 0;
+    let mut below = |bound: usize| dice.below(bound as u64) as usize;
+    let some_moved = 1 + below(MOVES / 2);
+    let let_go_early = below(2) == 0;
     [
         // Before the first place is kept; among the promises.
-        End { writes: is_promise, pass: dice.below(PREEMPTOR), let_go: false },
+        End { writes: is_promise, pass: below(PREEMPTOR), let_go: false },
         // Some PodGroups say what is kept for their pods.
-        End { writes: is_promise, pass: PREEMPTOR + dice.below(PREEMPTOR), let_go: false },
+        End { writes: is_promise, pass: PREEMPTOR + below(PREEMPTOR), let_go: false },
         // All say so, and nobody is asked to leave.
         End { writes: Ask::is_eviction, pass: 0, let_go: false },
         End { writes: Ask::is_eviction, pass: some_moved, let_go: false },
-        End {
-            writes: Ask::is_eviction,
-            pass: dice.below(MOVES - some_moved),
-            let_go: let_go_early,
-        },
+        End { writes: Ask::is_eviction, pass: below(MOVES - some_moved), let_go: let_go_early },
         // Everyone has been asked to leave, and the first places are taken.
-        End { writes: Ask::is_bind, pass: dice.below(8), let_go: true },
-        End { writes: Ask::is_bind, pass: dice.below(16), let_go: true },
+        End { writes: Ask::is_bind, pass: below(8), let_go: true },
+        End { writes: Ask::is_bind, pass: below(16), let_go: true },
     ]
 }
 
@@ -231,7 +218,7 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
             make_again(cluster, &witness, 2 * fragmented).await;
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        tokio::time::sleep(Duration::from_millis(dice.below(50) as u64)).await;
+        tokio::time::sleep(Duration::from_millis(dice.below(50))).await;
         scheduler.server.kill().await?;
         println!("seed {seed}: killed when {}", state(&witness));
         // What was held ends with the connection.

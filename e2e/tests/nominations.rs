@@ -8,8 +8,8 @@ use muster_api::keys::{
     EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, PREDICATE_TIME,
 };
 use muster_e2e::Result;
-use muster_e2e::bed::configured;
-use muster_e2e::checks::{PATIENCE, group, is_scheduled, release, struck};
+use muster_e2e::bed::{PREEMPTING, configured};
+use muster_e2e::checks::{PATIENCE, group, release, runs, struck};
 use muster_e2e::cluster::{Cluster, NODES, pods, wait};
 use muster_e2e::controlplane::ControlPlane;
 use muster_e2e::proxy::{Ask, Fault, Proxy};
@@ -18,15 +18,6 @@ use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
 use serde_json::{Value, json};
 
-const CONFIG: &str = r#"
-actions: "enqueue, allocate, backfill, preempt"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: pdb
-  - name: predicates
-"#;
 const THEIRS: &str = "example.com/note";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
@@ -44,18 +35,12 @@ fn taking(
 }
 
 fn gang(name: &str, pods: usize, gpus: usize, class: &str) -> Gang {
-    let class = json!(class);
-    let gang = Gang::new(name, pods).gpus(gpus);
-    gang.spec("priorityClassName", class.clone()).pod_spec("priorityClassName", class)
+    Gang::new(name, pods).gpus(gpus).class(class)
 }
 
 /// A gang of one on a node of its choice.
 fn on(node: &str, name: &str, class: &str) -> Gang {
     gang(name, 1, 8, class).pod_spec("nodeSelector", json!({ "kubernetes.io/hostname": node }))
-}
-
-async fn runs(cluster: &Cluster, gang: &str, pods: usize) -> Result<()> {
-    group(cluster, gang, |status| is_scheduled(status) && status["running"] == pods).await.map(drop)
 }
 
 /// What a pod says of a promise: the node, whether others leave for it, and the nominated node.
@@ -97,7 +82,7 @@ async fn rest() {
 
 #[test]
 fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept() -> Result<()> {
-    taking(CONFIG, async |plane, _, scheduler| {
+    taking(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 6, 4, "low").min(3).held()).await?;
@@ -152,7 +137,7 @@ fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept()
 
 #[test]
 fn what_is_freed_for_a_gang_is_kept_for_it_however_long_the_rest_takes() -> Result<()> {
-    taking(CONFIG, async |plane, _, scheduler| {
+    taking(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         // Ones that can all be taken.
@@ -198,7 +183,7 @@ async fn protect(cluster: &Cluster, app: &str) -> Result<()> {
 
 #[test]
 fn whom_a_budget_protects_is_not_asked_to_leave() -> Result<()> {
-    taking(CONFIG, async |plane, _, scheduler| {
+    taking(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&gang("kept", 2, 4, "low").min(1).label("app", "kept")).await?;
@@ -220,7 +205,7 @@ fn whom_a_budget_protects_is_not_asked_to_leave() -> Result<()> {
 #[test]
 fn a_promise_that_the_server_makes_impossible_is_made_elsewhere() -> Result<()> {
     // Without the plugin the scheduler does not know of budgets; the server does.
-    taking(&CONFIG.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
+    taking(&PREEMPTING.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         cluster.create_gang(&on("node-0", "kept", "low").label("app", "kept")).await?;
@@ -255,7 +240,7 @@ async fn set_ready(cluster: &Cluster, node: &str, ready: &str) -> Result<()> {
 
 #[test]
 fn when_its_node_dies_a_promise_moves_or_waits_with_a_reason() -> Result<()> {
-    taking(CONFIG, async |plane, _, _| {
+    taking(PREEMPTING, async |plane, _, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         cluster.create_gang(&on("node-0", "cheap", "low").held()).await?;
@@ -304,7 +289,7 @@ fn is_promise(ask: &Ask) -> bool {
 
 #[test]
 fn a_promise_that_the_server_refuses_evicts_nobody() -> Result<()> {
-    taking(CONFIG, async |plane, proxy, scheduler| {
+    taking(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 4, 4, "low").min(2)).await?;
@@ -334,7 +319,7 @@ fn a_promise_that_the_server_refuses_evicts_nobody() -> Result<()> {
 
 #[test]
 fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
-    taking(CONFIG, async |plane, proxy, scheduler| {
+    taking(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(6).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 48, 1, "low").min(8)).await?;
@@ -375,7 +360,7 @@ fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
 #[test]
 fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<()> {
     let hold = Duration::from_millis(500);
-    taking(CONFIG, async |plane, proxy, scheduler| {
+    taking(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 2, 4, "low").min(1).held()).await?;
@@ -408,7 +393,7 @@ fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<
 #[test]
 fn a_pod_that_shares_a_card_says_which_with_its_promise_and_with_its_bind() -> Result<()> {
     let shared = format!(
-        "{CONFIG}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n"
+        "{PREEMPTING}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n"
     );
     taking(&shared, async |plane, proxy, _| {
         let cluster = plane.cluster();

@@ -9,6 +9,7 @@ use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS};
 use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, remove_pod};
 use muster_e2e::cluster::{Cluster, Definitions, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
+use muster_e2e::dice::Dice;
 use muster_e2e::proxy::{Ask, Fault, Proxy};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::{Life, Story, Witness};
@@ -42,21 +43,8 @@ const GPUS: i64 = 8;
 /// How long a moment to kill is waited for; with nobody gone, the last moments don't come.
 const MOMENT: Duration = Duration::from_millis(600);
 
-/// A small generator of numbers: which moments are chosen must not change with a library.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
 fn gang(name: &str, pods: usize, class: &str) -> Gang {
-    let class = json!(class);
-    let gang = Gang::new(name, pods).gpus(4);
-    gang.spec("priorityClassName", class.clone()).pod_spec("priorityClassName", class)
+    Gang::new(name, pods).gpus(4).class(class)
 }
 
 /// Two pods on each node, of which one can be taken.
@@ -112,6 +100,22 @@ fn state(witness: &Witness, size: usize) -> String {
     format!("{promised} promised, {leave} asked to leave, {bound} bound")
 }
 
+/// A moment later than it was decided, as every kill is.
+async fn kill(mut scheduler: Scheduler, dice: &mut Dice) -> Result<()> {
+    tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
+    scheduler.server.kill().await
+}
+
+/// The last scheduler stops in order, the journal of all of them replays, and the cluster is empty
+/// again.
+async fn conclude(cluster: &Cluster, mut last: Scheduler, seed: u64) -> Result<()> {
+    assert_eq!(last.server.stop().await?, 0, "seed {seed}");
+    last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
+    cluster.delete(&format!("{}?gracePeriodSeconds=0", pods("default"))).await?;
+    cluster.delete(&podgroups("default")).await?;
+    cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await.map(drop)
+}
+
 async fn history(
     plane: &ControlPlane,
     flags: &[&str],
@@ -143,8 +147,7 @@ async fn history(
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
-        scheduler.server.kill().await?;
+        kill(scheduler, &mut dice).await?;
         *kills.entry(state(&witness, size)).or_default() += 1;
     }
     let mut last = Scheduler::start(plane, &name, flags).await?;
@@ -163,9 +166,7 @@ async fn history(
     cluster.wait_for_pods("default", PATIENCE, |pods| pods.iter().all(is_silent)).await?;
     group(cluster, "urgent", is_scheduled).await?;
     check(&witness.tells().await?, size, seed);
-    assert_eq!(last.server.stop().await?, 0, "seed {seed}");
-    last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
-    clear(cluster).await
+    conclude(cluster, last, seed).await
 }
 
 fn is_silent(pod: &Pod) -> bool {
@@ -196,20 +197,19 @@ fn check(story: &Story, size: usize, seed: u64) {
             assert_eq!(at, Some(node), "seed {seed}: a promise was lost: {life:?}");
         }
     }
-    // All promises of a gang come before the first eviction for it.
+    check_order(story, &leavers, seed);
+}
+
+/// All promises of a gang come before the first eviction for it, and what was written at any moment
+/// was true.
+fn check_order(story: &Story, leavers: &[&Life], seed: u64) {
     let first = leavers.iter().filter_map(|life| life.leaves).min();
-    for life in &urgent {
+    for life in story.gang("urgent") {
         let told = life.promises.first().map(|(version, _)| *version);
         assert!(told.is_some() && told < first, "seed {seed}: {life:?}");
     }
     assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
     assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
-}
-
-async fn clear(cluster: &Cluster) -> Result<()> {
-    cluster.delete(&format!("{}?gracePeriodSeconds=0", pods("default"))).await?;
-    cluster.delete(&podgroups("default")).await?;
-    cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await.map(drop)
 }
 
 /// A cluster full of gangs of four, one pod on each node; half of it is to become one gang's.
@@ -301,14 +301,13 @@ async fn taking_history(
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
-        scheduler.server.kill().await?;
+        kill(scheduler, &mut dice).await?;
         *kills.entry(state(&witness, PREEMPTOR)).or_default() += 1;
         if moment.leaves > 0 {
             lower_the_rest(cluster, &witness).await?;
         }
     }
-    let mut last = Scheduler::start(plane, &name, flags).await?;
+    let last = Scheduler::start(plane, &name, flags).await?;
     wait(PATIENCE, async || {
         reap(cluster, &witness).await;
         let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
@@ -319,9 +318,7 @@ async fn taking_history(
     .await?;
     group(cluster, "urgent", is_scheduled).await?;
     check_taking(&witness.tells().await?, seed);
-    assert_eq!(last.server.stop().await?, 0, "seed {seed}");
-    last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
-    clear(cluster).await
+    conclude(cluster, last, seed).await
 }
 
 fn check_taking(story: &Story, seed: u64) {
@@ -341,14 +338,7 @@ fn check_taking(story: &Story, seed: u64) {
     let left: BTreeSet<String> = leavers.iter().filter_map(node).collect();
     let taken: BTreeSet<String> = urgent.iter().filter_map(node).collect();
     assert_eq!(left, taken, "seed {seed}: what was left is what was taken");
-    // All promises of a gang come before the first eviction for it.
-    let first = leavers.iter().filter_map(|life| life.leaves).min();
-    for life in &urgent {
-        let told = life.promises.first().map(|(version, _)| *version);
-        assert!(told.is_some() && told < first, "seed {seed}: {life:?}");
-    }
-    assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
-    assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
+    check_order(story, &leavers, seed);
 }
 
 #[test]

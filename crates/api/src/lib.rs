@@ -22,6 +22,7 @@ pub use anonymise::{Class, Pseudonyms, anonymise};
 pub use crds::{CRDS, crds};
 pub use kinds::volcano::*;
 pub use members::Matcher;
+pub use muster_goregex::GoRegexError;
 pub use portion::{Portion, PortionError};
 pub use quantity::{Quantity, QuantityError, ResourceList};
 pub use requests::{container_requests, pod_requests};

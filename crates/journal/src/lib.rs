@@ -13,7 +13,8 @@ mod segment;
 mod writer;
 
 pub use difference::Difference;
+pub use frame::Damage;
 pub use journal::{Health, Journal, Limits};
 pub use record::{Configuration, Cycle, Header, Record};
 pub use replay::{Played, Progress, ReplayError, Summary, replay};
-pub use segment::{ReadError, Records, Segment};
+pub use segment::{ReadError, Records, Segment, Torn};

@@ -14,13 +14,15 @@ pub(crate) enum Kind {
     Event = 3,
     Cycle = 4,
     Config = 5,
+    /// The writer closed the segment. Since format 2.
+    End = 6,
 }
 
 impl Kind {
     pub fn of(byte: u8) -> Option<Kind> {
-        [Kind::Header, Kind::Checkpoint, Kind::Event, Kind::Cycle, Kind::Config]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        let all =
+            [Kind::Header, Kind::Checkpoint, Kind::Event, Kind::Cycle, Kind::Config, Kind::End];
+        all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 

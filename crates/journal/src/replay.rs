@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::difference::Difference;
 use crate::record::{Configuration, Cycle, Header, Record};
-use crate::segment::{ReadError, Records, Segment};
+use crate::segment::{ReadError, Records, Segment, Torn};
 
 /// What was replayed without a difference.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -38,6 +38,9 @@ pub struct Played {
     pub to: Option<Time>,
     /// Its writer was stopped before it could close it; what is there was replayed.
     pub cut_short: bool,
+    /// If so, where it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub torn: Option<Torn>,
 }
 
 /// How far a replay is.
@@ -143,7 +146,8 @@ fn play(segment: &Segment, mut progress: impl FnMut(u64, u64)) -> Result<Played,
             }
         }
     }
-    played.cut_short = records.cut_short();
+    played.torn = records.torn();
+    played.cut_short = played.torn.is_some();
     Ok(played)
 }
 

@@ -2,10 +2,13 @@
 //! meant, write the snapshots anew with `INSTA_UPDATE=always cargo test -p muster --test examples`
 //! and read the difference.
 
+mod support;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use support::has_keys;
 
 const NOW: &str = "2026-11-15T00:00:00Z";
 
@@ -154,16 +157,6 @@ fn json_names_the_cards_of_pods_that_share_them() {
     let cards: Vec<&str> = binds.iter().filter_map(|bind| bind["cards"].as_str()).collect();
     assert_eq!(cards, ["0", "1"]);
     assert_eq!(json(&["simulate"], "first-gang", &[])["binds"][0].get("cards"), None);
-}
-
-#[track_caller]
-fn has_keys(value: &Value, keys: &[&str]) {
-    let mut found: Vec<&str> =
-        value.as_object().expect("an object").keys().map(String::as_str).collect();
-    let mut keys = keys.to_vec();
-    found.sort_unstable();
-    keys.sort_unstable();
-    assert_eq!(found, keys);
 }
 
 #[test]

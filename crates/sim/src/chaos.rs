@@ -188,7 +188,7 @@ impl<'c> Day<'c> {
         if self.dice.chance(3) {
             self.restart();
         }
-        self.engine.cluster().audit()?;
+        self.engine.cluster().audit().map_err(|error| error.to_string())?;
         if self.dice.chance(85) {
             self.cycle()?;
         }

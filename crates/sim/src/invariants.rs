@@ -17,7 +17,7 @@ use muster_engine::{Cause, Decisions, Engine, Eviction, Room, Scope, Why, search
 
 /// Checks the model and the plan that was just made. The error names what does not hold.
 pub fn check(engine: &Engine, plan: &Decisions) -> Result<(), String> {
-    engine.cluster().audit()?;
+    engine.cluster().audit().map_err(|error| error.to_string())?;
     the_plan_is_in_the_model(engine, plan)?;
     no_node_is_over(engine, plan)?;
     no_card_is_over(engine, plan)?;

@@ -46,20 +46,7 @@ fn the_builtin_configuration_survives() {
 
 #[test]
 fn shares_by_weight_survive() {
-    let text = r#"
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: sla
-- plugins:
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"#;
-    survives("proportion", text, 60);
+    survives("proportion", include_str!("shares-by-weight.conf"), 60);
 }
 
 #[test]

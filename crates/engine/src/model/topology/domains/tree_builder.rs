@@ -90,7 +90,7 @@ impl<'h> TreeBuilder<'h> {
 
     fn refuse_bad_members(&mut self) {
         for (hyper, left) in self.hypers.iter().zip(&mut self.left) {
-            *left = hyper.bad_member().map(|why| Fault::BadMember { why: why.to_owned() });
+            *left = hyper.bad_member().map(|why| Fault::BadMember { why: why.to_string() });
         }
     }
 
