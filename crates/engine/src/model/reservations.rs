@@ -145,7 +145,7 @@ impl Cluster {
     }
 
     /// Whether the pod that was to leave for the reservation stays.
-    pub(crate) fn nobody_left_for(&self, gang: GangId, reservation: &Reservation) -> bool {
+    pub(crate) fn victim_stays(&self, gang: GangId, reservation: &Reservation) -> bool {
         let stays = |&&pod: &&PodId| {
             self.pods.fact[pod].uid == reservation.instead_of
                 && !matches!(self.pods.state[pod], PodState::Releasing(_) | PodState::Failed)

@@ -4,7 +4,7 @@ use crate::base::room::Room;
 use crate::model::topology::places::has_whole_subgroups;
 use crate::model::txn::Txn;
 use crate::nomination::backoff::backs_off;
-use crate::nomination::held::{nominated_gangs, places};
+use crate::nomination::held::{nominated_gangs, nominations_of};
 use crate::order::session::Session;
 use crate::placement::fit::fits;
 
@@ -17,7 +17,7 @@ pub fn fulfil(session: &mut Session) {
             continue;
         }
         let mut txn = Txn::begin(session.cluster);
-        let nominated = places(&txn, gang);
+        let nominated = nominations_of(&txn, gang);
         for &(pod, node) in &nominated {
             let mark = txn.mark();
             txn.release(pod);

@@ -9,7 +9,7 @@ use crate::order::session::Session;
 pub type Held = (GangId, PodId, NodeId);
 
 /// The places that a gang is promised.
-pub fn places(cluster: &Cluster, gang: GangId) -> Vec<(PodId, NodeId)> {
+pub fn nominations_of(cluster: &Cluster, gang: GangId) -> Vec<(PodId, NodeId)> {
     let place = |&pod: &PodId| match cluster.pods.state[pod] {
         PodState::Nominated(node) => Some((pod, node)),
         _ => None,

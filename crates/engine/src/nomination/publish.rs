@@ -5,8 +5,8 @@ use crate::decision::plan::Bind;
 use crate::model::nominations::Nomination;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
-use crate::nomination::held::{nominated_gangs, places};
-use crate::nomination::release::{give_up, would_complete_gang};
+use crate::nomination::held::{nominated_gangs, nominations_of};
+use crate::nomination::release::{note_released, would_complete_gang};
 use crate::order::session::Session;
 
 /// Ends a cycle: promises that don't make their gangs whole are given up, for they only keep others
@@ -17,11 +17,11 @@ pub fn publish(session: &mut Session) {
     let mut txn = Txn::begin(session.cluster);
     for gang in gangs {
         if !would_complete_gang(&mut txn, gang, whole) {
-            places(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
+            nominations_of(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
         }
     }
     let lost = txn.commit();
-    give_up(session.cluster, &lost);
+    note_released(session.cluster, &lost);
 
     let (cluster, plan) = (&mut *session.cluster, &mut *session.plan);
     let state = &cluster.pods.state;

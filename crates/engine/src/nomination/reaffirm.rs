@@ -9,8 +9,8 @@ use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::topology::places::is_near_enough;
 use crate::model::txn::{Mark, Txn};
-use crate::nomination::held::{Held, nominated_gangs, places};
-use crate::nomination::release::give_up;
+use crate::nomination::held::{Held, nominated_gangs, nominations_of};
+use crate::nomination::release::note_released;
 use crate::order::gates::named;
 use crate::order::session::Session;
 use crate::placement::fit::fits;
@@ -35,9 +35,9 @@ pub fn reaffirm(session: &mut Session) {
             .map(|nomination| (nomination.since, nomination.sequence))
     };
     for &gang in &gangs {
-        let mut places = places(&txn, gang);
-        places.sort_by_cached_key(|&(pod, _)| turn(&txn, pod));
-        for (pod, node) in places {
+        let mut nominations = nominations_of(&txn, gang);
+        nominations.sort_by_cached_key(|&(pod, _)| turn(&txn, pod));
+        for (pod, node) in nominations {
             txn.release(pod);
             held.push((gang, pod, node));
         }
@@ -46,24 +46,24 @@ pub fn reaffirm(session: &mut Session) {
     let mark = txn.mark();
     let mut by_turn = held.clone();
     by_turn.sort_by_cached_key(|&(_, pod, _)| turn(&txn, pod));
-    if !give_again(&mut txn, session.policy, session.rankings, by_turn).is_empty() {
+    if !nominate_again(&mut txn, session.policy, session.rankings, by_turn).is_empty() {
         txn.rewind(mark);
-        give_again(&mut txn, session.policy, session.rankings, held);
+        nominate_again(&mut txn, session.policy, session.rankings, held);
     }
     // Places that are too far apart, because the network has changed, are of no use to a gang whose
     // pods belong together.
     for &gang in &gangs {
         if txn.gangs[gang].topology_rules.is_some() && !is_near_enough(&txn, gang) {
-            places(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
+            nominations_of(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
         }
     }
     let lost = txn.commit();
-    give_up(session.cluster, &lost);
+    note_released(session.cluster, &lost);
 }
 
 /// Whether what a gang was just promised would stand if it were given again, as it is in every
 /// cycle.
-pub fn would_complete_gang(
+pub fn would_be_reaffirmed(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
@@ -79,7 +79,7 @@ pub fn would_complete_gang(
             held.push((gang, step.pod, node));
         }
     }
-    let stands = give_again(txn, policy, rankings, held).is_empty();
+    let stands = nominate_again(txn, policy, rankings, held).is_empty();
     txn.rewind(mark);
     stands
 }
@@ -101,7 +101,7 @@ pub fn order_that_stands(
     // Those that fail alone fail in any order, unless they need other pods near them.
     let mut last: Vec<Held> = Vec::new();
     for _ in 0..ORDERS {
-        let failed = give_again(txn, policy, rankings, order.clone());
+        let failed = nominate_again(txn, policy, rankings, order.clone());
         txn.rewind(mark);
         if failed.is_empty() {
             order.extend(last);
@@ -110,7 +110,7 @@ pub fn order_that_stands(
         let mut first: Vec<Held> = Vec::new();
         order.retain(|one| !failed.contains(one));
         for one in failed {
-            let stands = give_again(txn, policy, rankings, vec![one]).is_empty();
+            let stands = nominate_again(txn, policy, rankings, vec![one]).is_empty();
             txn.rewind(mark);
             if stands { first.push(one) } else { last.push(one) }
         }
@@ -121,7 +121,7 @@ pub fn order_that_stands(
 }
 
 /// Nominates pods again, one after the other, and returns those that can't be.
-fn give_again(
+fn nominate_again(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
@@ -155,7 +155,8 @@ fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
     let cluster = &mut *session.cluster;
     let mut old = Vec::new();
     for &gang in gangs {
-        let pods: Vec<PodId> = places(cluster, gang).into_iter().map(|(pod, _)| pod).collect();
+        let pods: Vec<PodId> =
+            nominations_of(cluster, gang).into_iter().map(|(pod, _)| pod).collect();
         let since = pods
             .iter()
             .filter_map(|pod| cluster.nomination_ledger.get(pod))

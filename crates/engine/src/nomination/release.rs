@@ -5,10 +5,10 @@ use crate::model::Cluster;
 use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::topology::places::has_whole_subgroups;
 use crate::model::txn::{Move, Txn};
-use crate::nomination::held::places;
+use crate::nomination::held::nominations_of;
 
 /// Promises have ended: there is more room than before.
-pub fn give_up(cluster: &mut Cluster, lost: &[Move]) {
+pub fn note_released(cluster: &mut Cluster, lost: &[Move]) {
     for step in lost {
         cluster.freed += 1;
         if let Some(gang) = cluster.pods.gang[step.pod] {
@@ -23,7 +23,7 @@ pub fn would_complete_gang(txn: &mut Txn, gang: GangId, whole: bool) -> bool {
         return missing_after_nominations(&txn.gangs[gang], whole).total == 0;
     }
     let mark = txn.mark();
-    let nominated = places(txn, gang);
+    let nominated = nominations_of(txn, gang);
     nominated.iter().for_each(|&(pod, node)| txn.allocate(pod, node));
     let ready = txn.gangs[gang].ready(whole) && has_whole_subgroups(txn, gang, &nominated);
     txn.rewind(mark);

@@ -40,7 +40,7 @@ pub fn review(session: &mut Session) {
                 || reservation.until <= now
                 || !cluster.nodes.fact[node].lets_go()
                 || request.iter().any(|(resource, amount)| used(resource) + amount > room(resource))
-                || cluster.nobody_left_for(gang, reservation)
+                || cluster.victim_stays(gang, reservation)
             {
                 end(cluster, gang, place);
                 continue;
@@ -114,7 +114,7 @@ fn stands(cluster: &Cluster, gang: GangId, reservation: &Reservation) -> bool {
     let room = |(resource, amount)| cluster.nodes.future_idle(resource, node) >= amount;
     cluster.nodes.fact[node].lets_go()
         && reservation.request.iter().all(room)
-        && !cluster.nobody_left_for(gang, reservation)
+        && !cluster.victim_stays(gang, reservation)
 }
 
 /// Promises reserved places to the pods that came for them, in the order of the pods and of the

@@ -28,7 +28,7 @@ impl Default for EvictionSettings {
 
 impl EvictionSettings {
     /// The same, but no gang may be broken.
-    pub fn breaking_nobody(&self) -> EvictionSettings {
+    pub fn without_breaking_gangs(&self) -> EvictionSettings {
         let bundle_settings = BundleSettings { allow_whole: false, ..self.bundle_settings.clone() };
         EvictionSettings { bundle_settings, ..self.clone() }
     }
