@@ -10,7 +10,7 @@ use crate::engine::cycle::Phase::{Actions, Step};
 use crate::eviction::{losses, review};
 use crate::model::gangs::Gang;
 use crate::model::usage::Memory;
-use crate::nomination::{backoff, publish, reaffirm, reservations, restore};
+use crate::nomination::{backoff, publish, reaffirm, release, reservations, restore};
 use crate::order::session::Session;
 use crate::policy::answers::Policy;
 use crate::report::{cards, status};
@@ -44,6 +44,7 @@ const PHASES: &[Phase] = &[
     Step(reservations::review),
     Step(losses::count_losses),
     Step(backoff::release_backoff_room),
+    Step(release::release_incomplete),
     // The plan says what is to be written, and when to call again.
     Step(publish::publish),
     Step(report_status),
