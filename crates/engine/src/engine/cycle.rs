@@ -60,8 +60,8 @@ impl Engine {
         self.cycle_with(now, &mut |_| {})
     }
 
-    /// The same, and says when an action is through, so that someone with a clock can tell how long
-    /// each takes.
+    /// The same, and calls `through` after each action, so that a caller with a clock can tell how
+    /// long each takes.
     pub fn cycle_with(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Plan {
         if let Some((generation, wake)) = self.rests
             && generation == self.cluster.generation

@@ -8,8 +8,8 @@ use crate::nomination::held::{nominated_gangs, nominations_of};
 use crate::order::session::Session;
 use crate::placement::fit::fits;
 
-/// Binds gangs to the places that they were promised, where the room has become free: the whole
-/// missing minimum or nothing. After a refused bind, not before the gang's backoff is over.
+/// Binds gangs to their nominated nodes where the room has become free: the whole missing minimum
+/// or nothing. After a refused bind, not before the gang's backoff is over.
 pub fn fulfil(session: &mut Session) {
     for gang in nominated_gangs(session) {
         if let Some(reason) = backs_off(session, gang) {
