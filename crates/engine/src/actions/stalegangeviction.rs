@@ -107,7 +107,7 @@ pub fn kept(cluster: &Cluster, policy: &Policy, id: GangId) -> Option<&'static s
     leaving.pods.into_iter().find_map(|pod| policy.protects(cluster, pod))
 }
 
-/// Who leaves of a stale gang.
+/// The pods of a stale gang that are evicted.
 pub struct Leaving {
     pods: Vec<PodId>,
     /// How many of the places that it holds are in torn subgroups.
@@ -138,7 +138,7 @@ pub fn leaving(cluster: &Cluster, id: GangId, whole: bool) -> Leaving {
     Leaving { pods, torn, in_part }
 }
 
-/// What those who leave are told.
+/// Why they are evicted.
 pub fn cause(gang: &Gang, whole: bool, leaving: &Leaving, for_ms: i64) -> Cause {
     let of_torn = || {
         let groups = torn(gang, whole).map(|place| &gang.subgroups()[place]);
@@ -179,7 +179,8 @@ pub fn due<'c>(
     due.flat_map(|(gang, due)| due_of(cluster, policy, gang, due))
 }
 
-/// When those leave who leave of a gang that is due then; some may be spared for longer.
+/// When the pods of a gang that is due then are evicted: later than that if the cluster has refused
+/// to evict them.
 pub fn due_of(
     cluster: &Cluster,
     policy: &Policy,

@@ -36,7 +36,7 @@ ids! {
     ShapeId
     /// A dimension of room: cpu, memory, pods, an extended resource.
     ResourceId
-    /// A rule between pods: who, and within which topology key.
+    /// A rule between pods: which pods, and within which topology key.
     TermId
     /// A label key of nodes that terms count by.
     KeyId

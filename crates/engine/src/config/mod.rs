@@ -68,7 +68,7 @@ impl Config {
         Config::parse_with(file, text, &mut Vec::new())
     }
 
-    /// The same for those who want to hear the warnings beside the errors, too.
+    /// The same, and `heard` gets the warnings also if there are errors.
     pub fn parse_with(
         file: &str,
         text: &str,

@@ -11,20 +11,20 @@ pub struct NominationCounters {
     pub hits: u32,
     /// Still waiting for it to become free.
     pub misses: u32,
-    /// Taken back: the place was lost, or someone who matters more took it.
+    /// Released: the room was lost, or a stronger gang took it.
     pub voided: u32,
-    /// Taken back because they have waited too long.
+    /// Released because they have waited too long.
     pub expired: u32,
 }
 
-/// What was tried to make others leave for one gang.
+/// What was tried to make room for one gang by evictions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchRecord {
     pub gang: GangId,
     /// The name of the action.
     pub action: &'static str,
     pub work: SearchCounters,
-    /// Whether they do.
+    /// Whether room was made.
     pub found: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct SearchCounters {
     pub simulations: u32,
     /// More would have been tried, but for a limit.
     pub cut_short: bool,
-    /// Pods that were to leave for someone.
+    /// Pods that were to leave for a gang.
     pub selected: u32,
     /// Those of them that were not needed after all.
     pub reprieved: u32,

@@ -28,9 +28,9 @@ pub struct Decisions {
     pub group_notes: Vec<GroupNote>,
     /// What became of nominations, for metrics.
     pub nomination_counters: NominationCounters,
-    /// What it took to make others leave, and what that costs, for those who count.
+    /// What was tried to make room by evictions, and what that costs, for metrics.
     pub search_counters: SearchCounters,
-    /// For whom others were to leave, in the order in which that was tried.
+    /// The gangs for which room was to be made by evictions, in the order in which that was tried.
     pub searches: Vec<SearchRecord>,
     /// Call again then, even if nothing happens.
     pub wake: Option<Time>,

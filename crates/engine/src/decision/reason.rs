@@ -136,7 +136,7 @@ pub enum Reason {
         purpose: Purpose,
         steps: u64,
     },
-    /// `since` is set in a traverse queue: the head has waited too long for anyone to pass it.
+    /// `since` is set in a traverse queue: the head has waited too long to be passed.
     Behind {
         head: Arc<str>,
         since: Option<Time>,

@@ -4,11 +4,11 @@ use muster_api::Time;
 
 use crate::decision::cause::Cause;
 
-/// What becomes of a stale gang, for those who ask.
+/// What becomes of a stale gang, for `explain` and pages.
 #[derive(Copy, Clone, Debug)]
 pub struct Staleness {
     pub since: Time,
-    /// What those who leave are told.
+    /// Why its pods are evicted.
     pub cause: Cause,
     pub fate: Fate,
 }

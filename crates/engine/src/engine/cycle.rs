@@ -10,7 +10,7 @@ use crate::engine::cycle::Phase::{Actions, Step};
 use crate::eviction::{losses, review};
 use crate::model::gangs::Gang;
 use crate::model::usage::Memory;
-use crate::nomination::{backoff, publish, reaffirm, reservations, restore};
+use crate::nomination::{backoff, publish, reaffirm, release, reservations, restore};
 use crate::order::session::Session;
 use crate::policy::answers::Policy;
 use crate::report::plan::Plan;
@@ -45,6 +45,7 @@ const PHASES: &[Phase] = &[
     Step(reservations::review),
     Step(losses::count_losses),
     Step(backoff::release_backoff_room),
+    Step(release::release_incomplete),
     // The plan says what is to be written, and when to call again.
     Step(publish::publish),
     Step(report_status),
@@ -60,8 +61,8 @@ impl Engine {
         self.cycle_with(now, &mut |_| {})
     }
 
-    /// The same, and says when an action is through, so that someone with a clock can tell how long
-    /// each takes.
+    /// The same, and calls `through` after each action, so that a caller with a clock can tell how
+    /// long each takes.
     pub fn cycle_with(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Plan {
         self.decisions = self.decide(now, through);
         Plan::of(&self.cluster, &self.decisions)

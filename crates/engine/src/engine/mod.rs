@@ -63,8 +63,8 @@ impl Engine {
         self.cluster.apply(event.borrow());
     }
 
-    /// Puts in order what events left for later, as a cycle does before it decides; for those who
-    /// only want to look.
+    /// Puts in order what events left for later, as a cycle does before it decides; for callers
+    /// that only read the model.
     pub fn settle(&mut self) {
         self.cluster.settle();
     }

@@ -51,7 +51,8 @@ impl Engine {
         traces
     }
 
-    /// What a queue would take back for the first of its gangs that lacks room, and from whom.
+    /// What a queue would take back for the first of its gangs that lacks room, and from which
+    /// pods.
     pub fn taking_back(&mut self, queue: QueueId, now: Time) -> Option<TakingBack> {
         let mut found = None;
         self.look(now, &mut |session, request| {
@@ -78,7 +79,7 @@ impl Engine {
             }
         }
         self.rankings = rankings;
-        // Who was at rest is so still.
+        // An engine that was at rest still is.
         if let Some((generation, _)) =
             self.rests.as_mut().filter(|(generation, _)| *generation == before)
         {

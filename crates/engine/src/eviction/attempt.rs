@@ -20,7 +20,7 @@ use crate::eviction::turns::{anyone_spares, grows, turn_of};
 use crate::eviction::verdict::gave_too_much;
 use crate::model::shapes::one_shape;
 use crate::model::txn::{Mark, Txn};
-use crate::nomination::reaffirm::would_complete_gang;
+use crate::nomination::reaffirm::would_be_reaffirmed;
 use crate::order::failed_searches::{FailedSearches, SearchKey, Signature};
 use crate::order::session::Session;
 use crate::placement::rankings::Rankings;
@@ -95,7 +95,7 @@ impl<'t> Attempt<'t> {
             // Pods that look at other nodes mind where others went.
             let far =
                 placement.pods.iter().any(|&pod| txn.depends_on_other_nodes(txn.pods.shape[pod]));
-            return match !far || would_complete_gang(txn, self.policy, rankings, self.gang) {
+            return match !far || would_be_reaffirmed(txn, self.policy, rankings, self.gang) {
                 true => Ok(()),
                 false => Err(vec![Refusal::default().reason(self.request.purpose)]),
             };

@@ -1,7 +1,7 @@
 //! Room that is kept for pods which don't exist yet: a pod that is asked to leave for a better
 //! place comes back as another pod, and finds room reserved for it. Reserved room counts like
 //! nominated room, in every sum that counts nominations, and belongs to a gang. What becomes of it
-//! is decided in `crate::reservations`.
+//! is decided in `nomination/reservations.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Cluster {
         self.add_reservation(gang, reservation, size);
     }
 
-    /// How many pods a gang will have when all are back for whom places are kept.
+    /// How many pods a gang will have when all pods are back for which room is reserved.
     pub(crate) fn size_with(&self, gang: GangId, reserved: &[Reservation]) -> u32 {
         let gone =
             reserved.iter().filter(|place| !self.is_there(gang, &place.instead_of)).count() as u32;
@@ -145,7 +145,7 @@ impl Cluster {
     }
 
     /// Whether the pod that was to leave for the reservation stays.
-    pub(crate) fn nobody_left_for(&self, gang: GangId, reservation: &Reservation) -> bool {
+    pub(crate) fn victim_stays(&self, gang: GangId, reservation: &Reservation) -> bool {
         let stays = |&&pod: &&PodId| {
             self.pods.fact[pod].uid == reservation.instead_of
                 && !matches!(self.pods.state[pod], PodState::Releasing(_) | PodState::Failed)

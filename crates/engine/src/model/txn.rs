@@ -85,12 +85,13 @@ impl<'c> Txn<'c> {
         self.log.push(Move { pod, from, to });
     }
 
-    /// Whether anyone is asked to leave.
+    /// Whether a pod is asked to leave.
     pub fn evicts(&self) -> bool {
         self.log.iter().any(|step| matches!(step.to, PodState::Releasing(_)))
     }
 
-    /// Who is asked to leave and has no other place, each once, and where.
+    /// The pods that are asked to leave and have no other node, each once, with the node they
+    /// leave.
     pub fn evicted(&self) -> Vec<(PodId, NodeId)> {
         let mut evicted: Vec<(PodId, NodeId)> = Vec::new();
         for step in &self.log {
@@ -105,7 +106,7 @@ impl<'c> Txn<'c> {
         evicted
     }
 
-    /// Whether anyone who ran leaves, with another place or without.
+    /// Whether a pod that ran leaves, with another node or without.
     pub fn displaces(&self) -> bool {
         self.log.iter().any(|step| {
             matches!(step.from, PodState::Running(_)) && self.pods.state[step.pod] != step.from

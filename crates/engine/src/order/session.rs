@@ -49,7 +49,7 @@ pub struct Session<'e> {
     pub failed_searches: &'e mut failed_searches::Memory,
     pub plan: &'e mut Decisions,
     pub now: Time,
-    /// Gangs that keep everyone behind them in their queue waiting, found by `allocate` for
+    /// Gangs that keep all gangs behind them in their queue waiting, found by `allocate` for
     /// `backfill`.
     pub heads: Vec<(QueueId, GangId)>,
     /// Pods whose gangs back off, with room that is held for them during this cycle.

@@ -321,8 +321,8 @@ impl Plugin for Capacity {
     }
 
     /// No gang takes what would be taken back: a queue doesn't come to have too much of something,
-    /// or more of that, while a gang of another queue waits that could take it. Those who have
-    /// just left for it wait too.
+    /// or more of that, while a gang of another queue waits that could take it. Pods that
+    /// have just been evicted for it wait too.
     fn rejects_outcome(
         &self,
         cluster: &Cluster,

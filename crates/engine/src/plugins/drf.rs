@@ -146,7 +146,7 @@ fn share_wanted(cluster: &Cluster, preemptor: &Preemptor) -> Share {
     )
 }
 
-/// Compares two queues where their paths part: who is served first.
+/// Compares two queues where their paths part, by which is served first.
 fn compare(cluster: &Cluster, root: &Branch, a: QueueId, b: QueueId) -> Ordering {
     let (mut at_a, mut at_b) = (root, root);
     for ((name_a, _), (name_b, _)) in

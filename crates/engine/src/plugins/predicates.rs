@@ -67,7 +67,7 @@ struct Predicates {
     volumes: bool,
 }
 
-/// What cordons a node for everyone but those who tolerate it.
+/// The taint of a cordoned node.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 impl Predicates {

@@ -32,7 +32,7 @@ pub struct ConfiguredPlugin {
 /// All plugins, tier after tier.
 pub struct Policy {
     pub plugins: Vec<ConfiguredPlugin>,
-    /// For each question, who is asked.
+    /// For each question, the plugins that are asked, by their places.
     asked: [Vec<usize>; Question::COUNT],
 }
 
@@ -205,7 +205,7 @@ impl Policy {
         }
     }
 
-    /// What a domain adds to the score of every node below it, if anyone has an opinion.
+    /// What a domain adds to the score of every node below it, if a plugin has an opinion.
     pub fn domain_score(&self, cluster: &Cluster, shape: ShapeId, domain: DomainId) -> Option<i64> {
         let opinions = self.asked(Question::DomainScore);
         opinions
@@ -240,13 +240,13 @@ impl Policy {
             .or_else(marked)
     }
 
-    /// The rule that keeps a pod from this claim, whatever else is taken, if any.
+    /// The rule that keeps a pod from this preemptor, whatever else is evicted, if any.
     pub fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
         let mut asked = self.asked(Question::of(preemptor.purpose));
         asked.find_map(|plugin| plugin.vetoes(cluster, preemptor, victim))
     }
 
-    /// The rule that keeps a pod from being taken for this claim now, if any.
+    /// The rule that keeps a pod from this preemptor after what was evicted already, if any.
     pub fn vetoes_after(
         &self,
         cluster: &Cluster,
@@ -260,8 +260,8 @@ impl Policy {
         })
     }
 
-    /// The pods that break a rule by leaving in this order, where the claim may: they leave last,
-    /// and what breaks fewest rules is best.
+    /// The pods that break a rule by leaving in this order, where the preemptor may: they leave
+    /// last, and what breaks fewest rules is best.
     pub fn soft_violations(
         &self,
         cluster: &Cluster,
@@ -316,7 +316,7 @@ impl Policy {
         asked.find_map(|plugin| plugin.vetoes_gang_loss(cluster, preemptor, gang))
     }
 
-    /// Why the plan of a claim may not stand.
+    /// Why the plan for a preemptor may not stand.
     pub fn rejects_outcome(
         &self,
         cluster: &Cluster,
@@ -343,8 +343,8 @@ impl Policy {
         said
     }
 
-    /// Which of two queues gives first to a claim: whom plugins name, else the one that would be
-    /// served last.
+    /// Which of two queues gives first to a preemptor: the one that plugins name, else the one that
+    /// is served last.
     pub fn queue_gives_first(
         &self,
         cluster: &Cluster,

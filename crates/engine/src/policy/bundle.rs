@@ -22,7 +22,7 @@ pub struct Bundle {
     pub pods: Vec<PodId>,
     /// What the gang could lose goes with the rest of it.
     pub rest: Vec<PodId>,
-    /// Who could go instead of these, if each may go alone.
+    /// Pods that could leave instead of these, if each may leave alone.
     pub instead: Vec<PodId>,
     /// What the preemptor gains for what is lost everywhere, in parts per million; nothing is lost
     /// with a safe one.
@@ -34,7 +34,7 @@ pub struct Bundle {
 }
 
 impl Bundle {
-    /// One pod that may go for itself.
+    /// One pod that may leave alone.
     pub fn single(gang: GangId, pod: PodId) -> Bundle {
         Bundle {
             gang,
@@ -57,7 +57,8 @@ impl Bundle {
         Bundle { gang, kind, broken, all_or_nothing, pods, rest, instead, roi, class, unasked }
     }
 
-    /// The least that can go of it, each for itself; who could go instead is with the first.
+    /// The smallest bundles that it can be cut into. Pods that could leave instead are with the
+    /// first.
     pub fn units(&self) -> Vec<Bundle> {
         if self.all_or_nothing || self.pods.len() < 2 {
             return vec![self.clone()];
@@ -67,7 +68,7 @@ impl Bundle {
         units
     }
 
-    /// The least that can go of it, each for itself, and who could go instead.
+    /// The smallest bundles that it can be cut into, with those of pods that could leave instead.
     pub fn one_by_one(&self) -> Vec<Bundle> {
         match self.all_or_nothing {
             true => vec![self.clone()],
@@ -76,7 +77,7 @@ impl Bundle {
     }
 }
 
-/// In the order in which they are taken.
+/// In the order in which they are evicted.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BundleKind {
     Safe,

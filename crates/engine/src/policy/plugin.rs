@@ -61,7 +61,7 @@ pub struct Veto {
 /// Pods that should not run where they run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unwanted {
-    /// Who is to leave now, in order.
+    /// Those that are to leave now, in order.
     pub pods: Vec<(PodId, Cause)>,
     /// When others are to leave.
     pub next: Option<Time>,
@@ -151,20 +151,20 @@ pub trait Plugin: Send {
     fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         None
     }
-    /// The same for one claim, whatever else is taken for it.
+    /// The same for one preemptor, whatever else is evicted for it.
     fn vetoes(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<Veto> {
         None
     }
-    /// The same, given all that has been taken for it already.
+    /// The same, given all that has been evicted for it already.
     fn vetoes_after(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<&'static str> {
         None
     }
-    /// When time alone ends the rule by which it restrains such a pod, if it does.
+    /// When time alone ends the rule of [`Plugin::vetoes_after`] for such a pod, if it does.
     fn restrains_until(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<Time> {
         None
     }
-    /// Which of these pods, leaving in this order, break a rule that the claim breaks only if it
-    /// must.
+    /// Which of these pods, leaving in this order, break a rule that is broken only if there is no
+    /// other way.
     fn soft_violations(
         &self,
         _: &Cluster,
@@ -177,7 +177,7 @@ pub trait Plugin: Send {
     fn outranks(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<bool> {
         None
     }
-    /// What it costs to take these pods from a node, if not what their priorities say.
+    /// What it costs to evict these pods from a node, if not what their priorities say.
     fn eviction_cost(
         &self,
         _: &Cluster,
@@ -211,8 +211,8 @@ pub trait Plugin: Send {
     fn queue_gives_first(&self, _: &Cluster, _: &Preemptor, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
     }
-    /// Who leaves a domain that lacks this much, where whole gangs are taken: the places of these
-    /// bundles in the order in which they are taken. Who is not named stays.
+    /// In which order bundles leave a domain that lacks this much, where whole gangs are evicted:
+    /// their places in the list. A bundle that is not named stays.
     fn order_bundles(
         &self,
         _: &Cluster,

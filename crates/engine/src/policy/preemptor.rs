@@ -5,7 +5,7 @@ use muster_api::Time;
 use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::{Method, Mode, Purpose};
 
-/// Who wants room that others have.
+/// The gang for which room is made, and the pod of it that is to be placed.
 #[derive(Copy, Clone, Debug)]
 pub struct Preemptor {
     pub mode: Mode,
@@ -13,13 +13,13 @@ pub struct Preemptor {
     pub gang: GangId,
     pub pod: PodId,
     pub now: Time,
-    /// How the pods leave that it takes.
+    /// How pods are evicted for it.
     pub method: Method,
 }
 
 impl Preemptor {
-    /// Whole gangs are taken rather than pod by pod: what a gang needs is then no rule, but a
-    /// price.
+    /// Gangs are evicted whole rather than pod by pod: breaking a gang is then not forbidden but
+    /// costs something.
     pub fn by_gang(&self) -> bool {
         self.mode != Mode::Task
     }

@@ -1,5 +1,5 @@
 //! What there is to say of each gang after a cycle: the phase and condition of its PodGroup, and
-//! for pods without one why they wait. What has not changed is not said again.
+//! for pods without one why they wait. What has not changed is not written again.
 
 use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
 
@@ -12,7 +12,7 @@ use crate::model::notes::{GroupAnnotations, Texts};
 use crate::report::words;
 
 /// Brings phases and conditions up to date and notes the changes in the plan. `timed` says of which
-/// gangs someone wants to know for how long they have been stale.
+/// gangs the time since they became stale is kept.
 pub fn update(
     cluster: &mut Cluster,
     whole: bool,
@@ -22,7 +22,7 @@ pub fn update(
 ) {
     for id in cluster.gangs.take_changed() {
         let gang = &cluster.gangs[id];
-        // What has no PodGroup has no phase that anyone could see.
+        // A gang without a PodGroup has no phase that could be shown.
         let phase = if gang.origin == Origin::Group { phase(gang, whole) } else { gang.phase };
         let condition = condition(cluster, gang, phase, whole, now);
         let report = report(cluster, gang, phase);

@@ -99,7 +99,7 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             outdoes_sibling(own, other, *resource, dimensions)
         }
         Reason::LikeAnother { purpose, gang } => like_another(*purpose, gang),
-        // Said of the gang at which it stopped and of those behind it.
+        // The reason of the gang at which the action stopped, and of those behind it.
         Reason::NotAttempted { purpose, steps } => format!(
             "{} stopped after {} in this cycle and continues in the next",
             action(*purpose),

@@ -1,4 +1,4 @@
-//! The fair share of every queue: what it should have if everyone took what is theirs. Siblings
+//! The fair share of every queue: what it should have if all queues took what is theirs. Siblings
 //! divide what their parent should have, resource by resource (`shares/division.rs`). Follows from
 //! what events say alone: nothing that moves within a cycle changes it.
 

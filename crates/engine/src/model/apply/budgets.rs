@@ -57,7 +57,7 @@ impl Budgets {
     fn left(&self, cluster: &Cluster, budget: &Budget) -> i64 {
         match budget.allowed {
             Some(allowed) => {
-                // Who leaves as the cluster knows has been counted.
+                // A pod that the cluster knows to be leaving has been counted.
                 let news = |pod: &&PodId| {
                     !cluster.pods.fact[**pod].leaves && budget.is_about(cluster, **pod)
                 };

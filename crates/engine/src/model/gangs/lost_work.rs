@@ -35,8 +35,8 @@ fn lost(began: Time, saved: Option<Time>, end: Option<Time>, now: Time) -> i64 {
 }
 
 /// When the pod started that made up its minimum, its roles' and its subgroups'; none if one of
-/// them has not started. Nothing that is tried within a cycle changes it: who was asked to leave
-/// counts until its object says that it leaves.
+/// them has not started. Nothing that is tried within a cycle changes it: a pod that was asked
+/// to leave counts until its object says that it leaves.
 pub fn began(cluster: &Cluster, gang: GangId) -> Option<Time> {
     let gang = &cluster.gangs[gang];
     let counts = |pod: &&PodId| match cluster.pods.state[**pod] {

@@ -1,6 +1,6 @@
 //! HyperNodes as they were last seen, and which nodes each of them claims. What becomes of the
-//! claims is decided in `domains.rs`. Finding out who is meant is the dear part, so only what
-//! changed is asked again.
+//! claims is decided in `domains.rs`. Finding the members is the expensive part, so
+//! it is done again only for what changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::model::nodes::Nodes;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HyperNodes {
     by_name: BTreeMap<Arc<str>, HyperNode>,
-    /// Whose claims must be found anew, and which nodes have changed since claims were found.
+    /// The HyperNodes whose claims must be found anew, and the nodes that have changed since claims
+    /// were found.
     dirty: BTreeSet<Arc<str>>,
     dirty_nodes: BTreeSet<NodeId>,
     /// Something has changed since the tree was made.
@@ -144,7 +145,8 @@ impl HyperNodes {
         }
     }
 
-    /// Finds out who claims what has changed. Whether the tree must be made anew.
+    /// Finds out which HyperNodes claim what has changed. Returns whether the tree must be built
+    /// anew.
     pub(in crate::model) fn settle(&mut self, nodes: &Nodes) -> bool {
         self.by_name
             .values_mut()
