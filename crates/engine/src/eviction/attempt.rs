@@ -12,7 +12,7 @@ use crate::eviction::causes::Causes;
 use crate::eviction::commit::commit;
 use crate::eviction::refusal::{Refusal, refuse};
 use crate::eviction::request::EvictionRequest;
-use crate::eviction::review::give_back_bundles;
+use crate::eviction::review::give_back_by_worth;
 use crate::eviction::search::Search;
 use crate::eviction::search_log::Record;
 use crate::eviction::trace::Trace;
@@ -147,9 +147,8 @@ impl<'t> Attempt<'t> {
             self.one(txn, rankings, pod, left)
         };
         place_gang_with(txn, policy, rankings, placement, force)?;
-        let gone =
-            txn.evicted().into_iter().map(|(pod, node)| vec![(pod, node, self.gang)]).collect();
-        self.record.work.reprieved += give_back_bundles(txn, policy, gone);
+        let gone = txn.evicted().into_iter().map(|(pod, _)| vec![(pod, self.gang)]);
+        self.record.work.reprieved += give_back_by_worth(txn, rankings, policy, gone);
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use crate::decision::cause::Cause;
 use crate::eviction::candidates::{Eligibility, TOO_MANY, eligibility, in_scope};
 use crate::eviction::cheapest_nodes;
 use crate::eviction::domain_fit::DomainFit;
+use crate::eviction::give_back::{give_back, left};
 use crate::eviction::need::Need;
 use crate::eviction::per_domain::{HEADS, Way};
 use crate::eviction::relocate::move_one;
@@ -256,7 +257,8 @@ impl Search<'_> {
         }
         placed = placed || fit.fit_anew(txn, rankings);
         if placed {
-            gone.retain(|&pod| !fit.keep_running(txn, rankings, &[pod]));
+            give_back(txn, rankings, &mut fit, &gone);
+            gone.retain(|&pod| left(txn, pod).is_some());
         }
         log.record.work.simulations += fit.tries;
         if !placed {

@@ -12,7 +12,7 @@ use crate::eviction::causes::Causes;
 use crate::eviction::cheapest_nodes;
 use crate::eviction::domain_candidates::{CandidateDomain, Victims};
 use crate::eviction::domain_fit::DomainFit;
-use crate::eviction::give_back::give_back;
+use crate::eviction::give_back::give_back_bundles;
 use crate::eviction::lower_nominations::{give_again, release_lower};
 use crate::eviction::need::Need;
 use crate::eviction::refusal::Refusal;
@@ -371,7 +371,7 @@ impl Search<'_> {
             return None;
         }
         let asked = count(&taken);
-        give_back(txn, rankings, &mut fit, &mut taken);
+        give_back_bundles(txn, rankings, &mut fit, &mut taken);
         log.record.work.simulations += fit.tries;
         let moved = if self.fair_share_order() {
             self.relocate(txn, rankings, &mut taken)

@@ -76,6 +76,12 @@ impl Bundle {
     }
 }
 
+impl AsRef<[PodId]> for Bundle {
+    fn as_ref(&self) -> &[PodId] {
+        &self.pods
+    }
+}
+
 /// In the order in which they are taken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BundleKind {
