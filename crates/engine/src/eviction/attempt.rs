@@ -126,8 +126,11 @@ impl<'t> Attempt<'t> {
         {
             let preemptor = self.preemptor_for(first);
             let doubled = 1_u64.checked_shl(self.record.progress.doubled).unwrap_or(u64::MAX);
-            let budget =
-                self.request.settings.bundle_settings.steps_per_gang.saturating_mul(doubled);
+            let steps = self.request.settings.bundle_settings.steps_per_gang;
+            let budget = match preemptor.by_fair_share() {
+                true => steps.saturating_mul(doubled),
+                false => u64::MAX,
+            };
             let attempt = Search {
                 policy,
                 settings: self.request.settings,

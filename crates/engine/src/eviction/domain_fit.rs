@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::base::ids::{DomainId, NodeId, PodId, ResourceId, ShapeId};
 use crate::base::parts_per_million::share;
 use crate::base::room::Room;
-use crate::eviction::give_back::{StillFits, leaving};
+use crate::eviction::fit::{StillFits, Target};
 use crate::eviction::lower_nominations::nominations_still_fit;
 use crate::model::Cluster;
 use crate::model::gangs::missing::missing_after_nominations;
@@ -90,31 +90,6 @@ impl<'s> DomainFit<'s> {
             patience,
             tries,
         }
-    }
-
-    /// Gives places to those who wait, as far as there is room. Whether all have one now.
-    pub fn fit_more(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
-        if self.one_by_one {
-            return self.fit_each(txn, rankings);
-        }
-        self.calls += 1;
-        self.calls >= self.pause && self.fit_together(txn, rankings)
-    }
-
-    /// Gives places to all from the beginning, with nothing more to come.
-    pub fn fit_anew(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
-        if self.one_by_one {
-            self.stand_up(txn);
-            if self.fit_each(txn, rankings) {
-                return true;
-            }
-            self.stand_up(txn);
-            if self.samples.len() > 1 && self.fit_tightly(txn, rankings) {
-                return true;
-            }
-            self.stand_up(txn);
-        }
-        self.fit_together(txn, rankings)
     }
 
     /// Gives places to all where least is left over, whatever else is good about a node: the best
@@ -319,9 +294,37 @@ impl<'s> DomainFit<'s> {
     }
 }
 
+impl Target for DomainFit<'_> {
+    fn fit_more(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        if self.one_by_one {
+            return self.fit_each(txn, rankings);
+        }
+        self.calls += 1;
+        self.calls >= self.pause && self.fit_together(txn, rankings)
+    }
+
+    fn fit_anew(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        if self.one_by_one {
+            self.stand_up(txn);
+            if self.fit_each(txn, rankings) {
+                return true;
+            }
+            self.stand_up(txn);
+            if self.samples.len() > 1 && self.fit_tightly(txn, rankings) {
+                return true;
+            }
+            self.stand_up(txn);
+        }
+        self.fit_together(txn, rankings)
+    }
+}
+
 impl StillFits for DomainFit<'_> {
     fn surely_needs(&self, txn: &Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
-        leaving(txn, pods).any(|(pod, node)| self.is_needed(txn, rankings, pod, node))
+        pods.iter().any(|&pod| {
+            let home = txn.pods.state[pod].leaving();
+            home.is_some_and(|node| self.is_needed(txn, rankings, pod, node))
+        })
     }
 
     /// Only the pods that are displaced are placed again.

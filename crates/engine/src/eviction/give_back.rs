@@ -1,24 +1,14 @@
 //! Evictions that turn out not to be needed are undone.
 
-use crate::base::ids::{NodeId, PodId};
+use crate::base::ids::PodId;
 use crate::eviction::bundles::broken;
 use crate::eviction::domain_fit::DomainFit;
+use crate::eviction::fit::StillFits;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
 use crate::placement::rankings::Rankings;
 use crate::policy::bundle::{Bundle, BundleKind};
-
-/// What pods were evicted for.
-pub trait StillFits {
-    /// Whether it surely does not fit without the room of these pods, so that nothing need be
-    /// tried.
-    fn surely_needs(&self, txn: &Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool;
-
-    /// Whether it fits now that these pods run again. May move what it was given; all of this is
-    /// undone if the answer is no.
-    fn still_fits(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool;
-}
 
 /// Lets evicted pods run on if what they were evicted for still fits: set after set in this order,
 /// each as a whole or not at all. Returns how many pods run on.
@@ -36,7 +26,7 @@ pub fn give_back<S: AsRef<[PodId]>>(
         }
         let mark = txn.mark();
         for &pod in pods {
-            if let Some(node) = left(txn, pod) {
+            if let Some(node) = txn.pods.state[pod].leaving() {
                 txn.keep_running(pod, PodState::Running(node));
             }
         }
@@ -68,19 +58,8 @@ pub fn give_back_bundles(
 }
 
 fn retain_leaving(cluster: &Cluster, taken: &mut Vec<Bundle>) {
-    taken.iter_mut().for_each(|bundle| bundle.pods.retain(|&pod| left(cluster, pod).is_some()));
+    taken
+        .iter_mut()
+        .for_each(|bundle| bundle.pods.retain(|&pod| cluster.pods.state[pod].leaving().is_some()));
     taken.retain(|bundle| !bundle.pods.is_empty());
-}
-
-/// Those of the pods that have been asked to leave, and which node.
-pub fn leaving(cluster: &Cluster, pods: &[PodId]) -> impl Iterator<Item = (PodId, NodeId)> {
-    pods.iter().filter_map(|&pod| Some((pod, left(cluster, pod)?)))
-}
-
-/// The node that a pod has been asked to leave, if it has.
-pub fn left(cluster: &Cluster, pod: PodId) -> Option<NodeId> {
-    match cluster.pods.state[pod] {
-        PodState::Releasing(node) => Some(node),
-        _ => None,
-    }
 }

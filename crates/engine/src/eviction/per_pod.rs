@@ -7,8 +7,10 @@ use crate::base::purpose::Purpose;
 use crate::base::room::Room;
 use crate::decision::reason::Reason;
 use crate::eviction::attempt::Attempt;
+use crate::eviction::candidates::evict_one;
+use crate::eviction::evict_until_it_fits::{Evicted, Rules, evict_until_it_fits};
 use crate::eviction::fit::NodeFit;
-use crate::eviction::give_back::{give_back, left};
+use crate::eviction::give_back::give_back;
 use crate::eviction::lower_nominations::{fits_without_nominated, give_again, release_lower};
 use crate::eviction::node_candidates::{Candidate, Cost, candidates, cost};
 use crate::eviction::refusal::Refusal;
@@ -210,25 +212,17 @@ pub fn attempt(
     let shape = txn.pods.shape[preemptor.pod];
     let mut fit = NodeFit { policy, gang: preemptor.gang, shape, node };
     let nominations = release_lower(txn, preemptor, &[node]);
-    let mut gone: Vec<PodId> = Vec::new();
-    let mut fits = fit.has_room(txn);
-    for &pod in &candidate.victims {
-        if fits {
-            break;
-        }
-        if let Some(veto) = policy.vetoes_after(txn, preemptor, pod) {
-            log.keep(node, pod, veto);
-            continue;
-        }
-        txn.evict(pod);
-        gone.push(pod);
-        fits = fit.has_room(txn);
-    }
-    if !fits {
+    let victims = candidate.victims.iter().copied();
+    let evict = |txn: &mut Txn, pod, _| {
+        evict_one(txn, policy, preemptor, pod).map_err(|veto| log.keep(node, pod, veto)).ok()
+    };
+    let Evicted { fits: true, mut gone, .. } =
+        evict_until_it_fits(txn, rankings, &mut fit, victims, Rules::default(), evict)
+    else {
         return None;
-    }
+    };
     let given_back = give_back(txn, rankings, &mut fit, gone.iter().rev());
-    gone.retain(|&pod| left(txn, pod).is_some());
+    gone.retain(|&pod| txn.pods.state[pod].leaving().is_some());
     if !fits_without_nominated(txn, policy, preemptor, shape, node) {
         return None;
     }

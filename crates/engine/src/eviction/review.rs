@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId};
 use crate::decision::cause::Cause;
 use crate::decision::plan::Eviction;
-use crate::eviction::give_back::{StillFits, give_back, leaving, left};
+use crate::eviction::fit::StillFits;
+use crate::eviction::give_back::give_back;
 use crate::eviction::lower_nominations::nominations_still_fit;
 use crate::eviction::order::worth_order;
 use crate::model::Cluster;
@@ -52,7 +53,7 @@ pub fn review(session: &mut Session) {
     let mut reprieved = give_back_by_worth(&mut txn, rankings, policy, single);
     reprieved += give_back_by_worth(&mut txn, rankings, policy, whole.values().cloned());
     // What a gang could spare is of no use to it once it is broken.
-    whole.retain(|_, gone| gone.iter().any(|&(pod, _)| left(&txn, pod).is_some()));
+    whole.retain(|_, gone| gone.iter().any(|&(pod, _)| txn.pods.state[pod].leaving().is_some()));
     safe.retain(|(gang, _)| !whole.contains_key(gang));
     let safe = by_subgroup(&txn, safe);
     reprieved += give_back_by_worth(&mut txn, rankings, policy, safe);
@@ -151,7 +152,8 @@ impl StillFits for NominationsFit<'_> {
     /// There is no room for all of them beside what is nominated, as numbers go.
     fn surely_needs(&self, txn: &Txn, _: &mut Rankings, pods: &[PodId]) -> bool {
         let mut wanted: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
-        for (pod, node) in leaving(txn, pods) {
+        for &pod in pods {
+            let Some(node) = txn.pods.state[pod].leaving() else { continue };
             for (resource, amount) in txn.shapes[txn.pods.shape[pod]].request.iter() {
                 *wanted.entry((node, resource)).or_default() += amount;
             }
