@@ -46,6 +46,13 @@ ids! {
     Symbol
 }
 
+/// One pod is a set of pods.
+impl AsRef<[PodId]> for PodId {
+    fn as_ref(&self) -> &[PodId] {
+        std::slice::from_ref(self)
+    }
+}
+
 /// A column: a `Vec` that only its own kind of id can index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

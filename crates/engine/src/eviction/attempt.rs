@@ -12,7 +12,7 @@ use crate::eviction::causes::Causes;
 use crate::eviction::commit::commit;
 use crate::eviction::refusal::{Refusal, refuse};
 use crate::eviction::request::EvictionRequest;
-use crate::eviction::review::give_back_bundles;
+use crate::eviction::review::give_back_by_worth;
 use crate::eviction::search::Search;
 use crate::eviction::search_log::Record;
 use crate::eviction::trace::Trace;
@@ -126,8 +126,11 @@ impl<'t> Attempt<'t> {
         {
             let preemptor = self.preemptor_for(first);
             let doubled = 1_u64.checked_shl(self.record.progress.doubled).unwrap_or(u64::MAX);
-            let budget =
-                self.request.settings.bundle_settings.steps_per_gang.saturating_mul(doubled);
+            let steps = self.request.settings.bundle_settings.steps_per_gang;
+            let budget = match preemptor.by_fair_share() {
+                true => steps.saturating_mul(doubled),
+                false => u64::MAX,
+            };
             let attempt = Search {
                 policy,
                 settings: self.request.settings,
@@ -147,9 +150,8 @@ impl<'t> Attempt<'t> {
             self.one(txn, rankings, pod, left)
         };
         place_gang_with(txn, policy, rankings, placement, force)?;
-        let gone =
-            txn.evicted().into_iter().map(|(pod, node)| vec![(pod, node, self.gang)]).collect();
-        self.record.work.reprieved += give_back_bundles(txn, policy, gone);
+        let gone = txn.evicted().into_iter().map(|(pod, _)| vec![(pod, self.gang)]);
+        self.record.work.reprieved += give_back_by_worth(txn, rankings, policy, gone);
         Ok(())
     }
 }
