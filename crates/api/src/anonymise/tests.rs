@@ -138,7 +138,7 @@ spec:
     assert_eq!(found, expected, "{found}");
 }
 
-/// Every text that someone can choose says `secret`.
+/// Every text that a user can choose contains `secret`.
 const SECRETS: &str = r#"
 apiVersion: v1
 kind: Node

@@ -12,7 +12,7 @@ fn found(text: impl AsRef<[u8]>) -> Vec<Found> {
     all
 }
 
-/// Everything that was found, one line each.
+/// Everything that was found, one per line.
 fn lines(text: impl AsRef<[u8]>) -> Vec<String> {
     let mut lines = Vec::new();
     for next in found(text) {
@@ -156,7 +156,7 @@ fn every_shared_case_is_read_without_a_complaint() {
     }
 }
 
-/// A manifest with something of everything, to be mutated.
+/// A manifest with a bit of everything, to be mutated.
 const SAMPLE: &str = "\
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup

@@ -1,5 +1,5 @@
-//! Writes objects as YAML that [`read`](super::read) reads: a document each, what fits on a line on
-//! one line, what is empty left out.
+//! Writes objects as YAML that [`read`](super::read) reads: one document each, on one line what
+//! fits on one line, and without empty fields.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::Object;
 /// Lines are no longer than this where that is possible.
 const WIDTH: usize = 110;
 
-/// These come first, so that a reader sees at once what it is about.
+/// These come first, so that a reader sees at once what the object is.
 const FIRST: [&str; 6] = ["apiVersion", "kind", "metadata", "name", "namespace", "type"];
 
 /// Writes the objects by kind and name, whatever their order.
@@ -34,7 +34,7 @@ pub fn sorted<'o>(objects: impl IntoIterator<Item = &'o Object>) -> Vec<&'o Obje
     sorted.into_iter().map(|(_, _, object)| object).collect()
 }
 
-/// The object as the API server would give it, with its kind.
+/// The object as the API server would return it, with its kind.
 pub fn document(object: &Object) -> io::Result<Map<String, Value>> {
     let Value::Object(mut map) = object.fields()? else { unreachable!("every kind is a map") };
     let kind = object.kind();
@@ -47,7 +47,7 @@ pub fn document(object: &Object) -> io::Result<Map<String, Value>> {
     Ok(map)
 }
 
-/// Custom kinds write zeros and empty texts in their status, which say nothing there.
+/// Custom kinds write zeros and empty texts in their status, which mean nothing there.
 fn drop_zeros(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -59,7 +59,7 @@ fn drop_zeros(value: &mut Value) {
     }
 }
 
-/// The entries of a map, a line each, or several where one is too long.
+/// The entries of a map, one per line, or on several lines if one line is too long.
 fn entries(map: &Map<String, Value>, indent: usize, text: &mut String) {
     for (at, (key, value)) in in_order(map).into_iter().enumerate() {
         if at > 0 {
@@ -145,11 +145,11 @@ fn flow_into(value: &Value, text: &mut String) {
     }
 }
 
-/// A text, in quotes unless every reader of YAML takes it for a text without them.
+/// A text, in quotes unless every reader of YAML reads it as a text without them.
 fn scalar(string: &str, text: &mut String) {
     match is_plain(string) {
         true => text.push_str(string),
-        // JSON's quotes and escapes are YAML's too.
+        // JSON's quotes and escapes are valid in YAML.
         false => text.push_str(&Value::from(string).to_string()),
     }
 }

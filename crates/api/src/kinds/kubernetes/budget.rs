@@ -80,7 +80,7 @@ impl Contents for PodDisruptionBudget {
         self.spec.selector.iter_mut().for_each(|selector| walk.selector(selector));
     }
 
-    /// Without its controller a status would stay as it is; where there is none, the pods are
+    /// The status is only true while its controller updates it. Without a status the pods are
     /// counted.
     fn forget_controllers(&mut self) {
         if self.spec.min_available.is_some() || self.spec.max_unavailable.is_some() {

@@ -1,4 +1,4 @@
-//! The PriorityClass: how urgent pods are, by a name.
+//! The PriorityClass: a name for a priority.
 
 use serde::{Deserialize, Serialize};
 
