@@ -233,7 +233,9 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
                 dimensions.show(*resource, *best)
             ),
             Obstacle::Node(shown) => shown_text(shown, dimensions),
-            Obstacle::Company => "would do only beside nominated pods that may never start".to_owned(),
+            Obstacle::Company => {
+                "would do only beside nominated pods that may never start".to_owned()
+            }
         },
     })
 }

@@ -1,4 +1,4 @@
-//! Records as bytes: length and checksum, four bytes each, little end first; then the kind in one
+//! Records as bytes: length and checksum, four bytes each, little-endian; then the kind in one
 //! byte, and the value as MessagePack with the names of its fields.
 
 use std::io::{self, Read, Write};
@@ -11,8 +11,8 @@ use crate::record::Kind;
 
 const HEAD: usize = 8;
 
-/// A plan for a hundred thousand pods is shorter. What claims to be longer, and isn't a checkpoint,
-/// is damaged.
+/// A plan for a hundred thousand pods is shorter. A record that claims to be longer, and isn't a
+/// checkpoint, is damaged.
 const LONGEST: u32 = 1 << 26;
 
 fn encode(out: &mut impl Write, kind: Kind, value: &impl Serialize) -> io::Result<()> {
@@ -31,7 +31,7 @@ fn head(length: usize, checksum: u32) -> io::Result<[u8; HEAD]> {
     Ok(head)
 }
 
-/// Appends a record; on error the buffer is as it was.
+/// Appends a record; if it fails, the buffer is unchanged.
 pub fn append(buffer: &mut Vec<u8>, kind: Kind, value: &impl Serialize) -> io::Result<()> {
     let start = buffer.len();
     buffer.extend([0; HEAD]);
@@ -78,11 +78,11 @@ impl Write for Measure {
 
 /// What comes next in a segment.
 pub enum Next {
-    /// Its value is in the buffer.
+    /// A record. Its value is in the buffer.
     Record(Kind),
-    /// It was closed in order.
+    /// The end of a segment that was closed properly.
     End,
-    /// Its writer was stopped before the end.
+    /// The end of a segment whose writer was stopped early.
     CutShort,
     Damaged(String),
 }
@@ -90,7 +90,7 @@ pub enum Next {
 /// Reads the value of a record into the buffer.
 pub fn read(input: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<Next> {
     buffer.clear();
-    // The kind is read with the head, but belongs to what the checksum is of.
+    // The kind is read with the head, but the checksum covers it too.
     match input.take(HEAD as u64 + 1).read_to_end(buffer) {
         Ok(0) => return Ok(Next::End),
         Ok(read) if read == HEAD + 1 => {}
@@ -117,7 +117,7 @@ pub fn read(input: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<Next> {
     }
 }
 
-/// The compressed stream says whether it just stops or makes no sense.
+/// The compressed stream tells whether it merely stops or is damaged.
 fn broken_off(read: io::Result<usize>) -> io::Result<Next> {
     match read {
         Ok(_) => Ok(Next::Damaged("the segment ends inside it".into())),

@@ -1,6 +1,6 @@
-//! The scheduler's side of a journal: told of every event, cycle and configuration as it happens,
-//! on the thread of the engine. It encodes and hands over; it never waits for the disk. When the
-//! disk can't keep up the journal leaves a gap and goes on with a new segment.
+//! The scheduler's side of a journal: it is told of every event, cycle and configuration as it
+//! happens, on the thread of the engine. It encodes records and hands them over; it never waits for
+//! the disk. When the disk can't keep up, the journal leaves a gap and goes on with a new segment.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,19 +21,19 @@ use crate::record::{Configuration, Cycle, Header, Kind};
 use crate::segment::Segment;
 use crate::writer::{Message, Shared, Writer};
 
-/// More bytes than these on their way to the disk: it can't keep up.
+/// With more bytes than these waiting to be written, the disk can't keep up.
 const MOST_QUEUED: usize = 64 << 20;
-/// Events are handed over with the next cycle, or when there are so many bytes of them.
+/// Events are handed over with the next cycle, or as soon as there are this many bytes of them.
 const BATCH: usize = 64 << 10;
-/// After a failure, such as a full disk.
+/// The pause after a failure, such as a full disk.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// How much a journal may take of the disk.
+/// How much of the disk a journal may use.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// A segment that is longer is followed by the next.
+    /// A segment that has become longer than this is followed by a new one.
     pub segment_bytes: u64,
-    /// Of more than these the oldest go.
+    /// If all segments together are larger than this, the oldest are deleted.
     pub segments: usize,
 }
 
@@ -45,7 +45,7 @@ impl Default for Limits {
 
 pub struct Journal {
     header: Header,
-    /// Encoded, but not handed over.
+    /// Encoded, but not handed over yet.
     batch: Vec<u8>,
     sender: Option<Sender<Message>>,
     shared: Arc<Shared>,
@@ -54,16 +54,16 @@ pub struct Journal {
     recording: bool,
     retry_at: Option<Instant>,
     gaps: u64,
-    /// The last cycle that was recorded planned nothing, and nothing has happened since: when time
-    /// will change something.
+    /// When a cycle at rest would change something by time alone. Set if the last recorded cycle
+    /// planned nothing, and nothing has happened since.
     rests: Option<Option<Time>>,
     most_queued: usize,
 }
 
-/// How a journal is doing.
+/// The state of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// How often records were lost, because the disk was slow or full.
+    /// How often records were lost because the disk was slow or full.
     pub gaps: u64,
     /// Why nothing is written at present.
     pub error: Option<String>,
@@ -72,7 +72,7 @@ pub struct Health {
 }
 
 impl Journal {
-    /// Begins a new segment in the folder, behind those that are there.
+    /// Begins a new segment in the folder, after the existing ones.
     pub fn create(
         folder: &Path,
         limits: Limits,
@@ -103,7 +103,8 @@ impl Journal {
         })
     }
 
-    /// Whether a segment should begin: there is none yet, it is long enough, or records were lost.
+    /// Whether a new segment should begin: there is none yet, the current one is long enough, or
+    /// records were lost.
     pub fn wants_checkpoint(&self) -> bool {
         if self.recording {
             return self.shared.full.load(Ordering::Relaxed);
@@ -112,11 +113,10 @@ impl Journal {
         caught_up && self.retry_at.is_none_or(|time| time <= Instant::now())
     }
 
-    /// Begins a segment. The engine must have taken in all that the journal was told, and nothing
-    /// else.
+    /// Begins a segment. The engine must have applied exactly the events that the journal was told.
     pub fn checkpoint(&mut self, checkpoint: Checkpoint) {
         self.hand_over();
-        // A failure of the old segment is no failure of this one.
+        // A failure of the old segment says nothing about this one.
         self.shared.failed.store(false, Ordering::Relaxed);
         self.shared.full.store(false, Ordering::Relaxed);
         self.recording = true;
@@ -124,7 +124,7 @@ impl Journal {
         self.send(Message::Segment(self.header.clone(), Box::new(checkpoint)));
     }
 
-    /// The engine takes in an event.
+    /// The engine is about to apply an event.
     pub fn event(&mut self, event: &Event) {
         self.rests = None;
         self.record(Kind::Event, event);
@@ -133,9 +133,9 @@ impl Journal {
         }
     }
 
-    /// The engine has run a cycle, and has heard of nothing since.
+    /// The engine has run a cycle, and has applied no event since.
     pub fn cycle(&mut self, now: Time, plan: &Plan, engine: &Engine) {
-        // An engine at rest returns at once and changes nothing, so a replay can do without.
+        // An engine at rest returns at once and changes nothing, so a replay can skip the cycle.
         let rests = |wake: Option<Time>| plan.is_empty() && wake.is_none_or(|wake| now < wake);
         if self.rests.is_some_and(rests) {
             return;
@@ -147,7 +147,7 @@ impl Journal {
         }
     }
 
-    /// The engine goes on under another configuration.
+    /// The engine continues with another configuration.
     pub fn config(&mut self, name: &str, text: &str) {
         self.rests = None;
         self.header.config = Configuration { name: name.into(), text: text.into() };
@@ -186,7 +186,7 @@ impl Journal {
         }
     }
 
-    /// What is not recorded any more until the next checkpoint.
+    /// Records that are lost until the next checkpoint.
     fn leave_gap(&mut self) {
         self.batch.clear();
         self.recording = false;
@@ -194,7 +194,7 @@ impl Journal {
     }
 
     fn send(&self, message: Message) {
-        // The writer ends only when this side hangs up; if it panicked, its words are on the
+        // The writer only ends when this side hangs up. If it panicked, its message is on the
         // terminal already.
         let _ = self.sender.as_ref().map(|sender| sender.send(message));
     }

@@ -10,7 +10,7 @@ use flate2::bufread::GzDecoder;
 use crate::frame::{self, Next};
 use crate::record::{Kind, Record};
 
-/// Goes up when records change so that an older muster would misread them. New fields and events
+/// Raised when records change so that an older muster would misread them. New fields and events
 /// don't count.
 pub const FORMAT: u32 = 1;
 pub const TITLE: &str = "muster journal ";
@@ -37,7 +37,7 @@ impl Segment {
                 .to_str()
                 .and_then(|name| name.strip_prefix("muster-")?.strip_suffix(".journal"));
             if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
-                // The oldest may go meanwhile.
+                // A running scheduler may delete the oldest meanwhile.
                 match entry.metadata() {
                     Ok(data) => {
                         segments.push(Segment { number, path: entry.path(), bytes: data.len() })
@@ -51,7 +51,7 @@ impl Segment {
         Ok(segments)
     }
 
-    /// Its records in order.
+    /// The records of a segment in order.
     pub fn open(&self) -> Result<Records, ReadError> {
         let name = self.path.display().to_string();
         let file = File::open(&self.path)

@@ -1,4 +1,4 @@
-//! What a journal's files are, and what happens when they aren't.
+//! What the files of a journal contain, and what happens if they are damaged.
 
 use std::fs;
 use std::io::Write;
@@ -184,7 +184,7 @@ fn a_killed_process_leaves_every_cycle_that_was_flushed() {
         std::thread::yield_now();
     }
     let summary = replayed(folder.path()).unwrap();
-    assert!(summary.segments[0].cut_short, "nobody has closed it");
+    assert!(summary.segments[0].cut_short, "it was not closed");
     std::mem::forget(run);
 }
 
@@ -192,19 +192,19 @@ fn a_killed_process_leaves_every_cycle_that_was_flushed() {
 fn a_wrong_byte_is_found() {
     let (folder, path) = journal_of(4);
     let whole = fs::read(&path).unwrap();
-    // The first ten bytes are gzip's, which say nothing that matters (the time, the system).
+    // The first ten bytes are gzip's header (the time, the system). They don't matter.
     for at in (10..whole.len()).step_by(3) {
         let mut wrong = whole.clone();
         wrong[at] ^= 0x10;
         fs::write(&path, &wrong).unwrap();
         match replayed(folder.path()) {
             Err(ReplayError::Read(ReadError::Damaged { .. } | ReadError::Foreign { .. })) => {}
-            // A wrong byte can make the stream repeat a whole record, checksum and all, and then
-            // seem to end: that is found too, but only as another decision.
+            // A wrong byte can make the stream repeat a whole record, checksum included, and then
+            // seem to end. That is found too, but only because the replay decides differently.
             Err(ReplayError::Difference(_)) => {}
             Err(error) => panic!("byte {at}: {error}"),
-            // Between the last record and the end there are a few bytes of gzip's own; and the
-            // stream may seem to end early, which is said.
+            // Between the last record and the end there are a few bytes of gzip; the stream may
+            // also seem to end early, which is reported.
             Ok(summary) => {
                 assert!(summary.cycles == 4 || summary.segments[0].cut_short, "byte {at}")
             }

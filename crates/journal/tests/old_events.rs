@@ -1,4 +1,4 @@
-//! Events as they are in files: in the form of now, and in the one of older journals.
+//! Events as they are written in files: in the current form, and in the form of older journals.
 
 use std::path::Path;
 
@@ -29,8 +29,8 @@ fn unknown_events_are_refused_by_name() {
     assert!(error.contains("TeapotGone"), "{error}");
 }
 
-/// Recorded by muster at commit ca9a505, when each kind had an event of its own for objects that
-/// have gone. An object of every kind comes and goes, and every answer to a write comes once.
+/// Recorded by muster at commit ca9a505, when each kind had its own event for deleted objects. An
+/// object of every kind is created and deleted, and every answer to a write occurs once.
 fn old_journal() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/old_events"))
 }

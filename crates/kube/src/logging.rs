@@ -14,12 +14,12 @@ pub enum LogFormat {
     Json,
 }
 
-/// Turns the level up or down.
+/// Changes the log level.
 #[derive(Clone)]
 pub struct LogLevel(reload::Handle<LevelFilter, Registry>);
 
 impl LogLevel {
-    /// The error says what can be written.
+    /// The error lists the levels.
     pub fn set(&self, level: &str) -> Result<(), String> {
         let level = parse_level(level)?;
         self.0.reload(level).map_err(|error| error.to_string())
@@ -60,7 +60,7 @@ pub fn init(format: LogFormat, level: LevelFilter) -> LogLevel {
             .with_writer(writer)
             .boxed(),
     };
-    // A second call, in tests, goes on with the first one's writer.
+    // A second call, in tests, keeps the writer of the first.
     let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
     LogLevel(handle)
 }

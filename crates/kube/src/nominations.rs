@@ -1,7 +1,6 @@
-//! What pods should say of the places that they were promised, and what they say already. Only
-//! differences are written: for pods that a plan or an event has made doubtful, what the model
-//! knows is compared with what the object says. So whatever a crash has left behind is put right by
-//! the next leader, and nothing is written twice.
+//! Compares what pods should say about their nominations with what they say, and writes only the
+//! differences. A pod is compared after a plan or an event that may have made its annotations
+//! wrong. So the next leader repairs whatever a crash left behind, and nothing is written twice.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -18,13 +17,13 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::writes::{NominationWrite, Write};
 
-/// The annotations of a promise.
+/// The annotations of a nomination.
 const KEYS: [&str; 3] = [EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS];
-/// Which card is kept for a pod that shares cards; written with its promise.
+/// Which card is kept for a pod that shares cards; written with its nomination.
 const CARDS: [&str; 2] = [GPU_INDEX, VGPU_IDS];
 
-/// What a pod should say: each key with its value, or without one if it must not be there. Keys of
-/// others are not in it.
+/// What a pod should say: each key with its value, or `None` if it must be absent. Keys of other
+/// writers are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
     pub annotations: BTreeMap<&'static str, Option<String>>,
@@ -40,16 +39,16 @@ struct Says {
 
 #[derive(Default)]
 pub struct Nominations {
-    /// By `namespace/name`; most pods say nothing and are not here.
+    /// By `namespace/name`; most pods have none of our keys and are not here.
     said: HashMap<String, Says>,
-    /// What we have asked for and not seen yet, with the pod's uid.
+    /// What we have sent and not seen yet, with the pod's uid.
     asked: HashMap<String, (String, Wish)>,
-    /// Pods that may have to say something else.
+    /// Pods whose annotations may be wrong.
     doubtful: BTreeSet<String>,
 }
 
 impl Wish {
-    /// `cards` are what is to be written on a pod that shares cards.
+    /// `cards` are the annotations of a pod that shares cards.
     pub fn nomination(node: &str, evicted: bool, cards: &[(&'static str, String)]) -> Wish {
         let mut annotations: BTreeMap<&'static str, Option<String>> = BTreeMap::from([
             (PIPELINED_STATUS, Some("true".to_owned())),
@@ -57,12 +56,12 @@ impl Wish {
             (EVICTION_OCCURRED, evicted.then(|| "true".to_owned())),
         ]);
         annotations.extend(cards.iter().map(|(key, text)| (*key, Some(text.clone()))));
-        // Cluster autoscalers leave pods with a nominated node alone; where nobody leaves they
-        // should not.
+        // Cluster autoscalers ignore pods with a nominated node. They should only do so if
+        // evictions will make the room.
         Wish { annotations, nominated: evicted.then(|| node.to_owned()) }
     }
 
-    /// No promise; `cards` are keys that go with it.
+    /// No nomination; `cards` are keys to remove with it.
     pub fn nothing(cards: impl Iterator<Item = &'static str>) -> Wish {
         Wish {
             annotations: KEYS.into_iter().chain(cards).map(|key| (key, None)).collect(),
@@ -70,7 +69,7 @@ impl Wish {
         }
     }
 
-    /// Promises something, or says what is kept for a gang's pods, rather than taking it back.
+    /// Whether it nominates the pod, or reserves room for a gang's pods, rather than ending either.
     pub fn nominations(&self) -> bool {
         let says = |key| matches!(self.annotations.get(key), Some(Some(_)));
         says(PIPELINED_STATUS) || says(RESERVATIONS)
@@ -86,8 +85,8 @@ impl Says {
         }
     }
 
-    /// All that is wished for is so. A nominated node where none is wished for may be another's
-    /// hint and is left alone.
+    /// Whether the object says all of it. A nominated node that is not in it may be another
+    /// writer's hint and is left alone.
     fn fulfils(&self, wish: &Wish) -> bool {
         let same =
             |(key, text): (&&str, &Option<String>)| self.annotations.get(key) == text.as_ref();
@@ -101,7 +100,7 @@ impl Says {
 }
 
 impl Nominations {
-    /// Takes note of what the cluster says.
+    /// Remembers what an object says.
     pub fn hear(&mut self, event: &Event) {
         match event {
             Event::Object(Object::Pod(pod)) => self.hear_pod(pod),
@@ -137,7 +136,7 @@ impl Nominations {
         }
     }
 
-    /// Writes what is not said yet.
+    /// Writes what is not written yet.
     pub fn tell(&mut self, cluster: &Cluster, plan: &Plan, writes: &UnboundedSender<Write>) {
         let mut doubtful = std::mem::take(&mut self.doubtful);
         let name = |pod: PodId| cluster.pods.name(pod).to_string();
@@ -164,7 +163,7 @@ impl Nominations {
         }
     }
 
-    /// What a pod of ours should say; nothing of others' pods, nor while it is being bound.
+    /// What a pod of ours should say; nothing for pods of others, nor while the pod is being bound.
     fn wish(&self, cluster: &Cluster, plan: &Plan, pod: PodId, key: &str) -> Option<Wish> {
         cluster.pods.gang[pod]?;
         match cluster.pods.state[pod] {
@@ -176,7 +175,7 @@ impl Nominations {
                 Some(Wish::nomination(&cluster.nodes.name[node], evicted, plan.note_of(pod)))
             }
             PodState::Allocated(_) => None,
-            // A card that was kept for it is not any more; a bound pod's card is its own.
+            // No card is kept for it any more. The cards of a bound pod are its own.
             PodState::Pending | PodState::Gated => {
                 let cards = self.said.get(key).into_iter().flat_map(Says::cards);
                 Some(Wish::nothing(cards))

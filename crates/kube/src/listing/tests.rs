@@ -1,4 +1,4 @@
-//! Lists of a server that answers as told.
+//! Lists from a server with prepared answers.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// An answer to the next request whose path and query end so; others get an empty list.
+/// Answers the next request whose path and query end like this; other requests get an empty list.
 type Script = Vec<(&'static str, u16, Value)>;
 
 async fn answer(State(script): State<std::sync::Arc<Mutex<Script>>>, request: Request) -> Response {

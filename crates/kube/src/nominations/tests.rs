@@ -10,7 +10,7 @@ use super::*;
 const CONFIG: &str =
     "actions: allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: predicates}]\n";
 
-/// A scheduler without a cluster: what it would write is read from `writes`.
+/// A scheduler without a cluster: what it would write can be read from `writes`.
 struct Bench {
     engine: Engine,
     nominations: Nominations,
@@ -66,7 +66,7 @@ impl Bench {
         while let Ok(Write::NominationWrite(nomination)) = self.writes.try_recv() {
             let node = nomination.wish.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
             let force = if nomination.wish.nominated.is_some() { " by force" } else { "" };
-            told.push(format!("{} is promised {node}{force}", nomination.bearer.key()));
+            told.push(format!("{} is nominated to {node}{force}", nomination.bearer.key()));
         }
         told
     }
@@ -86,7 +86,7 @@ fn a_promise_is_written_once_and_taken_back_once() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
     assert!(bench.cycle().is_empty());
     // An older view of the pod, then its echo.
     bench.pod("high", 9, 3, &json!({}));
@@ -94,14 +94,14 @@ fn a_promise_is_written_once_and_taken_back_once() {
     bench.pod("high", 9, 4, &nominated("n"));
     assert!(bench.cycle().is_empty());
     bench.hear(Event::gone(Kind::Node, "n"));
-    assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/high has no nomination"]);
     bench.pod("high", 9, 5, &nominated("n"));
     assert!(bench.cycle().is_empty(), "its end is on the way");
     bench.pod("high", 9, 6, &json!({}));
     assert!(bench.cycle().is_empty());
-    // Someone puts the old object back.
+    // Another writer restores the old object.
     bench.pod("high", 9, 7, &nominated("n"));
-    assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/high has no nomination"]);
 }
 
 #[test]
@@ -109,16 +109,16 @@ fn a_promise_is_taken_back_even_if_it_was_not_seen_yet() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
     bench.hear(Event::gone(Kind::Node, "n"));
-    assert_eq!(bench.cycle(), ["d/high is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/high has no nomination"]);
 }
 
 #[test]
 fn a_bound_pod_says_nothing_of_promises() {
     let mut bench = Bench::new();
     bench.pod("high", 9, 1, &json!({}));
-    assert!(bench.cycle().is_empty(), "a bind needs no promise");
+    assert!(bench.cycle().is_empty(), "a bind needs no nomination");
     let (key, uid, node) = ("d/high".to_owned(), "high-uid".to_owned(), "n".to_owned());
     bench.hear(Event::Bound { key, uid, node });
     assert!(bench.cycle().is_empty());
@@ -134,10 +134,10 @@ fn what_a_crash_left_behind_is_cleaned_up_on_pods_of_ours_only() {
     bench.pod("theirs", 1, 2, &bound);
     let mut hint = json!({ "status": { "nominatedNodeName": "n" }, "spec": { "nodeName": "n" } });
     bench.pod("hint", 1, 3, &hint);
-    assert_eq!(bench.cycle(), ["d/ours is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/ours has no nomination"]);
     assert!(bench.cycle().is_empty());
-    // A hint by another for a pod that waits is nothing of ours; one from before our time was read
-    // as a promise.
+    // A nominated node that another writer set on a waiting pod is left alone. One that was there
+    // before we started was read as a nomination.
     hint["spec"] = json!({});
     bench.pod("late", 1, 4, &json!({}));
     assert!(bench.cycle().is_empty());
@@ -146,7 +146,7 @@ fn what_a_crash_left_behind_is_cleaned_up_on_pods_of_ours_only() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("early", 1, 2, &hint);
-    assert_eq!(bench.cycle(), ["d/early is promised nothing"]);
+    assert_eq!(bench.cycle(), ["d/early has no nomination"]);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_refused_promise_is_asked_for_again_when_it_is_made_again() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
     let (uid, cause, at) = ("high-uid".to_owned(), "no".to_owned(), bench.now);
     bench.hear(Event::NominationRefused {
         key: "d/high".to_owned(),
@@ -165,9 +165,9 @@ fn a_refused_promise_is_asked_for_again_when_it_is_made_again() {
     let uid = "low-uid".to_owned();
     bench.hear(Event::EvictionRefused { key: "d/low".to_owned(), uid, cause, at });
     assert!(bench.cycle().is_empty(), "nothing was written, so nothing is taken back");
-    // First the gang's wait is over, then that of whom it needs to leave.
+    // First the gang's backoff is over, then that of the pod that must leave.
     bench.now = bench.wake.expect("it is tried again");
     assert!(bench.cycle().is_empty());
     bench.now = bench.wake.expect("it is tried again");
-    assert_eq!(bench.cycle(), ["d/high is promised n by force"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
 }

@@ -1,6 +1,6 @@
-//! A pod's eviction, or its deletion where that is configured. The API server may refuse it for the
-//! sake of a PodDisruptionBudget; that is an answer, not a reason to ask again: the engine hears of
-//! it and plans anew.
+//! A pod's eviction, or its deletion where that is configured. The API server may refuse an
+//! eviction because of a PodDisruptionBudget. That is a final answer and not tried again: the
+//! engine is told and plans anew.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct Evict {
 }
 
 impl Evict {
-    /// What came of it, unless the watch will tell.
+    /// The outcome, unless the watch will show it.
     pub async fn send(self, context: Arc<WriteContext>) -> Option<Event> {
         let mut attempt = 0;
         let refusal = loop {
@@ -65,7 +65,7 @@ impl Evict {
 
     fn request(&self) -> Request<Vec<u8>> {
         let path = pod_path(&self.pod);
-        // Another pod of the same name is not meant.
+        // Not another pod of the same name.
         let options = json!({ "preconditions": { "uid": self.uid } });
         let (namespace, name) = self.pod.split_once('/').unwrap_or(("default", &self.pod));
         let (request, body) = match self.method {

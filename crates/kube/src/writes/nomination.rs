@@ -1,7 +1,7 @@
-//! A pod's promise, or the end of one, and what is noted on PodGroups. For a pod it is one PATCH of
-//! its status, which takes annotations as well: all is written or nothing, and no more rights are
-//! needed than for conditions. A PodGroup's status takes none, so that the object itself is
-//! patched. Each names the object's uid and touches no keys but ours.
+//! A pod's nomination, or its end, and notes on PodGroups. For a pod it is one PATCH of its status,
+//! which accepts annotations as well: all is written or nothing, and it needs no more rights than
+//! conditions do. A PodGroup's status does not accept annotations, so the object itself is patched.
+//! Each patch contains the object's uid and no keys but ours.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use tracing::{debug, warn};
 use super::{Found, Refusal, WriteContext, pod_path};
 use crate::nominations::Wish;
 
-/// How often a conflict about a PodGroup is tried again: it may be another object by now, which no
-/// patience helps.
+/// How often a conflict about a PodGroup is tried again: if it is a different object by now, no
+/// retry succeeds.
 const CONFLICTS: u32 = 8;
 
-/// Whose object says it, by `namespace/name`.
+/// The object that carries the annotations, by `namespace/name`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Bearer {
     Pod(String),
@@ -59,15 +59,15 @@ pub struct NominationWrite {
     attempt: u32,
 }
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Debug)]
 pub enum Outcome {
     Written,
-    /// To be tried again, unless there is something newer to say.
+    /// To be tried again, unless there is a newer one.
     Again,
     /// It can't be written, however often it is tried.
     Refused(String),
-    /// We don't lead any more: another's business.
+    /// We no longer lead; the next leader takes over.
     Deposed,
 }
 
@@ -86,8 +86,8 @@ impl NominationWrite {
         NominationWrite { bearer: Bearer::Group(group), uid, wish, attempt: 0 }
     }
 
-    /// Takes the place of an older one for the same object. A note says only what changed, so that
-    /// it takes over the rest.
+    /// Replaces an older one for the same object. A note contains only changes, so it takes over
+    /// the other keys of the older one.
     pub fn replace(&mut self, older: NominationWrite) {
         if matches!(self.bearer, Bearer::Group(_)) && self.uid == older.uid {
             for (key, text) in older.wish.annotations {
@@ -110,7 +110,8 @@ impl NominationWrite {
             Refusal::Deposed => Outcome::Deposed,
             Refusal::Unknown(_) | Refusal::Budget(_) => Outcome::Again,
             Refusal::Answer { .. } if refusal.busy() => Outcome::Again,
-            // Others write to the object too; or it is another by now, which no patience helps.
+            // Another writer changed the object; or it is a different object by now, and no retry
+            // succeeds.
             Refusal::Answer { code: 409, .. } => self.conflict(&context).await,
             Refusal::Answer { code: 404, .. } => self.gone(),
             Refusal::Answer { .. } => {
