@@ -29,7 +29,7 @@ pub fn run(args: PluginsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same for programs.
+/// The same as JSON.
 fn registry() -> Value {
     let of = |arguments: &[Argument]| -> Vec<Value> {
         let one =
