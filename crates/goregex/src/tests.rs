@@ -15,7 +15,7 @@ fn characters(pattern: &str) -> Vec<(char, char)> {
             let text = std::str::from_utf8(&literal.0).expect("a character");
             text.chars().map(|c| (c, c)).collect()
         }
-        // No character is written as no byte.
+        // "No character" is a pattern without bytes.
         HirKind::Class(Class::Bytes(class)) if class.ranges().is_empty() => Vec::new(),
         other => panic!("{pattern} is {other:?}"),
     }

@@ -1,4 +1,4 @@
-//! What `muster bench --quality` takes and tells.
+//! The options and output of `muster bench --quality`.
 
 use std::process::{Command, Output};
 

@@ -1,4 +1,4 @@
-//! What `muster check` accepts and refuses, and what all commands say of their input.
+//! What `muster check` accepts and rejects, and what all commands report about their input.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,7 @@ fn no_objects_are_an_error_and_no_pods_of_ours_a_note() {
     assert_eq!((code, errors.as_str()), (Some(0), ""));
 }
 
-/// A page may tell people to apply what they have no use for: nodes that do not exist.
+/// A page should not tell users to apply nodes that do not exist.
 #[test]
 fn no_page_applies_nodes_to_a_cluster() {
     let mut applied = 0;

@@ -1,6 +1,6 @@
-//! Runs the built binary on every example and compares what people see. After a change that is
-//! meant, write the snapshots anew with `INSTA_UPDATE=always cargo test -p muster --test examples`
-//! and read the difference.
+//! Runs the built binary on every example and compares its output. After an intended change, update
+//! the snapshots with `INSTA_UPDATE=always cargo test -p muster --test examples` and read the
+//! difference.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -36,7 +36,7 @@ fn stdout(output: Output) -> String {
     String::from_utf8(output.stdout).expect("the output is UTF-8")
 }
 
-/// Where there are 80 columns, no line is longer.
+/// On 80 columns, no line is longer.
 #[track_caller]
 fn fits_80_columns(mut process: Command) {
     let text = process.env("COLUMNS", "80").output().expect("the binary was built for this test");

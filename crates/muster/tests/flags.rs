@@ -1,4 +1,5 @@
-//! A flag means the same in every command; old forms still work and say the new one.
+//! A flag means the same in every command; old forms still work, with a warning that shows the new
+//! form.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -182,7 +183,7 @@ const COMMANDS: [&str; 17] = [
     "completions",
 ];
 
-/// The lines of a help page on a terminal of so many columns.
+/// The lines of a help page on a terminal of this many columns.
 fn help(name: &str, columns: usize) -> Vec<String> {
     let args: Vec<&str> = name.split(' ').chain(["--help"]).collect();
     let output = command(&args).env("COLUMNS", columns.to_string()).output().expect("it runs");

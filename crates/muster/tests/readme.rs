@@ -26,7 +26,8 @@ fn printed(line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Compares what a page shows with what its command prints; `MUSTER_REWRITE=1` writes it there.
+/// Compares the output of a command with the page that shows it; `MUSTER_REWRITE=1` updates the
+/// page.
 #[track_caller]
 fn check(page: &str, line: &str, shown: &str) {
     let printed = printed(line);
@@ -90,10 +91,10 @@ fn manifests_in_the_readme_are_those_of_the_examples() {
     let blocks: Vec<&str> =
         readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(blocks.len(), 1, "a new one needs its example here");
-    assert!(gangs.contains(blocks[0]), "this is not in examples/topology:\n{}", blocks[0]);
+    assert!(gangs.contains(blocks[0]), "this is missing in examples/topology:\n{}", blocks[0]);
 }
 
-/// A block with one command, and after it a block with what it prints.
+/// A block with one command, and after it a block with its output.
 #[track_caller]
 fn shows_what_is_printed(page: &str, least: usize) {
     let text = read(page);

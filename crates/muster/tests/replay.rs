@@ -1,4 +1,4 @@
-//! `muster replay` on a journal that is made here.
+//! `muster replay` on a journal that the test writes.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -39,7 +39,7 @@ fn events() -> Vec<Event> {
     events
 }
 
-/// A journal of one bind; of another one than was decided, if it lies.
+/// A journal with one bind; with a false bind if `lies`.
 fn journal(folder: &Path, lies: bool) {
     let names = vec!["volcano".to_owned()];
     let mut engine = Engine::new(Config::builtin(), names.clone());

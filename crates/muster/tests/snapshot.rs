@@ -1,5 +1,5 @@
-//! A snapshot decides as the objects it was made of, with their names or with pseudonyms; and a
-//! live cluster decides as its snapshot. Runs the built binary.
+//! A snapshot leads to the same decisions as the objects it was made from, with their names or with
+//! pseudonyms; and a live cluster to the same decisions as its snapshot. Runs the built binary.
 
 mod apiserver;
 
@@ -14,7 +14,7 @@ use apiserver::ApiServer;
 
 const NOW: &str = "2026-11-15T00:00:00Z";
 
-/// A folder for one test, gone with it.
+/// A folder for one test, deleted with it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -55,7 +55,7 @@ fn stdout(output: Output) -> String {
     String::from_utf8(output.stdout).expect("the output is UTF-8")
 }
 
-/// What is decided, apart from how long it took.
+/// The decisions, without the time they took.
 #[track_caller]
 fn decisions(files: &[&str], more: &[&str]) -> String {
     let files: Vec<&str> = files.iter().flat_map(|file| ["-f", *file]).collect();
@@ -68,7 +68,7 @@ fn decisions(files: &[&str], more: &[&str]) -> String {
     serde_json::to_string_pretty(&report).expect("it was JSON")
 }
 
-/// Puts names back in the place of their pseudonyms.
+/// Replaces pseudonyms by the names.
 fn named(text: &str, table: &str) -> String {
     let names: HashMap<&str, &str> =
         table.lines().filter_map(|line| line.split_once('\t')).collect();
@@ -85,7 +85,7 @@ fn named(text: &str, table: &str) -> String {
     named + rest
 }
 
-/// The law: a snapshot, and one with pseudonyms, decides as what it was made of.
+/// The law: a snapshot, with or without pseudonyms, leads to the same decisions as the original.
 #[track_caller]
 fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
     let folder = Folder::new(name);
@@ -93,7 +93,7 @@ fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
     let files: Vec<&str> = files.iter().flat_map(|file| ["-f", *file]).collect();
     let plain = folder.file("plain.yaml");
     stdout(muster(&[&["snapshot", "--to", &plain], &files[..]].concat()));
-    assert_eq!(decisions(&[&plain], more), before, "{name}: a snapshot decides otherwise");
+    assert_eq!(decisions(&[&plain], more), before, "{name}: a snapshot leads to other decisions");
     let (anonymous, table) = (folder.file("anonymous.yaml"), folder.file("names.tsv"));
     stdout(muster(
         &[&["snapshot", "--anonymize", "--to", &anonymous, "--names", &table], &files[..]].concat(),
@@ -106,7 +106,7 @@ fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
             .zip(before.lines())
             .find(|(a, b)| a != b)
             .map(|(a, b)| format!("{a}\n{b}"));
-        panic!("{name}: with pseudonyms it decides otherwise:\n{}", differs.unwrap_or_default());
+        panic!("{name}: with pseudonyms the decisions differ:\n{}", differs.unwrap_or_default());
     }
 }
 
@@ -141,8 +141,8 @@ fn generated_clusters_decide_the_same_from_a_snapshot() {
     }
 }
 
-/// Names that sort otherwise than one thinks, on both sides of those that stay, with everything
-/// decided by name.
+/// Names with a surprising order, before and after those that are kept, in a cluster where names
+/// decide everything.
 #[test]
 fn ties_are_broken_by_name_as_before() {
     let mut text = String::new();

@@ -1,6 +1,6 @@
-//! `muster topology show` and `check`: what people see of the network, and what they are told of
-//! its mistakes. Runs the built binary. After a change that is meant, write the snapshots anew with
-//! `INSTA_UPDATE=always`. The picture is compared with the README's, in `readme.rs`.
+//! `muster topology show` and `check`: the output about the network and its mistakes. Runs the
+//! built binary. After an intended change, update the snapshots with `INSTA_UPDATE=always`. The
+//! picture is compared with the README's, in `readme.rs`.
 
 mod apiserver;
 
@@ -153,7 +153,7 @@ fn a_cluster_without_hyper_nodes_is_one_domain() {
     insta::assert_snapshot!(printed("topology show -f -", &nodes(3, "")));
 }
 
-/// So many racks of eight nodes, and spines of forty racks.
+/// This many racks of eight nodes, and spines of forty racks.
 fn racks(count: usize) -> String {
     let mut text = nodes(count * 8, "");
     for rack in 0..count {

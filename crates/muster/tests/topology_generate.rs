@@ -1,5 +1,5 @@
-//! `muster topology generate` from each source: what it writes, that it writes the same twice, that
-//! a new rack adds only itself, and that mistakes are told. Runs the built binary.
+//! `muster topology generate` from each source: its output, that it writes the same twice, that a
+//! new rack only adds objects, and that mistakes are reported. Runs the built binary.
 
 mod apiserver;
 
@@ -71,7 +71,7 @@ fn checked(text: &str) {
     assert!(output.status.success() && told.contains("× HyperNode"), "{told}");
 }
 
-/// What is written for a file with this text, which `muster check` takes.
+/// The output for a file with this text, which `muster check` accepts.
 #[track_caller]
 fn written(name: &str, text: &str, line: &str) -> String {
     let folder = folder();
@@ -201,8 +201,8 @@ fn the_same_network_is_written_the_same_whatever_its_order() {
     assert_eq!(written("t.txt", &lines.join("\n"), "--from file t.txt"), once);
 }
 
-/// The documents and lines that the second text has more than the first; nothing of the first may
-/// be gone.
+/// The documents and lines that the second text has in addition; everything in the first must still
+/// be there.
 #[track_caller]
 fn added(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
     let (mut objects, mut lines) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! `muster simulate --what-if`: what some more objects would change. Runs the built binary.
+//! `muster simulate --what-if`: what additional objects would change. Runs the built binary.
 
 mod apiserver;
 
@@ -29,7 +29,7 @@ fn simulate(args: &[&str], input: &str) -> Output {
     process.arg("simulate").args(args);
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = process.spawn().expect("the binary was built for this test");
-    // Who refuses its arguments reads nothing.
+    // A command that rejects its arguments does not read its input.
     let _ = process.stdin.take().expect("piped").write_all(input.as_bytes());
     process.wait_with_output().expect("it ends")
 }
@@ -104,7 +104,8 @@ fn a_node_that_is_cordoned_keeps_its_size() {
         changes,
         [(&json!("default/search"), &json!("shrinks")), (&json!("default/wave"), &json!("later"))]
     );
-    // Had its size gone with it, the share of the queue would be more than the whole.
+    // If the deleted node's size were not counted, the share of the queue would be more than the
+    // whole.
     assert!(found["queues"][0]["with"]["share"].as_f64().expect("a number") <= 1.0);
 }
 
@@ -112,8 +113,8 @@ fn a_node_that_is_cordoned_keeps_its_size() {
 fn a_gang_that_is_replaced_keeps_its_place_in_the_line() {
     let group = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: wave}, spec: {minMember: 1, priorityClassName: normal}}";
     let text = told(group, &[]);
-    assert!(text.contains("in place of PodGroup default/wave\n"), "{text}");
-    assert!(text.ends_with("nothing would be otherwise\n"), "{text}");
+    assert!(text.contains("replacing PodGroup default/wave\n"), "{text}");
+    assert!(text.ends_with("nothing would change\n"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The network as labels of nodes say it.
+//! The network that labels of nodes describe.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ pub fn read(
     Ok(forest)
 }
 
-/// Says which nodes have the labels below this one but not this one.
+/// Notes which nodes have the labels below this one but not this one.
 fn lacking(places: &[Place], labels: &[String], level: usize) -> Option<String> {
     let lacking: Vec<&str> = places
         .iter()

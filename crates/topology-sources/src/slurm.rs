@@ -61,7 +61,7 @@ struct Switch {
 /// The switches by name.
 type Switches = BTreeMap<String, Switch>;
 
-/// Whether a line is one of such a file.
+/// Whether the line looks like one of such a file.
 pub fn is_line(line: &str) -> bool {
     let line = line.trim_start().to_lowercase();
     ["switchname=", "blockname="].iter().any(|start| line.starts_with(start))
@@ -80,7 +80,7 @@ pub fn read(file: &str, text: &str, given: &[String]) -> Result<Forest, Vec<Sour
     if switches.is_empty() && problems.is_empty() {
         problems.push(SourceError::of(file, SlurmMistake::NoSwitches));
     }
-    // Those of a line that could not be read are not there either.
+    // Switches in lines that could not be read are unknown.
     if problems.is_empty() {
         problems.extend(missing(file, &switches));
     }
@@ -209,8 +209,8 @@ fn second_parents(file: &str, switches: &Switches) -> Vec<SourceError> {
     problems
 }
 
-/// How far each switch is from its nodes: 1 if they are its own. Switches in a circle, and those
-/// above, have none.
+/// How far each switch is above its nodes: 1 if they are its own. Switches in a circle, and those
+/// above, have no distance.
 fn heights(switches: &Switches) -> BTreeMap<&str, usize> {
     let mut heights: BTreeMap<&str, usize> = BTreeMap::new();
     loop {
@@ -219,7 +219,7 @@ fn heights(switches: &Switches) -> BTreeMap<&str, usize> {
             .values()
             .filter(|switch| !switch.nodes.is_empty() || !switch.switches.is_empty())
         {
-            // A switch that is missing is told elsewhere.
+            // A missing switch is reported elsewhere.
             let below = switch.switches.iter().filter(|below| switches.contains_key(*below));
             let highest = below
                 .map(|below| heights.get(below.as_str()).copied())
@@ -246,7 +246,7 @@ fn circles(file: &str, switches: &Switches, heights: &BTreeMap<&str, usize>) -> 
             next =
                 below.find(|below| switches.contains_key(*below) && !heights.contains_key(below));
         }
-        // A way that ends at an earlier one leads to a circle that is known.
+        // A path that reaches an earlier one leads to a known circle.
         let Some(at) = next.and_then(|name| way.iter().position(|step| *step == name)) else {
             continue;
         };

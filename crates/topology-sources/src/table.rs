@@ -1,4 +1,5 @@
-//! A plain table, a node a line: `node leaf spine …`, with blanks or commas between the columns.
+//! A plain table, one node per line: `node leaf spine …`, with blanks or commas between the
+//! columns.
 
 use thiserror::Error;
 
@@ -6,7 +7,7 @@ use crate::error::{Origin, SourceError};
 use crate::levels::level_names;
 use crate::places::Place;
 
-/// What the first column of a header may be called.
+/// The names that the first column of a header may have.
 const HEADS: [&str; 6] = ["node", "nodes", "nodename", "name", "host", "hostname"];
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -29,8 +30,8 @@ pub enum TableMistake {
     HasNames,
 }
 
-/// The names of the levels and the places of the nodes. Names that the file does not have are taken
-/// from those given.
+/// The names of the levels and the locations of the nodes. If the file has no names, the given ones
+/// are used.
 pub fn read(
     file: &str,
     text: &str,

@@ -1,4 +1,4 @@
-//! Builds the tree from events: resolves plain scalars, aliases and merge keys, and keeps to the
+//! Builds the tree from events: resolves plain scalars, aliases and merge keys, and enforces the
 //! limits.
 
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use super::json::{self, JsonEvents};
 use super::scalar::resolve;
 use super::{ALIAS_NODES, DEPTH, Key, NODES, Value, Yaml, YamlError};
 
-/// Above this size a broken JSON text is not tried as YAML, which would take many times its size in
-/// memory.
+/// A broken JSON text larger than this is not tried as YAML, which would need many times its size
+/// in memory.
 const JSON_AS_YAML_BYTES: usize = 1 << 20;
 /// Maps up to this size are searched for duplicate keys entry by entry, which is faster than
 /// hashing.
@@ -29,15 +29,15 @@ pub fn read(
         Ok(true) => Builder::new(JsonEvents::new(text, first_line)).document(text, sink),
         Ok(false) => Builder::new(YamlEvents::new(text, first_line)).document(text, sink),
         Err(broken) if text.len() > JSON_AS_YAML_BYTES => Err(broken),
-        // YAML allows what JSON does not, a trailing comma for one. If it is neither, it was meant
-        // as JSON.
+        // YAML allows what JSON does not, for example a trailing comma. If the text is neither, it
+        // was meant as JSON.
         Err(broken) => {
             Builder::new(YamlEvents::new(text, first_line)).document(text, sink).map_err(|_| broken)
         }
     }
 }
 
-/// Whether to read the text as JSON, or why that fails although it looks like it.
+/// Whether to read the text as JSON, or why that fails although the text looks like it.
 fn is_json(text: &str, first_line: u32) -> Result<bool, YamlError> {
     let looks_like_it = text
         .trim_start()
@@ -73,7 +73,7 @@ fn root_text<'a>(mut events: impl Events<'a>, name: &str) -> Option<String> {
     }
 }
 
-/// The kind that the document has, wherever in the text it stands.
+/// The kind of the document, wherever it is in the text.
 fn root_kind(text: &str) -> Option<String> {
     match is_json(text, 1) {
         Ok(true) => root_text(JsonEvents::new(text, 1), "kind"),
@@ -211,8 +211,8 @@ impl<'a, E: Events<'a>> Builder<E> {
             entries.push((key, value));
         }
         refuse_duplicates(&entries)?;
-        // What is written in the map itself comes before what is merged, and what is merged first
-        // before the rest.
+        // Entries of the map itself take precedence over merged ones, and earlier merged ones over
+        // later ones.
         for (key, value) in merged {
             if entries.iter().all(|(present, _)| present.name != key.name) {
                 entries.push((key, value));
@@ -221,7 +221,7 @@ impl<'a, E: Events<'a>> Builder<E> {
         Ok(entries)
     }
 
-    /// Hands the items of a Kubernetes list over instead of keeping them.
+    /// Passes on the items of a Kubernetes list instead of keeping them.
     fn stream(
         &mut self,
         start: Positioned<'_>,
@@ -272,7 +272,7 @@ impl<'a, E: Events<'a>> Builder<E> {
 struct List<'t, 's> {
     text: &'t str,
     sink: &'t mut ItemSink<'s>,
-    /// Once its items begin.
+    /// Set once its items begin.
     kind: Option<String>,
 }
 
@@ -307,7 +307,7 @@ fn weight(node: &Yaml) -> usize {
     }
 }
 
-/// The entries that a merge key brings in; of several maps, the first that has a key wins.
+/// The entries that a merge key adds; of several maps, the first that has a key takes precedence.
 fn merge_entries(source: Yaml) -> Result<Vec<(Key, Yaml)>, YamlError> {
     let wrong = |line, column| {
         error_at(line, column, "the merge key << needs a mapping or a list of mappings")

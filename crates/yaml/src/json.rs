@@ -22,7 +22,7 @@ enum Next {
     Key,
     /// The first item of a list or its end.
     FirstItem,
-    /// A comma or the end of what is open.
+    /// A comma or the end of the open list or map.
     Separator,
     Nothing,
 }
@@ -32,7 +32,7 @@ pub(super) struct JsonEvents<'a> {
     at: usize,
     line: u32,
     line_start: usize,
-    /// The closing brackets of what is open.
+    /// The closing brackets of the open lists and maps.
     open: Vec<u8>,
     next: Next,
 }
@@ -298,7 +298,7 @@ mod tests {
         #[test]
         fn it_agrees_with_serde_json(text in "[\\[\\]{}\",: 0-9a-ftrue.\\\\nl-]{0,24}") {
             let expected = serde_json::from_str::<serde_json::Value>(&text);
-            // A number that no float holds is refused there only.
+            // Only there a number that no float can hold is rejected.
             prop_assume!(!expected.as_ref().is_err_and(|error| error.to_string().contains("out of range")));
             prop_assert_eq!(check(&text, 1).is_ok(), expected.is_ok());
         }
