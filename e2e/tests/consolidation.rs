@@ -306,8 +306,7 @@ async fn clear(cluster: &Cluster) -> Result<()> {
 }
 
 #[test]
-fn a_fragmented_cluster_is_put_in_order_by_a_scheduler_that_is_killed_and_everyone_runs_again()
--> Result<()> {
+fn a_killed_scheduler_consolidates_a_cluster_and_all_pods_run_again() -> Result<()> {
     bed::test(Options { kwok: true, ..Options::default() }, async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;

@@ -36,7 +36,7 @@ fn descendants(of: i32) -> Vec<i32> {
 }
 
 #[test]
-fn a_bound_pod_runs_and_ends_and_a_deleted_pod_goes() -> Result<()> {
+fn a_bound_pod_runs_and_ends_and_a_deleted_pod_disappears() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
@@ -69,7 +69,7 @@ fn a_bound_pod_runs_and_ends_and_a_deleted_pod_goes() -> Result<()> {
 }
 
 #[test]
-fn a_restarted_api_server_keeps_objects_and_refuses_watches_from_before() -> Result<()> {
+fn a_restarted_api_server_keeps_objects_and_rejects_old_watches() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1)).await?;

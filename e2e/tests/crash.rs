@@ -103,7 +103,7 @@ async fn said(cluster: &Cluster, gang: &str) -> Result<()> {
 }
 
 #[test]
-fn a_scheduler_that_is_killed_at_any_moment_loses_and_splits_nothing() -> Result<()> {
+fn a_scheduler_killed_at_any_moment_loses_no_pod_and_splits_no_gang() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;

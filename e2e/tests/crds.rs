@@ -111,7 +111,7 @@ fn cases() -> Vec<(&'static str, Value, &'static str)> {
 }
 
 #[test]
-fn the_api_server_accepts_our_definitions_and_holds_objects_to_them() -> Result<()> {
+fn the_api_server_accepts_our_definitions_and_enforces_them() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;

@@ -59,7 +59,7 @@ async fn stale_since(cluster: &Cluster, wanted: impl Fn(&Value) -> bool) -> Resu
 }
 
 #[test]
-fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
+fn a_broken_gang_is_evicted_as_soon_as_its_budget_allows() -> Result<()> {
     configured(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
@@ -111,7 +111,7 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
 }
 
 #[test]
-fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
+fn evictions_survive_a_bad_network_and_hit_no_other_pod() -> Result<()> {
     configured(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(5).gpus(8)).await?;
@@ -139,7 +139,7 @@ fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
 }
 
 #[test]
-fn a_gang_that_matters_more_gets_the_room_of_those_that_matter_less_and_no_more() -> Result<()> {
+fn an_urgent_gang_evicts_lower_priorities_and_no_more_than_needed() -> Result<()> {
     configured(TAKING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         for (name, value) in [("low", 1), ("high", 10)] {

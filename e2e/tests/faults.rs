@@ -26,7 +26,7 @@ async fn runs(cluster: &Cluster, gang: &Gang) -> Result<()> {
 }
 
 #[test]
-fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() -> Result<()> {
+fn many_refusals_still_bind_every_pod_once_and_report_the_truth() -> Result<()> {
     behind_a_proxy(with_kwok(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         let witness = Witness::start(&cluster).await?;
@@ -79,7 +79,7 @@ fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() ->
 }
 
 #[test]
-fn a_gang_whose_binds_are_refused_backs_off_says_so_and_keeps_nothing() -> Result<()> {
+fn a_gang_with_refused_binds_backs_off_and_keeps_no_room() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
@@ -225,7 +225,7 @@ fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
 }
 
 #[test]
-fn a_scheduler_that_comes_first_waits_for_the_definitions() -> Result<()> {
+fn a_scheduler_that_starts_first_waits_for_the_definitions() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         let mut scheduler = Scheduler::spawn(plane, "muster", &[])?;

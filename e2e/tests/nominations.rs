@@ -96,7 +96,7 @@ async fn rest() {
 }
 
 #[test]
-fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept() -> Result<()> {
+fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Result<()> {
     taking(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
@@ -151,7 +151,7 @@ fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept()
 }
 
 #[test]
-fn what_is_freed_for_a_gang_is_kept_for_it_however_long_the_rest_takes() -> Result<()> {
+fn freed_room_is_kept_for_a_gang_until_the_rest_is_free() -> Result<()> {
     taking(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
@@ -197,7 +197,7 @@ async fn protect(cluster: &Cluster, app: &str) -> Result<()> {
 }
 
 #[test]
-fn whom_a_budget_protects_is_not_asked_to_leave() -> Result<()> {
+fn pods_that_a_budget_protects_are_not_evicted() -> Result<()> {
     taking(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
@@ -218,7 +218,7 @@ fn whom_a_budget_protects_is_not_asked_to_leave() -> Result<()> {
 }
 
 #[test]
-fn a_promise_that_the_server_makes_impossible_is_made_elsewhere() -> Result<()> {
+fn an_impossible_nomination_is_made_elsewhere() -> Result<()> {
     // Without the plugin the scheduler does not know of budgets; the server does.
     taking(&CONFIG.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
         let cluster = plane.cluster();
@@ -254,7 +254,7 @@ async fn set_ready(cluster: &Cluster, node: &str, ready: &str) -> Result<()> {
 }
 
 #[test]
-fn when_its_node_dies_a_promise_moves_or_waits_with_a_reason() -> Result<()> {
+fn a_nomination_to_a_dead_node_moves_or_waits_with_a_reason() -> Result<()> {
     taking(CONFIG, async |plane, _, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
@@ -303,7 +303,7 @@ fn is_promise(ask: &Ask) -> bool {
 }
 
 #[test]
-fn a_promise_that_the_server_refuses_evicts_nobody() -> Result<()> {
+fn a_refused_nomination_evicts_no_pod() -> Result<()> {
     taking(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
@@ -333,7 +333,7 @@ fn a_promise_that_the_server_refuses_evicts_nobody() -> Result<()> {
 }
 
 #[test]
-fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
+fn nominations_survive_a_bad_network_and_precede_evictions() -> Result<()> {
     taking(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(6).gpus(8)).await?;
@@ -373,7 +373,7 @@ fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
 }
 
 #[test]
-fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<()> {
+fn a_stopping_scheduler_still_writes_nominations_before_evictions() -> Result<()> {
     let hold = Duration::from_millis(500);
     taking(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -406,7 +406,7 @@ fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<
 }
 
 #[test]
-fn a_pod_that_shares_a_card_says_which_with_its_promise_and_with_its_bind() -> Result<()> {
+fn the_card_of_a_pod_is_written_with_its_nomination_and_its_bind() -> Result<()> {
     let shared = format!(
         "{CONFIG}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n"
     );

@@ -352,7 +352,7 @@ fn check_taking(story: &Story, seed: u64) {
 }
 
 #[test]
-fn a_scheduler_that_is_killed_while_whole_gangs_leave_breaks_no_more_of_them() -> Result<()> {
+fn a_scheduler_killed_while_gangs_are_evicted_breaks_no_more_gangs() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, WHOLE_GANGS, LARGE).await?;
         let proxy = slow(plane)?;
@@ -382,8 +382,7 @@ async fn prepare(plane: &ControlPlane, config: &str, nodes: usize) -> Result<Str
 }
 
 #[test]
-fn a_scheduler_that_is_killed_while_it_takes_room_takes_no_more_and_forgets_no_promise()
--> Result<()> {
+fn a_scheduler_killed_while_it_evicts_keeps_nominations_and_evicts_no_more() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, CONFIG, NODES).await?;
         let proxy = slow(plane)?;

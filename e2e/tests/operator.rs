@@ -33,7 +33,7 @@ tiers:
 ";
 
 #[test]
-fn a_bad_configuration_is_refused_while_the_old_one_goes_on() -> Result<()> {
+fn a_bad_configuration_is_rejected_and_the_old_one_stays() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;

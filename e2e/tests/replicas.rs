@@ -131,7 +131,7 @@ fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> 
 }
 
 #[test]
-fn a_leader_that_was_frozen_and_not_replaced_leaves_nothing_undone() -> Result<()> {
+fn a_leader_that_was_frozen_but_not_replaced_finishes_its_work() -> Result<()> {
     with_nodes(async |plane, cluster| {
         let witness = Witness::start(&cluster).await?;
         let proxy = Proxy::start(&plane.kubeconfig(), 2)?;
@@ -240,7 +240,7 @@ fn a_leader_that_cannot_reach_the_api_server_stops_by_itself() -> Result<()> {
 }
 
 #[test]
-fn a_replica_whose_questions_got_lost_still_takes_over() -> Result<()> {
+fn a_replica_with_lost_requests_still_takes_over() -> Result<()> {
     with_nodes(async |plane, cluster| {
         let proxy = Proxy::start(&plane.kubeconfig(), 5)?;
         let mut first = replica(plane, "first").await?;

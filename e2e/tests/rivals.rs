@@ -35,7 +35,7 @@ fn free_node(binds: &[(String, String)], nodes: usize) -> Option<String> {
 }
 
 #[test]
-fn a_rival_that_is_faster_is_understood() -> Result<()> {
+fn a_faster_rival_is_handled() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(4).gpus(8)).await?;
@@ -103,7 +103,7 @@ fn a_rival_that_is_faster_is_understood() -> Result<()> {
 }
 
 #[test]
-fn pods_that_go_or_are_replaced_before_their_bind_are_not_missed() -> Result<()> {
+fn pods_deleted_or_replaced_before_their_bind_are_noticed() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, _| {
         let cluster = plane.cluster();
         let witness = Witness::start(&cluster).await?;
@@ -150,7 +150,7 @@ async fn rival(cluster: &Cluster, foreign: &Gang, nodes: usize) -> Result<()> {
 }
 
 #[test]
-fn room_that_a_rival_is_known_to_have_is_left_alone() -> Result<()> {
+fn room_that_a_rival_uses_is_left_alone() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, _| {
         let cluster = plane.cluster();
         let witness = Witness::start(&cluster).await?;

@@ -82,7 +82,7 @@ fn a_gang_binds_all_or_nothing_and_says_why() -> Result<()> {
 }
 
 #[test]
-fn minimum_roles_and_the_elastic_rest() -> Result<()> {
+fn the_minimum_starts_with_its_roles_before_the_elastic_rest() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
@@ -111,7 +111,7 @@ fn minimum_roles_and_the_elastic_rest() -> Result<()> {
 }
 
 #[test]
-fn two_queues_share_and_say_what_they_have() -> Result<()> {
+fn two_queues_share_and_report_their_use() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(4).gpus(8)).await?;
@@ -209,7 +209,7 @@ fn a_cluster_with_volcanos_definitions_works_the_same() -> Result<()> {
 }
 
 #[test]
-fn other_schedulers_names_are_ours_only_if_said() -> Result<()> {
+fn pods_of_other_schedulers_are_ours_only_if_configured() -> Result<()> {
     let flags = ["--scheduler-name=one", "--scheduler-name=two"];
     scheduled_with(Definitions::Muster, &flags, async |plane, _| {
         let cluster = plane.cluster();
@@ -226,7 +226,7 @@ fn other_schedulers_names_are_ours_only_if_said() -> Result<()> {
 }
 
 #[test]
-fn kubectl_shows_what_people_look_for() -> Result<()> {
+fn kubectl_shows_useful_columns() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;

@@ -142,7 +142,7 @@ fn says(reason: &str) -> impl Fn(&Value) -> bool {
 }
 
 #[test]
-fn gangs_in_a_network_of_1000_nodes() -> Result<()> {
+fn gangs_stay_close_in_a_network_of_1000_nodes() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;
@@ -284,7 +284,7 @@ fn nothing_has_moved(before: &[Pod], after: &[Pod]) {
 }
 
 #[test]
-fn a_malformed_hypernode_says_so_and_the_rest_schedules() -> Result<()> {
+fn a_malformed_hypernode_is_reported_and_the_rest_is_scheduled() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;

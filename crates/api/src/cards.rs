@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_replaced_and_all_else_stays() {
+    fn ids_are_replaced_and_everything_else_is_kept() {
         let upper = |id: &mut String| *id = id.to_uppercase();
         assert_eq!(rename("a,NVIDIA,1,2:;b,NVIDIA,3,4:", upper), "A,NVIDIA,1,2:;B,NVIDIA,3,4:");
     }

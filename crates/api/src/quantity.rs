@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_finer_than_a_nano_unit_rounds_away_from_zero() {
+    fn amounts_finer_than_a_nano_unit_round_away_from_zero() {
         assert_eq!(quantity("0.1n").nano, 1);
         assert_eq!(quantity("-0.1n").nano, -1);
         assert_eq!(quantity("1.0000000001").nano, NANO + 1);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_the_largest() {
+    fn amounts_that_are_too_large_become_the_largest() {
         for text in [
             "9223372036854775807",
             "9223372036854775808",
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_beyond_the_largest_is_known_to_be_capped() {
+    fn an_amount_beyond_the_largest_says_that_it_is_capped() {
         for text in ["9223372036854775808", "-9223372036854775808", "8Ei", "10E", "1e40", "1e300"] {
             assert!(quantity(text).is_capped(), "{text}");
         }
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn junk_is_refused_with_an_example() {
+    fn invalid_text_is_rejected_with_an_example() {
         for text in [
             "", " ", "1 Gi", " 1", "1 ", "0x1", "1ki", "1KI", "1K", "--1", "+-1", "1.1.1", "1e",
             "1e+", "1e1.5", "Ki", ".", "-", "1gi", "1Mii", "1mm", "1,5", "one", "١", "1_000",

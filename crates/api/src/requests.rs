@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_largest_init_container_counts_and_per_resource() {
+    fn only_the_largest_init_container_counts_for_each_resource() {
         let spec = pod(
             &[container("cpu=2 memory=1Gi")],
             &[container("cpu=1 memory=4Gi"), container("cpu=3")],
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_level_limit_stands_in_where_no_container_asks() {
+    fn a_pod_level_limit_is_the_request_if_no_container_requests_any() {
         let mut spec = pod(&[container("cpu=1")], &[]);
         spec.resources = Some(Resources {
             requests: list(""),

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn reservations_are_read_back_as_written() {
         let text = r#"[{"node":"b","role":"worker","requests":{"cpu":"500m","nvidia.com/gpu":"2"},"until":"2026-11-15T08:30:00.25Z","pods":["1","2"],"gangSize":4}]"#;
         let places = Reserved::read(text).expect("it is fine");
         assert_eq!(

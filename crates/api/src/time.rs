@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_is_refused_with_an_example() {
+    fn durations_that_go_rejects_are_rejected_with_an_example() {
         for text in
             ["", "-", "1d", "h", "1h 30m", "1.5", ".", ".s", "1h30", "1e3s", "--1s", "soon", "1H"]
         {

@@ -27,7 +27,7 @@ fn rows(page: &str) -> Vec<(String, Option<f64>)> {
 }
 
 #[test]
-fn the_page_shows_every_bar_as_it_is() {
+fn the_page_shows_every_bar() {
     let rows = rows(&read("../../docs/performance.md"));
     let missing: Vec<_> = BARS
         .iter()
@@ -38,7 +38,7 @@ fn the_page_shows_every_bar_as_it_is() {
 
 /// A bar whose name is never measured would never be missed.
 #[test]
-fn every_bar_and_every_row_is_of_a_figure_that_is_measured() {
+fn every_bar_and_every_row_names_a_measured_figure() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/speed");
     let files =
         std::fs::read_dir(folder).expect("there are cases").map(|entry| entry.expect("listed"));

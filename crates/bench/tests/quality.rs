@@ -3,7 +3,7 @@
 use muster_bench::quality::{LoadSpec, MODES, describe, gaps, load};
 
 #[test]
-fn nothing_is_lost_without_need_on_small_clusters() {
+fn no_needless_evictions_on_small_clusters() {
     let gaps = gaps(200, |_| {});
     assert_eq!(gaps.wrong, [], "violated rules");
     assert_eq!(gaps.needless, [] as [u64; 0], "clusters with a needless eviction");
@@ -17,7 +17,7 @@ fn nothing_is_lost_without_need_on_small_clusters() {
 }
 
 #[test]
-fn a_small_cluster_is_told_in_words() {
+fn a_small_cluster_is_described_in_words() {
     let told = describe(3);
     assert_eq!(told, describe(3));
     for word in ["small cluster 3", "preemptor starts with", "\nengine: ", "\nbest: "] {
@@ -26,7 +26,7 @@ fn a_small_cluster_is_told_in_words() {
 }
 
 #[test]
-fn the_same_load_goes_the_same_way_twice() {
+fn the_same_load_has_the_same_result_twice() {
     let spec = LoadSpec { nodes: 8, hours: 6, percent: 400, ..LoadSpec::default() };
     let once = load(&spec, |_, _| {});
     assert_eq!(format!("{once:?}"), format!("{:?}", load(&spec, |_, _| {})));

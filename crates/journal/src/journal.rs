@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_disk_cannot_take_is_a_gap_and_a_new_segment_follows() {
+    fn a_disk_that_is_too_slow_causes_a_gap_and_a_new_segment() {
         let folder = tempfile::tempdir().unwrap();
         let (mut engine, mut journal) = start(folder.path());
         step(&mut engine, &mut journal, 0);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_whose_folder_vanished_says_so_and_goes_on_when_it_is_back() {
+    fn a_journal_without_its_folder_reports_it_and_resumes() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("journal");
         let (mut engine, mut journal) = start(&folder);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_at_rest_is_not_written_about() {
+    fn cycles_at_rest_are_not_recorded() {
         let folder = tempfile::tempdir().unwrap();
         let (mut engine, mut journal) = start(folder.path());
         step(&mut engine, &mut journal, 0);

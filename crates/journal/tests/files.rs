@@ -98,7 +98,7 @@ fn replayed(folder: &Path) -> Result<Summary, ReplayError> {
 }
 
 #[test]
-fn what_is_recorded_is_read_back() {
+fn records_are_read_back() {
     let (folder, _) = journal_of(3);
     let segments = Segment::list(folder.path()).unwrap();
     let records: Vec<Record> = segments[0].open().unwrap().map(Result::unwrap).collect();
@@ -149,7 +149,7 @@ fn segments_are_bounded_and_each_replays_alone() {
 }
 
 #[test]
-fn another_process_begins_another_segment() {
+fn a_new_process_begins_a_new_segment() {
     let (folder, path) = journal_of(2);
     let before = fs::read(&path).unwrap();
     Run::start(folder.path(), Limits::default()).some(1);
@@ -160,7 +160,7 @@ fn another_process_begins_another_segment() {
 }
 
 #[test]
-fn wherever_a_segment_is_cut_what_is_left_of_it_replays() {
+fn a_cut_segment_replays_up_to_the_cut() {
     let (folder, path) = journal_of(4);
     let whole = fs::read(&path).unwrap();
     let mut last = 0;
@@ -219,7 +219,7 @@ fn write_segment(path: &Path, text: &str) {
 }
 
 #[test]
-fn other_formats_and_other_files_are_refused_with_what_to_do() {
+fn other_formats_and_other_files_are_rejected_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(Segment::name(1));
     let refusal = || replayed(folder.path()).unwrap_err().to_string();
@@ -344,7 +344,7 @@ spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: z
 ";
 
 #[test]
-fn objects_of_every_kind_come_back_as_they_were() {
+fn objects_of_every_kind_are_read_back_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = Run::start(folder.path(), Limits::default());
     let mut told = Vec::new();

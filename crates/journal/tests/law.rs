@@ -203,7 +203,7 @@ fn days_with_changing_configurations_replay() {
 }
 
 #[test]
-fn checkpoints_keep_what_gangs_say_of_their_work_and_older_ones_say_nothing_of_it() {
+fn checkpoints_keep_the_progress_of_gangs_and_older_ones_have_none() {
     #[derive(Serialize)]
     struct Older {
         cooldown: Option<i64>,

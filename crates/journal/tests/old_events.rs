@@ -23,7 +23,7 @@ fn events_are_read_as_they_were_written() {
 }
 
 #[test]
-fn unknown_events_are_refused_by_name() {
+fn unknown_events_are_rejected_by_name() {
     let read = serde_json::from_value::<Event>(json!({ "TeapotGone": "t" }));
     let error = read.expect_err("there are no teapots").to_string();
     assert!(error.contains("TeapotGone"), "{error}");
@@ -43,7 +43,7 @@ fn an_old_journal_replays_without_a_difference() {
 }
 
 #[test]
-fn every_kind_that_went_in_an_old_journal_is_told_by_its_key() {
+fn deleted_objects_of_old_journals_are_read_by_kind_and_key() {
     let segments = Segment::list(old_journal()).expect("a folder");
     let records = segments[0].open().expect("a segment");
     let mut gone: Vec<(Kind, String, String)> = records

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn leadership_ends_with_time_and_by_word() {
+    fn leadership_ends_by_time_and_by_resigning() {
         let leadership = Leadership::none();
         assert!(!leadership.holds());
         leadership.for_ever();

@@ -425,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_work_of_cycles_adds_up() {
+    fn counters_of_cycles_add_up() {
         let metrics = Metrics::new();
         let mut dimensions = Dimensions::default();
         let wasted_seconds = [(dimensions.intern("nvidia.com/gpu"), 3600)].into();
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn guards_are_counted_as_the_model_counts_them_and_told_once() {
+    fn guards_match_the_model_and_are_reported_once() {
         let metrics = Metrics::new();
         assert!(!metrics.guarded(Guards::default()));
         let guards = Guards { ancestors: 2, ..Guards::default() };

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_pretend_to_be_one_of_our_styles() {
+    fn text_cannot_imitate_our_styles() {
         let pretended = "\u{fdd0}0123456789abcdef[31m";
         assert_eq!(visible(pretended), "\\u{fdd0}0123456789abcdef[31m");
     }

@@ -67,7 +67,7 @@ fn is_harmless(what: &str, text: &[u8]) {
 }
 
 #[test]
-fn nothing_from_a_manifest_acts_on_the_terminal() {
+fn nothing_in_a_manifest_controls_the_terminal() {
     let commands = [
         "check -f -",
         "simulate -f - --now 2026-11-15T00:00:00Z",
@@ -101,7 +101,7 @@ fn nothing_from_a_manifest_acts_on_the_terminal() {
 }
 
 #[test]
-fn a_bad_name_is_shown_as_it_is_written() {
+fn bad_names_are_shown_escaped() {
     let queue = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: \"\\e[95mred\"}\nspec: {}\n";
     let output = muster("check -f -", queue);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -110,7 +110,7 @@ fn a_bad_name_is_shown_as_it_is_written() {
 }
 
 #[test]
-fn names_of_files_and_things_are_shown_as_they_are_written() {
+fn names_of_files_and_objects_are_shown_escaped() {
     for (args, shown) in [
         (["check", "-f", "no\x1b[95mfile"], r"no\u{1b}[95mfile: no such file"),
         (["check", "--config", "no\x1b[95mfile"], r"no\u{1b}[95mfile: no such file"),

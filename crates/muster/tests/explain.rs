@@ -83,7 +83,7 @@ items:
 "#;
 
 #[test]
-fn who_could_make_room_is_told_with_what_it_costs_and_what_forbids_it() {
+fn possible_evictions_are_listed_with_costs_and_vetoes() {
     let path = std::env::temp_dir().join(format!("muster-explain-{}.conf", std::process::id()));
     let plugins = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}]\n";
     std::fs::write(&path, format!("actions: enqueue, allocate, reclaim\n{plugins}"))

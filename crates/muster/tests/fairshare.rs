@@ -48,7 +48,7 @@ fn more_may_be_deserved_than_there_is() {
 }
 
 #[test]
-fn where_there_is_enough_there_is_little_to_say() {
+fn enough_for_all_queues_is_said_briefly() {
     let output = fairshare(&cluster(8, &[("a", 1, 2, 3), ("b", 1, 2, 1)]), &[]);
     let printed = text(&output.stdout);
     assert!(printed.contains("enough      everyone gets what it wants, 4 are left"), "{printed}");
@@ -105,7 +105,7 @@ fn every_number_is_in_the_json() {
 }
 
 #[test]
-fn a_resource_that_is_not_there_is_refused_with_those_that_are() {
+fn an_unknown_resource_is_an_error_that_names_the_known_ones() {
     let output = fairshare(&cluster(8, &[]), &["--resource", "gpu", "--resource", "pods"]);
     assert_eq!(
         (output.status.code(), text(&output.stderr)),
@@ -118,14 +118,14 @@ fn a_resource_that_is_not_there_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn manifests_that_can_not_be_read_are_refused() {
+fn manifests_that_can_not_be_read_are_an_error() {
     let output = fairshare("{kind: Node", &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).starts_with("error: standard input:"), "{output:?}");
 }
 
 #[test]
-fn a_configuration_that_does_not_divide_is_noted() {
+fn a_configuration_without_shares_is_noted() {
     let folder = std::env::temp_dir().join(format!("muster-fairshare-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("there is room");
     let config = folder.join("scheduler.conf");
@@ -145,7 +145,7 @@ fn a_configuration_that_does_not_divide_is_noted() {
 
 /// Queue a has all eight GPUs, and b wants them too; the usage of the last hour counts.
 #[test]
-fn what_was_used_of_late_is_shown_and_drawn() {
+fn past_usage_is_shown_and_drawn() {
     let folder = std::env::temp_dir().join(format!("muster-curves-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("there is room");
     let (config, picture) = (folder.join("scheduler.conf"), folder.join("curves.svg"));
@@ -174,7 +174,7 @@ fn what_was_used_of_late_is_shown_and_drawn() {
 /// The pod of queue a ends after ten minutes; then nothing happens for hours, but its past usage
 /// decays.
 #[test]
-fn what_was_used_is_seen_to_be_forgotten_while_nothing_happens() {
+fn past_usage_decays_while_nothing_happens() {
     let folder = std::env::temp_dir().join(format!("muster-forgotten-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("there is room");
     let (config, picture) = (folder.join("scheduler.conf"), folder.join("curves.svg"));

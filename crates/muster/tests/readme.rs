@@ -52,7 +52,7 @@ fn the_readme_shows_what_its_commands_print() {
 }
 
 #[test]
-fn the_readme_shows_the_picture_that_is_printed() {
+fn the_readme_shows_the_current_picture() {
     assert!(read("README.md").contains("](docs/topology.svg)"));
     let printed = printed("topology show -f examples/topology --cycles 1 -o svg");
     let command = "muster topology show -f examples/topology --cycles 1 -o svg > docs/topology.svg";
@@ -60,7 +60,7 @@ fn the_readme_shows_the_picture_that_is_printed() {
 }
 
 #[test]
-fn a_page_shows_the_shares_that_are_printed() {
+fn a_page_shows_the_current_picture_of_shares() {
     let line = "fairshare -f examples/fairshare --config examples/fairshare/scheduler.conf -o svg";
     assert!(read("docs/fairshare.md").contains("](fairshare.svg)"));
     let message = format!("write it anew, and look at it: muster {line} > docs/fairshare.svg");

@@ -105,12 +105,12 @@ fn in_pieces() -> Vec<String> {
 }
 
 #[test]
-fn moves_that_a_rule_forbids_are_explained() {
+fn moves_that_a_rule_prevents_are_explained() {
     insta::assert_snapshot!(printed(&["explain", "claim"], &in_pieces(), &config("")));
 }
 
 #[test]
-fn what_a_queue_deserves_and_its_fair_share_are_two_things() {
+fn deserved_and_fair_share_are_shown_separately() {
     let cluster = [
         nodes(&["n1", "n2", "n3"]),
         queue("a", 8) + &queue("b", 4),
@@ -127,7 +127,7 @@ fn what_a_queue_deserves_and_its_fair_share_are_two_things() {
 }
 
 #[test]
-fn nobody_is_moved_for_a_gang_that_can_t_be_evicted_but_for_one_that_grows() {
+fn pods_are_moved_for_a_growing_gang_but_not_for_a_non_preemptible_one() {
     let mut cluster = vec![
         nodes(&["n1", "n2"]),
         queue("a", 16),
@@ -167,7 +167,7 @@ fn four_that_wait() -> Vec<String> {
 }
 
 #[test]
-fn one_that_is_like_another_says_which_action_found_no_room_for_that_one() {
+fn a_gang_like_a_failed_one_says_which_action_found_no_room() {
     let page = printed(&["explain", "c3"], &four_that_wait(), &config(""));
     assert!(
         page.contains("consolidate did not try: it found no room for default/c1, which"),
@@ -176,7 +176,7 @@ fn one_that_is_like_another_says_which_action_found_no_room_for_that_one() {
 }
 
 #[test]
-fn what_was_tried_is_told_with_what_came_of_it() {
+fn events_tell_what_was_tried_and_the_outcome() {
     let events = |cluster: &[String], config: &str| {
         let story = printed(&["simulate", "--events"], cluster, config);
         story.split("\n\n").nth(1).unwrap_or_default().to_owned()
@@ -193,7 +193,7 @@ fn what_was_tried_is_told_with_what_came_of_it() {
 }
 
 #[test]
-fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
+fn a_queue_shows_exactly_what_it_would_reclaim() {
     let told = |cluster: &[String], config: &str| {
         let page = printed(&["explain", "queue/b", "--cycles", "1"], cluster, config);
         let (_, rest) = page.split_once("takes back  ").expect("it says so");
@@ -241,7 +241,7 @@ fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
 }
 
 #[test]
-fn a_stale_gang_says_what_it_lacks_and_when_it_leaves() {
+fn a_stale_gang_says_what_it_lacks_and_when_it_is_evicted() {
     let told = |annotations: &str, config: &str| {
         let stale =
             gang("st", "minMember: 3, queue: a", annotations) + &pods("st", 8, &["n1", "n2"]);
@@ -261,7 +261,7 @@ fn a_stale_gang_says_what_it_lacks_and_when_it_leaves() {
 }
 
 #[test]
-fn room_that_is_kept_for_those_who_were_moved_is_not_drawn_as_free() {
+fn reserved_room_is_not_drawn_as_free() {
     let half =
         |name: &str, node: &str| gang(name, "minMember: 1, queue: a", "") + &pods(name, 4, &[node]);
     let cluster = [
@@ -276,7 +276,7 @@ fn room_that_is_kept_for_those_who_were_moved_is_not_drawn_as_free() {
 }
 
 #[test]
-fn nobody_is_told_to_ask_for_nothing_or_to_weigh_what_is_not_divided() {
+fn advice_never_suggests_requesting_nothing_or_a_useless_weight() {
     let advice = |of_a: u32, of_b: u32, y: &[&str]| {
         let cluster = [
             nodes(&["n1", "n2"]),

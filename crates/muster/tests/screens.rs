@@ -119,7 +119,7 @@ fn in_a_pipe_nothing_is_cut() {
 }
 
 #[test]
-fn a_wide_terminal_is_used_and_a_narrow_one_is_not_left() {
+fn output_uses_wide_terminals_and_fits_narrow_ones() {
     let work = Generated::new("--nodes 32 --queues 4", "--gangs 40 --hours 1 --queues 4");
     let line = work.line("simulate --cycles 3");
     let widest = |columns| {
@@ -134,7 +134,7 @@ fn a_wide_terminal_is_used_and_a_narrow_one_is_not_left() {
 /// The terminal itself is asked: no variable says how wide it is.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_terminal_says_how_wide_it_is() {
+fn the_width_comes_from_the_terminal() {
     for (columns, fits) in [(200, true), (80, false)] {
         let text = on_terminal(&format!("simulate -f examples/first-gang --now {NOW}"), columns);
         let reason = "only 1 of 3 pods fit; for default/wave-1 0/2 nodes fit: 2 short of nvidia.com/gpu (want 4, best has 0)";
@@ -250,7 +250,7 @@ fn a_share_says_what_it_is_a_share_of() {
 }
 
 #[test]
-fn amounts_of_a_large_cluster_are_written_for_people() {
+fn amounts_of_a_large_cluster_are_readable() {
     let work = Generated::new("--nodes 64 --queues 4", "--gangs 300 --hours 1 --queues 4");
     let text = muster(&work.line("fairshare"), None);
     let thousandths = text.split_whitespace().filter(|word| {

@@ -111,7 +111,7 @@ fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
 }
 
 #[test]
-fn examples_decide_the_same_from_a_snapshot() {
+fn examples_have_the_same_decisions_from_a_snapshot() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for entry in fs::read_dir(&examples).expect("there are examples") {
         let name =
@@ -126,7 +126,7 @@ fn examples_decide_the_same_from_a_snapshot() {
 }
 
 #[test]
-fn generated_clusters_decide_the_same_from_a_snapshot() {
+fn generated_clusters_have_the_same_decisions_from_a_snapshot() {
     for seed in ["1", "2", "3"] {
         let folder = Folder::new(&format!("generated-{seed}"));
         let cluster = ["generate", "cluster", "--nodes", "40", "--seed", seed];
@@ -144,7 +144,7 @@ fn generated_clusters_decide_the_same_from_a_snapshot() {
 /// Names with a surprising order, before and after those that are kept, in a cluster where names
 /// decide everything.
 #[test]
-fn ties_are_broken_by_name_as_before() {
+fn pseudonyms_break_ties_like_the_names() {
     let mut text = String::new();
     for name in ["z9", "a10", "a9", "m"] {
         text += &format!(
@@ -204,7 +204,7 @@ fn cluster() -> ApiServer {
 }
 
 #[test]
-fn a_live_cluster_decides_as_its_snapshot() {
+fn a_live_cluster_has_the_same_decisions_as_its_snapshot() {
     let server = cluster();
     let folder = Folder::new("live");
     let kubeconfig = folder.write("kubeconfig", &server.kubeconfig());
@@ -238,7 +238,7 @@ fn a_live_cluster_decides_as_its_snapshot() {
 }
 
 #[test]
-fn files_come_on_top_of_the_cluster_that_is_named() {
+fn files_are_added_to_the_named_cluster() {
     let server = cluster();
     let folder = Folder::new("on-top");
     let kubeconfig = folder.write("kubeconfig", &server.kubeconfig());
@@ -277,7 +277,7 @@ fn refused(args: &[&str], code: i32, message: &str) {
 }
 
 #[test]
-fn clusters_that_can_not_be_read_are_explained() {
+fn unreadable_clusters_are_explained() {
     let server = cluster();
     let folder = Folder::new("refused");
     let kubeconfig = folder.write("kubeconfig", &server.kubeconfig());

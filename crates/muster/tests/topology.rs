@@ -113,14 +113,14 @@ fn fits_80_columns(text: &str) {
 }
 
 #[test]
-fn the_network_is_shown_as_it_is() {
+fn the_network_is_shown() {
     let text = show("");
     fits_80_columns(&text);
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn gangs_are_shown_where_they_sit() {
+fn gangs_are_shown_at_their_domain() {
     let text = show("--cycles 1");
     fits_80_columns(&text);
     insta::assert_snapshot!(text);
@@ -137,7 +137,7 @@ fn graphviz_gets_the_tree() {
 }
 
 #[test]
-fn what_is_not_in_the_tree_is_shown_with_its_reason() {
+fn hyper_nodes_outside_the_tree_are_shown_with_the_reason() {
     let text = printed("topology show -f -", &broken());
     fits_80_columns(&text);
     insta::assert_snapshot!(text);
@@ -227,7 +227,7 @@ fn a_good_network_passes() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let output = muster("topology check -f -", &broken());
     assert_eq!(output.status.code(), Some(2));
     let told = [output.stdout, output.stderr].concat();
@@ -235,7 +235,7 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn check_tells_of_hyper_nodes_that_are_left_out() {
+fn check_reports_hyper_nodes_that_are_left_out() {
     let output = muster("check -f -", &broken());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
@@ -247,7 +247,7 @@ fn check_tells_of_hyper_nodes_that_are_left_out() {
 }
 
 #[test]
-fn tiers_are_named_where_there_are_names() {
+fn unknown_tiers_are_reported_with_the_known_names() {
     let group = "---\n{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 1, networkTopology: {highestTierName: row}}}";
     let text =
         nodes(8, &hyper("r", 1, ", tierName: rack", &["labelMatch: {matchLabels: {rack: r0}}"]))
@@ -266,7 +266,7 @@ fn a_cluster_without_hyper_nodes_has_one_tier() {
 }
 
 #[test]
-fn notes_are_no_errors() {
+fn notes_are_not_errors() {
     let text = nodes(9, &hyper("rack", 1, "", &["labelMatch: {matchLabels: {rack: r0}}"]));
     insta::assert_snapshot!(printed("topology check -f -", &text));
 }

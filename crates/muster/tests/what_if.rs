@@ -58,7 +58,7 @@ fn urgent() -> String {
 }
 
 #[test]
-fn the_difference_is_told() {
+fn the_difference_is_shown() {
     let text = told(&urgent(), &[]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
@@ -110,7 +110,7 @@ fn a_node_that_is_cordoned_keeps_its_size() {
 }
 
 #[test]
-fn a_gang_that_is_replaced_keeps_its_place_in_the_line() {
+fn a_replaced_gang_keeps_its_position_in_the_line() {
     let group = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: wave}, spec: {minMember: 1, priorityClassName: normal}}";
     let text = told(group, &[]);
     assert!(text.contains("replacing PodGroup default/wave\n"), "{text}");
@@ -118,7 +118,7 @@ fn a_gang_that_is_replaced_keeps_its_place_in_the_line() {
 }
 
 #[test]
-fn gangs_that_start_later_say_how_much() {
+fn gangs_that_start_later_show_the_delay() {
     let first = "{apiVersion: v1, kind: Pod, metadata: {name: first, annotations: {muster.sh/simulated-duration: 10m}}, spec: {schedulerName: muster, priority: 100, containers: [{name: c, resources: {requests: {nvidia.com/gpu: 8}}}]}}";
     let args = ["-f", "examples/first-gang", "--what-if", "-", "--until-stable", "-o", "json"];
     let found: Value =
@@ -146,7 +146,7 @@ fn refused(args: &[&str], input: &str, messages: &[&str]) {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let args = ["-f", "no-such-file.yaml", "--what-if", "-", "--what-if", "nor-this.yaml"];
     let nameless =
         "{apiVersion: v1, kind: Pod, metadata: {name: Bad_Name}, spec: {containers: [{name: c}]}}";

@@ -170,7 +170,7 @@ fn problem(repository: &Repository, text: &str) -> Option<String> {
 }
 
 #[test]
-fn what_the_pages_name_exists() {
+fn names_on_the_pages_exist() {
     let repository = repository();
     let mut problems = Vec::new();
     let mut names = 0;
@@ -229,7 +229,7 @@ fn target(page: &str, link: &str) -> String {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_between_pages_work() {
     let repository = repository();
     let mut problems = Vec::new();
     let mut followed = 0;
@@ -289,7 +289,7 @@ fn command_problem(repository: &Repository, line: &str) -> Option<String> {
 }
 
 #[test]
-fn commands_on_the_pages_are_there() {
+fn commands_on_the_pages_exist() {
     let repository = repository();
     let mut problems = Vec::new();
     let mut commands = 0;
@@ -329,7 +329,7 @@ fn prose_is_at_most_120_columns_wide() {
 }
 
 #[test]
-fn what_is_not_there_is_noticed() {
+fn missing_names_and_links_are_noticed() {
     let repository = repository();
     let wrong = |text| problem(&repository, text).is_some();
     assert!(!wrong("crates/text/src/lib.rs") && !wrong("text/src/{lib}.rs"));

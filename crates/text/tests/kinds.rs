@@ -82,7 +82,7 @@ fn a_kind_is_in_the_files_that_contributing_names() {
 }
 
 #[test]
-fn comments_texts_and_unit_tests_are_no_code() {
+fn comments_texts_and_unit_tests_are_not_code() {
     let text = "/// Kind\nuse a::b; // Kind\nlet c = \"Kind \\\" Kind\"; let d = '\"'; e / f\n#[cfg(test)]\nmod tests { Kind }";
     let code = code(text);
     assert!(!has_identifier(&code, "Kind"), "{code}");

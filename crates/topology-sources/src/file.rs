@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_is_seen_from_the_text() {
+    fn the_format_is_detected_from_the_text() {
         for (text, format) in [
             ("\n [{\"node\": 1}]", Format::Json),
             ("{}", Format::Json),

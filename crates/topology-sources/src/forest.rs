@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_cluster_is_left_out_up_to_the_top() {
+    fn hosts_outside_the_cluster_and_empty_domains_are_left_out() {
         let mut forest = forest();
         let cluster: BTreeSet<String> = ["n1", "n9", "other"].map(str::to_owned).into();
         forest.keep(&cluster).expect("some are known");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_all_strange_are_an_error() {
+    fn names_that_all_differ_from_the_cluster_are_an_error() {
         let mistake =
             forest().keep(&["gpu1.example.com".to_owned()].into()).expect_err("none is known");
         assert!(
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn two_objects_of_one_name_are_an_error() {
+    fn two_objects_with_the_same_name_are_an_error() {
         let domains = vec![domain("a", 1, &["n1"]), domain("a", 2, &["a"])];
         let problems =
             Forest { domains, notes: Vec::new() }.objects().expect_err("the name is there twice");

@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brackets_stand_for_many_names() {
+    fn brackets_expand_to_many_names() {
         let names = |text| expand(text).expect(text).join(" ");
         assert_eq!(names("tux"), "tux");
         assert_eq!(names("n[0-2,7],login1"), "n0 n1 n2 n7 login1");

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_nodes_with_their_levels() {
+    fn a_list_of_nodes_with_their_levels_is_read() {
         let text = r#"[
             {"node": "N1", "levels": ["l1", 7]},
             {"node": "n2", "levels": ["l2", "s1"]}
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_entries_are_told_at_once() {
+    fn all_wrong_entries_are_reported_at_once() {
         let text = r#"[
             {"node": "n1", "levels": ["l1"]},
             {"levels": ["l1"]},

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_told_apart_by_a_hash() {
+    fn names_that_would_collide_get_a_hash() {
         let rack = level("rack");
         let names: Vec<String> =
             ["R07", "r 07", "r_07", "-r07", "日本", ""].map(|value| rack.object(value)).into();
@@ -165,7 +165,7 @@ mod tests {
 
     /// rack + a-b and rack-a + b would be the same words.
     #[test]
-    fn levels_whose_words_run_together_have_hashes_too() {
+    fn levels_with_ambiguous_prefixes_get_a_hash() {
         let levels = levels(&["rack".to_owned(), "rack-a".to_owned(), "pod".to_owned()]);
         assert_ne!(levels[0].object("a-b"), levels[1].object("b"));
         assert_eq!(levels[2].object("b"), "pod-b");

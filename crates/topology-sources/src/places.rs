@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn each_value_is_a_domain_of_what_is_below_it() {
+    fn each_value_is_a_domain_of_the_values_below_it() {
         let found = read("n1 r1 s1 a\nn2 r1 s1 a\nn3 r2 s1 a\nn4 r3 s2 a", Naming::Value)
             .expect("it is a tree");
         assert_eq!(
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_under_two_parents_is_told_with_its_nodes() {
+    fn a_value_under_two_parents_is_reported_with_its_nodes() {
         let text = "n1 r1 s1 a\nn2 r1 s1 a\nn3 r1 s2 b\nn4 r2 s2 b";
         assert_eq!(
             read(text, Naming::Value).expect_err("r1 has two parents"),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_one_node_is_taken_from_the_others_of_its_rack() {
+    fn missing_values_of_a_node_are_taken_from_its_rack() {
         let found = read("n1 r1 s1 a\nn2 r1\nn3 r2", Naming::Value).expect("it is a forest");
         assert_eq!(
             found,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_nodes_are_told_at_once() {
+    fn all_wrong_nodes_are_reported_at_once() {
         assert_eq!(
             read("n1 r1\nN_2 r1\nn1 r2\nn1 r2", Naming::Path).expect_err("there are four mistakes"),
             [

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_become_domains_of_their_height() {
+    fn the_tier_of_a_domain_is_the_height_of_its_switch() {
         let text = "
 # Slurm's topology/tree
 SwitchName=core Switches=spine[1-2],lone LinkSpeed=400
@@ -301,7 +301,7 @@ SwitchName=lone Nodes=tux13";
     }
 
     #[test]
-    fn each_mistake_is_told_with_what_causes_it() {
+    fn each_mistake_is_reported_with_its_cause() {
         for (text, expected) in [
             ("", "t: no switches; write lines like SwitchName=leaf1 Nodes=node[0-15]"),
             (
@@ -360,7 +360,7 @@ SwitchName=lone Nodes=tux13";
     }
 
     #[test]
-    fn mistakes_in_several_lines_are_told_at_once() {
+    fn mistakes_in_several_lines_are_reported_at_once() {
         let text =
             "SwitchName=a\nSwitchName=b Nodes=n1\nSwitchName=c Nodes=n1\nSwitchName=d Switches=d";
         assert_eq!(lines(text).expect_err("three are wrong").len(), 3);

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_or_commas_a_header_or_none() {
+    fn tables_have_blanks_or_commas_and_may_have_a_header() {
         let expected = ["leaf spine", "t:2 n1 l1 s1", "t:3 n2 l1 s1"];
         for text in [
             "# racks\nn1 l1 s1\nn2\tl1   s1 # the second\n\n",
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_lines_are_told_at_once() {
+    fn all_wrong_lines_are_reported_at_once() {
         assert_eq!(
             lines("n1 l1 s1\nn2 l1\nn3,,s1").expect_err("two lines are wrong"),
             [

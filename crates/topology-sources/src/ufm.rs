@@ -315,7 +315,7 @@ mod tests {
         l1 n1";
 
     #[test]
-    fn each_tier_joins_what_the_switches_one_step_up_link() {
+    fn each_tier_joins_domains_that_the_next_switches_connect() {
         let (found, notes) = lines(FAT_TREE, None).expect("it is a tree");
         assert_eq!(
             found,
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_linked_to_nothing_stays_apart() {
+    fn a_domain_without_links_stays_separate() {
         let (found, _) = lines("n1 l1\nn2 l2\nn3 l3\nl1 s1\nl2 s1", None).expect("it is a forest");
         assert_eq!(
             found,
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_are_no_nodes_of_the_cluster_make_no_leaves() {
+    fn hosts_outside_the_cluster_do_not_make_leaves() {
         let text = format!("{FAT_TREE}\nnas s1\noffline N/A\nn9 n8\nn8 n9");
         let (found, notes) =
             lines(&text, Some(&["n1", "n2", "n3", "n4", "n5"])).expect("it is a tree");
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_without_hosts_say_what_is_missing() {
+    fn lists_without_hosts_have_an_error_that_says_what_is_missing() {
         for (text, hint) in
             [("[]", "0 ports"), ("{}", "not a list of ports"), ("<html>", "line 1 column 1")]
         {
@@ -393,7 +393,7 @@ mod tests {
 
     /// Switches that compute on the way ("SHARP") have a host inside.
     #[test]
-    fn hosts_with_names_that_no_node_has_are_left_out() {
+    fn hosts_with_invalid_node_names_are_left_out() {
         let (found, notes) = lines("n1 l1\nn_2 l1", None).expect("one is a node");
         assert_eq!(found, ["1 leaf-l1: n1"]);
         assert_eq!(notes, ["left out: 1 host named as no node can be: n_2"]);

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_words_go_without_quotes() {
+    fn only_plain_words_are_not_quoted() {
         for word in ["rack-r07", "app.kubernetes.io/managed-by", "a", "nodes"] {
             assert_eq!(scalar(word), word);
         }

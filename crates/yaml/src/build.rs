@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn merge_keys_fill_in_what_is_not_written() {
+    fn merge_keys_add_missing_entries() {
         let tree = parse(
             "base: &base {a: 1, b: 2}\nother: &other {b: 3, c: 4}\nuse:\n  <<: [*base, *other]\n  a: 9\n",
         );
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_bomb_is_refused() {
+    fn an_alias_bomb_is_rejected() {
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let aliases = format!("*a{}, ", level - 1).repeat(10);
@@ -403,13 +403,13 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_to_itself_is_refused() {
+    fn an_alias_to_itself_is_rejected() {
         assert!(refused("a: &a\n  b: *a\n").1.contains("alias"));
         assert!(parse("a: *missing\n").is_err());
     }
 
     #[test]
-    fn a_key_that_is_given_twice_is_refused_with_both_lines() {
+    fn a_duplicate_key_is_rejected_with_both_lines() {
         let expected = (3, "the key \"a\" is given twice, first on line 1".to_owned());
         assert_eq!(refused("a: 1\nb: 2\na: 3\n"), expected);
         assert_eq!(refused("{\"a\": 1,\n\"b\": 2,\n\"a\": 3}"), expected);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_without_a_crash() {
+    fn deep_nesting_is_rejected_without_a_crash() {
         for text in
             ["[".repeat(20_000), "- ".repeat(20_000), "{\"a\":".repeat(20_000), "? ".repeat(20_000)]
         {
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_exhaust_the_machine_is_refused() {
+    fn documents_that_would_exhaust_memory_are_rejected() {
         let flow = format!("[{}", "a,".repeat(3 << 20));
         assert!(refused(&flow).1.contains("longer than 4 MiB"));
         let scalar = format!("a: {}", "x".repeat(5 << 20));
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn items_of_a_list_are_handed_over_one_by_one() {
+    fn items_of_a_list_are_passed_on_one_by_one() {
         for text in [
             "kind: PodList\nitems:\n- a: 1\n- b: 2\n",
             "items:\n- a: 1\n- b: 2\nmetadata: {kind: no}\nkind: PodList\n",

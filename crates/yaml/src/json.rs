@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_accepts_and_refuses_what_serde_json_does() {
+    fn json_is_accepted_and_rejected_as_by_serde_json() {
         for text in [
             "{}",
             "[]",
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_a_place() {
+    fn mistakes_have_a_position() {
         let error = check("{\n  \"a\": 1\n  \"b\": 2\n}", 1).unwrap_err();
         assert_eq!((error.line, error.column), (3, 3));
         assert_eq!(error.message, "the JSON is broken here: expected ',' or '}', found '\"'");
     }
 
     #[test]
-    fn twenty_thousand_brackets_are_refused() {
+    fn twenty_thousand_brackets_are_rejected() {
         assert!(
             check(&"[".repeat(20_000), 1)
                 .unwrap_err()

@@ -208,7 +208,7 @@ spec:
     }
 
     #[test]
-    fn a_path_that_does_not_exist_leads_to_the_nearest_line_above() {
+    fn a_missing_path_leads_to_the_innermost_existing_value() {
         let tree = parse(TEXT).unwrap();
         for (path, line) in [
             ("", 1),

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn pseudonyms_sort_as_the_names_did_also_around_those_that_stay() {
+    fn pseudonyms_sort_like_the_names_also_around_names_that_are_kept() {
         let names = ["alpha", "default", "default-b", "gold", "root", "root-b", "silver"];
         let expected =
             ["a-queue-1", "default", "queue-2", "queue-3", "root", "z-queue-4", "z-queue-5"];
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_sort_as_they_do_before_a_name() {
+    fn namespaces_sort_as_in_front_of_a_name() {
         let keys = [
             "a/x",
             "default-b/x",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_class_has_a_word_for_each_gap_and_no_two_share_one() {
+    fn every_class_has_its_own_word_for_each_gap() {
         let mut words: BTreeSet<&str> = BTreeSet::new();
         for class in [
             Class::Address,
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_public_projects_stay() {
+    fn keys_of_public_projects_are_kept() {
         for key in [
             "kubernetes.io/hostname",
             "topology.kubernetes.io/zone",

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_end_where_yaml_and_json_say() {
+    fn documents_end_where_yaml_and_json_end() {
         for (text, expected) in [
             ("", &[][..]),
             ("a: 1\n", &[(1, "a: 1\n")]),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_refused_with_its_line() {
+    fn input_that_is_not_text_is_rejected_with_its_line() {
         assert_eq!(cut(b"a: 1\nb: \0\n", 3), [Err(2)]);
         assert_eq!(cut(b"a: 1\nb: \xff\n", 3), [Err(2)]);
         assert_eq!(cut(b"a: \xc3", 3), [Err(1)]);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_beyond_the_limit_is_refused() {
+    fn a_document_beyond_the_limit_is_rejected() {
         let text = format!("a: 1\n---\nb: {}\n", "x".repeat(2_000));
         assert_eq!(cut(text.as_bytes(), 64), [Ok((1, "a: 1\n".to_owned())), Err(2)]);
     }

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_is_named_with_the_one_that_is_meant() {
+    fn a_misspelt_key_is_reported_with_the_known_one() {
         let text = "kind: Pod
 metadata:
   annotations:
@@ -101,7 +101,7 @@ spec: {schedulerName: volcan}";
     }
 
     #[test]
-    fn known_keys_and_those_of_others_are_fine() {
+    fn known_keys_and_keys_of_other_projects_are_accepted() {
         for key in ANNOTATIONS.iter().chain(&CARD_NOTES).chain(&OTHER_KEYS) {
             assert_eq!(problems(&format!("metadata: {{annotations: {{{key}: x}}}}")), [""; 0]);
         }

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_scheduling_reads_stays_and_the_rest_goes() {
+    fn only_what_scheduling_reads_is_kept() {
         let text = r#"
 apiVersion: v1
 kind: Node
@@ -149,7 +149,7 @@ spec: {minMember: 0, queue: default}
     }
 
     #[test]
-    fn since_when_a_pod_has_its_place_stays_where_a_cooldown_counts_from_it() {
+    fn the_time_of_placement_is_kept_for_pods_with_a_cooldown() {
         let condition = Condition {
             kind: "PodScheduled".into(),
             status: "True".into(),

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_fields_are_named_with_the_nearest_that_exists() {
+    fn misspelt_fields_are_reported_with_the_most_similar_one() {
         let text = "apiVersion: v1\nkind: PodGroup\nmetadata: {name: g}\nspec:\n  minMembers: 4\n  queue: q\n";
         assert_eq!(
             problems("PodGroup", text),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn free_maps_and_all_real_fields_are_fine() {
+    fn free_maps_and_existing_fields_are_accepted() {
         let text = "
 metadata: {name: p, labels: {any: thing}, annotations: {what: ever}}
 spec:

@@ -217,7 +217,7 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
 "#;
 
     #[test]
-    fn what_was_written_is_read_as_it_was() {
+    fn written_objects_are_read_back_unchanged() {
         let others = "
 {apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {minResources: {}, minTaskMember: {'': 2}}, status: {phase: Inqueue, running: 3}}
 ---
@@ -238,13 +238,13 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
     }
 
     #[test]
-    fn lines_are_full_but_not_overfull() {
+    fn lines_are_filled_up_to_the_limit() {
         assert_eq!(written(&objects(POD)), POD);
         assert!(POD.lines().all(|line| line.len() <= WIDTH));
     }
 
     #[test]
-    fn objects_come_by_kind_and_name() {
+    fn objects_are_ordered_by_kind_and_name() {
         let node =
             |name| format!("---\n{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}}}\n");
         let text = written(&objects(&format!("{POD}{}{}", node("b"), node("a"))));
@@ -253,7 +253,7 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
     }
 
     #[test]
-    fn only_what_nobody_can_misread_goes_without_quotes() {
+    fn only_unambiguous_texts_are_written_without_quotes() {
         let plain = ["ring", "nvidia.com/gpu", "500m", "64Gi", "a-1", "v1", "a"];
         let quoted =
             ["", "y", "on", "No", "null", "1", "1e3", "0x1f", "1_0", "a b", "a:b", "-x", "~", "é"];

@@ -233,7 +233,7 @@ spec:
     }
 
     #[test]
-    fn quotas_of_a_queue_are_in_order() {
+    fn quotas_of_a_queue_must_be_in_order() {
         let good = "
 metadata: {name: team, annotations: {volcano.sh/hierarchy: root/eng, volcano.sh/hierarchy-weights: 1/2.5}}
 spec: {parent: root, capability: {cpu: 8}, deserved: {cpu: 4, memory: 1Gi}, guarantee: {resource: {cpu: 2}}}";
@@ -267,7 +267,7 @@ spec:
     }
 
     #[test]
-    fn a_queue_says_how_long_its_gangs_run_at_least_in_durations() {
+    fn minimum_run_times_of_a_queue_are_durations() {
         let queue = |preempt: &str, reclaim: &str| {
             format!(
                 "metadata: {{name: team, annotations: {{volcano.sh/preempt-min-runtime: {preempt}, \

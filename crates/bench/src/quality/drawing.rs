@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_are_small_and_of_all_kinds() {
+    fn drawn_clusters_are_small_and_of_all_kinds() {
         let clusters: Vec<Small> = (0..300).map(small).collect();
         let share =
             |what: &dyn Fn(&Small) -> bool| clusters.iter().filter(|small| what(small)).count();

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn no_gaps_at_all_are_no_trouble() {
+    fn no_gaps_give_a_distribution_of_zeros() {
         let found = distribution(Vec::new());
         assert_eq!((found.clusters, found.mean, found.largest), (0, 0.0, 0.0));
     }

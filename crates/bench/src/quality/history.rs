@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_evicted_has_run_for_nothing() {
+    fn an_evicted_gang_has_wasted_its_time() {
         let events =
             [(1, "a", "Running"), (1, "b", "Running"), (3, "b", "Gone"), (3, "b", "Pending")];
         let broken = history(2, &events);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gang_is_done_when_all_of_it_is() {
+    fn a_gang_is_done_when_all_its_pods_are() {
         let events = [
             (1, "a", "Running"),
             (1, "b", "Running"),

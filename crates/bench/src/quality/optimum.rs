@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_out() {
+    fn every_set_of_pods_is_tried() {
         let clusters = (0..400).map(drawing::small).filter(|small| small.pods.len() <= 11);
         let clusters: Vec<Small> = clusters.collect();
         assert!(clusters.len() > 80, "only {} are small enough", clusters.len());

@@ -34,20 +34,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_not_enough() {
+    fn enough_in_total_may_still_not_fit() {
         assert!(!fits(&[[3, 0], [3, 0]], &[[4, 0], [2, 0]]));
         assert!(fits(&[[3, 0], [1, 0], [2, 0]], &[[4, 0], [2, 0]]));
     }
 
     #[test]
-    fn the_first_place_is_not_always_the_right_one() {
+    fn the_first_node_that_fits_is_not_always_the_right_one() {
         // The large pod must leave the node with many cores to the pod that needs no GPU.
         assert!(fits(&[[2, 2], [6, 0]], &[[6, 2], [2, 2]]));
         assert!(!fits(&[[2, 2], [6, 0]], &[[6, 2], [2, 1]]));
     }
 
     #[test]
-    fn nobody_fits_where_too_much_is_taken_already() {
+    fn no_pod_fits_on_an_overcommitted_node() {
         assert!(fits(&[[0, 1]], &[[-1, 1]]));
         assert!(!fits(&[[1, 1]], &[[-1, 1]]));
         assert!(fits(&[], &[]));

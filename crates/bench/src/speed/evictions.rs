@@ -6,7 +6,7 @@ use muster_engine::ids::PodId;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Engine, Event, Txn};
 
-use super::{Add, NOW, node, pod, engine_with, timed};
+use super::{Add, NOW, engine_with, node, pod, timed};
 
 const NODES: usize = 5_000;
 const PODS: usize = 40_000;
@@ -25,7 +25,11 @@ pub fn run(rounds: u32, add: &mut Add) {
         assert_eq!(evicted, 8, "it gets one node");
         let mut engine = nominated();
         reading = reading.min(timed(|| engine.cycle(NOW)));
-        assert_eq!(engine.cluster().nominated_count as usize, NOMINATIONS, "every nomination stands");
+        assert_eq!(
+            engine.cluster().nominated_count as usize,
+            NOMINATIONS,
+            "every nomination stands"
+        );
     }
     let name =
         "preempt, 1 pod, 5,000 nodes, 40,000 pods: time relative to evicting all and undoing it";

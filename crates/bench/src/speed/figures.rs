@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_measured_misses_its_bar() {
+    fn an_unmeasured_figure_misses_its_bar() {
         let figures =
             Figures { unmeasured: vec!["memory: no such file".into()], ..Figures::default() };
         let missed = figures.check().expect_err("it has a bar");

@@ -3,7 +3,7 @@
 use muster_engine::{Engine, Event};
 
 use super::topology::{Asks, network};
-use super::{Add, Group, NOW, cycle_nanos, node, engine_with, timed};
+use super::{Add, Group, NOW, cycle_nanos, engine_with, node, timed};
 
 /// Running gangs of four pods, by priority and GPUs.
 #[derive(Copy, Clone)]

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_of_this_process_is_at_least_what_it_has_touched() {
+    fn the_peak_of_this_process_is_at_least_what_it_uses() {
         let touched = vec![1u8; 64 << 20];
         assert!(peak().expect("it is Linux") >= touched.len() as u64);
     }

@@ -3,7 +3,7 @@
 use muster_api::{Quantity, Queue, QueueSpec};
 use muster_engine::{Engine, Event};
 
-use super::{Add, GPU, Group, NOW, amounts, cycle_nanos, node, engine_with, timed};
+use super::{Add, GPU, Group, NOW, amounts, cycle_nanos, engine_with, node, timed};
 
 pub fn run(rounds: u32, add: &mut Add) {
     let [mut taken, mut placed] = [f64::MAX; 2];

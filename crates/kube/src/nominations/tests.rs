@@ -82,7 +82,7 @@ fn running() -> Value {
 }
 
 #[test]
-fn a_promise_is_written_once_and_taken_back_once() {
+fn a_nomination_is_written_once_and_removed_once() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
@@ -105,7 +105,7 @@ fn a_promise_is_written_once_and_taken_back_once() {
 }
 
 #[test]
-fn a_promise_is_taken_back_even_if_it_was_not_seen_yet() {
+fn a_nomination_is_removed_even_if_it_was_not_seen_yet() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
@@ -115,7 +115,7 @@ fn a_promise_is_taken_back_even_if_it_was_not_seen_yet() {
 }
 
 #[test]
-fn a_bound_pod_says_nothing_of_promises() {
+fn a_bound_pod_needs_no_nomination() {
     let mut bench = Bench::new();
     bench.pod("high", 9, 1, &json!({}));
     assert!(bench.cycle().is_empty(), "a bind needs no nomination");
@@ -125,7 +125,7 @@ fn a_bound_pod_says_nothing_of_promises() {
 }
 
 #[test]
-fn what_a_crash_left_behind_is_cleaned_up_on_pods_of_ours_only() {
+fn leftovers_of_a_crash_are_removed_from_our_pods_only() {
     let mut bench = Bench::new();
     let mut bound = nominated("n");
     bound["spec"] = json!({ "nodeName": "n" });
@@ -150,7 +150,7 @@ fn what_a_crash_left_behind_is_cleaned_up_on_pods_of_ours_only() {
 }
 
 #[test]
-fn a_refused_promise_is_asked_for_again_when_it_is_made_again() {
+fn a_refused_nomination_is_written_again_when_it_is_made_again() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));

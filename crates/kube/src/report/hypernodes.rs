@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_conditions_of_others_stay_as_they_are() {
+    fn conditions_of_other_writers_are_kept() {
         let mut others = condition("Cabled", "False", 1);
         others.observed_generation = Some(7);
         let old = [others.clone(), condition(HEALTHY, "True", 2), condition("Cooled", "True", 3)];

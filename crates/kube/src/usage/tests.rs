@@ -113,7 +113,7 @@ fn with_server(server: Server, test: impl AsyncFn(&Shared, &Client)) {
 }
 
 #[test]
-fn what_is_written_down_is_read_by_the_next_leader() {
+fn the_next_leader_reads_the_stored_usage() {
     with_server(Server::default(), async |server, client| {
         assert_eq!(
             read(client, "muster-system").await.expect("an answer"),
@@ -151,7 +151,7 @@ fn what_is_written_down_is_read_by_the_next_leader() {
 }
 
 #[test]
-fn it_is_written_once_a_minute_at_most_and_if_it_has_changed() {
+fn usage_is_written_at_most_once_a_minute_and_only_if_changed() {
     let (early, mut write_times) = (engine(30), UsageWriteTimes::default());
     assert!(write_times.entry(&early, Time(0), false).is_some());
     let later = engine(31);
@@ -166,7 +166,7 @@ fn it_is_written_once_a_minute_at_most_and_if_it_has_changed() {
 }
 
 #[test]
-fn what_can_not_be_read_is_forgotten() {
+fn unreadable_usage_is_discarded() {
     let broken = json!({ "data": { "usage": "{" } });
     with_server(Server { map: Some(broken), ..Server::default() }, async |_, client| {
         assert_eq!(read(client, "muster-system").await.expect("an answer"), None);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_to_leave_is_named_by_uid_either_way() {
+    fn evictions_and_deletions_contain_the_uid() {
         let (address, body) = request(Method::Evict);
         assert_eq!(address, "POST /api/v1/namespaces/team/pods/p-0/eviction");
         assert_eq!(body["deleteOptions"]["preconditions"]["uid"], "u1");

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn evictions_wait_for_all_promises_of_their_claim_and_for_no_others() {
+    fn evictions_wait_for_all_nominations_of_their_group_and_no_others() {
         let mut groups = WriteOrder::default();
         for (pod, node) in [("a", "n1"), ("b", "n2"), ("c", "n3")] {
             groups.nomination(nomination(pod, node));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_cannot_be_written_evicts_nobody() {
+    fn a_nomination_that_cannot_be_written_evicts_no_pod() {
         let mut groups = WriteOrder::default();
         groups.nomination(nomination("a", "n1"));
         groups.nomination(nomination("b", "n2"));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replaced_promise_ends_as_the_newer_one() {
+    fn a_replaced_nomination_has_the_outcome_of_the_newer_one() {
         let mut groups = WriteOrder::default();
         groups.nomination(nomination("a", "n1"));
         groups.group(group(&["a"], &["x"]));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_is_tried_again_gives_way_to_a_newer_one() {
+    fn a_retried_nomination_yields_to_a_newer_one() {
         let mut groups = WriteOrder::default();
         groups.nomination(nomination("a", "n1"));
         groups.group(group(&["a"], &["x"]));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promise_that_is_taken_back_before_it_was_written_evicts_nobody() {
+    fn a_nomination_that_ends_before_it_was_written_evicts_no_pod() {
         let mut groups = WriteOrder::default();
         groups.nomination(nomination("a", "n1"));
         groups.group(group(&["a"], &["x"]));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bind_makes_promises_vain_but_not_their_ends() {
+    fn a_bind_cancels_nominations_but_not_their_removal() {
         let mut groups = WriteOrder::default();
         groups.nomination(nomination("a", "n1"));
         groups.nomination(end("b"));
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_of_the_same_name_does_not_inherit_a_claim() {
+    fn a_pod_of_the_same_name_does_not_inherit_evictions() {
         let mut groups = WriteOrder::default();
         groups.nomination(nomination("a", "n1"));
         groups.group(group(&["a"], &["x"]));
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_on_a_group_are_written_one_after_the_other_and_lose_nothing() {
+    fn notes_on_a_group_are_written_in_order_and_none_is_lost() {
         let note = |uid: &str, pairs: &[(&'static str, Option<&str>)]| {
             let pairs: Vec<_> =
                 pairs.iter().map(|&(key, text)| (key, text.map(ToOwned::to_owned))).collect();
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_moves_before_his_group_says_what_is_kept_for_him() {
+    fn a_pod_is_only_moved_after_its_reservation_is_written() {
         let note = |key: &'static str, text: Option<&str>| {
             NominationWrite::note(
                 "ring".to_owned(),

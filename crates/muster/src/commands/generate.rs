@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_answered_with_what_to_write() {
+    fn mistakes_get_an_error_that_says_what_to_write() {
         let cases = [
             ("cluster --nodes 0", "1..=200000"),
             ("cluster classik", "classic"),

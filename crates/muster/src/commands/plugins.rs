@@ -102,7 +102,7 @@ fn dash(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_page_in_docs_is_what_the_registry_says() {
+    fn the_page_in_docs_matches_the_registry() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plugins.md");
         let written = std::fs::read_to_string(path).unwrap_or_default();
         assert!(

@@ -88,12 +88,12 @@ mod tests {
     use super::{hex, pick};
 
     #[test]
-    fn colours_are_those_of_the_terminal() {
+    fn colours_match_those_of_the_terminal() {
         assert_eq!([114, 111, 16, 231].map(hex), ["#87d787", "#87afff", "#000000", "#ffffff"]);
     }
 
     #[test]
-    fn a_letter_reminds_of_the_name() {
+    fn letters_come_from_the_names() {
         let free: Vec<char> =
             ('a'..='z').chain('A'..='Z').filter(|letter| *letter != 'r').collect();
         assert_eq!(pick("default/wave", &free), 'w');

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_in_the_last_line_is_cut_off() {
+    fn the_last_line_is_cut_if_there_is_more() {
         let screen = Screen::columns(60).beside(30);
         let text = "tune consolidate tried 2 scenarios, none fits: 0 filtered, 6 simulated";
         assert_eq!(

@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_soft_end_gives_way_first() {
+    fn a_soft_end_is_cut_first() {
         let mut table = Table::new(&["NAME", "GANGS"]).soft_end();
         table.push(Row::default().cell("a-longer-name").cell("ring-and-wave"));
         assert_eq!(plain(&table, 25), ["NAME           GANGS", "a-longer-name  ring-…wave"]);
     }
 
     #[test]
-    fn the_widest_column_gives_way() {
+    fn the_widest_column_is_cut() {
         let mut table = Table::new(&["NAME", "MIN"]);
         table.push(
             Row::default().cell("a-gang-with-a-long-name").cell(4).below(vec!["  waits".into()]),

@@ -105,21 +105,21 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_written_for_people() {
+    fn amounts_are_readable() {
         let shown = ["5229950m", "500m", "16000", "16Gi", "-1500m", "2000m", "8"].map(readable);
         assert_eq!(shown, ["5,229.95", "500m", "16,000", "16Gi", "-1500m", "2", "8"]);
         assert_eq!(["5229950m", "99999m", "16"].map(rounded), ["5,230", "99.999", "16"]);
     }
 
     #[test]
-    fn a_bar_shows_that_there_is_something() {
+    fn a_bar_is_empty_only_for_zero() {
         let shown =
             [(0, 8), (1, 1000), (4, 8), (9, 8), (0, 0)].map(|(part, whole)| bar(part, whole, 4));
         assert_eq!(shown, ["░░░░", "█░░░", "██░░", "████", "░░░░"]);
     }
 
     #[test]
-    fn a_namespace_is_left_out_where_all_have_the_same() {
+    fn a_common_namespace_is_left_out() {
         assert_eq!(Names::new(["a/x", "a/y"]).short("a/x"), "x");
         assert_eq!(Names::new(["a/x", "b/y"]).short("a/x"), "a/x");
     }

@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_that_do_not_fit_are_counted() {
+    fn nodes_that_do_not_fit_are_counted() {
         let places: Vec<(&str, u32)> = vec![("node-a", 2), ("node-b", 1), ("node-c", 4)];
         assert_eq!(fitting(&places, Screen::PIPE), "node-a ×2, node-b, node-c ×4");
         let narrow = Screen::columns(60).beside(32);

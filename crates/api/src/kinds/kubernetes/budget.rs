@@ -95,7 +95,7 @@ mod tests {
     use crate::validate::tests::problems;
 
     #[test]
-    fn a_budget_has_one_bound_that_makes_sense() {
+    fn a_budget_needs_exactly_one_valid_bound() {
         let text = "metadata: {name: b}
 spec: {minAvailable: 150%, maxUnavailable: -1, selector: {matchExpressions: [{key: a, operator: Is}]}}";
         assert_eq!(

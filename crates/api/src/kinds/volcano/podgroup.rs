@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hardly_meant_is_remarked() {
+    fn probable_mistakes_are_noted() {
         let keyed =
             SubGroupPolicy { match_label_keys: vec!["part".into()], ..SubGroupPolicy::default() };
         let bare = SubGroupPolicy { name: "pair".into(), ..SubGroupPolicy::default() };

@@ -132,7 +132,7 @@ mod tests {
     use crate::render::screen::Screen;
 
     #[test]
-    fn the_domain_that_is_taken_comes_first_with_its_cost() {
+    fn the_chosen_domain_comes_first_with_its_cost() {
         let bundle = |gang: &str, kind, pods: usize, roi_ppm| BundleFacts {
             gang: format!("default/{gang}"),
             kind,
