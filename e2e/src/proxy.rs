@@ -1,5 +1,5 @@
 //! A bad network on demand: a plain HTTP proxy between a scheduler and the API server that refuses,
-//! swallows, holds and breaks what it is told to, while it runs.
+//! swallows, holds and breaks requests as it is told, while it runs.
 
 mod answer;
 mod rule;
@@ -35,7 +35,7 @@ pub struct Proxy {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the test and the proxy's thread share.
+/// State that the test and the proxy's thread share.
 struct Desk {
     rules: RwLock<Vec<Arc<Rule>>>,
     seeds: AtomicU64,
@@ -44,8 +44,8 @@ struct Desk {
 }
 
 impl Proxy {
-    /// Forwards to the server of a kubeconfig with its user's rights. A kubeconfig that leads here
-    /// is written beside that one. The seed is of the dice.
+    /// Forwards to the server of a kubeconfig with its user's rights. A kubeconfig for the proxy is
+    /// written next to it. The seed decides which requests are hit.
     pub fn start(upstream: &Path, seed: u64) -> Result<Proxy> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -69,13 +69,13 @@ impl Proxy {
         Ok(Proxy { kubeconfig, desk, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The way through the proxy. It has no password: the proxy has.
+    /// The kubeconfig for the proxy. It contains no credentials: the proxy has them.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// From now on `share` of a hundred requests that `picks` picks are hit. Of several rules the
-    /// oldest goes first.
+    /// From now on `share` percent of the requests that `picks` selects are hit. Of several rules
+    /// the oldest applies.
     pub fn rule(
         &self,
         fault: Fault,
@@ -94,7 +94,7 @@ impl Proxy {
         rule
     }
 
-    /// Lifts all rules.
+    /// Removes all rules.
     pub fn calm(&self) {
         self.desk
             .rules
@@ -120,7 +120,7 @@ impl Drop for Proxy {
 async fn serve(listener: std::net::TcpListener, config: Kubeconfig, desk: Arc<Desk>) -> Result<()> {
     let mut config =
         kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
-    // What the server says is told as it was said.
+    // The server's answer is passed on unchanged.
     config.default_retry = false;
     let client = Client::try_from(config)?;
     let router = Router::new().fallback(handle).with_state((client, desk));
@@ -136,7 +136,7 @@ async fn handle(State((client, desk)): State<(Client, Arc<Desk>)>, request: Requ
         query: parts.uri.query().unwrap_or_default().to_owned(),
         body: body.clone(),
     };
-    // Listened to before anything is sent, so that no cut is missed.
+    // Subscribed before anything is sent, so that no cut is missed.
     let cuts = desk.cuts.subscribe();
     let mut left = None;
     if let Some(rule) = desk.rule_for(&ask) {
@@ -179,7 +179,7 @@ async fn forward(client: &Client, mut parts: Parts, body: Bytes) -> Response<kub
         parts.headers.remove(name);
     }
     let request = Request::from_parts(parts, kube::client::Body::from(body.to_vec()));
-    // A server that is not there looks the same through the proxy.
+    // A server that is down looks the same through the proxy.
     let mut answer = client.send(request).await.unwrap_or_else(|_| hang_up());
     answer.headers_mut().remove(TRANSFER_ENCODING);
     answer
@@ -189,7 +189,7 @@ async fn consume(answer: Response<kube::client::Body>) {
     let _ = answer.into_body().collect_bytes().await;
 }
 
-/// Ends the connection without a word: its task unwinds, and nobody is told.
+/// Ends the connection without an answer: its task unwinds, and the client is told nothing.
 fn hang_up() -> ! {
     std::panic::resume_unwind(Box::new("the proxy hangs up"))
 }

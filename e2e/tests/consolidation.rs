@@ -1,6 +1,5 @@
-//! A fragmented cluster is put in order for a large gang by a scheduler that is killed again and
-//! again: whoever is moved runs again, nobody is moved twice, and no place that was kept is
-//! forgotten.
+//! A fragmented cluster is consolidated for a large gang by a scheduler that is killed again and
+//! again: every moved pod runs again, no pod is moved twice, and no reserved place is forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use muster_e2e::workload::{Gang, Nodes};
 use muster_e2e::{Result, bed};
 use serde_json::{Value, json};
 
-/// As examples/gpu-cluster has it, for one queue whose pods have all just started.
+/// As in examples/gpu-cluster, for one queue whose pods have all just started.
 const CONFIG: &str = r#"
 actions: "allocate, consolidate"
 configurations:
@@ -43,16 +42,16 @@ tiers:
 "#;
 const NODES: usize = 100;
 const GPUS: i64 = 8;
-/// How many nodes have two pods of two GPUs, by history; on each of the others there is one that
-/// fills it. With 32 there is a place for everyone and not one more.
+/// How many nodes have two pods of two GPUs, by history; each of the others has one pod that fills
+/// it. With 32 there is a place for every pod and not one more.
 const FRAGMENTED: [usize; 3] = [60, 44, 32];
 const PREEMPTOR: usize = 16;
-/// Two pods of each node that the gang takes.
+/// Two pods of each node that the gang gets.
 const MOVES: usize = 2 * PREEMPTOR;
-/// How long a moment to kill is waited for once a life decides.
+/// How long to wait for a moment to kill once a scheduler decides.
 const MOMENT: Duration = Duration::from_secs(20);
 
-/// A small generator of numbers: which moments are chosen must not change with a library.
+/// A small generator of random numbers: the chosen moments must not change with a library.
 struct Dice(u64);
 
 impl Dice {
@@ -63,7 +62,7 @@ impl Dice {
     }
 }
 
-/// One pod, in a PodGroup of its own. It stays until it is let go.
+/// One pod, in a PodGroup of its own. Deleting it takes until it is released.
 fn small(at: usize) -> Gang {
     Gang::new(&format!("small-{at}"), 1).gpus(2).held()
 }
@@ -88,9 +87,9 @@ async fn fill(cluster: &Cluster, fragmented: usize) -> Result<()> {
     cluster.wait_for_pods("default", PATIENCE, run).await.map(drop)
 }
 
-/// What controllers do: every other small gang is a Deployment, which makes a pod of another name
-/// as soon as one is asked to leave, the others are StatefulSets, which make one of the same name
-/// once the old one has gone.
+/// What controllers do: every other small gang is a Deployment, which creates a pod of another name
+/// as soon as one is deleted; the others are StatefulSets, which create one of the same name once
+/// the old one is gone.
 async fn make_again(cluster: &Cluster, witness: &Witness, smalls: usize) {
     let lacking = witness.look(|story| {
         let mut gangs: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -110,7 +109,7 @@ async fn make_again(cluster: &Cluster, witness: &Witness, smalls: usize) {
         lacking.collect::<Vec<Value>>()
     });
     for pod in lacking {
-        // It may have been made already, and not been seen yet.
+        // It may have been created already, and not been seen yet.
         let _ = cluster.create(&pods("default"), &pod).await;
     }
 }
@@ -119,30 +118,30 @@ fn is_deployment(gang: &str) -> bool {
     gang.ends_with(['0', '2', '4', '6', '8'])
 }
 
-/// What kubelets do, when the moved pods have come to an end.
-async fn let_go(cluster: &Cluster, witness: &Witness) {
+/// What kubelets do when the grace period of moved pods is over.
+async fn release_deleted(cluster: &Cluster, witness: &Witness) {
     for name in witness.names(|life| life.leaves.is_some() && life.gone.is_none()) {
-        // It may have gone already.
+        // It may be gone already.
         let _ = release(cluster, &name).await;
     }
 }
 
-/// A promise to a pod or a note on a PodGroup, or the end of one.
-fn is_promise(ask: &Ask) -> bool {
+/// A nomination of a pod or a note on a PodGroup, or the end of one.
+fn is_nomination(ask: &Ask) -> bool {
     let body = String::from_utf8_lossy(&ask.body);
     ask.is_status() && [PIPELINED_STATUS, RESERVATIONS].iter().any(|key| body.contains(key))
 }
 
-/// Where a life ends: the first so many writes of a kind get through, and no more.
+/// Where the life of a scheduler ends: the first `pass` writes of a kind get through, and no more.
 struct End {
     writes: fn(&Ask) -> bool,
     pass: usize,
-    /// From here on the pods that were asked to leave do so.
-    let_go: bool,
+    /// From here on deleted pods terminate.
+    release: bool,
 }
 
 impl End {
-    /// How many are asked to leave in this life at least.
+    /// How many pods are at least deleted in this life.
     fn evictions(&self) -> usize {
         let eviction = Ask {
             method: http::Method::POST,
@@ -163,27 +162,27 @@ impl End {
 
 fn ends(dice: &mut Dice) -> [End; 7] {
     let some_moved = 1 + dice.below(MOVES / 2);
-    let let_go_early = dice.below(2) == 0;
+    let release_early = dice.below(2) == 0;
     [
-        // Before the first place is kept; among the promises.
-        End { writes: is_promise, pass: dice.below(PREEMPTOR), let_go: false },
-        // Some PodGroups say what is kept for their pods.
-        End { writes: is_promise, pass: PREEMPTOR + dice.below(PREEMPTOR), let_go: false },
-        // All say so, and nobody is asked to leave.
-        End { writes: Ask::is_eviction, pass: 0, let_go: false },
-        End { writes: Ask::is_eviction, pass: some_moved, let_go: false },
+        // Before the first place is reserved; among the nominations.
+        End { writes: is_nomination, pass: dice.below(PREEMPTOR), release: false },
+        // Some PodGroups have reservations.
+        End { writes: is_nomination, pass: PREEMPTOR + dice.below(PREEMPTOR), release: false },
+        // All have reservations, and no pod is deleted.
+        End { writes: Ask::is_eviction, pass: 0, release: false },
+        End { writes: Ask::is_eviction, pass: some_moved, release: false },
         End {
             writes: Ask::is_eviction,
             pass: dice.below(MOVES - some_moved),
-            let_go: let_go_early,
+            release: release_early,
         },
-        // Everyone has been asked to leave, and the first places are taken.
-        End { writes: Ask::is_bind, pass: dice.below(8), let_go: true },
-        End { writes: Ask::is_bind, pass: dice.below(16), let_go: true },
+        // All pods are deleted, and the first reserved places are used.
+        End { writes: Ask::is_bind, pass: dice.below(8), release: true },
+        End { writes: Ask::is_bind, pass: dice.below(16), release: true },
     ]
 }
 
-/// What is so when it is killed.
+/// The state when it is killed.
 fn state(witness: &Witness) -> String {
     witness.look(|story| {
         let count = |what: fn(&Life) -> bool| story.pods.values().filter(|life| what(life)).count();
@@ -194,8 +193,8 @@ fn state(witness: &Witness) -> String {
             .filter(|gang| story.reservations_before(gang, u64::MAX).is_some())
             .collect();
         format!(
-            "{} promised, {} groups reserve, {} asked to leave, {} gone, {} back, {} of the gang bound",
-            count(|life| life.gang == "large" && life.promise().is_some()),
+            "{} nominated, {} groups reserve, {} deleted, {} gone, {} back, {} of the gang bound",
+            count(|life| life.gang == "large" && life.nomination().is_some()),
             reserving.len(),
             count(|life| life.leaves.is_some()),
             count(|life| life.leaves.is_some() && life.gone.is_some()),
@@ -219,14 +218,14 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
         let held = end.hold(proxy);
         let mut scheduler = Scheduler::start(plane, &name, flags).await?;
         let deadline = Instant::now() + MOMENT;
-        // Those that get through must have come to pass, or the kill would cut them off.
+        // Writes that get through must have been executed, or the kill would cut them off.
         let asked = |witness: &Witness| witness.names(|life| life.leaves.is_some()).len();
         let enough = asked(&witness) + end.evictions();
         while held.count() == 0 || asked(&witness) < enough {
             scheduler.server.check()?;
             assert!(Instant::now() < deadline, "seed {seed}: nothing to hold: {}", state(&witness));
-            if end.let_go {
-                let_go(cluster, &witness).await;
+            if end.release {
+                release_deleted(cluster, &witness).await;
             }
             make_again(cluster, &witness, 2 * fragmented).await;
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -234,13 +233,13 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
         tokio::time::sleep(Duration::from_millis(dice.below(50) as u64)).await;
         scheduler.server.kill().await?;
         println!("seed {seed}: killed when {}", state(&witness));
-        // What was held ends with the connection.
+        // Writes that were held end with the connection.
         tokio::time::sleep(Duration::from_millis(100)).await;
         proxy.calm();
     }
     let mut last = Scheduler::start(plane, &name, flags).await?;
     wait(PATIENCE, async || {
-        let_go(cluster, &witness).await;
+        release_deleted(cluster, &witness).await;
         make_again(cluster, &witness, 2 * fragmented).await;
         let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
         let there = NODES - fragmented + 2 * fragmented + PREEMPTOR;
@@ -256,7 +255,7 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
     wait(PATIENCE, async || {
         let groups =
             cluster.text(&podgroups("default")).await.map_err(|error| error.to_string())?;
-        if groups.contains(RESERVATIONS) { Err("places are still kept".to_owned()) } else { Ok(()) }
+        if groups.contains(RESERVATIONS) { Err("places are still reserved".to_owned()) } else { Ok(()) }
     })
     .await?;
     check(&witness.tells().await?, fragmented, seed);
@@ -265,7 +264,7 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
     clear(cluster).await
 }
 
-/// Nothing is promised to it or wanted of it.
+/// It is nominated to no node and nothing is required of it.
 fn runs(pod: &Pod) -> bool {
     let keys = [PIPELINED_STATUS, PIPELINED_NODE, EVICTION_OCCURRED];
     let silent = keys.iter().all(|key| !pod.metadata.annotations.contains_key(*key));
@@ -284,12 +283,12 @@ fn check(story: &Story, fragmented: usize, seed: usize) {
     let leavers = story.leavers();
     let gangs: BTreeSet<&str> = leavers.iter().map(|life| &*life.gang).collect();
     assert_eq!((leavers.len(), gangs.len()), (MOVES, MOVES), "seed {seed}: {gangs:?} were moved");
-    // Where the next one runs is not asked: a place is taken off the PodGroup before the bind to it
-    // is confirmed, so that a life that ends in between forgets it.
+    // The node of the successor is not checked: a reservation is removed from the PodGroup before
+    // the bind to it is confirmed, so a life that ends in between forgets it.
     for leaver in &leavers {
         let kept =
             leaver.leaves.and_then(|version| story.reservations_before(&leaver.gang, version));
-        assert!(kept.is_some(), "seed {seed}: {} left before its place was kept", leaver.name);
+        assert!(kept.is_some(), "seed {seed}: {} was deleted before its place was reserved", leaver.name);
     }
     assert_eq!(story.ever_crowded(GPUS), Vec::<String>::new(), "seed {seed}");
     assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
@@ -299,7 +298,7 @@ async fn clear(cluster: &Cluster) -> Result<()> {
     cluster.delete(&format!("{}?gracePeriodSeconds=0", pods("default"))).await?;
     cluster.delete(&podgroups("default")).await?;
     for pod in cluster.pods("default").await? {
-        // Only those that are held are still there.
+        // Only the held ones still exist.
         let _ = release(cluster, &pod.metadata.name).await;
     }
     cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await.map(drop)

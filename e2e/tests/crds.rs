@@ -1,4 +1,4 @@
-//! Our definitions on a real API server: it accepts them, and holds objects to their rules.
+//! Our definitions on a real API server: it accepts them, and enforces their rules.
 
 use muster_e2e::Result;
 use muster_e2e::bed;
@@ -6,7 +6,7 @@ use muster_e2e::cluster::{Definitions, HYPERNODES, QUEUES, code, podgroups};
 use muster_e2e::controlplane::Options;
 use serde_json::{Value, json};
 
-/// Objects by spec, and what the refusal says; nothing where they are accepted.
+/// Objects by spec, and the server's error; none if it accepts them.
 fn cases() -> Vec<(&'static str, Value, &'static str)> {
     let queue = "Queue";
     let group = "PodGroup";

@@ -1,5 +1,5 @@
-//! Promised places on a real API server: written before anyone is asked to leave, kept while it
-//! takes, taken back when they can't be kept, and found again by the next scheduler.
+//! Nominations on a real API server: written before any eviction, kept as long as it takes, ended
+//! when they can't be fulfilled, and found again by the next scheduler.
 
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ tiers:
 const THEIRS: &str = "example.com/note";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
-/// A control plane with pods that live, three priorities, and a scheduler behind a proxy.
-fn taking(
+/// A control plane whose pods keep running, three priorities, and a scheduler behind a proxy.
+fn preempting(
     config: &str,
     body: impl AsyncFnOnce(&mut ControlPlane, &Proxy, &mut Scheduler) -> Result<()>,
 ) -> Result<()> {
@@ -49,7 +49,7 @@ fn gang(name: &str, pods: usize, gpus: usize, class: &str) -> Gang {
     gang.spec("priorityClassName", class.clone()).pod_spec("priorityClassName", class)
 }
 
-/// A gang of one on a node of its choice.
+/// A gang of one on a given node.
 fn on(node: &str, name: &str, class: &str) -> Gang {
     gang(name, 1, 8, class).pod_spec("nodeSelector", json!({ "kubernetes.io/hostname": node }))
 }
@@ -58,8 +58,8 @@ async fn runs(cluster: &Cluster, gang: &str, pods: usize) -> Result<()> {
     group(cluster, gang, |status| is_scheduled(status) && status["running"] == pods).await.map(drop)
 }
 
-/// What a pod says of a promise: the node, whether others leave for it, and the nominated node.
-fn promise(pod: &Value) -> (Option<&str>, bool, Option<&str>) {
+/// The nomination on a pod: the node, whether pods are evicted for it, and the nominated node.
+fn nomination(pod: &Value) -> (Option<&str>, bool, Option<&str>) {
     let note = |key: &str| pod["metadata"]["annotations"][key].as_str();
     assert_eq!(note(PIPELINED_STATUS), note(PIPELINED_NODE).map(|_| "true"), "{pod}");
     let evicted = note(EVICTION_OCCURRED).inspect(|said| assert_eq!(*said, "true")).is_some();
@@ -77,10 +77,10 @@ async fn pod(cluster: &Cluster, name: &str, wanted: impl Fn(&Value) -> bool) -> 
 }
 
 fn is_silent(pod: &Value) -> bool {
-    promise(pod) == (None, false, None)
+    nomination(pod) == (None, false, None)
 }
 
-/// Waits until exactly so many pods were asked to leave, and returns their names.
+/// Waits until exactly this many pods are deleted, and returns their names.
 async fn leave(witness: &Witness, count: usize) -> Result<Vec<String>> {
     wait(PATIENCE, async || {
         let leave = witness.names(|life| life.leaves.is_some());
@@ -90,14 +90,14 @@ async fn leave(witness: &Witness, count: usize) -> Result<Vec<String>> {
     .inspect(|leave| assert_eq!(leave.len(), count, "{leave:?}"))
 }
 
-/// Nothing happens for a while that the scheduler would have had the time for.
+/// Nothing happens in a time that is long enough for the scheduler to act.
 async fn rest() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
 }
 
 #[test]
 fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Result<()> {
-    taking(CONFIG, async |plane, _, scheduler| {
+    preempting(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 6, 4, "low").min(3).held()).await?;
@@ -108,14 +108,14 @@ fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Resu
         let names = ["urgent-0", "urgent-1", "urgent-2"];
         for name in names {
             let pod = pod(&cluster, name, |_| true).await?;
-            let (node, evicted, nominated) = promise(&pod);
+            let (node, evicted, nominated) = nomination(&pod);
             assert!(node.is_some() && node == nominated && evicted, "{pod}");
             assert_eq!(pod["metadata"]["annotations"][THEIRS], "mine");
         }
         let story = witness.tells().await?;
         let first = story.leavers().iter().filter_map(|life| life.leaves).min();
         for life in story.gang("urgent") {
-            let told = life.promises.first().map(|(version, _)| *version);
+            let told = life.nominations.first().map(|(version, _)| *version);
             assert!(told.is_some() && told < first, "{life:?}");
         }
         group(&cluster, "urgent", |status| status["conditions"][0]["reason"] == "WaitingForRoom")
@@ -130,11 +130,11 @@ fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Resu
             assert_eq!(pod["metadata"]["annotations"][THEIRS], "mine");
         }
         for life in witness.tells().await?.gang("urgent") {
-            let [(_, Some(promised)), (_, None)] = &*life.promises else { panic!("{life:?}") };
-            assert_eq!(life.bound.as_ref().map(|(_, node)| node), Some(promised));
+            let [(_, Some(nominated)), (_, None)] = &*life.nominations else { panic!("{life:?}") };
+            assert_eq!(life.bound.as_ref().map(|(_, node)| node), Some(nominated));
         }
-        // Nothing is written twice: three promises, and three ends of them. Answers come after what
-        // others see.
+        // Nothing is written twice: three nominations, and three ends of them. The scheduler may
+        // get the answer to a write after other clients have seen its effect.
         wait(PATIENCE, async || {
             let count = scheduler.metric("muster_writes_total", "kind=\"nomination\"").await;
             let count = count.map_err(|error| error.to_string())?;
@@ -152,10 +152,10 @@ fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Resu
 
 #[test]
 fn freed_room_is_kept_for_a_gang_until_the_rest_is_free() -> Result<()> {
-    taking(CONFIG, async |plane, _, scheduler| {
+    preempting(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
-        // Ones that can all be taken.
+        // Nodes whose pods can all be evicted.
         for name in ["a", "b", "c", "d"] {
             cluster.create_gang(&gang(name, 1, 4, "low").held()).await?;
             runs(&cluster, name, 1).await?;
@@ -186,7 +186,7 @@ fn freed_room_is_kept_for_a_gang_until_the_rest_is_free() -> Result<()> {
     })
 }
 
-/// A budget that nobody has counted for allows nothing.
+/// A budget for which no controller has counted pods allows no eviction.
 async fn protect(cluster: &Cluster, app: &str) -> Result<()> {
     let spec = json!({ "minAvailable": 1, "selector": { "matchLabels": { "app": app } } });
     let budget = json!({
@@ -198,7 +198,7 @@ async fn protect(cluster: &Cluster, app: &str) -> Result<()> {
 
 #[test]
 fn pods_that_a_budget_protects_are_not_evicted() -> Result<()> {
-    taking(CONFIG, async |plane, _, scheduler| {
+    preempting(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&gang("kept", 2, 4, "low").min(1).label("app", "kept")).await?;
@@ -220,7 +220,7 @@ fn pods_that_a_budget_protects_are_not_evicted() -> Result<()> {
 #[test]
 fn an_impossible_nomination_is_made_elsewhere() -> Result<()> {
     // Without the plugin the scheduler does not know of budgets; the server does.
-    taking(&CONFIG.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
+    preempting(&CONFIG.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         cluster.create_gang(&on("node-0", "kept", "low").label("app", "kept")).await?;
@@ -235,9 +235,9 @@ fn an_impossible_nomination_is_made_elsewhere() -> Result<()> {
         let story = witness.tells().await?;
         let [urgent] = &*story.gang("urgent") else { panic!("{story:?}") };
         let nodes: Vec<&str> =
-            urgent.promises.iter().filter_map(|(_, node)| node.as_deref()).collect();
+            urgent.nominations.iter().filter_map(|(_, node)| node.as_deref()).collect();
         assert_eq!(nodes, ["node-0", "node-1"]);
-        assert_eq!(urgent.promise(), None);
+        assert_eq!(urgent.nomination(), None);
         assert_eq!(story.leavers().iter().map(|life| &*life.name).collect::<Vec<_>>(), ["dear-0"]);
         assert!(
             scheduler.metric("muster_write_errors_total", "cause=\"disruption_budget\"").await?
@@ -255,7 +255,7 @@ async fn set_ready(cluster: &Cluster, node: &str, ready: &str) -> Result<()> {
 
 #[test]
 fn a_nomination_to_a_dead_node_moves_or_waits_with_a_reason() -> Result<()> {
-    taking(CONFIG, async |plane, _, _| {
+    preempting(CONFIG, async |plane, _, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         cluster.create_gang(&on("node-0", "cheap", "low").held()).await?;
@@ -270,7 +270,7 @@ fn a_nomination_to_a_dead_node_moves_or_waits_with_a_reason() -> Result<()> {
         cluster.create_gang(&gang("urgent", 1, 8, "high")).await?;
         leave(&witness, 1).await?;
         let at =
-            |node: &'static str| move |pod: &Value| promise(pod) == (Some(node), true, Some(node));
+            |node: &'static str| move |pod: &Value| nomination(pod) == (Some(node), true, Some(node));
         pod(&cluster, "urgent-0", at("node-0")).await?;
         set_ready(&cluster, "node-0", "False").await?;
         pod(&cluster, "urgent-0", at("node-1")).await?;
@@ -281,9 +281,10 @@ fn a_nomination_to_a_dead_node_moves_or_waits_with_a_reason() -> Result<()> {
             status["conditions"][0]["reason"] == "NotEnoughResources"
         })
         .await?;
-        // What was asked to leave the first one is still on its way: nobody else has to go.
+        // The pods that were evicted for the first one still terminate: no other pod has to be
+        // evicted.
         set_ready(&cluster, "node-0", "True").await?;
-        pod(&cluster, "urgent-0", |pod| promise(pod) == (Some("node-0"), false, None)).await?;
+        pod(&cluster, "urgent-0", |pod| nomination(pod) == (Some("node-0"), false, None)).await?;
         release(&cluster, "cheap-0").await?;
         runs(&cluster, "urgent", 1).await?;
         let end = pod(&cluster, "urgent-0", is_silent).await?;
@@ -297,20 +298,20 @@ fn a_nomination_to_a_dead_node_moves_or_waits_with_a_reason() -> Result<()> {
     })
 }
 
-/// A promise or its end, rather than a condition.
-fn is_promise(ask: &Ask) -> bool {
+/// A nomination or its end, rather than a condition.
+fn is_nomination(ask: &Ask) -> bool {
     ask.is_status() && String::from_utf8_lossy(&ask.body).contains(PIPELINED_NODE)
 }
 
 #[test]
 fn a_refused_nomination_evicts_no_pod() -> Result<()> {
-    taking(CONFIG, async |plane, proxy, scheduler| {
+    preempting(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 4, 4, "low").min(2)).await?;
         runs(&cluster, "slack", 4).await?;
         let refusal = proxy.rule(Fault::Refuse(403), 100, |ask| {
-            is_promise(ask) && ask.path.contains("/pods/urgent-1/")
+            is_nomination(ask) && ask.path.contains("/pods/urgent-1/")
         });
         let witness = Witness::start(&cluster).await?;
         cluster.create_gang(&gang("urgent", 2, 4, "high")).await?;
@@ -334,17 +335,17 @@ fn a_refused_nomination_evicts_no_pod() -> Result<()> {
 
 #[test]
 fn nominations_survive_a_bad_network_and_precede_evictions() -> Result<()> {
-    taking(CONFIG, async |plane, proxy, scheduler| {
+    preempting(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(6).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 48, 1, "low").min(8)).await?;
         runs(&cluster, "slack", 48).await?;
         let storm = [
-            proxy.rule(Fault::Refuse(409), 20, is_promise),
-            proxy.rule(Fault::Refuse(429), 10, is_promise),
-            proxy.rule(Fault::Refuse(500), 10, is_promise),
-            proxy.rule(Fault::Swallow, 20, is_promise),
-            proxy.rule(Fault::Lose, 20, is_promise),
+            proxy.rule(Fault::Refuse(409), 20, is_nomination),
+            proxy.rule(Fault::Refuse(429), 10, is_nomination),
+            proxy.rule(Fault::Refuse(500), 10, is_nomination),
+            proxy.rule(Fault::Swallow, 20, is_nomination),
+            proxy.rule(Fault::Lose, 20, is_nomination),
             proxy.rule(Fault::Refuse(409), 20, Ask::is_bind),
             proxy.rule(Fault::Swallow, 20, Ask::is_bind),
         ];
@@ -359,7 +360,7 @@ fn nominations_survive_a_bad_network_and_precede_evictions() -> Result<()> {
         let first = story.leavers().iter().filter_map(|life| life.leaves).min();
         assert_eq!(story.leavers().len(), 40);
         for life in story.gang("urgent") {
-            let told = life.promises.first().map(|(version, _)| *version);
+            let told = life.nominations.first().map(|(version, _)| *version);
             assert!(told.is_some() && told < first, "{life:?}");
         }
         assert_eq!(story.lies(), Vec::<String>::new());
@@ -375,13 +376,13 @@ fn nominations_survive_a_bad_network_and_precede_evictions() -> Result<()> {
 #[test]
 fn a_stopping_scheduler_still_writes_nominations_before_evictions() -> Result<()> {
     let hold = Duration::from_millis(500);
-    taking(CONFIG, async |plane, proxy, scheduler| {
+    preempting(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 2, 4, "low").min(1).held()).await?;
         runs(&cluster, "slack", 2).await?;
         let witness = Witness::start(&cluster).await?;
-        let rule = proxy.rule(Fault::Hold, 100, is_promise);
+        let rule = proxy.rule(Fault::Hold, 100, is_nomination);
         cluster.create_gang(&gang("urgent", 1, 4, "high")).await?;
         struck(&rule, 1).await?;
         let lift = async {
@@ -390,11 +391,11 @@ fn a_stopping_scheduler_still_writes_nominations_before_evictions() -> Result<()
             rule.lift();
         };
         let (code, ()) = join(scheduler.server.stop(), lift).await;
-        assert_eq!(code?, 0, "SIGTERM is a clean end");
+        assert_eq!(code?, 0, "SIGTERM ends it cleanly");
         let leavers = leave(&witness, 1).await?;
-        pod(&cluster, "urgent-0", |pod| promise(pod) == (Some("node-0"), true, Some("node-0")))
+        pod(&cluster, "urgent-0", |pod| nomination(pod) == (Some("node-0"), true, Some("node-0")))
             .await?;
-        // The next one keeps what was promised.
+        // The next one keeps the nomination.
         scheduler.server.start()?;
         scheduler.ready().await?;
         release(&cluster, &leavers[0]).await?;
@@ -410,7 +411,7 @@ fn the_card_of_a_pod_is_written_with_its_nomination_and_its_bind() -> Result<()>
     let shared = format!(
         "{CONFIG}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n"
     );
-    taking(&shared, async |plane, proxy, _| {
+    preempting(&shared, async |plane, proxy, _| {
         let cluster = plane.cluster();
         let memory = "volcano.sh/gpu-memory";
         cluster
@@ -443,7 +444,7 @@ fn the_card_of_a_pod_is_written_with_its_nomination_and_its_bind() -> Result<()>
         let bound = pod(&cluster, "urgent-0", is_silent).await?;
         assert_eq!(card(&bound), "0");
         assert!(bound["metadata"]["annotations"][PREDICATE_TIME].is_string());
-        // The node never sees the pod without: the server writes both at once.
+        // The node never sees the pod without its card: the server writes both at once.
         for bind in binds.struck() {
             let body: Value = serde_json::from_slice(&bind.body)?;
             assert!(body["metadata"]["annotations"][PREDICATE_TIME].is_string(), "{body}");

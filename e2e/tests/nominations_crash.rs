@@ -1,5 +1,6 @@
-//! SIGKILL while a gang takes room from others: between promises, evictions, departures and binds.
-//! What one life has begun the next one finishes, nobody leaves in vain, and no promise is lost.
+//! SIGKILL while a gang makes room by evictions: between nominations, evictions, terminations and
+//! binds. The next scheduler finishes what the killed one began, no pod is evicted in vain, and no
+//! nomination is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -39,10 +40,10 @@ const SEEDS: u64 = 32;
 const TAKING_SEEDS: u64 = 6;
 const NODES: usize = 6;
 const GPUS: i64 = 8;
-/// How long a moment to kill is waited for; with nobody gone, the last moments don't come.
+/// How long to wait for a moment to kill; if no pod terminates, the last moments don't come.
 const MOMENT: Duration = Duration::from_millis(600);
 
-/// A small generator of numbers: which moments are chosen must not change with a library.
+/// A small generator of random numbers: the chosen moments must not change with a library.
 struct Dice(u64);
 
 impl Dice {
@@ -59,7 +60,7 @@ fn gang(name: &str, pods: usize, class: &str) -> Gang {
     gang.spec("priorityClassName", class.clone()).pod_spec("priorityClassName", class)
 }
 
-/// Two pods on each node, of which one can be taken.
+/// Two pods on each node, of which one can be evicted.
 async fn fill(cluster: &Cluster) -> Result<()> {
     for node in 0..NODES {
         let small = format!("small-{node}");
@@ -71,25 +72,25 @@ async fn fill(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// How far it has come: each pod of the gang is promised a place and bound, each victim is asked to
-/// leave and goes.
+/// The progress: each pod of the gang is nominated and bound, each victim is deleted and
+/// disappears.
 fn steps(witness: &Witness) -> usize {
     let count = |what: fn(&Life) -> bool| witness.names(what).len();
-    count(|life| life.gang == "urgent" && !life.promises.is_empty())
+    count(|life| life.gang == "urgent" && !life.nominations.is_empty())
         + count(|life| life.gang == "urgent" && life.bound.is_some())
         + count(|life| life.leaves.is_some())
         + count(|life| life.leaves.is_some() && life.gone.is_some())
 }
 
-/// What kubelets do, when the victims have come to an end.
+/// What kubelets do when the grace period of the victims is over.
 async fn reap(cluster: &Cluster, witness: &Witness) {
     for name in witness.names(|life| life.leaves.is_some() && life.gone.is_none()) {
-        // It may have gone already.
+        // It may be gone already.
         let _ = remove_pod(cluster, &name).await;
     }
 }
 
-/// Writes take their time, each another, so that there are moments between them.
+/// Writes take different times, so that there are moments between them.
 fn slow(plane: &ControlPlane) -> Result<Proxy> {
     let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
     for (share, delay) in [(25, 40), (33, 25), (50, 10)] {
@@ -99,17 +100,17 @@ fn slow(plane: &ControlPlane) -> Result<Proxy> {
     Ok(proxy)
 }
 
-/// What is so when it is killed, in counts: promised, asked to leave, bound.
+/// The state when it is killed, in counts: nominated, deleted, bound.
 fn state(witness: &Witness, size: usize) -> String {
     let share = |what: fn(&Life) -> bool| match witness.names(what).len() {
         0 => "none",
         count if count < size => "some",
         _ => "all",
     };
-    let promised = share(|life| life.gang == "urgent" && !life.promises.is_empty());
+    let nominated = share(|life| life.gang == "urgent" && !life.nominations.is_empty());
     let leave = share(|life| life.leaves.is_some());
     let bound = share(|life| life.gang == "urgent" && life.bound.is_some());
-    format!("{promised} promised, {leave} asked to leave, {bound} bound")
+    format!("{nominated} nominated, {leave} deleted, {bound} bound")
 }
 
 async fn history(
@@ -126,7 +127,7 @@ async fn history(
     cluster.create_gang(&gang("urgent", size, "high")).await?;
     let name = format!("muster-{seed}");
     let lives = 1 + dice.below(3);
-    // From this life on victims go; before, their grace period lasts.
+    // From this life on victims disappear; before, their grace period goes on.
     let patience = dice.below(lives + 1);
     for life in 0..lives {
         let mut scheduler = Scheduler::spawn(plane, &name, flags)?;
@@ -182,7 +183,7 @@ fn check(story: &Story, size: usize, seed: u64) {
         "seed {seed}"
     );
     assert_eq!(urgent.len(), size, "seed {seed}");
-    // As many as one plan needs: nobody leaves because someone forgot.
+    // As many as one plan needs: no pod is evicted because a restart forgot something.
     let leavers = story.leavers();
     let names: Vec<&str> = leavers.iter().map(|life| &*life.name).collect();
     assert_eq!(leavers.len(), size, "seed {seed}: {names:?} left");
@@ -190,16 +191,16 @@ fn check(story: &Story, size: usize, seed: u64) {
         let (Some(version), Some((_, node))) = (leaver.leaves, &leaver.bound) else { continue };
         let preemptors: Vec<&&Life> =
             urgent.iter().filter(|life| life.nominated_at(version) == Some(node)).collect();
-        assert!(!preemptors.is_empty(), "seed {seed}: {} left {node} for nobody", leaver.name);
+        assert!(!preemptors.is_empty(), "seed {seed}: {} left {node} in vain", leaver.name);
         for life in preemptors {
             let at = life.bound.as_ref().map(|(_, node)| node);
-            assert_eq!(at, Some(node), "seed {seed}: a promise was lost: {life:?}");
+            assert_eq!(at, Some(node), "seed {seed}: a nomination was lost: {life:?}");
         }
     }
-    // All promises of a gang come before the first eviction for it.
+    // All nominations of a gang are written before the first eviction for it.
     let first = leavers.iter().filter_map(|life| life.leaves).min();
     for life in &urgent {
-        let told = life.promises.first().map(|(version, _)| *version);
+        let told = life.nominations.first().map(|(version, _)| *version);
         assert!(told.is_some() && told < first, "seed {seed}: {life:?}");
     }
     assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
@@ -212,12 +213,12 @@ async fn clear(cluster: &Cluster) -> Result<()> {
     cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await.map(drop)
 }
 
-/// A cluster full of gangs of four, one pod on each node; half of it is to become one gang's.
+/// A cluster full of gangs of four, one pod on each node; one gang is to get half of it.
 const LARGE: usize = 200;
 const FOUR: usize = 4;
 const PREEMPTOR: usize = 100;
 
-/// Gang by gang on nodes that are far apart, so that no gang is where another would do.
+/// The nodes of each gang are far apart, so that no gang can replace another.
 async fn fill_with_fours(cluster: &Cluster) -> Result<()> {
     let fours: Vec<Gang> = (0..LARGE / FOUR)
         .map(|at| gang(&format!("four-{at}"), FOUR, "low").gpus(GPUS as usize))
@@ -232,11 +233,11 @@ async fn fill_with_fours(cluster: &Cluster) -> Result<()> {
     cluster.create_all(&pods("default"), placed).await
 }
 
-/// When a life ends, by how many pods of the claimant are promised a place or bound, and how many
-/// others are to leave.
+/// When a life ends, by how many pods of the preemptor are nominated or bound, and how many other
+/// pods are deleted.
 #[derive(Copy, Clone, Debug, Default)]
 struct Moment {
-    promised: usize,
+    nominated: usize,
     leaves: usize,
     bound: usize,
 }
@@ -244,14 +245,14 @@ struct Moment {
 impl Moment {
     fn has_come(self, witness: &Witness) -> bool {
         let count = |what: fn(&Life) -> bool| witness.names(what).len();
-        count(|life| life.gang == "urgent" && !life.promises.is_empty()) >= self.promised
+        count(|life| life.gang == "urgent" && !life.nominations.is_empty()) >= self.nominated
             && count(|life| life.leaves.is_some()) >= self.leaves
             && count(|life| life.gang == "urgent" && life.bound.is_some()) >= self.bound
     }
 }
 
-/// Whoever was not asked to leave matters less from now on: a plan that forgets whom it has begun
-/// to break would take these.
+/// From now on pods that were not evicted have a lower priority: a plan that forgets which gangs it
+/// has begun to evict would evict these instead.
 async fn lower_the_rest(cluster: &Cluster, witness: &Witness) -> Result<()> {
     let broken: BTreeSet<String> = witness
         .names(|life| life.leaves.is_some())
@@ -281,8 +282,8 @@ async fn taking_history(
     let name = format!("muster-{seed}");
     let mut some = || 1 + dice.below(PREEMPTOR as u64 - 2) as usize;
     let moments = [
-        Moment { promised: some(), ..Moment::default() },
-        Moment { promised: PREEMPTOR, ..Moment::default() },
+        Moment { nominated: some(), ..Moment::default() },
+        Moment { nominated: PREEMPTOR, ..Moment::default() },
         Moment { leaves: some(), ..Moment::default() },
         Moment { bound: some(), ..Moment::default() },
     ];
@@ -318,13 +319,13 @@ async fn taking_history(
     })
     .await?;
     group(cluster, "urgent", is_scheduled).await?;
-    check_taking(&witness.tells().await?, seed);
+    check_evictions(&witness.tells().await?, seed);
     assert_eq!(last.server.stop().await?, 0, "seed {seed}");
     last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
     clear(cluster).await
 }
 
-fn check_taking(story: &Story, seed: u64) {
+fn check_evictions(story: &Story, seed: u64) {
     let urgent = story.gang("urgent");
     assert_eq!(urgent.len(), PREEMPTOR, "seed {seed}");
     let minimum = |gang: &str| if gang == "urgent" { PREEMPTOR } else { FOUR };
@@ -341,10 +342,10 @@ fn check_taking(story: &Story, seed: u64) {
     let left: BTreeSet<String> = leavers.iter().filter_map(node).collect();
     let taken: BTreeSet<String> = urgent.iter().filter_map(node).collect();
     assert_eq!(left, taken, "seed {seed}: what was left is what was taken");
-    // All promises of a gang come before the first eviction for it.
+    // All nominations of a gang are written before the first eviction for it.
     let first = leavers.iter().filter_map(|life| life.leaves).min();
     for life in &urgent {
-        let told = life.promises.first().map(|(version, _)| *version);
+        let told = life.nominations.first().map(|(version, _)| *version);
         assert!(told.is_some() && told < first, "seed {seed}: {life:?}");
     }
     assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
@@ -356,7 +357,7 @@ fn a_scheduler_killed_while_gangs_are_evicted_breaks_no_more_gangs() -> Result<(
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, WHOLE_GANGS, LARGE).await?;
         let proxy = slow(plane)?;
-        // Between the last promise and the first eviction there is a moment too.
+        // There is also a moment between the last nomination and the first eviction.
         proxy.rule(Fault::Delay(Duration::from_millis(50)), 100, Ask::is_eviction);
         let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
         let mut kills = BTreeMap::new();
@@ -368,7 +369,7 @@ fn a_scheduler_killed_while_gangs_are_evicted_breaks_no_more_gangs() -> Result<(
     })
 }
 
-/// What both histories begin with; and the flag that names the configuration.
+/// The beginning of both histories; and the flag that names the configuration.
 async fn prepare(plane: &ControlPlane, config: &str, nodes: usize) -> Result<String> {
     let cluster = plane.cluster();
     cluster.install_crds(Definitions::Muster).await?;
