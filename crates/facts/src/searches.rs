@@ -43,6 +43,7 @@ pub struct PodSearch {
     /// How many more there are.
     pub more_nodes: usize,
     /// How many nodes have no candidates, not even pods that a rule keeps.
+    #[serde(rename = "nobodyNodes")]
     pub without_candidates: usize,
     /// How many nodes can't take the pod whatever is evicted.
     pub closed_nodes: usize,
@@ -134,7 +135,7 @@ fn pod(cluster: &Cluster, attempt: &PodAttempt, most: usize) -> PodSearch {
         |wanted: fn(&Trial) -> bool| attempt.trials.values().filter(|trial| wanted(trial)).count();
     let trials = attempt.trials.iter().map(|(&node, trial)| (node, trial));
     let mut open: Vec<(NodeId, &Trial)> =
-        trials.filter(|(_, trial)| !is_closed(trial) && !has_nobody(trial)).collect();
+        trials.filter(|(_, trial)| !is_closed(trial) && !has_no_candidates(trial)).collect();
     open.sort_by(|a, b| {
         let chosen = |node: NodeId| attempt.place != Some(node);
         let rank = |node: NodeId| cluster.nodes.rank[node];
@@ -150,7 +151,7 @@ fn pod(cluster: &Cluster, attempt: &PodAttempt, most: usize) -> PodSearch {
             .map(|&(node, trial)| told(cluster, node, trial, attempt.place == Some(node)))
             .collect(),
         more_nodes: open.len().saturating_sub(most),
-        nobody_nodes: count(has_nobody),
+        without_candidates: count(has_no_candidates),
         closed_nodes: count(is_closed),
     }
 }
@@ -159,8 +160,8 @@ fn is_closed(trial: &Trial) -> bool {
     matches!(trial.outcome, Outcome::Closed)
 }
 
-fn has_nobody(trial: &Trial) -> bool {
-    matches!(trial.outcome, Outcome::Nobody) && trial.kept.is_empty()
+fn has_no_candidates(trial: &Trial) -> bool {
+    matches!(trial.outcome, Outcome::NoCandidates) && trial.kept.is_empty()
 }
 
 /// The more promising first.
@@ -170,7 +171,7 @@ fn nomination(a: &Trial, b: &Trial) -> Ordering {
         Outcome::NotTried => 1,
         Outcome::Fails { .. } => 2,
         Outcome::TooLittle { .. } => 3,
-        Outcome::Nobody => 4,
+        Outcome::NoCandidates => 4,
         Outcome::Closed => 5,
     };
     let cost = |trial: &Trial| match &trial.outcome {
@@ -181,12 +182,12 @@ fn nomination(a: &Trial, b: &Trial) -> Ordering {
 }
 
 fn told(cluster: &Cluster, node: NodeId, trial: &Trial, chosen: bool) -> NodeTrial {
-    let nobody: &[PodId] = &[];
+    let none: &[PodId] = &[];
     let (leave, released, cost) = match &trial.outcome {
         Outcome::Works { gone, taken_back, cost } => (&gone[..], &taken_back[..], Some(cost)),
-        Outcome::Fails { gone, .. } => (&gone[..], nobody, None),
-        Outcome::TooLittle { victims, .. } => (&victims[..], nobody, None),
-        Outcome::Closed | Outcome::Nobody | Outcome::NotTried => (nobody, nobody, None),
+        Outcome::Fails { gone, .. } => (&gone[..], none, None),
+        Outcome::TooLittle { victims, .. } => (&victims[..], none, None),
+        Outcome::Closed | Outcome::NoCandidates | Outcome::NotTried => (none, none, None),
     };
     let facts = |cost: &EvictionCost| CostFacts {
         against_budgets: cost.broken,
@@ -219,7 +220,7 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
     Some(match outcome {
         Outcome::Works { .. } => return None,
         Outcome::Closed => "it does not take the pod, even without other pods".to_owned(),
-        Outcome::Nobody => "no pod there may be evicted".to_owned(),
+        Outcome::NoCandidates => "no pod there may be evicted".to_owned(),
         Outcome::NotTried => "not tried: enough other nodes were more promising".to_owned(),
         Outcome::TooLittle { lacks, .. } => {
             format!("lacks {}", listed(cluster, lacks.iter().copied()))

@@ -80,7 +80,7 @@ impl Tree<'_> {
         }
         if !stray {
             let stem = if children.is_empty() { "   " } else { "│  " };
-            below.extend(self.seats(&own, &format!("{rest}{stem}")));
+            below.extend(self.node_lines(&own, &format!("{rest}{stem}")));
         }
         let row = self.row(
             self.chart.name(domain),
@@ -97,7 +97,7 @@ impl Tree<'_> {
         }
         if stray {
             let row = self.row("(no HyperNode)", String::new(), &own, &format!("{rest}└─ "));
-            self.table.push(row.cell("").below(self.seats(&own, &format!("{rest}      "))));
+            self.table.push(row.cell("").below(self.node_lines(&own, &format!("{rest}      "))));
         }
     }
 
@@ -135,7 +135,7 @@ impl Tree<'_> {
         (counted(names.len() as u64, "gang"), lines.collect())
     }
 
-    fn seats(&self, nodes: &[NodeId], stem: &str) -> Vec<String> {
+    fn node_lines(&self, nodes: &[NodeId], stem: &str) -> Vec<String> {
         let screen = self.screen.beside(width(stem));
         let drawn: Vec<String> = match self.detail {
             _ if nodes.is_empty() => Vec::new(),

@@ -86,7 +86,7 @@ impl Layout<'_, '_> {
         let own = self.chart.own_nodes(domain);
         match (own.is_empty(), children.is_empty()) {
             (true, _) => {}
-            (false, true) => parts.push(self.seats(own)),
+            (false, true) => parts.push(self.node_boxes(own)),
             (false, false) => parts.push(self.loose(domain, own)),
         }
         let free = self.chart.gangs(domain).is_empty();
@@ -99,7 +99,7 @@ impl Layout<'_, '_> {
             return small(What::Loose(domain));
         }
         let least = text_width("in no HyperNode", self.scale.font) + self.amount_width(nodes);
-        self.framed(What::Loose(domain), vec![self.seats(nodes)], least, 0)
+        self.framed(What::Loose(domain), vec![self.node_boxes(nodes)], least, 0)
     }
 
     fn framed(&self, what: What, parts: Vec<Frame>, least: i32, marks: i32) -> Frame {
@@ -112,7 +112,7 @@ impl Layout<'_, '_> {
         Frame { what, width, height: top + height + foot, bare, parts, slack: 0 }
     }
 
-    fn seats(&self, nodes: &[NodeId]) -> Frame {
+    fn node_boxes(&self, nodes: &[NodeId]) -> Frame {
         let boxes = nodes.iter().map(|&node| {
             let (width, height) = match self.detail {
                 Detail::Named => {
