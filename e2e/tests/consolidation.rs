@@ -198,9 +198,8 @@ fn state(witness: &Witness) -> String {
             reserving.len(),
             count(|life| life.leaves.is_some()),
             count(|life| life.leaves.is_some() && life.gone.is_some()),
-            count(
-                |life| life.gang != "large" && life.bound.as_ref().is_some_and(|(at, _)| *at > life.created)
-            ),
+            count(|life| life.gang != "large"
+                && life.bound.as_ref().is_some_and(|(at, _)| *at > life.created)),
             count(|life| life.gang == "large" && life.bound.is_some()),
         )
     })
@@ -255,7 +254,11 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
     wait(PATIENCE, async || {
         let groups =
             cluster.text(&podgroups("default")).await.map_err(|error| error.to_string())?;
-        if groups.contains(RESERVATIONS) { Err("places are still reserved".to_owned()) } else { Ok(()) }
+        if groups.contains(RESERVATIONS) {
+            Err("places are still reserved".to_owned())
+        } else {
+            Ok(())
+        }
     })
     .await?;
     check(&witness.tells().await?, fragmented, seed);
@@ -288,7 +291,11 @@ fn check(story: &Story, fragmented: usize, seed: usize) {
     for leaver in &leavers {
         let kept =
             leaver.leaves.and_then(|version| story.reservations_before(&leaver.gang, version));
-        assert!(kept.is_some(), "seed {seed}: {} was deleted before its place was reserved", leaver.name);
+        assert!(
+            kept.is_some(),
+            "seed {seed}: {} was deleted before its place was reserved",
+            leaver.name
+        );
     }
     assert_eq!(story.ever_crowded(GPUS), Vec::<String>::new(), "seed {seed}");
     assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");

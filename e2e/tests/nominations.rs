@@ -269,8 +269,9 @@ fn a_nomination_to_a_dead_node_moves_or_waits_with_a_reason() -> Result<()> {
         let witness = Witness::start(&cluster).await?;
         cluster.create_gang(&gang("urgent", 1, 8, "high")).await?;
         leave(&witness, 1).await?;
-        let at =
-            |node: &'static str| move |pod: &Value| nomination(pod) == (Some(node), true, Some(node));
+        let at = |node: &'static str| {
+            move |pod: &Value| nomination(pod) == (Some(node), true, Some(node))
+        };
         pod(&cluster, "urgent-0", at("node-0")).await?;
         set_ready(&cluster, "node-0", "False").await?;
         pod(&cluster, "urgent-0", at("node-1")).await?;

@@ -114,11 +114,7 @@ fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> 
         cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == size(&gangs)).await?;
         let writes = proxy.rule(Fault::Delay(Duration::ZERO), 100, |ask| ask.method != Method::GET);
         first.server.resume()?;
-        assert_ne!(
-            first.server.ended(PATIENCE).await?,
-            0,
-            "losing the lease is an exit code"
-        );
+        assert_ne!(first.server.ended(PATIENCE).await?, 0, "losing the lease is an exit code");
         assert_eq!(writes.count(), 0, "{:?}", writes.struck());
         let log = log_of(plane, "first")?;
         assert!(log.contains("the lease was lost"), "{log}");

@@ -25,7 +25,7 @@ const CARDS: [&str; 2] = [GPU_INDEX, VGPU_IDS];
 /// What a pod should say: each key with its value, or `None` if it must be absent. Keys of other
 /// writers are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct NominationPatch {
     pub annotations: BTreeMap<&'static str, Option<String>>,
     pub nominated: Option<String>,
 }
@@ -42,14 +42,18 @@ pub struct Nominations {
     /// By `namespace/name`; most pods have none of our keys and are not here.
     said: HashMap<String, Says>,
     /// What we have sent and not seen yet, with the pod's uid.
-    asked: HashMap<String, (String, Wish)>,
+    asked: HashMap<String, (String, NominationPatch)>,
     /// Pods whose annotations may be wrong.
     doubtful: BTreeSet<String>,
 }
 
-impl Wish {
+impl NominationPatch {
     /// `cards` are the annotations of a pod that shares cards.
-    pub fn nomination(node: &str, evicted: bool, cards: &[(&'static str, String)]) -> Wish {
+    pub fn nomination(
+        node: &str,
+        evicted: bool,
+        cards: &[(&'static str, String)],
+    ) -> NominationPatch {
         let mut annotations: BTreeMap<&'static str, Option<String>> = BTreeMap::from([
             (PIPELINED_STATUS, Some("true".to_owned())),
             (PIPELINED_NODE, Some(node.to_owned())),
@@ -58,19 +62,19 @@ impl Wish {
         annotations.extend(cards.iter().map(|(key, text)| (*key, Some(text.clone()))));
         // Cluster autoscalers ignore pods with a nominated node. They should only do so if
         // evictions will make the room.
-        Wish { annotations, nominated: evicted.then(|| node.to_owned()) }
+        NominationPatch { annotations, nominated: evicted.then(|| node.to_owned()) }
     }
 
     /// No nomination; `cards` are keys to remove with it.
-    pub fn nothing(cards: impl Iterator<Item = &'static str>) -> Wish {
-        Wish {
+    pub fn removal(cards: impl Iterator<Item = &'static str>) -> NominationPatch {
+        NominationPatch {
             annotations: KEYS.into_iter().chain(cards).map(|key| (key, None)).collect(),
             nominated: None,
         }
     }
 
     /// Whether it nominates the pod, or reserves room for a gang's pods, rather than ending either.
-    pub fn nominations(&self) -> bool {
+    pub fn keeps_room(&self) -> bool {
         let says = |key| matches!(self.annotations.get(key), Some(Some(_)));
         says(PIPELINED_STATUS) || says(RESERVATIONS)
     }
@@ -87,11 +91,11 @@ impl Says {
 
     /// Whether the object says all of it. A nominated node that is not in it may be another
     /// writer's hint and is left alone.
-    fn fulfils(&self, wish: &Wish) -> bool {
+    fn fulfils(&self, patch: &NominationPatch) -> bool {
         let same =
             |(key, text): (&&str, &Option<String>)| self.annotations.get(key) == text.as_ref();
-        wish.annotations.iter().all(same)
-            && (wish.nominated.is_none() || wish.nominated == self.nominated)
+        patch.annotations.iter().all(same)
+            && (patch.nominated.is_none() || patch.nominated == self.nominated)
     }
 
     fn cards(&self) -> impl Iterator<Item = &'static str> {
@@ -121,8 +125,8 @@ impl Nominations {
 
     fn hear_pod(&mut self, pod: &Pod) {
         let (key, says) = (pod.metadata.key(), Says::of(pod));
-        if let Some((uid, wish)) = self.asked.get(&key)
-            && (*uid != pod.metadata.uid || says.fulfils(wish))
+        if let Some((uid, patch)) = self.asked.get(&key)
+            && (*uid != pod.metadata.uid || says.fulfils(patch))
         {
             self.asked.remove(&key);
         }
@@ -151,20 +155,26 @@ impl Nominations {
         doubtful.extend(withdrawn.iter().cloned());
         for key in doubtful {
             let Some(pod) = cluster.pods.find(&key) else { continue };
-            let Some(wish) = self.wish(cluster, plan, pod, &key) else { continue };
+            let Some(patch) = self.patch_for(cluster, plan, pod, &key) else { continue };
             let hint = withdrawn.contains(&key)
                 && self.said.get(&key).is_some_and(|says| says.nominated.is_some());
-            if self.is_told(&key, &wish) && !hint {
+            if self.is_told(&key, &patch) && !hint {
                 continue;
             }
             let uid = cluster.pods.fact[pod].uid.to_string();
-            self.asked.insert(key.clone(), (uid.clone(), wish.clone()));
-            let _ = writes.send(Write::NominationWrite(NominationWrite::new(key, uid, wish)));
+            self.asked.insert(key.clone(), (uid.clone(), patch.clone()));
+            let _ = writes.send(Write::NominationWrite(NominationWrite::new(key, uid, patch)));
         }
     }
 
     /// What a pod of ours should say; nothing for pods of others, nor while the pod is being bound.
-    fn wish(&self, cluster: &Cluster, plan: &Plan, pod: PodId, key: &str) -> Option<Wish> {
+    fn patch_for(
+        &self,
+        cluster: &Cluster,
+        plan: &Plan,
+        pod: PodId,
+        key: &str,
+    ) -> Option<NominationPatch> {
         cluster.pods.gang[pod]?;
         match cluster.pods.state[pod] {
             PodState::Nominated(node) => {
@@ -172,23 +182,27 @@ impl Nominations {
                     .nomination_ledger
                     .get(&pod)
                     .is_some_and(|nomination| nomination.needs_evictions);
-                Some(Wish::nomination(&cluster.nodes.name[node], evicted, plan.note_of(pod)))
+                Some(NominationPatch::nomination(
+                    &cluster.nodes.name[node],
+                    evicted,
+                    plan.note_of(pod),
+                ))
             }
             PodState::Allocated(_) => None,
             // No card is kept for it any more. The cards of a bound pod are its own.
             PodState::Pending | PodState::Gated => {
                 let cards = self.said.get(key).into_iter().flat_map(Says::cards);
-                Some(Wish::nothing(cards))
+                Some(NominationPatch::removal(cards))
             }
-            _ => Some(Wish::nothing(std::iter::empty())),
+            _ => Some(NominationPatch::removal(std::iter::empty())),
         }
     }
 
-    fn is_told(&self, key: &str, wish: &Wish) -> bool {
+    fn is_told(&self, key: &str, patch: &NominationPatch) -> bool {
         match (self.asked.get(key), self.said.get(key)) {
-            (Some((_, asked)), _) => asked == wish,
-            (None, Some(says)) => says.fulfils(wish),
-            (None, None) => !wish.nominations(),
+            (Some((_, asked)), _) => asked == patch,
+            (None, Some(says)) => says.fulfils(patch),
+            (None, None) => !patch.keeps_room(),
         }
     }
 }

@@ -14,7 +14,7 @@ const CONFIG: &str =
 struct Bench {
     engine: Engine,
     nominations: Nominations,
-    desk: UnboundedSender<Write>,
+    sender: UnboundedSender<Write>,
     writes: UnboundedReceiver<Write>,
     now: Time,
     /// When the last cycle wanted to be called again.
@@ -26,9 +26,9 @@ impl Bench {
     fn new() -> Bench {
         let config = Config::parse("test", CONFIG).expect("a good configuration");
         let engine = Engine::new(config, vec!["volcano".to_owned()]);
-        let (desk, writes) = unbounded_channel();
+        let (sender, writes) = unbounded_channel();
         let (nominations, now) = (Nominations::default(), Time(1_000_000));
-        let mut bench = Bench { engine, nominations, desk, writes, now, wake: None };
+        let mut bench = Bench { engine, nominations, sender, writes, now, wake: None };
         let ready = json!([{ "type": "Ready", "status": "True" }]);
         let room = json!({ "cpu": "1", "pods": "10" });
         let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
@@ -61,12 +61,15 @@ impl Bench {
         self.now = self.now.plus_ms(20);
         let plan = self.engine.cycle(self.now);
         self.wake = plan.wake;
-        self.nominations.tell(self.engine.cluster(), &plan, &self.desk);
+        self.nominations.tell(self.engine.cluster(), &plan, &self.sender);
         let mut told = Vec::new();
         while let Ok(Write::NominationWrite(nomination)) = self.writes.try_recv() {
-            let node = nomination.wish.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
-            let force = if nomination.wish.nominated.is_some() { " by force" } else { "" };
-            told.push(format!("{} is nominated to {node}{force}", nomination.bearer.key()));
+            let evicts = if nomination.patch.nominated.is_some() { " by eviction" } else { "" };
+            let text = match &nomination.patch.annotations[PIPELINED_NODE] {
+                Some(node) => format!("is nominated to {node}{evicts}"),
+                None => "has no nomination".to_owned(),
+            };
+            told.push(format!("{} {text}", nomination.bearer.key()));
         }
         told
     }

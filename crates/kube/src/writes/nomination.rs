@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tracing::{debug, warn};
 
 use super::{Found, Refusal, WriteContext, pod_path};
-use crate::nominations::Wish;
+use crate::nominations::NominationPatch;
 
 /// How often a conflict about a PodGroup is tried again: if it is a different object by now, no
 /// retry succeeds.
@@ -55,7 +55,7 @@ impl Bearer {
 pub struct NominationWrite {
     pub bearer: Bearer,
     pub uid: String,
-    pub wish: Wish,
+    pub patch: NominationPatch,
     attempt: u32,
 }
 
@@ -72,8 +72,8 @@ pub enum Outcome {
 }
 
 impl NominationWrite {
-    pub fn new(pod: String, uid: String, wish: Wish) -> NominationWrite {
-        NominationWrite { bearer: Bearer::Pod(pod), uid, wish, attempt: 0 }
+    pub fn new(pod: String, uid: String, patch: NominationPatch) -> NominationWrite {
+        NominationWrite { bearer: Bearer::Pod(pod), uid, patch, attempt: 0 }
     }
 
     /// Annotations of a PodGroup.
@@ -82,16 +82,17 @@ impl NominationWrite {
         uid: String,
         annotations: &[(&'static str, Option<String>)],
     ) -> NominationWrite {
-        let wish = Wish { annotations: annotations.iter().cloned().collect(), nominated: None };
-        NominationWrite { bearer: Bearer::Group(group), uid, wish, attempt: 0 }
+        let patch =
+            NominationPatch { annotations: annotations.iter().cloned().collect(), nominated: None };
+        NominationWrite { bearer: Bearer::Group(group), uid, patch, attempt: 0 }
     }
 
     /// Replaces an older one for the same object. A note contains only changes, so it takes over
     /// the other keys of the older one.
     pub fn replace(&mut self, older: NominationWrite) {
         if matches!(self.bearer, Bearer::Group(_)) && self.uid == older.uid {
-            for (key, text) in older.wish.annotations {
-                self.wish.annotations.entry(key).or_insert(text);
+            for (key, text) in older.patch.annotations {
+                self.patch.annotations.entry(key).or_insert(text);
             }
         }
     }
@@ -153,10 +154,10 @@ impl NominationWrite {
 
     /// Keys without a value are removed.
     fn body(&self) -> Value {
-        let metadata = json!({ "uid": self.uid, "annotations": self.wish.annotations });
+        let metadata = json!({ "uid": self.uid, "annotations": self.patch.annotations });
         match self.bearer {
             Bearer::Pod(_) => {
-                json!({ "metadata": metadata, "status": { "nominatedNodeName": self.wish.nominated } })
+                json!({ "metadata": metadata, "status": { "nominatedNodeName": self.patch.nominated } })
             }
             Bearer::Group(_) => json!({ "metadata": metadata }),
         }

@@ -1,7 +1,7 @@
-//! Promises and notes first, evictions after. For each object the newest wins; the evictions of a
-//! claim go out when every promise of it was taken by the API server, and not at all if one of them
-//! can't be written or is taken back before. Then the engine hears that nobody was asked to leave,
-//! and plans anew.
+//! Nominations and notes first, evictions after. For each object the newest write wins. The
+//! evictions of a group are sent once the API server has accepted every nomination of the group,
+//! and not at all if one of these can't be written or ends before. Then the engine hears that the
+//! pods were not evicted, and plans anew.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,18 +12,18 @@ use super::evict::Evict;
 use super::nomination::{Bearer, NominationWrite, Outcome};
 use crate::clock::wall_clock;
 
-const TAKEN_BACK: &str = "the nomination was released";
+const RELEASED: &str = "the nomination was released";
 
-/// Pods that leave for the sake of a gang, once all of its pods have their promises, and the
-/// PodGroups of those that leave say what is kept for their successors.
+/// Pods to evict for a gang, once all of its pods have their nominations, and once the PodGroups of
+/// the victims have the reservations for their successors.
 #[derive(Debug)]
 pub struct EvictionGroup {
-    /// Objects with a promise or a note, written or not.
+    /// Objects with a nomination or a note, written or not.
     pub nominated: Vec<Bearer>,
     pub evictions: Vec<Evict>,
 }
 
-/// What may go on now, and what the engine is to be told.
+/// Evictions that may be sent now, and events for the engine.
 #[derive(Default)]
 pub struct Freed {
     pub evictions: Vec<Evict>,
@@ -32,10 +32,10 @@ pub struct Freed {
 
 #[derive(Default)]
 pub struct WriteOrder {
-    /// Objects in the order in which something was to be written on them.
+    /// Objects in the order of their first unwritten change.
     queue: VecDeque<Bearer>,
     newest: HashMap<Bearer, Queued>,
-    /// Those that are being written on, and the claims that wait for it.
+    /// Objects with a write under way, and the groups that wait for it.
     under_way: HashMap<Bearer, Vec<u64>>,
     waiting: HashMap<u64, Waiting>,
     count: u64,
@@ -48,7 +48,7 @@ struct Queued {
 }
 
 struct Waiting {
-    /// Promises that are not written yet.
+    /// Nominations that are not written yet.
     left: usize,
     evictions: Vec<Evict>,
 }
@@ -58,12 +58,12 @@ impl WriteOrder {
         self.newest.is_empty() && self.under_way.is_empty() && self.waiting.is_empty()
     }
 
-    /// Promises that are queued or under way.
+    /// Nominations that are queued or under way.
     pub fn len(&self) -> usize {
         self.newest.len() + self.under_way.len()
     }
 
-    /// Something new is to be written on an object.
+    /// An object has something new to write.
     pub fn nomination(&mut self, mut nomination: NominationWrite) {
         let bearer = nomination.bearer.clone();
         let mut groups = Vec::new();
@@ -71,9 +71,9 @@ impl WriteOrder {
             Some(old) => {
                 let same = old.nomination.uid == nomination.uid;
                 nomination.replace(old.nomination);
-                match nomination.wish.nominations() && same {
+                match nomination.patch.keeps_room() && same {
                     true => groups = old.groups,
-                    false => self.give_up(old.groups, TAKEN_BACK),
+                    false => self.give_up(old.groups, RELEASED),
                 }
             }
             None if self.under_way.contains_key(&bearer) => {}
@@ -82,7 +82,7 @@ impl WriteOrder {
         self.newest.insert(bearer, Queued { nomination, groups });
     }
 
-    /// Others are to leave for the sake of pods whose promises were taken before.
+    /// Pods are to be evicted for nominations that were added before.
     pub fn group(&mut self, group: EvictionGroup) {
         let id = self.count;
         self.count += 1;
@@ -103,12 +103,12 @@ impl WriteOrder {
         }
     }
 
-    /// A pod is about to be bound: what it was promised is of no interest any more. That a promise
-    /// ends still is.
+    /// A pod is about to be bound: an unwritten nomination is not needed any more. The removal of
+    /// one still is.
     pub fn bind(&mut self, pod: &str) {
         let bearer = Bearer::Pod(pod.to_owned());
         if let Some(queued) = self.newest.remove(&bearer) {
-            if queued.nomination.wish.nominations() {
+            if queued.nomination.patch.keeps_room() {
                 self.give_up(queued.groups, "the pod is bound already");
             } else {
                 self.newest.insert(bearer, queued);
@@ -116,7 +116,7 @@ impl WriteOrder {
         }
     }
 
-    /// The next promise to be written. On each object one after the other.
+    /// The next nomination to write. Writes on one object are sent one after the other.
     pub fn next(&mut self) -> Option<NominationWrite> {
         loop {
             let bearer = self.queue.pop_front()?;
@@ -130,7 +130,7 @@ impl WriteOrder {
         }
     }
 
-    /// What came of the write that was under way.
+    /// The outcome of a write.
     pub fn done(&mut self, nomination: NominationWrite, outcome: Outcome) {
         let groups = self.under_way.remove(&nomination.bearer).unwrap_or_default();
         let bearer = nomination.bearer.clone();
@@ -140,18 +140,17 @@ impl WriteOrder {
                 Some(newer) => {
                     let same = newer.nomination.uid == nomination.uid;
                     newer.nomination.replace(nomination);
-                    match newer.nomination.wish.nominations() && same {
+                    match newer.nomination.patch.keeps_room() && same {
                         true => newer.groups.extend(groups),
-                        false => self.give_up(groups, TAKEN_BACK),
+                        false => self.give_up(groups, RELEASED),
                     }
                 }
                 None => drop(self.newest.insert(bearer.clone(), Queued { nomination, groups })),
             },
             Outcome::Refused(cause) => {
                 self.give_up(groups, &format!("a nomination could not be written: {cause}"));
-                // Of a gang's PodGroup the engine needs no answer: nobody has left for what isn't
-                // noted.
-                if nomination.wish.nominations()
+                // A refused note on a PodGroup needs no answer: no pod was evicted for it.
+                if nomination.patch.keeps_room()
                     && !self.newest.contains_key(&bearer)
                     && let NominationWrite { bearer: Bearer::Pod(key), uid, .. } = nomination
                 {
@@ -180,11 +179,11 @@ impl WriteOrder {
         }
     }
 
-    /// Nobody leaves for these.
+    /// These groups evict no pods.
     fn give_up(&mut self, groups: Vec<u64>, cause: &str) {
         for group in groups {
             let Some(waiting) = self.waiting.remove(&group) else { continue };
-            info!(pods = waiting.evictions.len(), cause, "pods that were to leave stay");
+            info!(pods = waiting.evictions.len(), cause, "planned evictions are dropped");
             self.freed.events.extend(waiting.evictions.into_iter().map(|evict| {
                 Event::EvictionRefused {
                     key: evict.pod,
@@ -203,18 +202,22 @@ mod tests {
     use muster_engine::Method;
 
     use super::*;
-    use crate::nominations::Wish;
+    use crate::nominations::NominationPatch;
 
     fn nomination(pod: &str, node: &str) -> NominationWrite {
         NominationWrite::new(
             pod.to_owned(),
             format!("{pod}-uid"),
-            Wish::nomination(node, true, &[]),
+            NominationPatch::nomination(node, true, &[]),
         )
     }
 
     fn end(pod: &str) -> NominationWrite {
-        NominationWrite::new(pod.to_owned(), format!("{pod}-uid"), Wish::nothing([].into_iter()))
+        NominationWrite::new(
+            pod.to_owned(),
+            format!("{pod}-uid"),
+            NominationPatch::removal([].into_iter()),
+        )
     }
 
     fn group(nominated: &[&str], victims: &[&str]) -> EvictionGroup {
@@ -229,7 +232,7 @@ mod tests {
         }
     }
 
-    /// What goes on since the last time: evictions by name, events by kind and name.
+    /// What was freed since the last call: evictions by name, events by kind and name.
     fn freed(groups: &mut WriteOrder) -> String {
         let Freed { evictions, events } = std::mem::take(&mut groups.freed);
         let evictions = evictions.iter().map(|evict| format!("evict {}", evict.pod));
@@ -242,7 +245,7 @@ mod tests {
     }
 
     fn node_of(nomination: &NominationWrite) -> &str {
-        nomination.wish.nominated.as_deref().unwrap_or("nowhere")
+        nomination.patch.nominated.as_deref().unwrap_or("nowhere")
     }
 
     #[test]
@@ -253,7 +256,7 @@ mod tests {
         }
         groups.group(group(&["a", "b"], &["x", "y"]));
         groups.group(group(&["c"], &["z"]));
-        // Its promises were written long ago.
+        // Its nominations were written long ago.
         groups.group(group(&["d"], &["w"]));
         assert_eq!(freed(&mut groups), "evict w");
         let [a, b, c] = [(); 3].map(|()| groups.next().expect("three nominations"));
@@ -293,7 +296,8 @@ mod tests {
         groups.nomination(nomination("a", "n3"));
         groups.group(group(&["a"], &["y"]));
         assert!(groups.next().is_none(), "one after the other on each pod");
-        // What was refused is of no interest any more; who was to leave for it stays.
+        // Nothing is said about the refused write, which was replaced; the eviction that waited for
+        // it is dropped.
         groups.done(first, Outcome::Refused("no".to_owned()));
         assert_eq!(freed(&mut groups), "x stays");
         let last = groups.next().expect("a");
@@ -346,7 +350,7 @@ mod tests {
         groups.bind("a");
         groups.bind("b");
         assert_eq!(freed(&mut groups), "x stays");
-        // The pod is promised something again before the queue got so far.
+        // The pod is nominated again before its turn in the queue.
         groups.nomination(nomination("a", "n2"));
         let (a, b) = (groups.next().expect("a"), groups.next().expect("b"));
         assert_eq!((node_of(&a), node_of(&b)), ("n2", "nowhere"));
@@ -365,7 +369,7 @@ mod tests {
         groups.nomination(NominationWrite::new(
             "a".to_owned(),
             "new".to_owned(),
-            Wish::nomination("n1", true, &[]),
+            NominationPatch::nomination("n1", true, &[]),
         ));
         assert_eq!(freed(&mut groups), "x stays");
     }
@@ -378,7 +382,7 @@ mod tests {
             NominationWrite::note("a".to_owned(), uid.to_owned(), &pairs)
         };
         let texts = |nomination: &NominationWrite| {
-            let pairs = nomination.wish.annotations.iter();
+            let pairs = nomination.patch.annotations.iter();
             pairs
                 .map(|(key, text)| format!("{key}={}", text.as_deref().unwrap_or("none")))
                 .collect::<Vec<_>>()
@@ -395,7 +399,7 @@ mod tests {
         groups.done(first, Outcome::Again);
         let second = groups.next().expect("the group");
         assert_eq!(texts(&second), ["x=none", "y=2"]);
-        // One that took the group's place is told nothing of it.
+        // A new group of the same name gets none of the old one's keys.
         groups.nomination(note("other", &[("y", Some("3"))]));
         groups.done(second, Outcome::Again);
         assert_eq!(texts(&groups.next().expect("the group")), ["y=3"]);
@@ -419,7 +423,7 @@ mod tests {
         groups.nomination(nomination("a", "n1"));
         groups.nomination(note(RESERVATIONS, Some("[]")));
         groups.group(moves("x"));
-        // What else is noted of the gang changes nothing.
+        // Other notes on the group do not matter.
         groups.nomination(note(STALE_SINCE, None));
         let (a, group) = (groups.next().expect("a"), groups.next().expect("the group"));
         groups.done(a, Outcome::Written);
