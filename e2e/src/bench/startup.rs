@@ -48,7 +48,7 @@ pub async fn startup(arguments: &BenchArguments) -> Result<Vec<Line>> {
     let (listed, ready, peak) = (median(&lists), median(&starts), median(&peaks));
     Ok(vec![
         Line {
-            what: "ready with many pods, against listing them",
+            what: "ready with many pods, relative to listing them",
             ratio: ready / listed,
             bar: Bar::AtMost(3.0),
             more: format!("{ready:.2} s, a plain client lists in {listed:.2} s"),

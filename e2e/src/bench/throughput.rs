@@ -70,7 +70,7 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
     let gang_limit = GANG as f64 / limit;
     Ok(vec![
         Line {
-            what: "binding throughput, against a plain client",
+            what: "binding throughput, relative to a plain client",
             ratio: rate(&ours) / limit,
             bar: Bar::AtLeast(0.75),
             more: format!("{:.0} of {limit:.0} pods/s (concurrency {best})", rate(&ours)),
@@ -82,19 +82,19 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
             more: format!("{gang:.2} s, the plain client needs {gang_limit:.2} s"),
         },
         Line {
-            what: "pods per second, against kube-scheduler",
+            what: "pods per second, relative to kube-scheduler",
             ratio: rate(&ours) / rate(&theirs),
             bar: Bar::AtLeast(1.5),
             more: format!("{:.0} against {:.0} pods/s", rate(&ours), rate(&theirs)),
         },
         Line {
-            what: "CPU time per pod, against kube-scheduler",
+            what: "CPU time per pod, relative to kube-scheduler",
             ratio: cpu(&ours) / cpu(&theirs),
             bar: Bar::AtMost(0.25),
             more: format!("{:.0} against {:.0} µs", cpu(&ours) * 1e6, cpu(&theirs) * 1e6),
         },
         Line {
-            what: "peak memory, against kube-scheduler",
+            what: "peak memory, relative to kube-scheduler",
             ratio: memory(&ours) / memory(&theirs),
             bar: Bar::AtMost(0.5),
             more: format!("{:.0} against {:.0} MB", memory(&ours) / 1e6, memory(&theirs) / 1e6),
