@@ -1,5 +1,5 @@
-//! How a test gets its control plane: skipped in one line where Go is missing, few at once, logs
-//! kept on failure.
+//! How a test gets its control plane: skipped with one line where Go is missing, few at the same
+//! time, logs kept on failure.
 
 use std::io::Write;
 use std::sync::{Condvar, Mutex, Once, PoisonError};
@@ -42,7 +42,7 @@ pub fn test(
     })
 }
 
-/// The same with our definitions, a proxy, and a scheduler behind it whose journal must replay in
+/// The same with our definitions, a proxy, and a scheduler behind it whose journal must replay at
 /// the end.
 pub fn behind_a_proxy(
     options: Options,
@@ -57,12 +57,12 @@ pub fn behind_a_proxy(
         let mut scheduler = Scheduler::start(plane, "muster", &flags).await?;
         body(plane, &proxy, &mut scheduler).await?;
         proxy.calm();
-        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM ends it cleanly");
         scheduler.replay()
     })
 }
 
-/// The same with a configuration, on a cluster whose pods live.
+/// The same with a configuration, on a cluster whose pods keep running.
 pub fn configured(
     config: &str,
     body: impl AsyncFnOnce(&mut ControlPlane, &Proxy, &mut Scheduler) -> Result<()>,
@@ -74,14 +74,13 @@ pub fn configured(
     behind_a_proxy(options, &[&format!("--config={}", file.display())], body)
 }
 
-/// Waits for leave to run a control plane; `None` where there is nothing to run, which is said
-/// once.
+/// Waits until a control plane may run; `None` where that is impossible, which is reported once.
 pub fn place() -> Result<Option<Place>> {
     match binaries() {
         Ok(_) => Ok(Some(Place::take())),
         Err(BuildError::NoGo(why)) => {
             static SAID: Once = Once::new();
-            // Straight to the terminal: the test runner hides what tests print when they pass.
+            // Straight to the terminal: the test runner hides the output of tests that pass.
             SAID.call_once(|| {
                 let _ =
                     writeln!(std::io::stderr(), "e2e tests skipped: Go is not installed ({why})");
@@ -92,7 +91,7 @@ pub fn place() -> Result<Option<Place>> {
     }
 }
 
-/// One of the places, given back when dropped.
+/// A permit to run a control plane, returned when dropped.
 pub struct Place(());
 
 static TAKEN: Mutex<usize> = Mutex::new(0);

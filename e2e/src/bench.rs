@@ -1,6 +1,6 @@
-//! How fast the scheduler is on a real API server, against a client that only posts bindings and
-//! against Kubernetes' own scheduler: everything in one run on one control plane, medians of three,
-//! as ratios.
+//! How fast the scheduler is on a real API server, compared with a client that only posts bindings
+//! and with Kubernetes' own scheduler: everything in one run on one control plane, medians of
+//! three, as ratios.
 
 mod startup;
 mod throughput;
@@ -120,7 +120,7 @@ fn cpu_time(pid: i32) -> Result<Duration> {
 fn peak_memory(pid: i32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no peak is told")?;
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("there is no peak")?;
     Ok(line.trim().trim_end_matches(" kB").trim().parse::<u64>()? * 1024)
 }
 

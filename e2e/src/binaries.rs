@@ -10,13 +10,13 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// How many lines of a failed build are shown: more than one compiler error has.
+/// How many lines of a failed build are shown: enough for more than one compiler error.
 const SHOWN_OF_ERRORS: usize = 40;
 
-/// A line of progress this often.
+/// The interval between lines of progress.
 const BETWEEN_SIGNS: Duration = Duration::from_secs(10);
 
-/// What is built: its name, the folder of its module, its package.
+/// A binary: its name, the folder of its module, its package.
 const RECIPES: [(&str, &str, &str); 5] = [
     ("etcd", "etcd", "go.etcd.io/etcd/server/v3"),
     ("kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
@@ -25,7 +25,7 @@ const RECIPES: [(&str, &str, &str); 5] = [
     ("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 ];
 
-/// The module whose version a folder stands for.
+/// The module that gives a folder its version.
 const VERSIONED: [(&str, &str); 3] = [
     ("kubernetes", "k8s.io/kubernetes "),
     ("etcd", "go.etcd.io/etcd/server/v3 "),
@@ -46,7 +46,7 @@ impl Binaries {
 
 #[derive(Clone, Debug)]
 pub enum BuildError {
-    /// Without Go there is nothing to test on, which is no fault of the code under test.
+    /// Without Go no control plane can be built, which is no fault of the code under test.
     NoGo(String),
     Failed(String),
 }
@@ -68,7 +68,8 @@ impl From<std::io::Error> for BuildError {
     }
 }
 
-/// The binaries, built at the first call where the cache has none for these modules and this Go.
+/// The binaries, built at the first call if the cache has none for these modules and this version
+/// of Go.
 pub fn binaries() -> Result<Binaries, BuildError> {
     static BUILT: OnceLock<Result<Binaries, BuildError>> = OnceLock::new();
     BUILT.get_or_init(build).clone()
@@ -101,7 +102,7 @@ fn build() -> Result<Binaries, BuildError> {
     Ok(Binaries { folder })
 }
 
-/// Compiles a package, and shows how far it is.
+/// Compiles a package, and shows the progress.
 fn compile(
     what: &str,
     module: &str,
@@ -118,7 +119,7 @@ fn compile(
     let mut child = command.spawn()?;
     let (mut packages, mut shown, mut last) = (0, Instant::now(), VecDeque::new());
     let lines = child.stderr.take().map(|stderr| BufReader::new(stderr).lines());
-    // With -v, go names each package that it has compiled; errors come in between.
+    // With -v, go names each package that it has compiled, mixed with errors.
     for line in lines.into_iter().flatten() {
         packages += 1;
         last.extend([line?]);
@@ -140,13 +141,13 @@ fn compile(
     )))
 }
 
-/// Past the test harness, which would keep it to itself until the test ends.
+/// Written past the test harness, which would keep it until the test ends.
 fn say(what: &str) {
     let _ = writeln!(std::io::stderr(), "{what}");
 }
 
-/// Without a version the API server reports v0.0.0 and clients misbehave. Other modules ignore what
-/// they lack.
+/// Without a version the API server reports v0.0.0 and clients misbehave. Other modules ignore
+/// variables that they don't have.
 fn link_flags(kubernetes: &str) -> String {
     let mut numbers = kubernetes.split('.');
     let (major, minor) = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());

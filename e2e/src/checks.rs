@@ -1,4 +1,4 @@
-//! What tests ask again and again: of pods, PodGroups, logs and the rules of a proxy.
+//! Checks that many tests need: of pods, PodGroups, logs and the rules of a proxy.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use crate::controlplane::ControlPlane;
 use crate::proxy::Rule;
 use crate::workload::Gang;
 
-/// Nothing takes so long on any machine; tests that succeed don't wait for it.
+/// Nothing takes this long on any machine; tests that succeed don't wait for it.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
 pub fn bound(pods: &[Pod]) -> usize {
     pods.iter().filter(|pod| pod.spec.node_name.is_some()).count()
 }
 
-/// All of so many pods are bound.
+/// All of `count` pods are bound.
 pub fn all_bound(count: usize) -> impl Fn(&[Pod]) -> bool {
     move |pods| pods.len() == count && bound(pods) == count
 }
@@ -66,14 +66,14 @@ pub async fn remove_pod(cluster: &Cluster, name: &str) -> Result<()> {
     Ok(cluster.delete(&format!("{}/{name}?gracePeriodSeconds=0", pods("default"))).await?)
 }
 
-/// Lets a pod go that was held.
+/// Releases a pod that was held.
 pub async fn release(cluster: &Cluster, name: &str) -> Result<()> {
     let nothing = json!({ "metadata": { "finalizers": null } });
     cluster.patch(&format!("{}/{name}", pods("default")), &nothing).await?;
     Ok(())
 }
 
-/// Waits until so many requests were hit.
+/// Waits until a rule has hit this many requests.
 pub async fn struck(rule: &Rule, count: usize) -> Result<()> {
     wait(PATIENCE, async || {
         if rule.count() >= count {
@@ -85,7 +85,7 @@ pub async fn struck(rule: &Rule, count: usize) -> Result<()> {
     .await
 }
 
-/// What a server has logged so far.
+/// The log of a server so far.
 pub fn log_of(plane: &ControlPlane, name: &str) -> Result<String> {
     Ok(std::fs::read_to_string(plane.folder().join(format!("{name}.log")))?)
 }

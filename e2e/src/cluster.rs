@@ -1,4 +1,4 @@
-//! A client for tests: objects as JSON, thousands at once, and waiting until something holds.
+//! A client for tests: objects as JSON, thousands at once, and waiting for conditions.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -33,17 +33,17 @@ pub fn podgroups(namespace: &str) -> String {
     format!("/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups")
 }
 
-/// Whose definitions of our custom resources an API server has.
+/// Which definitions of our custom resources an API server has.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Definitions {
     /// As printed by `muster crds`.
     Muster,
-    /// As an existing Volcano has them: PodGroups have no status subresource.
+    /// As installed by Volcano: PodGroups have no status subresource.
     Volcano,
 }
 
-/// A connection to an API server. Raw calls give the server's own error, so that tests can look at
-/// its code.
+/// A connection to an API server. Raw calls return the server's own error, so that tests can look
+/// at its code.
 #[derive(Clone)]
 pub struct Cluster {
     client: kube::Client,
@@ -63,8 +63,8 @@ impl Cluster {
     }
 
     fn new(mut config: kube::Config) -> Result<Cluster> {
-        // Whoever waits for a server asks again by himself; kube would take minutes to say that it
-        // is busy.
+        // A caller that waits for a server repeats its request itself; kube would take minutes to
+        // report that the server is busy.
         config.default_retry = false;
         Ok(Cluster { client: kube::Client::try_from(config)? })
     }
@@ -95,7 +95,7 @@ impl Cluster {
         self.client.request_text(request("DELETE", path, "", &Value::Null)).await.map(|_| ())
     }
 
-    /// Creates many objects at once, without reading what comes back.
+    /// Creates many objects at once, without reading the answers.
     pub async fn create_all(
         &self,
         path: &str,
@@ -144,7 +144,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// What a scheduler does.
+    /// The requests that a scheduler makes.
     pub async fn bind(&self, namespace: &str, pod: &str, node: &str) -> kube::Result<Value> {
         let binding = json!({
             "apiVersion": "v1",
@@ -165,8 +165,8 @@ impl Cluster {
         Ok(list.items)
     }
 
-    /// Waits until the pods of a namespace are as wanted, and returns them; a failure shows how
-    /// they were at last.
+    /// Waits until the pods of a namespace are as wanted, and returns them; on failure shows the
+    /// last state.
     pub async fn wait_for_pods(
         &self,
         namespace: &str,
@@ -180,7 +180,7 @@ impl Cluster {
         .await
     }
 
-    /// Teaches the API server our custom resources, and waits until it accepts them.
+    /// Installs our custom resources on the API server, and waits until it accepts them.
     pub async fn install_crds(&self, definitions: Definitions) -> Result<()> {
         for crd in crds(definitions) {
             let name = crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -194,8 +194,8 @@ impl Cluster {
             })
             .await?;
         }
-        // Established says that the server means to serve them; for a moment it may still answer
-        // 404.
+        // Established means that the server is about to serve them; for a moment it may still
+        // answer 404.
         wait(Duration::from_secs(60), async || {
             for path in [QUEUES, HYPERNODES, &podgroups("default")] {
                 self.text(path).await?;
@@ -219,7 +219,7 @@ pub fn crds(definitions: Definitions) -> Vec<Value> {
     crds
 }
 
-/// Established, and with no complaint: conditions such as NonStructuralSchema appear only when
+/// Established, and without problems: conditions such as NonStructuralSchema appear only when
 /// something is wrong.
 fn accepted(crd: &Value) -> std::result::Result<(), &Value> {
     let conditions = &crd["status"]["conditions"];
@@ -265,7 +265,7 @@ fn describe(pods: &[Pod]) -> String {
     format!("{} pods\n{}", pods.len(), lines.join("\n"))
 }
 
-/// The code of an API server's refusal, for example 409.
+/// The code of an API server's error, for example 409.
 pub fn code<T>(answer: &kube::Result<T>) -> Option<u16> {
     match answer {
         Err(kube::Error::Api(status)) => Some(status.code),

@@ -14,26 +14,26 @@ use crate::binaries::{Binaries, binaries, module_folder};
 use crate::cluster::Cluster;
 use crate::guard::Server;
 
-/// How long servers may take to become ready; a busy machine of two cores needs 20 s at times.
+/// How long servers may take to become ready; a busy machine with two cores needs 20 s at times.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The only user, an administrator. The server listens on loopback, for the life of a test.
+/// The only user, an administrator. The server listens on loopback, for the duration of a test.
 const TOKEN: &str = "muster-e2e";
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Makes bound pods run, and deleted pods go.
+    /// Makes bound pods run, and deleted pods disappear.
     pub kwok: bool,
     /// Kubernetes' own scheduler, without throttling.
     pub kube_scheduler: bool,
-    /// Where the kubeconfig and the logs go, to be kept; a temporary folder otherwise.
+    /// Where the kubeconfig and the logs are kept; a temporary folder otherwise.
     pub folder: Option<PathBuf>,
     /// Further flags of the API server.
     pub api_server_flags: Vec<String>,
 }
 
 /// A control plane of its own. Dropping it ends its servers and removes its folders; while a test
-/// panics, or after `keep_logs`, the logs stay and their folder is printed. If the process is
-/// killed, the logs stay too.
+/// panics, or after `keep_logs`, the logs are kept and their folder is printed. If the process is
+/// killed, the logs are kept too.
 pub struct ControlPlane {
     pub api_server: Server,
     pub etcd: Server,
@@ -43,9 +43,9 @@ pub struct ControlPlane {
     binaries: Binaries,
     folder: PathBuf,
     ports: Ports,
-    /// The folder, where nobody asked for it.
+    /// The temporary folder, if none was given.
     temporary: Option<TempDir>,
-    /// What etcd stores, in memory where there is such a file system.
+    /// The data of etcd, in memory where there is such a file system.
     _data: TempDir,
     keep_logs: bool,
 }
@@ -75,7 +75,7 @@ impl ControlPlane {
                     plane.temporary = temporary;
                     return Ok(plane);
                 }
-                // Another process may take a port after we looked.
+                // Another process may take a port after we have checked it.
                 Err(_) if attempt < 3 => attempt += 1,
                 Err(error) => {
                     temporary.into_iter().for_each(|folder| drop(folder.keep()));
@@ -134,7 +134,7 @@ impl ControlPlane {
         self.folder.join("kubeconfig")
     }
 
-    /// Where logs, kubeconfig and journals are.
+    /// The folder of logs, kubeconfig and journals.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -148,14 +148,13 @@ impl ControlPlane {
         self.cluster.clone()
     }
 
-    /// Says before the end that the logs are wanted.
+    /// Asks in advance to keep the logs.
     pub fn keep_logs(&mut self) {
         self.keep_logs = true;
     }
 
     /// Stops the API server cleanly and starts it again with the same port and data. Its clients'
-    /// watches break, and it forgets what it had in its watch cache: watches from before are
-    /// refused with 410.
+    /// watches break, and its watch cache is lost: older watches are rejected with 410.
     pub async fn restart_api_server(&mut self) -> Result<()> {
         self.api_server.stop().await?;
         self.start_api_server().await
@@ -173,13 +172,13 @@ impl ControlPlane {
         servers.chain(&mut self.kwok).chain(&mut self.kube_scheduler).try_for_each(Server::check)
     }
 
-    /// Makes etcd forget all versions of objects but the last.
+    /// Makes etcd drop all versions of objects except the last.
     pub async fn compact(&self) -> Result<()> {
         let url = format!("http://127.0.0.1:{}", self.ports.etcd);
         let etcd = Cluster::plain(&url)?;
         let status = etcd.create("/v3/maintenance/status", &json!({})).await?;
         let revision =
-            status["header"]["revision"].as_str().ok_or("etcd did not tell its revision")?;
+            status["header"]["revision"].as_str().ok_or("etcd did not return its revision")?;
         etcd.create("/v3/kv/compaction", &json!({ "revision": revision, "physical": true }))
             .await?;
         Ok(())
@@ -229,8 +228,8 @@ impl ControlPlane {
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        // Clients first, so that none logs that its server has gone. What they store is thrown
-        // away: no need to ask.
+        // Clients first, so that none logs the loss of its server. Their data is discarded, so they
+        // need no clean end.
         for server in self.kube_scheduler.iter_mut().chain(&mut self.kwok) {
             server.end();
         }
@@ -275,13 +274,14 @@ fn etcd_flags(data: &Path, ports: Ports) -> Vec<String> {
 fn api_server_flags(folder: &Path, ports: Ports) -> Vec<String> {
     let Ports { etcd, api_server, .. } = ports;
     let folder = folder.display();
-    // The server makes its own certificate before it reads the keys, so one key serves both.
+    // The server creates its own certificate before it reads the keys, so one key is enough for
+    // both.
     let key = format!("{folder}/certificates/apiserver.key");
     let flags = [
         &*format!("--etcd-servers=http://127.0.0.1:{etcd}"),
         "--bind-address=127.0.0.1",
         &format!("--secure-port={api_server}"),
-        // A loopback address is refused here; nothing ever connects to this one.
+        // A loopback address is rejected here; nothing ever connects to this one.
         "--advertise-address=192.0.2.1",
         "--endpoint-reconciler-type=none",
         &format!("--cert-dir={folder}/certificates"),
@@ -291,7 +291,7 @@ fn api_server_flags(folder: &Path, ports: Ports) -> Vec<String> {
         &format!("--service-account-key-file={key}"),
         &format!("--service-account-signing-key-file={key}"),
         "--service-cluster-ip-range=10.0.0.0/24",
-        // No controller manager makes the accounts and taints that these would ask for.
+        // No controller manager creates the accounts and taints that these would need.
         "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
         "--enable-priority-and-fairness=false",
         "--max-requests-inflight=0",
@@ -299,7 +299,7 @@ fn api_server_flags(folder: &Path, ports: Ports) -> Vec<String> {
         "--etcd-compaction-interval=0",
         "--etcd-count-metric-poll-period=0",
         "--delete-collection-workers=32",
-        // A server that is asked to stop would wait a minute for its watches to end by themselves.
+        // On SIGTERM a server would wait a minute for its watches to end by themselves.
         "--shutdown-watch-termination-grace-period=1s",
     ];
     flags.map(str::to_owned).to_vec()
@@ -321,9 +321,9 @@ fn write_kubeconfig(folder: &Path, port: u16) -> Result<()> {
     Ok(fs::write(folder.join("kubeconfig"), serde_json::to_string_pretty(&config)?)?)
 }
 
-/// A port that nothing listens on now. From below the range that Linux hands out to outgoing
-/// connections, so that it is still there for a server that is started again; spread by process id,
-/// so that two test runs rarely meet.
+/// A port on which nothing listens now. It is below the range that Linux uses for outgoing
+/// connections, so that it is still free for a server that is restarted; the process id selects
+/// where the search starts, so that two test runs rarely collide.
 pub(crate) fn free_port() -> Result<u16> {
     static TAKEN: AtomicU32 = AtomicU32::new(0);
     const FIRST: u32 = 18_000;

@@ -1,9 +1,9 @@
-//! Servers that end with the process that started them, however it ends.
+//! Servers that end with the process that started them, however that ends.
 //!
 //! A server is started by a small process of this crate's own binary, the guard, that waits for the
-//! end of its standard input. The pipe's other end is held here, so the kernel closes it when we
-//! die, even by SIGKILL; then the guard ends the server. Both have process groups of their own: a
-//! Ctrl-C in the terminal reaches only the harness.
+//! end of its standard input. This process holds the other end of the pipe, so the kernel closes it
+//! when the process dies, even by SIGKILL; then the guard ends the server. Both have process groups
+//! of their own: a Ctrl-C in the terminal reaches only the harness.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -27,7 +27,7 @@ pub struct Server {
     program: PathBuf,
     arguments: Vec<String>,
     log: PathBuf,
-    /// Removed by the guard if we are not there to do it.
+    /// Removed by the guard if this process no longer exists.
     remove: Option<PathBuf>,
     process: Option<Process>,
 }
@@ -39,7 +39,7 @@ struct Process {
 }
 
 impl Server {
-    /// A server that is not started yet; what it prints is added to `folder/name.log`.
+    /// A server that is not started yet; its output is appended to `folder/name.log`.
     pub fn new(name: &str, program: &Path, arguments: Vec<String>, folder: &Path) -> Server {
         Server {
             name: name.to_owned(),
@@ -51,7 +51,7 @@ impl Server {
         }
     }
 
-    /// A folder that goes when both the server and this process have gone.
+    /// A folder that is removed when both the server and this process have ended.
     pub fn removing(mut self, folder: &Path) -> Server {
         self.remove = Some(folder.to_owned());
         self
@@ -158,14 +158,13 @@ impl Server {
         Err(format!("{} did not end within {timeout:?}:\n{}", self.name, self.log_end()).into())
     }
 
-    /// Kills the server without asking and waits until it is gone; nothing happens if it does not
-    /// run.
+    /// Kills the server at once and waits until it is gone; nothing happens if it does not run.
     pub fn end(&mut self) {
         let _ = self.signal(Signal::KILL);
         self.release();
     }
 
-    /// Lets go of the guard, which ends the server if it still runs.
+    /// Closes the guard's input; the guard then ends the server if it still runs.
     fn release(&mut self) {
         if let Some(Process { mut guard, lifeline, .. }) = self.process.take() {
             drop(lifeline);
@@ -184,7 +183,7 @@ fn code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
-/// This crate's binary: it is the running program, or lies beside the tests that run.
+/// This crate's binary: the running program, or the one next to the running tests.
 fn guard_binary() -> Result<PathBuf> {
     let running = std::env::current_exe()?;
     let name = "muster-e2e";
@@ -213,14 +212,14 @@ pub fn guard(log: &Path, remove: Option<&Path>, command: &[String]) -> i32 {
     let (send, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-        // A frozen process would not see the first.
+        // A frozen process would not receive SIGTERM.
         let _ = kill_process_group(pid, Signal::TERM);
         let _ = kill_process_group(pid, Signal::CONT);
         let _ = send.send(());
         std::thread::sleep(GRACE);
         let _ = kill_process_group(pid, Signal::KILL);
     });
-    // The harness may be gone already; the child is watched all the same.
+    // The harness may be gone already; the child is watched anyway.
     let _ = writeln!(std::io::stdout(), "{}", pid.as_raw_pid());
     let status = child.wait();
     if ended.try_recv().is_ok()

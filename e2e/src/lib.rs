@@ -1,6 +1,5 @@
 //! A real control plane on this machine: etcd, kube-apiserver, kube-scheduler and kwok, built from
-//! Go modules, started on loopback and never left behind. Knows nothing of how anything is
-//! scheduled.
+//! Go modules, started on loopback and always cleaned up. Knows nothing about scheduling.
 
 pub mod bed;
 pub mod bench;
@@ -15,6 +14,6 @@ pub mod scheduler;
 pub mod witness;
 pub mod workload;
 
-/// What went wrong outside, in words; a test or a developer reads it, no program does.
+/// An error outside of our code, in words: tests and developers read it, no program does.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Failure>;

@@ -14,7 +14,7 @@ use muster_e2e::guard;
 use muster_e2e::workload::Nodes;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A real control plane on this machine, to play with.
+/// A real control plane on this machine, to experiment with.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -47,13 +47,13 @@ struct ClusterArguments {
     /// GPUs of each node.
     #[arg(long, default_value_t = 8)]
     gpus: usize,
-    /// Whether bound pods are made to run, and deleted pods to go.
+    /// Whether bound pods start to run, and deleted pods disappear.
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set)]
     kwok: bool,
     /// Also start Kubernetes' own scheduler.
     #[arg(long)]
     kube_scheduler: bool,
-    /// Where the kubeconfig and the logs go, to be kept; a temporary folder otherwise.
+    /// Where the kubeconfig and the logs are kept; a temporary folder otherwise.
     #[arg(long)]
     dir: Option<PathBuf>,
 }
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Command::Cluster(arguments) => cluster(arguments),
         Command::Bench(arguments) => measure(&arguments),
         Command::Guard { log, remove, command } => {
-            // Not through main's return: a thread may still wait for the standard input.
+            // Not by returning from main: a thread may still wait for the standard input.
             std::process::exit(guard::guard(&log, remove.as_deref(), &command));
         }
     };
@@ -78,11 +78,12 @@ fn main() -> ExitCode {
 
 #[tokio::main(flavor = "current_thread")]
 async fn cluster(arguments: ClusterArguments) -> Result<()> {
-    // A long build ends as any program does; from here on there is something to clean up.
+    // Until here a signal ends a long build as it ends any program; from here on there is something
+    // to clean up.
     binaries()?;
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // Also while it starts: dropping the unfinished start ends what it had started.
+    // Also while it starts: dropping the unfinished start ends what has been started.
     tokio::select! {
         outcome = run(arguments) => outcome,
         _ = interrupt.recv() => Ok(()),
@@ -107,7 +108,7 @@ async fn run(arguments: ClusterArguments) -> Result<()> {
     let cluster = plane.cluster();
     cluster.install_crds(Definitions::Muster).await?;
     cluster.create_nodes(&Nodes::new(nodes).gpus(gpus)).await?;
-    // Written as a whole, and an error where nobody reads it: `println` would panic.
+    // Written at once, and an error if standard output is closed: `println` would panic.
     std::io::stdout().write_all(welcome(&plane, nodes, gpus).as_bytes())?;
     loop {
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;

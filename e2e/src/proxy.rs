@@ -1,5 +1,5 @@
 //! A bad network on demand: a plain HTTP proxy between a scheduler and the API server that refuses,
-//! swallows, holds and breaks what it is told to, while it runs.
+//! swallows, holds and breaks requests as it is told, while it runs.
 
 mod answer;
 mod rule;
@@ -30,13 +30,13 @@ pub use rule::{Ask, Fault, Rule};
 /// A proxy on a thread of its own, until it is dropped.
 pub struct Proxy {
     kubeconfig: PathBuf,
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     stop: Option<oneshot::Sender<Infallible>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the test and the proxy's thread share.
-struct Desk {
+/// State that the test and the proxy's thread share.
+struct Shared {
     rules: RwLock<Vec<Arc<Rule>>>,
     seeds: AtomicU64,
     /// Changes when all streams are to be cut.
@@ -44,8 +44,8 @@ struct Desk {
 }
 
 impl Proxy {
-    /// Forwards to the server of a kubeconfig with its user's rights. A kubeconfig that leads here
-    /// is written beside that one. The seed is of the dice.
+    /// Forwards to the server of a kubeconfig with its user's rights. A kubeconfig for the proxy is
+    /// written next to it. The seed decides which requests are hit.
     pub fn start(upstream: &Path, seed: u64) -> Result<Proxy> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -54,28 +54,29 @@ impl Proxy {
         let kubeconfig = upstream.with_file_name(format!("proxy-{number}.kubeconfig"));
         write_kubeconfig(&kubeconfig, listener.local_addr()?.port())?;
         let seeds = AtomicU64::new(seed << 16);
-        let desk = Arc::new(Desk { rules: RwLock::default(), seeds, cuts: watch::Sender::new(0) });
+        let shared =
+            Arc::new(Shared { rules: RwLock::default(), seeds, cuts: watch::Sender::new(0) });
         let (stop, stopped) = oneshot::channel();
-        let (its_desk, config) = (desk.clone(), Kubeconfig::read_from(upstream)?);
+        let (its_shared, config) = (shared.clone(), Kubeconfig::read_from(upstream)?);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = std::thread::Builder::new().name("proxy".to_owned()).spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
-                    outcome = serve(listener, config, its_desk) => outcome.expect("the proxy can serve"),
+                    outcome = serve(listener, config, its_shared) => outcome.expect("the proxy can serve"),
                     _ = stopped => (),
                 }
             });
         })?;
-        Ok(Proxy { kubeconfig, desk, stop: Some(stop), thread: Some(thread) })
+        Ok(Proxy { kubeconfig, shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The way through the proxy. It has no password: the proxy has.
+    /// The kubeconfig for the proxy. It contains no credentials: the proxy has them.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// From now on `share` of a hundred requests that `picks` picks are hit. Of several rules the
-    /// oldest goes first.
+    /// From now on `share` percent of the requests that `picks` selects are hit. Of several rules
+    /// the oldest applies.
     pub fn rule(
         &self,
         fault: Fault,
@@ -86,17 +87,17 @@ impl Proxy {
             fault,
             share,
             picks,
-            self.desk.seeds.fetch_add(1, Ordering::Relaxed),
+            self.shared.seeds.fetch_add(1, Ordering::Relaxed),
         ));
-        let mut rules = self.desk.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let mut rules = self.shared.rules.write().unwrap_or_else(PoisonError::into_inner);
         rules.retain(|rule| !rule.is_lifted());
         rules.push(rule.clone());
         rule
     }
 
-    /// Lifts all rules.
+    /// Removes all rules.
     pub fn calm(&self) {
-        self.desk
+        self.shared
             .rules
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -106,7 +107,7 @@ impl Proxy {
 
     /// Breaks all watches that are open now.
     pub fn cut(&self) {
-        self.desk.cuts.send_modify(|cuts| *cuts += 1);
+        self.shared.cuts.send_modify(|cuts| *cuts += 1);
     }
 }
 
@@ -117,17 +118,24 @@ impl Drop for Proxy {
     }
 }
 
-async fn serve(listener: std::net::TcpListener, config: Kubeconfig, desk: Arc<Desk>) -> Result<()> {
+async fn serve(
+    listener: std::net::TcpListener,
+    config: Kubeconfig,
+    shared: Arc<Shared>,
+) -> Result<()> {
     let mut config =
         kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
-    // What the server says is told as it was said.
+    // The server's answer is passed on unchanged.
     config.default_retry = false;
     let client = Client::try_from(config)?;
-    let router = Router::new().fallback(handle).with_state((client, desk));
+    let router = Router::new().fallback(handle).with_state((client, shared));
     Ok(axum::serve(TcpListener::from_std(listener)?, router).await?)
 }
 
-async fn handle(State((client, desk)): State<(Client, Arc<Desk>)>, request: Request) -> Response {
+async fn handle(
+    State((client, shared)): State<(Client, Arc<Shared>)>,
+    request: Request,
+) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, usize::MAX).await else { hang_up() };
     let ask = Ask {
@@ -136,10 +144,10 @@ async fn handle(State((client, desk)): State<(Client, Arc<Desk>)>, request: Requ
         query: parts.uri.query().unwrap_or_default().to_owned(),
         body: body.clone(),
     };
-    // Listened to before anything is sent, so that no cut is missed.
-    let cuts = desk.cuts.subscribe();
+    // Subscribed before anything is sent, so that no cut is missed.
+    let cuts = shared.cuts.subscribe();
     let mut left = None;
-    if let Some(rule) = desk.rule_for(&ask) {
+    if let Some(rule) = shared.rule_for(&ask) {
         match rule.fault {
             Fault::Refuse(code) => return answer::refusal(code, &ask),
             Fault::Expire => return answer::expired(),
@@ -167,7 +175,7 @@ async fn handle(State((client, desk)): State<(Client, Arc<Desk>)>, request: Requ
     }
 }
 
-impl Desk {
+impl Shared {
     fn rule_for(&self, ask: &Ask) -> Option<Arc<Rule>> {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         rules.iter().find(|rule| rule.strikes_at(ask)).cloned()
@@ -179,7 +187,7 @@ async fn forward(client: &Client, mut parts: Parts, body: Bytes) -> Response<kub
         parts.headers.remove(name);
     }
     let request = Request::from_parts(parts, kube::client::Body::from(body.to_vec()));
-    // A server that is not there looks the same through the proxy.
+    // A server that is down looks the same through the proxy.
     let mut answer = client.send(request).await.unwrap_or_else(|_| hang_up());
     answer.headers_mut().remove(TRANSFER_ENCODING);
     answer
@@ -189,7 +197,7 @@ async fn consume(answer: Response<kube::client::Body>) {
     let _ = answer.into_body().collect_bytes().await;
 }
 
-/// Ends the connection without a word: its task unwinds, and nobody is told.
+/// Ends the connection without an answer: its task unwinds, and the client is told nothing.
 fn hang_up() -> ! {
     std::panic::resume_unwind(Box::new("the proxy hangs up"))
 }

@@ -1,4 +1,4 @@
-//! `muster scheduler` under test: its process, what it serves, and its journal.
+//! `muster scheduler` under test: its process, its pages, and its journal.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,7 +24,7 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// Starts a replica with a journal and a log of this name in the control plane's folder, and
-    /// waits until it is ready. `flags` come after those that every replica gets.
+    /// waits until it is ready. `flags` are appended to those that every replica gets.
     pub async fn start(plane: &ControlPlane, name: &str, flags: &[&str]) -> Result<Scheduler> {
         let mut scheduler = Scheduler::spawn(plane, name, flags)?;
         scheduler.ready().await?;
@@ -41,7 +41,7 @@ impl Scheduler {
             format!("--journal={}", journal.display()),
             format!("--leader-elect-identity={name}"),
         ];
-        // Some tests lead it another way.
+        // Some tests pass a different kubeconfig.
         if !flags.iter().any(|flag| flag.starts_with("--kubeconfig=")) {
             arguments.push(format!("--kubeconfig={}", plane.kubeconfig().display()));
         }
@@ -51,7 +51,7 @@ impl Scheduler {
         Ok(Scheduler { server, endpoint: Cluster::plain(&format!("http://{address}"))?, journal })
     }
 
-    /// Waits until `/readyz` says yes.
+    /// Waits until `/readyz` succeeds.
     pub async fn ready(&mut self) -> Result<()> {
         let answer = wait(PATIENCE, async || {
             let endpoint = &self.endpoint;
@@ -71,12 +71,12 @@ impl Scheduler {
         }
     }
 
-    /// What the scheduler serves at a path.
+    /// The scheduler's page at a path.
     pub async fn text(&self, path: &str) -> Result<String> {
         Ok(self.endpoint.text(path).await?)
     }
 
-    /// Changes what can be changed while it runs, for example the log level.
+    /// Changes a setting while it runs, for example the log level.
     pub async fn put(&self, path: &str, text: &str) -> kube::Result<String> {
         let request =
             Request::put(path).body(text.as_bytes().to_vec()).map_err(kube::Error::HttpError)?;
@@ -104,7 +104,7 @@ impl Scheduler {
         &self.journal
     }
 
-    /// Plays the journal again: an error with the first difference, if there is one.
+    /// Replays the journal: an error with the first difference, if there is one.
     pub fn replay(&self) -> Result<()> {
         let output = Command::new(muster()?).arg("replay").arg(&self.journal).output()?;
         if output.status.success() {
@@ -117,7 +117,7 @@ impl Scheduler {
     }
 }
 
-/// The `muster` command, brought up to date once.
+/// The `muster` command, built once.
 pub fn muster() -> Result<PathBuf> {
     static BUILT: OnceLock<Result<PathBuf>> = OnceLock::new();
     match BUILT.get_or_init(build_muster) {
@@ -135,7 +135,8 @@ fn build_muster() -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--package", "muster", "--profile", profile]);
-    // Cargo tells a test of its package, and would build anew all that looks at that (`ring` does).
+    // Cargo sets variables about the package of a test, and would rebuild every crate that reads
+    // them (`ring` does).
     let told = |name: &str| name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_");
     for (name, _) in std::env::vars().filter(|(name, _)| told(name)) {
         command.env_remove(name);
@@ -147,7 +148,7 @@ fn build_muster() -> Result<PathBuf> {
     Err(format!("building muster:\n{}", String::from_utf8_lossy(&output.stderr)).into())
 }
 
-/// Where cargo puts binaries of the running program's profile; tests lie in a folder below it.
+/// Where cargo puts binaries of the running program's profile; tests are in a folder below it.
 pub(crate) fn profile_folder() -> Result<PathBuf> {
     let running = std::env::current_exe()?;
     let folder = running.parent().ok_or("the running program has no folder")?;

@@ -1,5 +1,5 @@
-//! Everything that happened to pods and PodGroups in the API server's own order, and what must be
-//! true of it. Versions of all objects come from one counter, so "before" and "after" are exact.
+//! Everything that happened to pods and PodGroups in the API server's own order, and checks of it.
+//! Versions of all objects come from one counter, so "before" and "after" are exact.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,7 @@ const PODGROUPS: &str = "/apis/scheduling.volcano.sh/v1beta1/podgroups";
 const GPU: &str = "nvidia.com/gpu";
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Watches until it is dropped. It must not be on the way that is being broken.
+/// Watches until it is dropped. It must not use the connection that is being broken.
 pub struct Witness {
     cluster: Cluster,
     story: Arc<Mutex<Story>>,
@@ -37,7 +37,7 @@ pub struct Story {
     pub sayings: Vec<Saying>,
     /// The last version of each object, by uid.
     seen: HashMap<String, u64>,
-    /// Why there may be more than was seen.
+    /// Why something may have been missed.
     gap: Option<String>,
 }
 
@@ -50,14 +50,14 @@ pub struct Life {
     pub gpus: i64,
     pub created: u64,
     pub bound: Option<(u64, String)>,
-    /// Asked to leave.
+    /// When it was deleted.
     pub leaves: Option<u64>,
     pub gone: Option<u64>,
-    /// Each node that it was promised, and each end of a promise.
-    pub promises: Vec<(u64, Option<String>)>,
+    /// Each node that it was nominated to, and each end of a nomination.
+    pub nominations: Vec<(u64, Option<String>)>,
 }
 
-/// What a PodGroup said of itself.
+/// The conditions of a PodGroup.
 #[derive(Clone, Debug)]
 pub struct Saying {
     pub gang: String,
@@ -65,7 +65,7 @@ pub struct Saying {
     pub minimum: i64,
     pub phase: String,
     pub scheduled: bool,
-    /// The places that are kept for pods of it which will be made again.
+    /// The places that are reserved for pods of it which will be recreated.
     pub reservations: Option<String>,
 }
 
@@ -110,12 +110,12 @@ impl Witness {
         Ok(())
     }
 
-    /// How many pods it has seen bound so far, those that went since included.
+    /// How many pods it has seen bound so far, including those that are gone.
     pub fn bound(&self) -> usize {
         lock(&self.story).pods.values().filter(|life| life.bound.is_some()).count()
     }
 
-    /// The names of pods of which something is so, as far as it has seen.
+    /// The names of pods for which this is true, as far as it has seen.
     pub fn names(&self, what: impl Fn(&Life) -> bool) -> Vec<String> {
         lock(&self.story)
             .pods
@@ -130,7 +130,7 @@ impl Witness {
         at(&lock(&self.story))
     }
 
-    /// What has happened up to now, once all of it was seen.
+    /// The history up to now, once all of it was seen.
     pub async fn tells(&self) -> Result<Story> {
         let mut now = HashMap::new();
         let pods: List<Pod> = self.cluster.get(PODS).await?;
@@ -166,7 +166,7 @@ fn lock(story: &Mutex<Story>) -> MutexGuard<'_, Story> {
     story.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Watches from a version, again and again; the error says why that is not possible any more.
+/// Watches from a version, again and again; the error says why that is no longer possible.
 async fn watch<T>(
     cluster: &Cluster,
     path: &str,
@@ -210,14 +210,14 @@ where
 }
 
 impl Life {
-    /// The node that it is promised at last.
-    pub fn promise(&self) -> Option<&str> {
-        self.promises.last().and_then(|(_, node)| node.as_deref())
+    /// The node to which it is nominated at the end.
+    pub fn nomination(&self) -> Option<&str> {
+        self.nominations.last().and_then(|(_, node)| node.as_deref())
     }
 
-    /// The node that it was promised at a version.
+    /// The node to which it was nominated at a version.
     pub fn nominated_at(&self, version: u64) -> Option<&str> {
-        let before = self.promises.iter().rfind(|(at, _)| *at < version);
+        let before = self.nominations.iter().rfind(|(at, _)| *at < version);
         before.and_then(|(_, node)| node.as_deref())
     }
 }
@@ -240,7 +240,7 @@ impl Story {
             bound: None,
             leaves: None,
             gone: None,
-            promises: Vec::new(),
+            nominations: Vec::new(),
         });
         if let (None, Some(node)) = (&life.bound, &pod.spec.node_name) {
             life.bound = Some((at, node.clone()));
@@ -248,9 +248,9 @@ impl Story {
         if pod.metadata.deletion_timestamp.is_some() {
             life.leaves.get_or_insert(at);
         }
-        let promised = pod.metadata.annotations.get(PIPELINED_NODE).cloned();
-        if life.promise() != promised.as_deref() {
-            life.promises.push((at, promised));
+        let nominated = pod.metadata.annotations.get(PIPELINED_NODE).cloned();
+        if life.nomination() != nominated.as_deref() {
+            life.nominations.push((at, nominated));
         }
         life.gone = gone.then_some(at);
     }
@@ -281,7 +281,7 @@ impl Story {
         pods
     }
 
-    /// Pods that were asked to leave, by name.
+    /// Pods that were deleted, by name.
     pub fn leavers(&self) -> Vec<&Life> {
         let mut pods: Vec<&Life> =
             self.pods.values().filter(|life| life.leaves.is_some()).collect();
@@ -297,7 +297,8 @@ impl Story {
         self.pods.values().filter(bound).count() as i64
     }
 
-    /// PodGroups that said they were scheduled or running while less than their minimum was bound.
+    /// PodGroups that were reported as scheduled or running while less than their minimum was
+    /// bound.
     pub fn lies(&self) -> Vec<String> {
         let claims =
             self.sayings.iter().filter(|saying| saying.scheduled || saying.phase == "Running");
@@ -313,7 +314,7 @@ impl Story {
         lies.collect()
     }
 
-    /// Pods that are there and bound, by node.
+    /// Existing pods that are bound, by node.
     pub fn by_node(&self) -> BTreeMap<&str, Vec<&Life>> {
         let mut nodes: BTreeMap<&str, Vec<&Life>> = BTreeMap::new();
         for life in self.pods.values().filter(|life| life.gone.is_none()) {
@@ -335,7 +336,7 @@ impl Story {
             .collect()
     }
 
-    /// The same at any time: whoever was bound while others still had the room.
+    /// The same at any time: pods that were bound while other pods still used the room.
     pub fn ever_crowded(&self, gpus: i64) -> Vec<String> {
         let mut nodes: BTreeMap<&str, Vec<(u64, &Life)>> = BTreeMap::new();
         for life in self.pods.values() {
@@ -358,16 +359,16 @@ impl Story {
         crowded
     }
 
-    /// The places that a gang said were kept for its pods just before a version.
+    /// The places that were reserved for a gang's pods just before a version.
     pub fn reservations_before(&self, gang: &str, version: u64) -> Option<&str> {
         let said =
             self.sayings.iter().rfind(|saying| saying.gang == gang && saying.version < version);
         said.and_then(|saying| saying.reservations.as_deref())
     }
 
-    /// Pods of ours that were put where room was known to be taken: by what was bound there before
-    /// the pod was created, or by ours. Exact if each gang was bound before the next was
-    /// created.
+    /// Pods of ours that were bound where the scheduler knew that the room was in use: by a pod
+    /// that was bound there before this one was created, or by a pod of ours. Exact if each gang
+    /// was bound before the next was created.
     pub fn blind(&self, gpus: i64, ours: &str) -> Vec<String> {
         let mut blind = Vec::new();
         for (node, pods) in self.by_node() {
@@ -385,7 +386,7 @@ impl Story {
         blind
     }
 
-    /// Gangs of which a part is bound, less than `minimum` of it, as `name: bound`.
+    /// Gangs of which only a part is bound, less than `minimum`, as `name: bound`.
     pub fn split(&self, minimum: impl Fn(&str) -> usize) -> Vec<String> {
         let mut gangs: BTreeMap<&str, usize> = BTreeMap::new();
         for life in self.pods.values().filter(|life| life.gone.is_none() && life.bound.is_some()) {

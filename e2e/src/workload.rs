@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// The finalizer of pods that are held.
 const HOLD: &str = "muster.sh/e2e-hold";
 
-/// Equal nodes that are ready from the start; nothing runs on them but what kwok pretends.
+/// Equal nodes that are ready from the start; kwok only pretends to run pods on them.
 #[derive(Clone, Debug)]
 pub struct Nodes {
     pub count: usize,
@@ -68,7 +68,8 @@ impl Nodes {
     }
 }
 
-/// A PodGroup and its equal pods. Roles and sizes that differ: several of them with one `group`.
+/// A PodGroup and its equal pods. For roles or different sizes use several of them with one
+/// `group`.
 #[derive(Clone, Debug)]
 pub struct Gang {
     pub namespace: String,
@@ -82,7 +83,7 @@ pub struct Gang {
     pub requests: BTreeMap<String, String>,
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
-    /// Whoever must agree before a pod that was deleted goes.
+    /// Finalizers of each pod.
     pub finalizers: Vec<String>,
     /// Of the PodGroup.
     pub spec: Map<String, Value>,
@@ -153,13 +154,13 @@ impl Gang {
         self
     }
 
-    /// Deleted pods stay until [`crate::checks::release`] lets them go.
+    /// Deleted pods are kept until [`crate::checks::release`] releases them.
     pub fn held(mut self) -> Gang {
         self.finalizers.push(HOLD.to_owned());
         self
     }
 
-    /// With kwok, each pod succeeds so long after it started, for example `5s`.
+    /// With kwok, each pod succeeds this long after it started, for example `5s`.
     pub fn runs_for(self, duration: &str) -> Gang {
         self.annotation(muster_api::keys::SIMULATED_DURATION, duration)
     }
@@ -201,7 +202,8 @@ impl Gang {
             "containers": [{
                 "name": "main",
                 "image": "none",
-                // Extended resources must have equal limits; equal limits suit all others too.
+                // Extended resources must have equal limits; equal limits are fine for all others
+                // too.
                 "resources": { "requests": self.requests, "limits": self.requests },
             }],
         });

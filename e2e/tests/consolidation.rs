@@ -1,6 +1,5 @@
-//! A fragmented cluster is put in order for a large gang by a scheduler that is killed again and
-//! again: whoever is moved runs again, nobody is moved twice, and no place that was kept is
-//! forgotten.
+//! A fragmented cluster is consolidated for a large gang by a scheduler that is killed again and
+//! again: every moved pod runs again, no pod is moved twice, and no reserved place is forgotten.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use muster_e2e::workload::{Gang, Nodes};
 use muster_e2e::{Result, bed};
 use serde_json::{Value, json};
 
-/// As examples/gpu-cluster has it, for one queue whose pods have all just started.
+/// As in examples/gpu-cluster, for one queue whose pods have all just started.
 const CONFIG: &str = r#"
 actions: "allocate, consolidate"
 configurations:
@@ -44,13 +43,13 @@ tiers:
 "#;
 const NODES: usize = 100;
 const GPUS: i64 = 8;
-/// How many nodes have two pods of two GPUs, by history; on each of the others there is one that
-/// fills it. With 32 there is a place for everyone and not one more.
+/// How many nodes have two pods of two GPUs, by history; each of the others has one pod that fills
+/// it. With 32 there is a place for every pod and not one more.
 const FRAGMENTED: [usize; 3] = [60, 44, 32];
 const PREEMPTOR: usize = 16;
-/// Two pods of each node that the gang takes.
+/// Two pods of each node that the gang gets.
 const MOVES: usize = 2 * PREEMPTOR;
-/// How long a moment to kill is waited for once a life decides.
+/// How long to wait for a moment to kill once a scheduler decides.
 const MOMENT: Duration = Duration::from_secs(20);
 
 /// One pod, in a PodGroup of its own. It stays until it is let go.
@@ -78,9 +77,9 @@ async fn fill(cluster: &Cluster, fragmented: usize) -> Result<()> {
     cluster.wait_for_pods("default", PATIENCE, run).await.map(drop)
 }
 
-/// What controllers do: every other small gang is a Deployment, which makes a pod of another name
-/// as soon as one is asked to leave, the others are StatefulSets, which make one of the same name
-/// once the old one has gone.
+/// What controllers do: every other small gang is a Deployment, which creates a pod of another name
+/// as soon as one is deleted; the others are StatefulSets, which create one of the same name once
+/// the old one is gone.
 async fn make_again(cluster: &Cluster, witness: &Witness, smalls: usize) {
     let lacking = witness.look(|story| {
         let mut gangs: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -100,7 +99,7 @@ async fn make_again(cluster: &Cluster, witness: &Witness, smalls: usize) {
         lacking.collect::<Vec<Value>>()
     });
     for pod in lacking {
-        // It may have been made already, and not been seen yet.
+        // It may have been created already, and not been seen yet.
         let _ = cluster.create(&pods("default"), &pod).await;
     }
 }
@@ -109,30 +108,30 @@ fn is_deployment(gang: &str) -> bool {
     gang.ends_with(['0', '2', '4', '6', '8'])
 }
 
-/// What kubelets do, when the moved pods have come to an end.
-async fn let_go(cluster: &Cluster, witness: &Witness) {
+/// What kubelets do when the grace period of moved pods is over.
+async fn release_deleted(cluster: &Cluster, witness: &Witness) {
     for name in witness.names(|life| life.leaves.is_some() && life.gone.is_none()) {
-        // It may have gone already.
+        // It may be gone already.
         let _ = release(cluster, &name).await;
     }
 }
 
-/// A promise to a pod or a note on a PodGroup, or the end of one.
-fn is_promise(ask: &Ask) -> bool {
+/// A nomination of a pod or a note on a PodGroup, or the end of one.
+fn is_nomination(ask: &Ask) -> bool {
     let body = String::from_utf8_lossy(&ask.body);
     ask.is_status() && [PIPELINED_STATUS, RESERVATIONS].iter().any(|key| body.contains(key))
 }
 
-/// Where a life ends: the first so many writes of a kind get through, and no more.
+/// Where the life of a scheduler ends: the first `pass` writes of a kind get through, and no more.
 struct End {
     writes: fn(&Ask) -> bool,
     pass: usize,
-    /// From here on the pods that were asked to leave do so.
-    let_go: bool,
+    /// From here on deleted pods terminate.
+    release: bool,
 }
 
 impl End {
-    /// How many are asked to leave in this life at least.
+    /// How many pods are at least deleted in this life.
     fn evictions(&self) -> usize {
         let eviction = Ask {
             method: http::Method::POST,
@@ -170,7 +169,7 @@ fn ends(dice: &mut Dice) -> [End; 7] {
     ]
 }
 
-/// What is so when it is killed.
+/// The state when it is killed.
 fn state(witness: &Witness) -> String {
     witness.look(|story| {
         let count = |what: fn(&Life) -> bool| story.pods.values().filter(|life| what(life)).count();
@@ -181,14 +180,13 @@ fn state(witness: &Witness) -> String {
             .filter(|gang| story.reservations_before(gang, u64::MAX).is_some())
             .collect();
         format!(
-            "{} promised, {} groups reserve, {} asked to leave, {} gone, {} back, {} of the gang bound",
-            count(|life| life.gang == "large" && life.promise().is_some()),
+            "{} nominated, {} groups reserve, {} deleted, {} gone, {} back, {} of the gang bound",
+            count(|life| life.gang == "large" && life.nomination().is_some()),
             reserving.len(),
             count(|life| life.leaves.is_some()),
             count(|life| life.leaves.is_some() && life.gone.is_some()),
-            count(
-                |life| life.gang != "large" && life.bound.as_ref().is_some_and(|(at, _)| *at > life.created)
-            ),
+            count(|life| life.gang != "large"
+                && life.bound.as_ref().is_some_and(|(at, _)| *at > life.created)),
             count(|life| life.gang == "large" && life.bound.is_some()),
         )
     })
@@ -206,14 +204,14 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
         let held = end.hold(proxy);
         let mut scheduler = Scheduler::start(plane, &name, flags).await?;
         let deadline = Instant::now() + MOMENT;
-        // Those that get through must have come to pass, or the kill would cut them off.
+        // Writes that get through must have been executed, or the kill would cut them off.
         let asked = |witness: &Witness| witness.names(|life| life.leaves.is_some()).len();
         let enough = asked(&witness) + end.evictions();
         while held.count() == 0 || asked(&witness) < enough {
             scheduler.server.check()?;
             assert!(Instant::now() < deadline, "seed {seed}: nothing to hold: {}", state(&witness));
-            if end.let_go {
-                let_go(cluster, &witness).await;
+            if end.release {
+                release_deleted(cluster, &witness).await;
             }
             make_again(cluster, &witness, 2 * fragmented).await;
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -221,13 +219,13 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
         tokio::time::sleep(Duration::from_millis(dice.below(50))).await;
         scheduler.server.kill().await?;
         println!("seed {seed}: killed when {}", state(&witness));
-        // What was held ends with the connection.
+        // Writes that were held end with the connection.
         tokio::time::sleep(Duration::from_millis(100)).await;
         proxy.calm();
     }
     let mut last = Scheduler::start(plane, &name, flags).await?;
     wait(PATIENCE, async || {
-        let_go(cluster, &witness).await;
+        release_deleted(cluster, &witness).await;
         make_again(cluster, &witness, 2 * fragmented).await;
         let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
         let there = NODES - fragmented + 2 * fragmented + PREEMPTOR;
@@ -243,7 +241,11 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
     wait(PATIENCE, async || {
         let groups =
             cluster.text(&podgroups("default")).await.map_err(|error| error.to_string())?;
-        if groups.contains(RESERVATIONS) { Err("places are still kept".to_owned()) } else { Ok(()) }
+        if groups.contains(RESERVATIONS) {
+            Err("places are still reserved".to_owned())
+        } else {
+            Ok(())
+        }
     })
     .await?;
     check(&witness.tells().await?, fragmented, seed);
@@ -252,7 +254,7 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
     clear(cluster).await
 }
 
-/// Nothing is promised to it or wanted of it.
+/// It is nominated to no node and nothing is required of it.
 fn runs(pod: &Pod) -> bool {
     let keys = [PIPELINED_STATUS, PIPELINED_NODE, EVICTION_OCCURRED];
     let silent = keys.iter().all(|key| !pod.metadata.annotations.contains_key(*key));
@@ -271,12 +273,16 @@ fn check(story: &Story, fragmented: usize, seed: usize) {
     let leavers = story.leavers();
     let gangs: BTreeSet<&str> = leavers.iter().map(|life| &*life.gang).collect();
     assert_eq!((leavers.len(), gangs.len()), (MOVES, MOVES), "seed {seed}: {gangs:?} were moved");
-    // Where the next one runs is not asked: a place is taken off the PodGroup before the bind to it
-    // is confirmed, so that a life that ends in between forgets it.
+    // The node of the successor is not checked: a reservation is removed from the PodGroup before
+    // the bind to it is confirmed, so a life that ends in between forgets it.
     for leaver in &leavers {
         let kept =
             leaver.leaves.and_then(|version| story.reservations_before(&leaver.gang, version));
-        assert!(kept.is_some(), "seed {seed}: {} left before its place was kept", leaver.name);
+        assert!(
+            kept.is_some(),
+            "seed {seed}: {} was deleted before its place was reserved",
+            leaver.name
+        );
     }
     assert_eq!(story.ever_crowded(GPUS), Vec::<String>::new(), "seed {seed}");
     assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
@@ -286,15 +292,14 @@ async fn clear(cluster: &Cluster) -> Result<()> {
     cluster.delete(&format!("{}?gracePeriodSeconds=0", pods("default"))).await?;
     cluster.delete(&podgroups("default")).await?;
     for pod in cluster.pods("default").await? {
-        // Only those that are held are still there.
+        // Only the held ones still exist.
         let _ = release(cluster, &pod.metadata.name).await;
     }
     cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await.map(drop)
 }
 
 #[test]
-fn a_fragmented_cluster_is_put_in_order_by_a_scheduler_that_is_killed_and_everyone_runs_again()
--> Result<()> {
+fn a_killed_scheduler_consolidates_a_cluster_and_all_pods_run_again() -> Result<()> {
     bed::test(Options { kwok: true, ..Options::default() }, async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;

@@ -20,7 +20,7 @@ fn with_kwok() -> Options {
     Options { kwok: true, ..Options::default() }
 }
 
-/// Whether a process is there and not only waits to be buried.
+/// Whether a process is alive rather than a zombie.
 fn lives(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
@@ -36,7 +36,7 @@ fn descendants(of: i32) -> Vec<i32> {
 }
 
 #[test]
-fn a_bound_pod_runs_and_ends_and_a_deleted_pod_goes() -> Result<()> {
+fn a_bound_pod_runs_and_ends_and_a_deleted_pod_disappears() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
@@ -69,7 +69,7 @@ fn a_bound_pod_runs_and_ends_and_a_deleted_pod_goes() -> Result<()> {
 }
 
 #[test]
-fn a_restarted_api_server_keeps_objects_and_refuses_watches_from_before() -> Result<()> {
+fn a_restarted_api_server_keeps_objects_and_rejects_old_watches() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1)).await?;
@@ -80,7 +80,7 @@ fn a_restarted_api_server_keeps_objects_and_refuses_watches_from_before() -> Res
         plane.compact().await?;
         plane.restart_api_server().await?;
 
-        // A client's kept connections may be broken once.
+        // A client's open connections may break once.
         let pods = cluster.wait_for_pods("default", PATIENCE, |pods| pods.len() == 5).await?;
         assert_eq!(pods[4].metadata.name, "lone-4");
         let path = format!("/api/v1/pods?watch=true&timeoutSeconds=5&resourceVersion={before}");
@@ -188,7 +188,7 @@ fn left_after(signal: Signal) -> Result<(Vec<i32>, bool)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-e2e"));
     command.args(["cluster", "--nodes", "3", "--dir"]).arg(folder.path());
     let mut harness = command.stdout(Stdio::piped()).spawn()?;
-    // Held to the end: a command whose output nobody reads any more ends by itself.
+    // Held to the end: a command whose output is no longer read ends by itself.
     let mut lines = BufReader::new(harness.stdout.take().ok_or("no output")?)
         .lines()
         .map_while(|line| line.ok());
@@ -197,7 +197,7 @@ fn left_after(signal: Signal) -> Result<(Vec<i32>, bool)> {
     kill_process(Pid::from_child(&harness), signal)?;
     let status = harness.wait()?;
     assert!(up && below.len() == 6, "three servers and their guards: {below:?}");
-    // Of a killed one, the guards clean up; they take no longer than a server may take to end.
+    // After a kill, the guards clean up; they take no longer than a server may take to end.
     let deadline = std::time::Instant::now() + PATIENCE;
     while below.iter().any(|&pid| lives(pid)) && std::time::Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(20));

@@ -1,4 +1,4 @@
-//! SIGKILL at any moment: what a new life finds is finished, and nothing is done by halves.
+//! SIGKILL at any moment: the next scheduler finishes what it finds, and no gang is left half done.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ fn bound(pods: &[Pod], gang: &str) -> usize {
     pods.iter().filter(of_gang).count()
 }
 
-/// Without a kubelet, pods that are told to go at once do.
+/// Without a kubelet, deleted pods only disappear without a grace period.
 async fn clear(cluster: &Cluster) -> Result<()> {
     let options = json!({ "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0 });
     let request = Request::delete(pods("default"))
@@ -35,7 +35,7 @@ async fn clear(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Waits until so many pods are bound, as closely as a watch can tell.
+/// Waits until `count` pods are bound, as precisely as a watch can tell.
 async fn progress(witness: &Witness, count: usize, life: &mut Scheduler) -> Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while witness.bound() < count {
@@ -51,13 +51,13 @@ async fn history(plane: &ControlPlane, cluster: &Cluster, seed: u64) -> Result<(
     let mut dice = Dice(seed);
     let witness = Witness::start(cluster).await?;
     let name = format!("muster-{seed}");
-    // Rivals of one queue in some histories, of two in others.
+    // The rivals are in one queue in some histories, in two in others.
     let rival = if dice.below(2) == 0 { "default" } else { "other" };
     cluster.create_gang(&Gang::new("one", GANG).gpus(1)).await?;
     cluster.create_gang(&Gang::new("two", GANG).gpus(1).queue(rival)).await?;
     for _ in 0..1 + dice.below(3) {
         let mut life = Scheduler::spawn(plane, &name, &[])?;
-        // As it starts, on the way, or when all is bound and nothing said of it.
+        // At the start, on the way, or when all is bound and the status is not yet written.
         let left = (GANG - witness.bound()) as u64;
         let moment = witness.bound() + dice.below(left + 1) as usize;
         progress(&witness, moment, &mut life).await?;
@@ -69,7 +69,7 @@ async fn history(plane: &ControlPlane, cluster: &Cluster, seed: u64) -> Result<(
     for gang in ["one", "two"] {
         said(cluster, gang).await?;
     }
-    // Which of the two was first is the scheduler's choice; the other has nothing.
+    // Which of the two comes first is the scheduler's choice; the other has nothing.
     let end = cluster.pods("default").await?;
     let counts = [bound(&end, "one"), bound(&end, "two")];
     assert!(counts == [GANG, 0] || counts == [0, GANG], "seed {seed}: {counts:?}");
@@ -81,7 +81,7 @@ async fn history(plane: &ControlPlane, cluster: &Cluster, seed: u64) -> Result<(
     clear(cluster).await
 }
 
-/// Waits until a PodGroup says what came of its gang.
+/// Waits until a PodGroup reports the outcome.
 async fn said(cluster: &Cluster, gang: &str) -> Result<()> {
     let path = format!("{}/{gang}", podgroups("default"));
     wait(PATIENCE, async || {
@@ -93,7 +93,7 @@ async fn said(cluster: &Cluster, gang: &str) -> Result<()> {
 }
 
 #[test]
-fn a_scheduler_that_is_killed_at_any_moment_loses_and_splits_nothing() -> Result<()> {
+fn a_scheduler_killed_at_any_moment_loses_no_pod_and_splits_no_gang() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;

@@ -1,4 +1,4 @@
-//! Our definitions on a real API server: it accepts them, and holds objects to their rules.
+//! Our definitions on a real API server: it accepts them, and enforces their rules.
 
 use muster_e2e::Result;
 use muster_e2e::bed;
@@ -103,7 +103,7 @@ fn hypernode_cases() -> Vec<Case> {
 }
 
 #[test]
-fn the_api_server_accepts_our_definitions_and_holds_objects_to_them() -> Result<()> {
+fn the_api_server_accepts_our_definitions_and_enforces_them() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;

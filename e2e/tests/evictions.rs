@@ -1,4 +1,4 @@
-//! Evictions on a real API server: its answers, a PodDisruptionBudget's, and those of a bad
+//! Evictions on a real API server: its answers, those of a PodDisruptionBudget, and those of a bad
 //! network.
 
 use muster_api::core::Pod;
@@ -38,7 +38,7 @@ async fn refusals(scheduler: &Scheduler, cause: &str, count: usize) -> Result<()
     .await
 }
 
-/// Waits for what the PodGroup `ring` says of the time since which it is stale.
+/// Waits for the time since which the PodGroup `ring` is reported as stale.
 async fn stale_since(cluster: &Cluster, wanted: impl Fn(&Value) -> bool) -> Result<Value> {
     let path = format!("{}/ring", podgroups("default"));
     wait(PATIENCE, async || {
@@ -50,7 +50,7 @@ async fn stale_since(cluster: &Cluster, wanted: impl Fn(&Value) -> bool) -> Resu
 }
 
 #[test]
-fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
+fn a_broken_gang_is_evicted_as_soon_as_its_budget_allows() -> Result<()> {
     configured(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
@@ -63,12 +63,12 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
         cluster.create(BUDGETS, &budget).await?;
 
         remove_pod(&cluster, "ring-2").await?;
-        // Nobody has counted for the budget yet, so that it allows nothing.
+        // No controller has counted pods for the budget yet, so it allows no eviction.
         refusals(scheduler, "disruption_budget", 2).await?;
         let stay = |pods: &[Pod]| {
             pods.len() == 2 && pods.iter().all(|pod| pod.metadata.deletion_timestamp.is_none())
         };
-        assert!(stay(&cluster.pods("default").await?), "who may not be evicted stays");
+        assert!(stay(&cluster.pods("default").await?), "a pod that may not be evicted stays");
         group(&cluster, "ring", |status| status["phase"] == "Unknown" && status["running"] == 2)
             .await?;
         let since = stale_since(&cluster, |since| since.is_string()).await?;
@@ -92,7 +92,7 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
             if told { Ok(()) } else { Err(events.to_string()) }
         })
         .await?;
-        // What it held is free, and its next incarnation may have it.
+        // The room of the old pod is free, and its successor may use it.
         stale_since(&cluster, Value::is_null).await?;
         assert!(since.as_str().is_some_and(|since| since.ends_with('Z')), "{since}");
         cluster.create_pods(&Gang::new("ring", 3).gpus(2)).await?;
@@ -102,7 +102,7 @@ fn a_broken_gang_is_given_back_as_soon_as_its_budget_allows() -> Result<()> {
 }
 
 #[test]
-fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
+fn evictions_survive_a_bad_network_and_hit_no_other_pod() -> Result<()> {
     configured(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(5).gpus(8)).await?;
@@ -122,7 +122,7 @@ fn evictions_get_through_a_bad_network_and_hit_nobody_else() -> Result<()> {
         };
         cluster.wait_for_pods("default", PATIENCE, others).await?;
         refusals(scheduler, "too_many_requests", 1).await?;
-        // The same names once more: an eviction of old must not hit the new.
+        // The same names again: an old eviction must not hit a new pod.
         cluster.create_pods(&Gang::new("ring", 20).gpus(1)).await?;
         runs(&cluster, "ring", 20).await?;
         Ok(())
@@ -146,7 +146,7 @@ fn a_gang_that_matters_more_gets_the_room_of_those_that_matter_less_and_no_more(
         group(&cluster, "slack", |status| status["phase"] == "Running" && status["running"] == 3)
             .await?;
         assert_eq!(scheduler.metric("muster_evictions_total", "action=\"preempt\"").await?, 3.0);
-        // Its minimum stays: nobody takes from it any more.
+        // Its minimum is safe: nothing more is evicted from it.
         cluster.create_gang(&gang("more", 2, "high")).await?;
         group(&cluster, "more", |status| {
             status["conditions"][0]["message"].to_string().contains("gang at its minimum")

@@ -1,4 +1,4 @@
-//! The scheduler on a bad network, and with an API server that comes and goes.
+//! The scheduler on a bad network, and with an API server that is down at times.
 
 use futures::future::join;
 use muster_api::core::Pod;
@@ -19,14 +19,14 @@ fn with_kwok() -> Options {
     Options { kwok: true, ..Options::default() }
 }
 
-/// Waits until a PodGroup says what is so of a gang that runs as a whole.
+/// Waits until a PodGroup reports that its whole gang runs.
 async fn runs(cluster: &Cluster, gang: &Gang) -> Result<()> {
     let all = |status: &Value| is_scheduled(status) && status["running"] == gang.pods;
     group(cluster, &gang.group, all).await.map(drop)
 }
 
 #[test]
-fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() -> Result<()> {
+fn many_refusals_still_bind_every_pod_once_and_report_the_truth() -> Result<()> {
     behind_a_proxy(with_kwok(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         let witness = Witness::start(&cluster).await?;
@@ -50,7 +50,7 @@ fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() ->
             .map(|(at, &pods)| Gang::new(&format!("gang-{at}"), pods).gpus(1))
             .collect();
         let pods: usize = sizes.iter().sum();
-        // What is left over does not hold it.
+        // The leftover pods do not keep it waiting.
         let large = Gang::new("large", 40).gpus(1);
         for gang in gangs.iter().chain([&large]) {
             cluster.create_gang(gang).await?;
@@ -79,7 +79,7 @@ fn in_a_storm_of_refusals_everything_is_bound_once_and_nobody_is_told_a_lie() ->
 }
 
 #[test]
-fn a_gang_whose_binds_are_refused_backs_off_says_so_and_keeps_nothing() -> Result<()> {
+fn a_gang_with_refused_binds_backs_off_and_keeps_no_room() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
@@ -97,7 +97,7 @@ fn a_gang_whose_binds_are_refused_backs_off_says_so_and_keeps_nothing() -> Resul
             if said { Ok(()) } else { Err(facts.to_string()) }
         })
         .await?;
-        // Meanwhile others use the room, and it waits for theirs when its time has come.
+        // Meanwhile another gang uses the room, and this one waits for it after its backoff.
         let other = Gang::new("other", 2).gpus(4);
         cluster.create_gang(&other).await?;
         group(&cluster, "other", is_scheduled).await?;
@@ -112,7 +112,7 @@ fn a_gang_whose_binds_are_refused_backs_off_says_so_and_keeps_nothing() -> Resul
     })
 }
 
-/// Creates a gang although the API server may be away in between.
+/// Creates a gang although the API server may be down in between.
 async fn create_stubbornly(cluster: &Cluster, gang: &Gang) -> Result<()> {
     let group = (podgroups("default"), gang.podgroup());
     for (path, object) in [group].into_iter().chain(gang.pods().map(|pod| (pods("default"), pod))) {
@@ -157,7 +157,7 @@ fn the_api_server_restarts_in_the_middle_of_a_load() -> Result<()> {
         }
         let story = Witness::start(&cluster).await?.tells().await?;
         assert_eq!(story.crowded(8), Vec::<String>::new());
-        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM ends it cleanly");
         scheduler.replay()
     })
 }
@@ -179,7 +179,7 @@ fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
         mute.lift();
         let given_up = ("muster_watch_errors_total", "kind=\"PriorityClass\"");
         let before = scheduler.metric(given_up.0, given_up.1).await?;
-        // Each round has one node more and fills all of them, under the names of the round before.
+        // Each round has one node more and fills all of them, with the names of the previous round.
         for round in 1..=8 {
             cluster.create_nodes(&Nodes::new(1).prefix(&format!("round-{round}")).gpus(8)).await?;
             let gangs = [Gang::new("one", 4 * round).gpus(1), Gang::new("two", 2 * round).gpus(2)];
@@ -195,7 +195,7 @@ fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
                 remove(&cluster, gang).await?;
             }
         }
-        // A node that went away in a gap is not used again, once a later one is known.
+        // A node that disappeared in a gap is not used again, once a later one is known.
         let quiet = proxy.rule(Fault::Lose, 100, Ask::is_watch);
         proxy.cut();
         cluster.delete("/api/v1/nodes/round-1-0").await?;
@@ -209,7 +209,7 @@ fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
         cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == 8).await?;
         cluster.create_gang(&Gang::new("eighth", 1).gpus(8)).await?;
         group(&cluster, "eighth", is_unschedulable).await?;
-        // A watch that never began was given up after a while.
+        // A watch that never began was abandoned after a while.
         wait(PATIENCE, async || {
             let count = scheduler
                 .metric(given_up.0, given_up.1)
@@ -225,7 +225,7 @@ fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
 }
 
 #[test]
-fn a_scheduler_that_comes_first_waits_for_the_definitions() -> Result<()> {
+fn a_scheduler_that_starts_first_waits_for_the_definitions() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         let mut scheduler = Scheduler::spawn(plane, "muster", &[])?;
@@ -240,7 +240,7 @@ fn a_scheduler_that_comes_first_waits_for_the_definitions() -> Result<()> {
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&Gang::new("ring", 2).gpus(4)).await?;
         group(&cluster, "ring", is_scheduled).await?;
-        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM ends it cleanly");
         scheduler.replay()
     })
 }

@@ -1,5 +1,5 @@
-//! Promised places on a real API server: written before anyone is asked to leave, kept while it
-//! takes, taken back when they can't be kept, and found again by the next scheduler.
+//! Nominations on a real API server: written before any eviction, kept as long as it takes, ended
+//! when they can't be fulfilled, and found again by the next scheduler.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 const THEIRS: &str = "example.com/note";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
-/// A control plane with pods that live, three priorities, and a scheduler behind a proxy.
-fn taking(
+/// A control plane whose pods keep running, three priorities, and a scheduler behind a proxy.
+fn preempting(
     config: &str,
     body: impl AsyncFnOnce(&mut ControlPlane, &Proxy, &mut Scheduler) -> Result<()>,
 ) -> Result<()> {
@@ -38,7 +38,7 @@ fn gang(name: &str, pods: usize, gpus: usize, class: &str) -> Gang {
     Gang::new(name, pods).gpus(gpus).class(class)
 }
 
-/// A gang of one on a node of its choice.
+/// A gang of one on a given node.
 fn on(node: &str, name: &str, class: &str) -> Gang {
     gang(name, 1, 8, class).pod_spec("nodeSelector", json!({ "kubernetes.io/hostname": node }))
 }
@@ -62,10 +62,10 @@ async fn pod(cluster: &Cluster, name: &str, wanted: impl Fn(&Value) -> bool) -> 
 }
 
 fn is_silent(pod: &Value) -> bool {
-    promise(pod) == (None, false, None)
+    nomination(pod) == (None, false, None)
 }
 
-/// Waits until exactly so many pods were asked to leave, and returns their names.
+/// Waits until exactly this many pods are deleted, and returns their names.
 async fn leave(witness: &Witness, count: usize) -> Result<Vec<String>> {
     wait(PATIENCE, async || {
         let leave = witness.names(|life| life.leaves.is_some());
@@ -75,7 +75,7 @@ async fn leave(witness: &Witness, count: usize) -> Result<Vec<String>> {
     .inspect(|leave| assert_eq!(leave.len(), count, "{leave:?}"))
 }
 
-/// Nothing happens for a while that the scheduler would have had the time for.
+/// Nothing happens in a time that is long enough for the scheduler to act.
 async fn rest() {
     tokio::time::sleep(Duration::from_millis(1500)).await;
 }
@@ -93,14 +93,14 @@ fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept()
         let names = ["urgent-0", "urgent-1", "urgent-2"];
         for name in names {
             let pod = pod(&cluster, name, |_| true).await?;
-            let (node, evicted, nominated) = promise(&pod);
+            let (node, evicted, nominated) = nomination(&pod);
             assert!(node.is_some() && node == nominated && evicted, "{pod}");
             assert_eq!(pod["metadata"]["annotations"][THEIRS], "mine");
         }
         let story = witness.tells().await?;
         let first = story.leavers().iter().filter_map(|life| life.leaves).min();
         for life in story.gang("urgent") {
-            let told = life.promises.first().map(|(version, _)| *version);
+            let told = life.nominations.first().map(|(version, _)| *version);
             assert!(told.is_some() && told < first, "{life:?}");
         }
         group(&cluster, "urgent", |status| status["conditions"][0]["reason"] == "WaitingForRoom")
@@ -115,11 +115,11 @@ fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept()
             assert_eq!(pod["metadata"]["annotations"][THEIRS], "mine");
         }
         for life in witness.tells().await?.gang("urgent") {
-            let [(_, Some(promised)), (_, None)] = &*life.promises else { panic!("{life:?}") };
-            assert_eq!(life.bound.as_ref().map(|(_, node)| node), Some(promised));
+            let [(_, Some(nominated)), (_, None)] = &*life.nominations else { panic!("{life:?}") };
+            assert_eq!(life.bound.as_ref().map(|(_, node)| node), Some(nominated));
         }
-        // Nothing is written twice: three promises, and three ends of them. Answers come after what
-        // others see.
+        // Nothing is written twice: three nominations, and three ends of them. The scheduler may
+        // get the answer to a write after other clients have seen its effect.
         wait(PATIENCE, async || {
             let count = scheduler.metric("muster_writes_total", "kind=\"nomination\"").await;
             let count = count.map_err(|error| error.to_string())?;
@@ -140,7 +140,7 @@ fn what_is_freed_for_a_gang_is_kept_for_it_however_long_the_rest_takes() -> Resu
     taking(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
-        // Ones that can all be taken.
+        // Nodes whose pods can all be evicted.
         for name in ["a", "b", "c", "d"] {
             cluster.create_gang(&gang(name, 1, 4, "low").held()).await?;
             runs(&cluster, name, 1).await?;
@@ -171,7 +171,7 @@ fn what_is_freed_for_a_gang_is_kept_for_it_however_long_the_rest_takes() -> Resu
     })
 }
 
-/// A budget that nobody has counted for allows nothing.
+/// A budget for which no controller has counted pods allows no eviction.
 async fn protect(cluster: &Cluster, app: &str) -> Result<()> {
     let spec = json!({ "minAvailable": 1, "selector": { "matchLabels": { "app": app } } });
     let budget = json!({
@@ -203,7 +203,7 @@ fn whom_a_budget_protects_is_not_asked_to_leave() -> Result<()> {
 }
 
 #[test]
-fn a_promise_that_the_server_makes_impossible_is_made_elsewhere() -> Result<()> {
+fn an_impossible_nomination_is_made_elsewhere() -> Result<()> {
     // Without the plugin the scheduler does not know of budgets; the server does.
     taking(&PREEMPTING.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
         let cluster = plane.cluster();
@@ -220,9 +220,9 @@ fn a_promise_that_the_server_makes_impossible_is_made_elsewhere() -> Result<()> 
         let story = witness.tells().await?;
         let [urgent] = &*story.gang("urgent") else { panic!("{story:?}") };
         let nodes: Vec<&str> =
-            urgent.promises.iter().filter_map(|(_, node)| node.as_deref()).collect();
+            urgent.nominations.iter().filter_map(|(_, node)| node.as_deref()).collect();
         assert_eq!(nodes, ["node-0", "node-1"]);
-        assert_eq!(urgent.promise(), None);
+        assert_eq!(urgent.nomination(), None);
         assert_eq!(story.leavers().iter().map(|life| &*life.name).collect::<Vec<_>>(), ["dear-0"]);
         assert!(
             scheduler.metric("muster_write_errors_total", "cause=\"disruption_budget\"").await?
@@ -254,8 +254,9 @@ fn when_its_node_dies_a_promise_moves_or_waits_with_a_reason() -> Result<()> {
         let witness = Witness::start(&cluster).await?;
         cluster.create_gang(&gang("urgent", 1, 8, "high")).await?;
         leave(&witness, 1).await?;
-        let at =
-            |node: &'static str| move |pod: &Value| promise(pod) == (Some(node), true, Some(node));
+        let at = |node: &'static str| {
+            move |pod: &Value| nomination(pod) == (Some(node), true, Some(node))
+        };
         pod(&cluster, "urgent-0", at("node-0")).await?;
         set_ready(&cluster, "node-0", "False").await?;
         pod(&cluster, "urgent-0", at("node-1")).await?;
@@ -266,9 +267,10 @@ fn when_its_node_dies_a_promise_moves_or_waits_with_a_reason() -> Result<()> {
             status["conditions"][0]["reason"] == "NotEnoughResources"
         })
         .await?;
-        // What was asked to leave the first one is still on its way: nobody else has to go.
+        // The pods that were evicted for the first one still terminate: no other pod has to be
+        // evicted.
         set_ready(&cluster, "node-0", "True").await?;
-        pod(&cluster, "urgent-0", |pod| promise(pod) == (Some("node-0"), false, None)).await?;
+        pod(&cluster, "urgent-0", |pod| nomination(pod) == (Some("node-0"), false, None)).await?;
         release(&cluster, "cheap-0").await?;
         runs(&cluster, "urgent", 1).await?;
         let end = pod(&cluster, "urgent-0", is_silent).await?;
@@ -282,8 +284,8 @@ fn when_its_node_dies_a_promise_moves_or_waits_with_a_reason() -> Result<()> {
     })
 }
 
-/// A promise or its end, rather than a condition.
-fn is_promise(ask: &Ask) -> bool {
+/// A nomination or its end, rather than a condition.
+fn is_nomination(ask: &Ask) -> bool {
     ask.is_status() && String::from_utf8_lossy(&ask.body).contains(PIPELINED_NODE)
 }
 
@@ -295,7 +297,7 @@ fn a_promise_that_the_server_refuses_evicts_nobody() -> Result<()> {
         cluster.create_gang(&gang("slack", 4, 4, "low").min(2)).await?;
         runs(&cluster, "slack", 4).await?;
         let refusal = proxy.rule(Fault::Refuse(403), 100, |ask| {
-            is_promise(ask) && ask.path.contains("/pods/urgent-1/")
+            is_nomination(ask) && ask.path.contains("/pods/urgent-1/")
         });
         let witness = Witness::start(&cluster).await?;
         cluster.create_gang(&gang("urgent", 2, 4, "high")).await?;
@@ -325,11 +327,11 @@ fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
         cluster.create_gang(&gang("slack", 48, 1, "low").min(8)).await?;
         runs(&cluster, "slack", 48).await?;
         let storm = [
-            proxy.rule(Fault::Refuse(409), 20, is_promise),
-            proxy.rule(Fault::Refuse(429), 10, is_promise),
-            proxy.rule(Fault::Refuse(500), 10, is_promise),
-            proxy.rule(Fault::Swallow, 20, is_promise),
-            proxy.rule(Fault::Lose, 20, is_promise),
+            proxy.rule(Fault::Refuse(409), 20, is_nomination),
+            proxy.rule(Fault::Refuse(429), 10, is_nomination),
+            proxy.rule(Fault::Refuse(500), 10, is_nomination),
+            proxy.rule(Fault::Swallow, 20, is_nomination),
+            proxy.rule(Fault::Lose, 20, is_nomination),
             proxy.rule(Fault::Refuse(409), 20, Ask::is_bind),
             proxy.rule(Fault::Swallow, 20, Ask::is_bind),
         ];
@@ -344,7 +346,7 @@ fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
         let first = story.leavers().iter().filter_map(|life| life.leaves).min();
         assert_eq!(story.leavers().len(), 40);
         for life in story.gang("urgent") {
-            let told = life.promises.first().map(|(version, _)| *version);
+            let told = life.nominations.first().map(|(version, _)| *version);
             assert!(told.is_some() && told < first, "{life:?}");
         }
         assert_eq!(story.lies(), Vec::<String>::new());
@@ -358,7 +360,7 @@ fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
 }
 
 #[test]
-fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<()> {
+fn a_stopping_scheduler_still_writes_nominations_before_evictions() -> Result<()> {
     let hold = Duration::from_millis(500);
     taking(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -366,7 +368,7 @@ fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<
         cluster.create_gang(&gang("slack", 2, 4, "low").min(1).held()).await?;
         runs(&cluster, "slack", 2).await?;
         let witness = Witness::start(&cluster).await?;
-        let rule = proxy.rule(Fault::Hold, 100, is_promise);
+        let rule = proxy.rule(Fault::Hold, 100, is_nomination);
         cluster.create_gang(&gang("urgent", 1, 4, "high")).await?;
         struck(&rule, 1).await?;
         let lift = async {
@@ -375,11 +377,11 @@ fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<
             rule.lift();
         };
         let (code, ()) = join(scheduler.server.stop(), lift).await;
-        assert_eq!(code?, 0, "SIGTERM is a clean end");
+        assert_eq!(code?, 0, "SIGTERM ends it cleanly");
         let leavers = leave(&witness, 1).await?;
-        pod(&cluster, "urgent-0", |pod| promise(pod) == (Some("node-0"), true, Some("node-0")))
+        pod(&cluster, "urgent-0", |pod| nomination(pod) == (Some("node-0"), true, Some("node-0")))
             .await?;
-        // The next one keeps what was promised.
+        // The next one keeps the nomination.
         scheduler.server.start()?;
         scheduler.ready().await?;
         release(&cluster, &leavers[0]).await?;
@@ -391,11 +393,11 @@ fn who_is_told_to_stop_still_writes_promises_first_and_evicts_after() -> Result<
 }
 
 #[test]
-fn a_pod_that_shares_a_card_says_which_with_its_promise_and_with_its_bind() -> Result<()> {
+fn the_card_of_a_pod_is_written_with_its_nomination_and_its_bind() -> Result<()> {
     let shared = format!(
         "{PREEMPTING}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n"
     );
-    taking(&shared, async |plane, proxy, _| {
+    preempting(&shared, async |plane, proxy, _| {
         let cluster = plane.cluster();
         let memory = "volcano.sh/gpu-memory";
         cluster
@@ -428,7 +430,7 @@ fn a_pod_that_shares_a_card_says_which_with_its_promise_and_with_its_bind() -> R
         let bound = pod(&cluster, "urgent-0", is_silent).await?;
         assert_eq!(card(&bound), "0");
         assert!(bound["metadata"]["annotations"][PREDICATE_TIME].is_string());
-        // The node never sees the pod without: the server writes both at once.
+        // The node never sees the pod without its card: the server writes both at once.
         for bind in binds.struck() {
             let body: Value = serde_json::from_slice(&bind.body)?;
             assert!(body["metadata"]["annotations"][PREDICATE_TIME].is_string(), "{body}");

@@ -1,5 +1,6 @@
-//! SIGKILL while a gang takes room from others: between promises, evictions, departures and binds.
-//! What one life has begun the next one finishes, nobody leaves in vain, and no promise is lost.
+//! SIGKILL while a gang makes room by evictions: between nominations, evictions, terminations and
+//! binds. The next scheduler finishes what the killed one began, no pod is evicted in vain, and no
+//! nomination is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -40,14 +41,14 @@ const SEEDS: u64 = 32;
 const TAKING_SEEDS: u64 = 6;
 const NODES: usize = 6;
 const GPUS: i64 = 8;
-/// How long a moment to kill is waited for; with nobody gone, the last moments don't come.
+/// How long to wait for a moment to kill; if no pod terminates, the last moments don't come.
 const MOMENT: Duration = Duration::from_millis(600);
 
 fn gang(name: &str, pods: usize, class: &str) -> Gang {
     Gang::new(name, pods).gpus(4).class(class)
 }
 
-/// Two pods on each node, of which one can be taken.
+/// Two pods on each node, of which one can be evicted.
 async fn fill(cluster: &Cluster) -> Result<()> {
     for node in 0..NODES {
         let small = format!("small-{node}");
@@ -59,25 +60,25 @@ async fn fill(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// How far it has come: each pod of the gang is promised a place and bound, each victim is asked to
-/// leave and goes.
+/// The progress: each pod of the gang is nominated and bound, each victim is deleted and
+/// disappears.
 fn steps(witness: &Witness) -> usize {
     let count = |what: fn(&Life) -> bool| witness.names(what).len();
-    count(|life| life.gang == "urgent" && !life.promises.is_empty())
+    count(|life| life.gang == "urgent" && !life.nominations.is_empty())
         + count(|life| life.gang == "urgent" && life.bound.is_some())
         + count(|life| life.leaves.is_some())
         + count(|life| life.leaves.is_some() && life.gone.is_some())
 }
 
-/// What kubelets do, when the victims have come to an end.
+/// What kubelets do when the grace period of the victims is over.
 async fn reap(cluster: &Cluster, witness: &Witness) {
     for name in witness.names(|life| life.leaves.is_some() && life.gone.is_none()) {
-        // It may have gone already.
+        // It may be gone already.
         let _ = remove_pod(cluster, &name).await;
     }
 }
 
-/// Writes take their time, each another, so that there are moments between them.
+/// Writes take different times, so that there are moments between them.
 fn slow(plane: &ControlPlane) -> Result<Proxy> {
     let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
     for (share, delay) in [(25, 40), (33, 25), (50, 10)] {
@@ -87,17 +88,17 @@ fn slow(plane: &ControlPlane) -> Result<Proxy> {
     Ok(proxy)
 }
 
-/// What is so when it is killed, in counts: promised, asked to leave, bound.
+/// The state when it is killed, in counts: nominated, deleted, bound.
 fn state(witness: &Witness, size: usize) -> String {
     let share = |what: fn(&Life) -> bool| match witness.names(what).len() {
         0 => "none",
         count if count < size => "some",
         _ => "all",
     };
-    let promised = share(|life| life.gang == "urgent" && !life.promises.is_empty());
+    let nominated = share(|life| life.gang == "urgent" && !life.nominations.is_empty());
     let leave = share(|life| life.leaves.is_some());
     let bound = share(|life| life.gang == "urgent" && life.bound.is_some());
-    format!("{promised} promised, {leave} asked to leave, {bound} bound")
+    format!("{nominated} nominated, {leave} deleted, {bound} bound")
 }
 
 /// A moment later than it was decided, as every kill is.
@@ -130,7 +131,7 @@ async fn history(
     cluster.create_gang(&gang("urgent", size, "high")).await?;
     let name = format!("muster-{seed}");
     let lives = 1 + dice.below(3);
-    // From this life on victims go; before, their grace period lasts.
+    // From this life on victims disappear; before, their grace period goes on.
     let patience = dice.below(lives + 1);
     for life in 0..lives {
         let mut scheduler = Scheduler::spawn(plane, &name, flags)?;
@@ -183,7 +184,7 @@ fn check(story: &Story, size: usize, seed: u64) {
         "seed {seed}"
     );
     assert_eq!(urgent.len(), size, "seed {seed}");
-    // As many as one plan needs: nobody leaves because someone forgot.
+    // As many as one plan needs: no pod is evicted because a restart forgot something.
     let leavers = story.leavers();
     let names: Vec<&str> = leavers.iter().map(|life| &*life.name).collect();
     assert_eq!(leavers.len(), size, "seed {seed}: {names:?} left");
@@ -191,10 +192,10 @@ fn check(story: &Story, size: usize, seed: u64) {
         let (Some(version), Some((_, node))) = (leaver.leaves, &leaver.bound) else { continue };
         let preemptors: Vec<&&Life> =
             urgent.iter().filter(|life| life.nominated_at(version) == Some(node)).collect();
-        assert!(!preemptors.is_empty(), "seed {seed}: {} left {node} for nobody", leaver.name);
+        assert!(!preemptors.is_empty(), "seed {seed}: {} left {node} in vain", leaver.name);
         for life in preemptors {
             let at = life.bound.as_ref().map(|(_, node)| node);
-            assert_eq!(at, Some(node), "seed {seed}: a promise was lost: {life:?}");
+            assert_eq!(at, Some(node), "seed {seed}: a nomination was lost: {life:?}");
         }
     }
     check_order(story, &leavers, seed);
@@ -217,7 +218,7 @@ const LARGE: usize = 200;
 const FOUR: usize = 4;
 const PREEMPTOR: usize = 100;
 
-/// Gang by gang on nodes that are far apart, so that no gang is where another would do.
+/// The nodes of each gang are far apart, so that no gang can replace another.
 async fn fill_with_fours(cluster: &Cluster) -> Result<()> {
     let fours: Vec<Gang> = (0..LARGE / FOUR)
         .map(|at| gang(&format!("four-{at}"), FOUR, "low").gpus(GPUS as usize))
@@ -232,11 +233,11 @@ async fn fill_with_fours(cluster: &Cluster) -> Result<()> {
     cluster.create_all(&pods("default"), placed).await
 }
 
-/// When a life ends, by how many pods of the claimant are promised a place or bound, and how many
-/// others are to leave.
+/// When a life ends, by how many pods of the preemptor are nominated or bound, and how many other
+/// pods are deleted.
 #[derive(Copy, Clone, Debug, Default)]
 struct Moment {
-    promised: usize,
+    nominated: usize,
     leaves: usize,
     bound: usize,
 }
@@ -244,14 +245,14 @@ struct Moment {
 impl Moment {
     fn has_come(self, witness: &Witness) -> bool {
         let count = |what: fn(&Life) -> bool| witness.names(what).len();
-        count(|life| life.gang == "urgent" && !life.promises.is_empty()) >= self.promised
+        count(|life| life.gang == "urgent" && !life.nominations.is_empty()) >= self.nominated
             && count(|life| life.leaves.is_some()) >= self.leaves
             && count(|life| life.gang == "urgent" && life.bound.is_some()) >= self.bound
     }
 }
 
-/// Whoever was not asked to leave matters less from now on: a plan that forgets whom it has begun
-/// to break would take these.
+/// From now on pods that were not evicted have a lower priority: a plan that forgets which gangs it
+/// has begun to evict would evict these instead.
 async fn lower_the_rest(cluster: &Cluster, witness: &Witness) -> Result<()> {
     let broken: BTreeSet<String> = witness
         .names(|life| life.leaves.is_some())
@@ -281,8 +282,8 @@ async fn taking_history(
     let name = format!("muster-{seed}");
     let mut some = || 1 + dice.below(PREEMPTOR as u64 - 2) as usize;
     let moments = [
-        Moment { promised: some(), ..Moment::default() },
-        Moment { promised: PREEMPTOR, ..Moment::default() },
+        Moment { nominated: some(), ..Moment::default() },
+        Moment { nominated: PREEMPTOR, ..Moment::default() },
         Moment { leaves: some(), ..Moment::default() },
         Moment { bound: some(), ..Moment::default() },
     ];
@@ -321,7 +322,7 @@ async fn taking_history(
     conclude(cluster, last, seed).await
 }
 
-fn check_taking(story: &Story, seed: u64) {
+fn check_evictions(story: &Story, seed: u64) {
     let urgent = story.gang("urgent");
     assert_eq!(urgent.len(), PREEMPTOR, "seed {seed}");
     let minimum = |gang: &str| if gang == "urgent" { PREEMPTOR } else { FOUR };
@@ -342,11 +343,11 @@ fn check_taking(story: &Story, seed: u64) {
 }
 
 #[test]
-fn a_scheduler_that_is_killed_while_whole_gangs_leave_breaks_no_more_of_them() -> Result<()> {
+fn a_scheduler_killed_while_gangs_are_evicted_breaks_no_more_gangs() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, WHOLE_GANGS, LARGE).await?;
         let proxy = slow(plane)?;
-        // Between the last promise and the first eviction there is a moment too.
+        // There is also a moment between the last nomination and the first eviction.
         proxy.rule(Fault::Delay(Duration::from_millis(50)), 100, Ask::is_eviction);
         let way = format!("--kubeconfig={}", proxy.kubeconfig().display());
         let mut kills = BTreeMap::new();
@@ -358,7 +359,7 @@ fn a_scheduler_that_is_killed_while_whole_gangs_leave_breaks_no_more_of_them() -
     })
 }
 
-/// What both histories begin with; and the flag that names the configuration.
+/// The beginning of both histories; and the flag that names the configuration.
 async fn prepare(plane: &ControlPlane, config: &str, nodes: usize) -> Result<String> {
     let cluster = plane.cluster();
     cluster.install_crds(Definitions::Muster).await?;
@@ -372,8 +373,7 @@ async fn prepare(plane: &ControlPlane, config: &str, nodes: usize) -> Result<Str
 }
 
 #[test]
-fn a_scheduler_that_is_killed_while_it_takes_room_takes_no_more_and_forgets_no_promise()
--> Result<()> {
+fn a_scheduler_killed_while_it_evicts_keeps_nominations_and_evicts_no_more() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, CONFIG, NODES).await?;
         let proxy = slow(plane)?;

@@ -1,4 +1,4 @@
-//! What an operator does: install, configure, look closer.
+//! What an operator does: install, configure, investigate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ tiers:
 ";
 
 #[test]
-fn a_bad_configuration_is_refused_while_the_old_one_goes_on() -> Result<()> {
+fn a_bad_configuration_is_rejected_and_the_old_one_stays() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;
@@ -87,7 +87,7 @@ fn a_bad_configuration_is_refused_while_the_old_one_goes_on() -> Result<()> {
         let lines: std::result::Result<Vec<Value>, _> =
             log.lines().map(serde_json::from_str).collect();
         assert!(lines?.iter().any(|line| line["level"] == "DEBUG"), "{log}");
-        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM ends it cleanly");
         scheduler.replay()
     })
 }
@@ -162,10 +162,10 @@ fn rights_are_enough(definitions: Definitions) -> Result<()> {
             if refused { Ok(()) } else { Err(events.to_string()) }
         })
         .await?;
-        assert_eq!(first.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(first.server.stop().await?, 0, "SIGTERM ends it cleanly");
         cluster.create_gang(&Gang::new("next", 10).gpus(1)).await?;
         group(&cluster, "next", is_scheduled).await?;
-        // One that matters more makes another leave.
+        // A pod of higher priority evicts another.
         fs::write(&config, TAKING)?;
         cluster.create_priority("high", 10).await?;
         let urgent = Gang::new("urgent", 30).gpus(1).pod_spec("priorityClassName", json!("high"));
@@ -179,7 +179,7 @@ fn rights_are_enough(definitions: Definitions) -> Result<()> {
         cluster.wait_for_pods("default", PATIENCE, |pods| pods.iter().all(silent)).await?;
         assert!(second.metric("muster_writes_total", "kind=\"nomination\"").await? >= 30.0);
         assert_eq!(second.metric("muster_write_errors_total", "cause=\"refused\"").await?, 0.0);
-        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM ends it cleanly");
         for name in ["first", "second"] {
             let log = log_of(plane, name)?.to_lowercase();
             assert!(!log.contains("forbidden") && !log.contains("(403)"), "{log}");

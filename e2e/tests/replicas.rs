@@ -1,5 +1,5 @@
-//! Several replicas, of which one decides: whoever is frozen, cut off or told to stop, nothing is
-//! done twice or by halves.
+//! Several replicas, of which one decides: if one is frozen, cut off or told to stop, nothing is
+//! done twice or left half done.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/muster";
-/// Short, so that tests are; long enough for a busy machine to renew in time.
+/// Short, so that tests are fast; long enough for a busy machine to renew in time.
 const SHORT: [&str; 3] = [
     "--leader-elect-lease-duration=8s",
     "--leader-elect-renew-deadline=6s",
@@ -60,7 +60,7 @@ fn size(gangs: &[Gang]) -> usize {
     gangs.iter().map(|gang| gang.pods).sum()
 }
 
-/// Everything is bound, nothing is crowded, and no PodGroup has lied.
+/// Everything is bound, no node is overcommitted, and no PodGroup has reported anything false.
 async fn all_is_well(cluster: &Cluster, witness: &Witness, gangs: &[Gang]) -> Result<()> {
     cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == size(gangs)).await?;
     let story = witness.tells().await?;
@@ -69,7 +69,7 @@ async fn all_is_well(cluster: &Cluster, witness: &Witness, gangs: &[Gang]) -> Re
     Ok(())
 }
 
-/// A replica whose way to the API server leads through a proxy.
+/// A replica that reaches the API server through a proxy.
 async fn replica_behind(
     proxy: &Proxy,
     plane: &ControlPlane,
@@ -90,7 +90,7 @@ fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> 
         let mut second = replica(plane, "second").await?;
         wait(PATIENCE, async || {
             let leads = first.metric("muster_leading", "").await.is_ok_and(|leads| leads == 1.0);
-            if leads { Ok(()) } else { Err("the first does not say that it leads".to_owned()) }
+            if leads { Ok(()) } else { Err("the first does not report that it leads".to_owned()) }
         })
         .await?;
         let pages = [first.text("/readyz?verbose").await?, second.text("/readyz?verbose").await?];
@@ -100,8 +100,7 @@ fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> 
         );
         assert_eq!(second.metric("muster_leading", "").await?, 0.0);
 
-        // Some binds of the first gang are on their way, the rest waits in the process that
-        // freezes.
+        // Some binds of the first gang are on their way, the rest waits in the frozen process.
         let gangs = load();
         let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
         cluster.create_gang(&gangs[0]).await?;
@@ -115,23 +114,19 @@ fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> 
         cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == size(&gangs)).await?;
         let writes = proxy.rule(Fault::Delay(Duration::ZERO), 100, |ask| ask.method != Method::GET);
         first.server.resume()?;
-        assert_ne!(
-            first.server.ended(PATIENCE).await?,
-            0,
-            "who lost the lease says so by its exit code"
-        );
+        assert_ne!(first.server.ended(PATIENCE).await?, 0, "losing the lease is an exit code");
         assert_eq!(writes.count(), 0, "{:?}", writes.struck());
         let log = log_of(plane, "first")?;
         assert!(log.contains("the lease was lost"), "{log}");
         all_is_well(&cluster, &witness, &gangs).await?;
-        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM ends it cleanly");
         first.replay()?;
         second.replay()
     })
 }
 
 #[test]
-fn a_leader_that_was_frozen_and_not_replaced_leaves_nothing_undone() -> Result<()> {
+fn a_leader_that_was_frozen_but_not_replaced_finishes_its_work() -> Result<()> {
     with_nodes(async |plane, cluster| {
         let witness = Witness::start(&cluster).await?;
         let proxy = Proxy::start(&plane.kubeconfig(), 2)?;
@@ -148,7 +143,7 @@ fn a_leader_that_was_frozen_and_not_replaced_leaves_nothing_undone() -> Result<(
         // Longer than it may write without renewing.
         tokio::time::sleep(Duration::from_secs(7)).await;
         only.server.resume()?;
-        // It goes on, or it ends and is started again, as a Deployment would.
+        // It continues, or it ends and is restarted, as by a Deployment.
         let deadline = Instant::now() + PATIENCE;
         while bound(&cluster.pods("default").await?) < size(&gangs) {
             assert!(
@@ -162,7 +157,7 @@ fn a_leader_that_was_frozen_and_not_replaced_leaves_nothing_undone() -> Result<(
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         all_is_well(&cluster, &witness, &gangs).await?;
-        assert_eq!(only.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(only.server.stop().await?, 0, "SIGTERM ends it cleanly");
         only.replay()
     })
 }
@@ -172,7 +167,7 @@ fn a_leader_that_is_told_to_stop_finishes_its_binds_and_hands_over_at_once() -> 
     with_nodes(async |plane, cluster| {
         let witness = Witness::start(&cluster).await?;
         let proxy = Proxy::start(&plane.kubeconfig(), 3)?;
-        // If the lease were not released, the other would wait for longer than this test does.
+        // If the lease were not released, the other would wait longer than this test does.
         let long = ["--leader-elect-lease-duration=1000s", "--leader-elect-renew-deadline=60s"];
         let mut first = replica_behind(&proxy, plane, "first", &long).await?;
         wait_for_holder(&cluster, "first").await?;
@@ -188,7 +183,7 @@ fn a_leader_that_is_told_to_stop_finishes_its_binds_and_hands_over_at_once() -> 
         })
         .await?;
         hold.lift();
-        assert_eq!(first.server.ended(PATIENCE).await?, 0, "SIGTERM is a clean end");
+        assert_eq!(first.server.ended(PATIENCE).await?, 0, "SIGTERM ends it cleanly");
         assert!(log_of(plane, "first")?.contains("the lease is released"));
         let release = version(&cluster, LEASE).await?;
         let story = witness.tells().await?;
@@ -198,13 +193,13 @@ fn a_leader_that_is_told_to_stop_finishes_its_binds_and_hands_over_at_once() -> 
         }
         wait_for_holder(&cluster, "second").await?;
         all_is_well(&cluster, &witness, &gangs).await?;
-        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM ends it cleanly");
         first.replay()?;
         second.replay()
     })
 }
 
-/// The version of an object now.
+/// The current version of an object.
 async fn version(cluster: &Cluster, path: &str) -> Result<u64> {
     let object: Value = cluster.get(path).await?;
     Ok(object["metadata"]["resourceVersion"].as_str().unwrap_or_default().parse()?)
@@ -233,20 +228,20 @@ fn a_leader_that_cannot_reach_the_api_server_stops_by_itself() -> Result<()> {
         assert!(log_of(plane, "first")?.contains("the lease was lost"));
         wait_for_holder(&cluster, "second").await?;
         all_is_well(&cluster, &witness, &gangs).await?;
-        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM ends it cleanly");
         first.replay()?;
         second.replay()
     })
 }
 
 #[test]
-fn a_replica_whose_questions_got_lost_still_takes_over() -> Result<()> {
+fn a_replica_with_lost_requests_still_takes_over() -> Result<()> {
     with_nodes(async |plane, cluster| {
         let proxy = Proxy::start(&plane.kubeconfig(), 5)?;
         let mut first = replica(plane, "first").await?;
         wait_for_holder(&cluster, "first").await?;
         let mut second = replica_behind(&proxy, plane, "second", &SHORT).await?;
-        // The network swallows what it asks of the lease for a while, without a word.
+        // The network swallows its requests for the lease for a while.
         let silence = proxy.rule(Fault::Hang { forwarded: false }, 100, Ask::is_lease);
         struck(&silence, 1).await?;
         silence.lift();
@@ -255,7 +250,7 @@ fn a_replica_whose_questions_got_lost_still_takes_over() -> Result<()> {
         let gang = Gang::new("ring", 8).gpus(8);
         cluster.create_gang(&gang).await?;
         cluster.wait_for_pods("default", PATIENCE, |pods| bound(pods) == 8).await?;
-        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM ends it cleanly");
         first.replay()?;
         second.replay()
     })

@@ -1,4 +1,4 @@
-//! Others act on the same pods and nodes between a decision and its bind.
+//! Other schedulers act on the same pods and nodes between a decision and its bind.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use muster_e2e::proxy::{Ask, Fault, Rule};
 use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
 
-/// Where the proxy holds the binds of a gang: once all of them are there, as (pod, node), by pod.
+/// Waits until the proxy holds all binds of a gang, and returns them as (pod, node), by pod.
 async fn held(rule: &Rule, count: usize) -> Result<Vec<(String, String)>> {
     wait(PATIENCE, async || {
         let mut binds: Vec<(String, String)> =
@@ -35,12 +35,12 @@ fn free_node(binds: &[(String, String)], nodes: usize) -> Option<String> {
 }
 
 #[test]
-fn a_rival_that_is_faster_is_understood() -> Result<()> {
+fn a_faster_rival_is_handled() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(4).gpus(8)).await?;
 
-        // A pod is bound elsewhere: what was kept for it is free again.
+        // A pod is bound elsewhere: the room that was kept for it is free again.
         let ring = Gang::new("ring", 2).gpus(8);
         let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
         cluster.create_gang(&ring).await?;
@@ -56,7 +56,7 @@ fn a_rival_that_is_faster_is_understood() -> Result<()> {
         cluster.wait_for_pods("default", PATIENCE, all_bound(4)).await?;
         remove(&cluster, &next).await?;
 
-        // Pods are bound where we want them: that is as good as if we had done it.
+        // Pods are bound to our choice of node: that is as good as our own bind.
         let same = Gang::new("same", 2).gpus(8);
         let failed =
             scheduler.metric("volcano_schedule_attempts_total", "result=\"error\"").await?;
@@ -83,8 +83,7 @@ fn a_rival_that_is_faster_is_understood() -> Result<()> {
         );
         remove(&cluster, &ring).await?;
 
-        // A foreign pod takes the room: the bind can't be called back, but nothing more is put
-        // there.
+        // A foreign pod uses the room: the bind can't be cancelled, but nothing more is put there.
         let late = Gang::new("late", 1).gpus(8);
         let hold = proxy.rule(Fault::Hold, 100, Ask::is_bind);
         cluster.create_gang(&late).await?;
@@ -103,7 +102,7 @@ fn a_rival_that_is_faster_is_understood() -> Result<()> {
 }
 
 #[test]
-fn pods_that_go_or_are_replaced_before_their_bind_are_not_missed() -> Result<()> {
+fn pods_deleted_or_replaced_before_their_bind_are_noticed() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, _| {
         let cluster = plane.cluster();
         let witness = Witness::start(&cluster).await?;
@@ -116,7 +115,7 @@ fn pods_that_go_or_are_replaced_before_their_bind_are_not_missed() -> Result<()>
         remove_pod(&cluster, "ring-1").await?;
         cluster.create(&pods("default"), &ring.pod(1)).await?;
         hold.lift();
-        // The bind was for the old one; the new one is bound with the third pod, when that is there
+        // The bind was for the old pod; the new one is bound with the third pod, once that exists
         // again.
         cluster
             .wait_for_pods("default", PATIENCE, |pods| pods.len() == 2 && bound(pods) == 1)
@@ -131,8 +130,8 @@ fn pods_that_go_or_are_replaced_before_their_bind_are_not_missed() -> Result<()>
     })
 }
 
-/// Binds foreign pods one by one to nodes that have room when it looks, with no regard for anyone
-/// who looks at the same time.
+/// Binds foreign pods one by one to nodes that have room at that moment, without regard to other
+/// schedulers.
 async fn rival(cluster: &Cluster, foreign: &Gang, nodes: usize) -> Result<()> {
     for index in 0..foreign.pods {
         cluster.create(&pods("default"), &foreign.pod(index)).await?;
@@ -140,7 +139,7 @@ async fn rival(cluster: &Cluster, foreign: &Gang, nodes: usize) -> Result<()> {
         let used = |node: &str| {
             now.iter().filter(|pod| pod.spec.node_name.as_deref() == Some(node)).count()
         };
-        // A node of its own choice, the same in every run.
+        // A random node, the same in every run.
         let choices = (0..nodes).map(|at| format!("node-{}", (index * 7 + at) % nodes));
         let node =
             choices.into_iter().find(|node| used(node) < 4).ok_or("the rival finds no room")?;
@@ -150,12 +149,12 @@ async fn rival(cluster: &Cluster, foreign: &Gang, nodes: usize) -> Result<()> {
 }
 
 #[test]
-fn room_that_a_rival_is_known_to_have_is_left_alone() -> Result<()> {
+fn room_that_a_rival_uses_is_left_alone() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, _| {
         let cluster = plane.cluster();
         let witness = Witness::start(&cluster).await?;
         cluster.create_nodes(&Nodes::new(20).gpus(8)).await?;
-        // Gives the rival time to come between decision and bind.
+        // Gives the rival time to act between decision and bind.
         proxy.rule(Fault::Delay(Duration::from_millis(50)), 50, Ask::is_bind);
         let foreign = Gang::new("foreign", 40).gpus(2).scheduler("rival");
         let ours = async {

@@ -48,7 +48,7 @@ fn five_thousand_pods_run_on_a_thousand_nodes() -> Result<()> {
         };
         cluster.wait_for_pods("default", PATIENCE, run).await?;
 
-        // What PodGroups and the queue say comes to agree with what is.
+        // The reported status of PodGroups and of the queue becomes true.
         wait(PATIENCE, async || {
             let groups: Value =
                 cluster.get(&podgroups("default")).await.map_err(|error| error.to_string())?;
@@ -75,7 +75,7 @@ fn five_thousand_pods_run_on_a_thousand_nodes() -> Result<()> {
         })
         .await?;
 
-        // A replica that starts late reads all of it, although its place in the list is lost once.
+        // A replica that starts late reads all of it, although its list expires once.
         let proxy = Proxy::start(&plane.kubeconfig(), 1)?;
         let first = AtomicBool::new(true);
         let lost = proxy.rule(Fault::Refuse(410), 100, move |ask| {

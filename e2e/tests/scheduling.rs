@@ -16,7 +16,7 @@ fn with_kwok() -> Options {
     Options { kwok: true, ..Options::default() }
 }
 
-/// A control plane with our definitions and a scheduler, whose journal must replay in the end.
+/// A control plane with our definitions and a scheduler, whose journal must replay at the end.
 fn scheduled(
     body: impl AsyncFnOnce(&mut ControlPlane, &mut Scheduler) -> Result<()>,
 ) -> Result<()> {
@@ -32,7 +32,7 @@ fn scheduled_with(
         plane.cluster().install_crds(definitions).await?;
         let mut scheduler = Scheduler::start(plane, "muster", flags).await?;
         body(plane, &mut scheduler).await?;
-        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM ends it cleanly");
         scheduler.replay()
     })
 }
@@ -64,11 +64,12 @@ fn a_gang_binds_all_or_nothing_and_says_why() -> Result<()> {
             condition["message"].as_str().unwrap_or_default().contains("nvidia.com/gpu"),
             "{condition}"
         );
-        // Every pod of the gang says so, with the word that cluster autoscalers look for.
+        // Every pod of the gang has the condition, with the reason that cluster autoscalers look
+        // for.
         let marked =
             |pods: &[Pod]| marks(pods) == vec![("False".to_owned(), "Unschedulable".to_owned()); 4];
         let pods_now = cluster.wait_for_pods("default", PATIENCE, marked).await?;
-        assert_eq!(bound(&pods_now), 0, "a gang that does not fit holds nothing");
+        assert_eq!(bound(&pods_now), 0, "a gang that does not fit uses nothing");
         let facts = scheduler.explain("default", "large").await?;
         assert!(facts.to_string().contains("nvidia.com/gpu"), "{facts}");
 
@@ -82,7 +83,7 @@ fn a_gang_binds_all_or_nothing_and_says_why() -> Result<()> {
 }
 
 #[test]
-fn minimum_roles_and_the_elastic_rest() -> Result<()> {
+fn the_minimum_starts_with_its_roles_before_the_elastic_rest() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
@@ -93,7 +94,7 @@ fn minimum_roles_and_the_elastic_rest() -> Result<()> {
         assert_eq!(status["spec"]["minMember"], 2);
 
         // The role `server` has one pod and needs two: nothing of the gang starts until the second
-        // comes.
+        // is created.
         let servers = Gang::new("server", 1).group("ring").label("volcano.sh/task-spec", "server");
         let workers = Gang::new("worker", 2).group("ring").label("volcano.sh/task-spec", "worker");
         let ring =
@@ -111,7 +112,7 @@ fn minimum_roles_and_the_elastic_rest() -> Result<()> {
 }
 
 #[test]
-fn two_queues_share_and_say_what_they_have() -> Result<()> {
+fn two_queues_share_and_report_their_use() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(4).gpus(8)).await?;
@@ -149,7 +150,7 @@ fn two_queues_share_and_say_what_they_have() -> Result<()> {
         let reason =
             waits["status"]["conditions"][0]["reason"].as_str().unwrap_or_default().to_owned();
         assert_eq!(reason, "QueueQuotaReached");
-        // A new node would not help them, so cluster autoscalers are not called.
+        // A new node would not help these pods, so cluster autoscalers get no signal.
         let pods_now =
             cluster.wait_for_pods("default", PATIENCE, |pods| marks(pods).len() == 16).await?;
         assert!(
@@ -196,7 +197,7 @@ fn a_cluster_with_volcanos_definitions_works_the_same() -> Result<()> {
         cluster.create_gang(&Gang::new("rest", 2).gpus(4)).await?;
         group(&cluster, "rest", is_unschedulable).await?;
         assert_eq!(scheduler.metric("muster_write_errors_total", "podgroup_status").await?, 0.0);
-        // Its API server takes a PodGroup that says nothing at all.
+        // Volcano's API server accepts an empty PodGroup.
         cluster.create_nodes(&Nodes::new(1).prefix("late").gpus(4)).await?;
         let bare = Gang::new("bare", 1).gpus(4);
         let mut said = bare.podgroup();
@@ -209,7 +210,7 @@ fn a_cluster_with_volcanos_definitions_works_the_same() -> Result<()> {
 }
 
 #[test]
-fn other_schedulers_names_are_ours_only_if_said() -> Result<()> {
+fn pods_of_other_schedulers_are_ours_only_if_configured() -> Result<()> {
     let flags = ["--scheduler-name=one", "--scheduler-name=two"];
     scheduled_with(Definitions::Muster, &flags, async |plane, _| {
         let cluster = plane.cluster();
@@ -226,7 +227,7 @@ fn other_schedulers_names_are_ours_only_if_said() -> Result<()> {
 }
 
 #[test]
-fn kubectl_shows_what_people_look_for() -> Result<()> {
+fn kubectl_shows_useful_columns() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;

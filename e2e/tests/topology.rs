@@ -1,4 +1,4 @@
-//! Gangs near each other in a network of 1,000 nodes, and what HyperNodes say of themselves.
+//! Gangs close together in a network of 1,000 nodes, and the status of HyperNodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -12,7 +12,7 @@ use muster_e2e::workload::{Gang, Nodes};
 use muster_e2e::{Result, bed};
 use serde_json::{Value, json};
 
-/// 31 leaves of 32 nodes, and one of the 8 that are left of 1,000.
+/// 31 leaves of 32 nodes, and one with the remaining 8 of 1,000.
 const LEAVES: usize = 32;
 const LEAF: usize = 32;
 const LAST_LEAF: usize = 8;
@@ -136,13 +136,13 @@ fn healthy(status: &Value) -> Option<&Value> {
     status["conditions"].as_array()?.iter().find(|condition| condition["type"] == "Healthy")
 }
 
-/// Whether a HyperNode is in the tree, or why it is not.
+/// Whether a HyperNode is in the tree, or the reason why not.
 fn says(reason: &str) -> impl Fn(&Value) -> bool {
     move |status| healthy(status).is_some_and(|condition| condition["reason"] == reason)
 }
 
 #[test]
-fn gangs_in_a_network_of_1000_nodes() -> Result<()> {
+fn gangs_stay_close_in_a_network_of_1000_nodes() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;
@@ -151,14 +151,14 @@ fn gangs_in_a_network_of_1000_nodes() -> Result<()> {
         the_table_counts_nodes(plane, &cluster).await?;
         hard_gangs_stay_together(&cluster).await?;
         subgroups_stay_together(&cluster).await?;
-        assert_eq!(first.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(first.server.stop().await?, 0, "SIGTERM ends it cleanly");
         first.replay()?;
 
         let before = cluster.pods("default").await?;
         let mut second = Scheduler::start(plane, "second", &[]).await?;
         a_lost_pod_returns_or_waits(&cluster).await?;
         nothing_has_moved(&before, &cluster.pods("default").await?);
-        assert_eq!(second.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM ends it cleanly");
         second.replay()
     })
 }
@@ -201,11 +201,11 @@ async fn hard_gangs_stay_together(cluster: &Cluster) -> Result<()> {
         condition["message"].as_str().is_some_and(|text| text.contains("tier 1")),
         "{condition}"
     );
-    assert_eq!(places(cluster, "wide").await?.len(), 0, "a gang that does not fit holds nothing");
+    assert_eq!(places(cluster, "wide").await?.len(), 0, "a gang that does not fit uses nothing");
     remove(cluster, &wide).await
 }
 
-/// Each of four subgroups in a leaf of its own choice, all of them in one spine.
+/// Each of four subgroups in a leaf of its own, all of them in one spine.
 async fn subgroups_stay_together(cluster: &Cluster) -> Result<()> {
     let policy = json!([{
         "name": "stage",
@@ -235,8 +235,8 @@ async fn subgroups_stay_together(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// A pod of a gang that fills its leaf dies. While another has its place it waits, however much is
-/// free elsewhere.
+/// A pod of a gang that fills its leaf dies. While another pod uses its place the successor waits,
+/// however much is free elsewhere.
 async fn a_lost_pod_returns_or_waits(cluster: &Cluster) -> Result<()> {
     let leaf = Gang::new("leaf", LEAF).gpus(8);
     let home = leaves(&places(cluster, "leaf").await?);
@@ -271,7 +271,7 @@ async fn a_lost_pod_returns_or_waits(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// Whoever was bound before and is still there has the same place.
+/// A pod that was bound before and still exists is on the same node.
 fn nothing_has_moved(before: &[Pod], after: &[Pod]) {
     let place = |pod: &Pod| (pod.metadata.uid.clone(), pod.spec.node_name.clone());
     let after: BTreeMap<String, Option<String>> = after.iter().map(place).collect();
@@ -284,7 +284,7 @@ fn nothing_has_moved(before: &[Pod], after: &[Pod]) {
 }
 
 #[test]
-fn a_malformed_hypernode_says_so_and_the_rest_schedules() -> Result<()> {
+fn a_malformed_hypernode_is_reported_and_the_rest_is_scheduled() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;
@@ -310,13 +310,14 @@ fn a_malformed_hypernode_says_so_and_the_rest_schedules() -> Result<()> {
                 .await?,
             0.0
         );
-        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM is a clean end");
+        assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM ends it cleanly");
         scheduler.replay()
     })
 }
 
 async fn malformed_ones_say_what_to_change(cluster: &Cluster) -> Result<()> {
-    // An object is dated to the second: of two equally old the first by name is the older one.
+    // The age of an object is in seconds: of two equally old ones the first by name counts as
+    // older.
     for (name, tier, members) in [
         ("x-thief", 1, vec![exact("Node", "a-0"), exact("Node", "a-1")]),
         ("x-pattern", 1, vec![pattern("Node", "a-(")]),
@@ -329,7 +330,7 @@ async fn malformed_ones_say_what_to_change(cluster: &Cluster) -> Result<()> {
         ("x-thief", "NodeClaimedTwice", "its node a-0 is in rack-a already"),
         ("x-pattern", "MemberInvalid", "missing closing )"),
         ("x-snake", "MemberOfItself", "x-snake > x-snake"),
-        // The one below has the tier that does not fit.
+        // The lower one has the wrong tier.
         ("rack-b", "TierNotBelowParent", "below x-flat"),
     ] {
         let found = domain(cluster, name, says(reason)).await?;
@@ -341,7 +342,7 @@ async fn malformed_ones_say_what_to_change(cluster: &Cluster) -> Result<()> {
         );
         assert!(condition["lastTransitionTime"].is_string(), "{condition}");
     }
-    // Outside the tree they count what they claim.
+    // Outside the tree they count the nodes that they select.
     domain(cluster, "x-thief", |status| status["nodeCount"] == 2).await?;
     domain(cluster, "rack-b", |status| status["nodeCount"] == 2).await?;
     domain(cluster, "rack-a", says("InTree")).await?;

@@ -1,5 +1,5 @@
-//! The definitions that teach an API server our custom resources, as close to Volcano's as the
-//! derived ones can be brought, so that either project's objects fit the other's definitions.
+//! The definitions of our custom resources for an API server, derived and then brought as close to
+//! Volcano's as possible, so that the objects of either project fit the definitions of the other.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceColumnDefinition, CustomResourceDefinition, CustomResourceDefinitionNames,
@@ -19,8 +19,8 @@ use schemars::transform::AddNullable;
 use serde_json::json;
 
 /// The fields that the API server fills in. The derive gives every optional field a default; many
-/// of those would break a rule of their own schema, and a status must not look as if someone had
-/// written it.
+/// of those would break a rule of their own schema, and a status must not look as if it had been
+/// written.
 const DEFAULTS: [&str; 7] = [
     "PodGroup.spec.queue",
     "PodGroup.spec.networkTopology.mode",
@@ -47,7 +47,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![definition::<HyperNodeSpec, HyperNodeStatus>(&HYPER_NODE), group, queue]
 }
 
-/// What a definition says of a kind beside its schema and what the table of kinds knows.
+/// The parts of a definition that neither the schema nor the table of kinds contains.
 struct Resource {
     kind: Kind,
     short_names: &'static [&'static str],
@@ -101,7 +101,7 @@ static HYPER_NODE: Resource = Resource {
     ],
 };
 
-/// What an API server validates of a custom resource. It knows the metadata itself.
+/// The validation of a custom resource by an API server. It knows the metadata itself.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is read")]
 struct Root<Spec, Status> {
@@ -197,7 +197,7 @@ fn spec(crd: &mut CustomResourceDefinition) -> &mut JSONSchemaProps {
         .expect("a derived definition has a spec")
 }
 
-/// Takes away what the derive adds beyond Volcano's definitions.
+/// Removes what the derive adds beyond Volcano's definitions.
 fn simplify(schema: &mut JSONSchemaProps, path: &str) {
     schema.nullable = None;
     if !DEFAULTS.contains(&path) {

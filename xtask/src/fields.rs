@@ -1,5 +1,5 @@
-//! The table of fields: a line for each type, with the names of its fields. After a colon follows
-//! the type of a field that has fields itself, in brackets where the field is a list.
+//! The table of fields: one line per type, with the names of its fields. If a field has fields
+//! itself, its type follows after a colon, in brackets if the field is a list.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ const HEADER: &str = "\
 # Derived from the types: `cargo run -p muster-xtask` writes this file.
 ";
 
-/// Every object has these; the API server knows what is in them.
+/// Every object has these; the API server knows their fields.
 const COMMON: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 pub fn table(definitions: &[CustomResourceDefinition]) -> String {
@@ -56,7 +56,7 @@ fn of_definition(definition: &CustomResourceDefinition) -> Value {
 struct Types(BTreeMap<String, BTreeMap<String, Option<String>>>);
 
 impl Types {
-    /// Adds what a schema describes, under a name that its own fields are named after.
+    /// Adds the type that a schema describes; types of its fields are named after it.
     fn add(&mut self, name: &str, root: &Value) {
         self.add_type(name, root, root);
     }

@@ -1,6 +1,6 @@
-//! Derives files from the API types, so that nothing that users build needs schemas: the custom
-//! resource definitions (`crates/api/crds`) and the fields of the kinds that people write by hand
-//! (`crates/api/fields.txt`). `cargo run -p muster-xtask` writes them anew; a test compares.
+//! Derives files from the API types, so that users need no schemas to build: the custom resource
+//! definitions (`crates/api/crds`) and the fields of the kinds that people write by hand
+//! (`crates/api/fields.txt`). `cargo run -p muster-xtask` writes them; a test compares.
 
 mod crds;
 mod fields;
@@ -13,7 +13,7 @@ pub struct Derived {
     pub text: String,
 }
 
-/// Every derived file, as it should be.
+/// Every derived file with its content.
 pub fn derived() -> Vec<Derived> {
     let api = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/api");
     let definitions = crds::crds();

@@ -1,4 +1,4 @@
-//! `cargo run -p muster-xtask`: writes the derived files anew.
+//! `cargo run -p muster-xtask`: writes the derived files.
 
 use std::{fs, io};
 

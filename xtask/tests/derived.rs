@@ -1,4 +1,4 @@
-//! The derived files are those that the types give.
+//! The derived files match the types.
 
 use std::collections::BTreeSet;
 use std::fs;

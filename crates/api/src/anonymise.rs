@@ -1,6 +1,6 @@
-//! Gives every name a pseudonym, so that a cluster can be shown to others. Decisions stay the same:
-//! names that were equal stay equal, and names that are compared keep their order, since ties are
-//! broken by name.
+//! Gives every name a pseudonym, so that a cluster can be shown to others. The scheduler decides
+//! the same: equal names stay equal, and names that are compared keep their order, since names
+//! break ties.
 
 mod names;
 mod pseudonyms;
@@ -16,7 +16,7 @@ use crate::{ExactMatch, Member, MemberKind, MemberSelector};
 pub(crate) use names::{Walk, tidy};
 pub use pseudonyms::{Class, Pseudonyms};
 
-/// Replaces all names in the objects, and says which became which.
+/// Replaces all names in the objects, and returns which name became which.
 pub fn anonymise(objects: &mut [Object]) -> Pseudonyms {
     expand_patterns(objects);
     write_indices(objects);
@@ -65,7 +65,7 @@ fn compared_keys(objects: &[Object]) -> BTreeSet<String> {
     compared.map(|requirement| requirement.key.clone()).collect()
 }
 
-/// The number at the end of a pod's name, which puts it in its place, is lost with the name.
+/// The number at the end of a pod's name orders the pods of a gang. It is lost with the name.
 fn write_indices(objects: &mut [Object]) {
     for object in objects {
         if let Object::Pod(pod) = object
@@ -77,8 +77,7 @@ fn write_indices(objects: &mut [Object]) {
     }
 }
 
-/// No pattern matches pseudonyms as it matched the names: in its place come the members that it
-/// selects now.
+/// The pattern was written for the old names, so it is replaced by the members that it selects now.
 fn expand_patterns(objects: &mut [Object]) {
     let names = |kind: Kind| -> Vec<String> {
         objects.iter().filter(|object| object.kind() == kind).map(Object::key).collect()
@@ -102,9 +101,9 @@ fn expand_patterns(objects: &mut [Object]) {
                 .collect();
             selected.sort();
             if selected.is_empty() {
-                // A HyperNode must have a member. No node has this name, which becomes a pseudonym
-                // too.
-                selected.push("~nobody".to_owned());
+                // A HyperNode must have a member. No node has this name; it gets a pseudonym like
+                // all others.
+                selected.push("~no-node".to_owned());
             }
             let exact = |name| Member {
                 kind: member.kind,

@@ -1,4 +1,4 @@
-//! GPUs that pods share, as nodes and pods write them into annotations. The formats are those of
+//! GPUs that pods share, as annotations of nodes and pods describe them. The formats are those of
 //! Volcano and its device plugins.
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub struct Card {
     pub healthy: bool,
 }
 
-/// What a container has of a card.
+/// What a container gets of a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Share {
     pub id: String,
@@ -27,10 +27,10 @@ pub struct Share {
     pub cores: i64,
 }
 
-/// The maker that Volcano writes between the id and the amounts of a share.
+/// The vendor that Volcano writes between the id and the amounts of a share.
 const MAKER: &str = "NVIDIA";
 
-/// Reads `volcano.sh/node-vgpu-register`. What can't be read is not a card.
+/// Reads `volcano.sh/node-vgpu-register`. Entries that can't be read are skipped.
 pub fn registered(text: &str) -> Vec<Card> {
     let card = |text: &str| {
         let mut fields = text.split(',');
@@ -71,8 +71,8 @@ pub fn numbers(text: &str) -> Option<Vec<u32>> {
     text.split(',').map(|number| number.trim().parse().ok()).collect()
 }
 
-/// Replaces the ids of cards in a text that [`registered`] or [`shares`] reads. What they don't
-/// read goes.
+/// Replaces the ids of cards in a text that [`registered`] or [`shares`] reads. Whatever these skip
+/// is left out.
 pub fn rename(text: &str, mut name: impl FnMut(&mut String)) -> String {
     let mut renamed = String::with_capacity(text.len());
     for piece in text.split_inclusive([':', ';']) {
@@ -88,7 +88,7 @@ pub fn rename(text: &str, mut name: impl FnMut(&mut String)) -> String {
     renamed
 }
 
-/// An amount that no sum of many could overflow.
+/// A limit for amounts, so that no sum can overflow.
 fn amount(text: &str) -> Option<i64> {
     text.parse().ok().filter(|amount| (0..1 << 40).contains(amount))
 }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_replaced_and_all_else_stays() {
+    fn ids_are_replaced_and_everything_else_is_kept() {
         let upper = |id: &mut String| *id = id.to_uppercase();
         assert_eq!(rename("a,NVIDIA,1,2:;b,NVIDIA,3,4:", upper), "A,NVIDIA,1,2:;B,NVIDIA,3,4:");
     }

@@ -56,7 +56,7 @@ impl Meta {
         self.annotations.get(key).or_else(|| self.labels.get(key)).map(String::as_str)
     }
 
-    /// The place of a pod among those of its gang: as it says, else the number at the end of its
+    /// The index of a pod in its gang: the label or annotation, else the number at the end of its
     /// name (7 for `worker-7`).
     pub fn task_index(&self) -> u32 {
         let said = self.annotation_or_label(TASK_INDEX).and_then(|text| text.parse::<i32>().ok());

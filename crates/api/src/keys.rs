@@ -5,22 +5,21 @@
 pub const GROUP_NAME: [&str; 2] =
     ["scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"];
 /// The queue of a pod without a PodGroup; on a Namespace, the queue of its pods and PodGroups that
-/// name none.
+/// name no queue.
 pub const QUEUE_NAME: &str = "scheduling.volcano.sh/queue-name";
 /// The role of a pod in its gang (label or annotation).
 pub const TASK_SPEC: &str = "volcano.sh/task-spec";
 /// Orders the pods of one gang, instead of the pod's priority.
 pub const TASK_PRIORITY: &str = "volcano.sh/task-priority";
-/// The place of a pod in its role.
+/// The index of a pod in its role.
 pub const TASK_INDEX: &str = "volcano.sh/task-index";
-/// How close a pod without a PodGroup must be to the pods of its gang: hard or soft, and the
-/// highest tier.
+/// How close the pods of a gang without a PodGroup must be: hard or soft, and the highest tier.
 pub const TOPOLOGY_MODE: &str = "volcano.sh/network-topology-mode";
 pub const TOPOLOGY_HIGHEST_TIER: &str = "volcano.sh/network-topology-highest-tier";
 /// "false" protects a pod or a gang from eviction (label or annotation).
 pub const PREEMPTABLE: &str = "volcano.sh/preemptable";
-/// The zone of a node that serves others at times (label of a Node); "*" says of a pod or PodGroup
-/// that its places may be taken back (annotation). Plugin `tdm`.
+/// The zone of a node that is lent to batch work at certain times (label of a Node); "*" on a pod
+/// or PodGroup says that it accepts to be evicted from such nodes (annotation). Plugin `tdm`.
 pub const REVOCABLE_ZONE: &str = "volcano.sh/revocable-zone";
 /// How many of a gang's pods must stay, or may be missing (number or percent, annotations on a
 /// PodGroup, plugin `tdm`).
@@ -28,38 +27,37 @@ pub const JDB_MIN_AVAILABLE: &str = "volcano.sh/jdb-min-available";
 pub const JDB_MAX_UNAVAILABLE: &str = "volcano.sh/jdb-max-unavailable";
 /// How long a pod is expected to run, for example "90m" (pod or PodGroup).
 pub const RUNNING_ESTIMATE: &str = "volcano.sh/running-estimate";
-/// How long a pod is not asked to leave after it got its place (label or annotation, pod or
-/// PodGroup, plugin `cdp`).
+/// How long a pod is safe from eviction after it was placed (label or annotation, pod or PodGroup,
+/// plugin `cdp`).
 pub const COOLDOWN_TIME: &str = "volcano.sh/cooldown-time";
-/// How long gangs of a queue keep their minimum before others of the queue, or other queues, may
-/// take it (annotations on a Queue, plugin `minruntime`).
+/// How long a gang of this queue is safe from preemption within the queue, and from reclaim by
+/// other queues, after it started (annotations on a Queue, plugin `minruntime`).
 pub const PREEMPT_MIN_RUNTIME: &str = "volcano.sh/preempt-min-runtime";
 pub const RECLAIM_MIN_RUNTIME: &str = "volcano.sh/reclaim-min-runtime";
 /// When a gang last saved its work, and when it is expected to be done (RFC 3339, PodGroup or a pod
-/// without one): what is lost if it is broken.
+/// without one). Tells how much work an eviction would lose.
 pub const LAST_CHECKPOINT_TIME: &str = "volcano.sh/last-checkpoint-time";
 pub const EXPECTED_END_TIME: &str = "volcano.sh/expected-end-time";
-/// Since when a gang has held places for less than it needs (RFC 3339, on a PodGroup). The first is
-/// ours; the second is read only.
+/// Since when a gang has been broken (RFC 3339, on a PodGroup). We write the first; the second is
+/// only read.
 pub const STALE_SINCE: &str = "volcano.sh/stale-since";
 pub const KAI_STALE_SINCE: &str = "kai.scheduler/stale-podgroup-timestamp";
-/// Room that is kept for pods of a gang that will be made again (on a PodGroup, JSON, ours).
+/// Room that is reserved for pods of a gang that will be recreated (on a PodGroup, JSON; ours).
 pub const RESERVATIONS: &str = "volcano.sh/reservations";
-/// How long a gang may hold places for less than it needs; negative is for ever (PodGroup, action
-/// `stalegangeviction`).
+/// How long a gang may stay broken; negative means for ever (PodGroup, action `stalegangeviction`).
 pub const STALENESS_GRACE_PERIOD: &str = "volcano.sh/staleness-grace-period";
 /// How long the embedded cluster lets a pod run before it succeeds.
 pub const SIMULATED_DURATION: &str = "muster.sh/simulated-duration";
 /// How long a gang may wait before it goes first (plugin `sla`).
 pub const SLA_WAITING_TIME: [&str; 2] = ["volcano.sh/sla-waiting-time", "sla-waiting-time"];
-/// Room that was promised to a waiting pod, written by an earlier run.
+/// The node that a waiting pod is nominated to, written by an earlier run.
 pub const PIPELINED_STATUS: &str = "volcano.sh/pipelined-status";
 pub const PIPELINED_NODE: &str = "volcano.sh/pipelined-node";
-/// Others were asked to leave for that room.
+/// Whether pods were evicted for that nomination.
 pub const EVICTION_OCCURRED: &str = "volcano.sh/eviction-occurred";
 /// The node group of a node (label, plugin `nodegroup`).
 pub const NODEGROUP_NAME: &str = "volcano.sh/nodegroup-name";
-/// Caps of a queue per node group (annotation on a Queue, JSON).
+/// Limits of a queue per node group (annotation on a Queue, JSON).
 pub const NODEGROUP_LIMITS: &str = "volcano.sh/nodegroup-resource-limits";
 /// A queue's path and weights for hierarchical drf (annotations on a Queue).
 pub const HIERARCHY: &str = "volcano.sh/hierarchy";
@@ -83,13 +81,13 @@ pub const VGPU_CORES: &str = "volcano.sh/vgpu-cores";
 /// The cards that a node offers as virtual GPUs, written by the device plugin:
 /// `GPU-1f6c,10,32768,NVIDIA-Tesla V100,true,hami-core:` for each card.
 pub const VGPU_REGISTER: &str = "volcano.sh/node-vgpu-register";
-/// The cards of a pod, `GPU-1f6c,NVIDIA,4096,30:` for each card, `;` between containers. The second
-/// is the device plugin's to empty.
+/// The cards of a pod, `GPU-1f6c,NVIDIA,4096,30:` for each card, `;` between containers. The device
+/// plugin removes cards from the second as it hands them out.
 pub const VGPU_IDS: &str = "volcano.sh/vgpu-ids-new";
 pub const VGPU_TO_ALLOCATE: &str = "volcano.sh/devices-to-allocate";
 pub const VGPU_NODE: &str = "volcano.sh/vgpu-node";
-/// When cards were chosen and the pod was bound (seconds since 1970), and how far its start has
-/// come.
+/// When cards were chosen and the pod was bound (seconds since 1970), and how far the device plugin
+/// has got.
 pub const VGPU_TIME: &str = "volcano.sh/vgpu-time";
 pub const BIND_TIME: &str = "volcano.sh/bind-time";
 pub const BIND_PHASE: &str = "volcano.sh/bind-phase";
@@ -99,7 +97,8 @@ pub const NOUSE_GPU_TYPE: &str = "nvidia.com/nouse-gputype";
 pub const USE_GPU_ID: &str = "volcano.sh/vgpu-use-gpuuuid";
 pub const NOUSE_GPU_ID: &str = "volcano.sh/vgpu-nouse-gpuuuid";
 
-/// Says what cards a bound pod has: written with the bind, and gone when the pod is made again.
+/// Says which cards a bound pod has: written with the bind, and not copied when the pod is
+/// recreated.
 pub const CARD_NOTES: [&str; 8] = [
     BIND_PHASE,
     BIND_TIME,
@@ -111,8 +110,8 @@ pub const CARD_NOTES: [&str; 8] = [
     VGPU_TO_ALLOCATE,
 ];
 
-/// Says that an object was read from a cluster as it is there: what is wrong with it is told, not
-/// refused.
+/// Says that an object was read from a cluster as it is: its mistakes are reported, but the object
+/// is not refused.
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
@@ -158,12 +157,12 @@ pub const ANNOTATIONS: [&str; 39] = [
     VGPU_REGISTER,
 ];
 
-/// Keys that are read of labels only, or written and never read.
+/// Keys that are only read as labels, or that are written and never read.
 pub const OTHER_KEYS: [&str; 2] = [EVICTION_OCCURRED, NODEGROUP_NAME];
 
-/// The queue of work that names none.
+/// The queue of pods and PodGroups that name none.
 pub const DEFAULT_QUEUE: &str = "default";
 /// The queue above all queues.
 pub const ROOT_QUEUE: &str = "root";
-/// Pods of these schedulers are ours unless configured otherwise.
+/// Pods of these schedulers are ours unless the configuration says otherwise.
 pub const SCHEDULER_NAMES: [&str; 2] = ["volcano", "muster"];

@@ -1,6 +1,6 @@
-//! The one table of kinds: every kind of object that Muster reads, with its name in the API. Its type
-//! and what its fields mean is in a file of its own below this one; all other lists of kinds come from
-//! here.
+//! The one table of kinds: every kind of object that Muster reads, with its name in the API. The
+//! type of a kind and the meaning of its fields are in a file of its own below this folder; all
+//! other lists of kinds are derived from this table.
 
 use std::fmt;
 
@@ -48,15 +48,15 @@ pub(crate) mod volcano {
     pub use queue::*;
 }
 
-/// What is particular to a kind. Each says it in its own file.
+/// What differs from kind to kind. Each kind implements it in its own file.
 pub(crate) trait Contents {
     /// What must be changed before the object can be used.
     fn problems(&self) -> Vec<Problem>;
 
-    /// Shows every name in the object to the walk, and takes away what is free text.
+    /// Passes every name in the object to the walk, and removes free text.
     fn visit_names(&mut self, walk: &mut Walk<'_>);
 
-    /// Leaves out what only holds while a controller keeps it up to date.
+    /// Removes fields that are only true while a controller updates them.
     fn forget_controllers(&mut self) {}
 }
 
@@ -69,7 +69,7 @@ pub trait Resource:
     fn meta(&self) -> &Meta;
 }
 
-/// What is done with the type of a kind that is only known at run time.
+/// An operation on the type of a kind that is only known at run time.
 pub trait WithType {
     type Output;
 
@@ -87,9 +87,9 @@ pub enum Scope {
 pub enum Presence {
     /// All of them.
     Always,
-    /// Those that were given its definition. The scheduler waits for it.
+    /// Those that have its definition. The scheduler waits until it is there.
     Installed,
-    /// Those that were given its definition. Without it there are no such objects.
+    /// Those that have its definition. A server without it has no such objects.
     Optional,
 }
 
@@ -104,7 +104,7 @@ struct Row {
 
 macro_rules! kinds {
     ($($kind:ident $api_version:literal $plural:literal $scope:ident $presence:ident;)*) => {
-        /// A kind of object. What objects of other kinds refer to comes first.
+        /// A kind of object. A kind comes after the kinds that its objects refer to.
         #[derive(
             Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
         )]
@@ -228,12 +228,12 @@ impl Kind {
         self.row().api_version
     }
 
-    /// Empty for the oldest kinds of Kubernetes.
+    /// Empty for the core kinds of Kubernetes.
     pub fn group(self) -> &'static str {
         self.api_version().split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The name in paths.
+    /// The plural, as in paths.
     pub fn plural(self) -> &'static str {
         self.row().plural
     }
@@ -263,8 +263,8 @@ impl Kind {
     /// Decodes an object and gives it a namespace if its kind has one.
     pub(crate) fn decode(self, tree: &Yaml) -> Result<Object, YamlError> {
         let mut object = self.with_type(Decode(tree))?;
-        // As with kubectl, an object of a namespaced kind without a namespace is in "default", and
-        // one of another kind is in none, whatever it says.
+        // As with kubectl, an object of a namespaced kind without a namespace is in "default". The
+        // namespace of an object of any other kind is ignored.
         let namespace = &mut object.meta_mut().namespace;
         match self.scope() {
             Scope::Cluster => namespace.clear(),
@@ -302,7 +302,7 @@ impl Object {
         self.meta().annotations.get(key).map(String::as_str)
     }
 
-    /// Gives it an age where it has none.
+    /// Sets the creation time if it is missing.
     pub fn date(&mut self, created: Time) {
         self.meta_mut().creation_timestamp.get_or_insert(created);
     }
@@ -316,7 +316,7 @@ impl Object {
         self.contents_mut().visit_names(walk);
     }
 
-    /// Leaves out what only holds while a controller keeps it up to date.
+    /// Removes fields that are only true while a controller updates them.
     pub fn forget_controllers(&mut self) {
         self.contents_mut().forget_controllers();
     }

@@ -1,5 +1,5 @@
 //! Reads files of Kubernetes objects, YAML or JSON, one document at a time, and reports everything
-//! that is wrong in one pass: a mistake in one document does not hide those in the next.
+//! that is wrong in one pass: a mistake in one document does not hide mistakes in the next.
 
 mod documents;
 mod spelling;
@@ -22,13 +22,13 @@ use spelling::Spelling;
 
 /// One thing that was found in the input.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::large_enum_variant, reason = "handed over one at a time, never held in numbers")]
+#[allow(clippy::large_enum_variant, reason = "handed over one at a time, never collected")]
 pub enum Found {
     Object {
         object: Object,
         line: u32,
         problems: Vec<PlacedProblem>,
-        /// Fields that its kind doesn't have, and keys and names that are almost known ones.
+        /// Fields that its kind doesn't have, and keys and names that look like misspelt ones.
         unknown: Vec<PlacedProblem>,
     },
     /// An object of a kind that scheduling does not need.
@@ -107,7 +107,7 @@ impl Reader<'_> {
         match &root.value {
             Value::Null => {}
             Value::Map(entries) if entries.is_empty() => {}
-            // The items were handed over while the text was read.
+            // The items were passed on while the text was read.
             Value::Map(_) if is_list(root) => {}
             Value::Map(_) => self.object(root, None),
             _ => {
@@ -117,7 +117,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An item of a list. Those of a list of one kind ("PodList") need not say their kind again.
+    /// An item of a list. The items of a list of one kind ("PodList") may leave out their kind.
     fn item(&mut self, list_kind: &str, item: &Yaml) {
         match item.entry("items").map(|items| &items.value) {
             Some(Value::Seq(inner)) if is_list(item) => {
@@ -221,10 +221,10 @@ fn is_list(tree: &Yaml) -> bool {
     kind.is_some_and(|kind| kind.ends_with("List")) && tree.entry("items").is_some()
 }
 
-/// Advice on the mistakes that are made most often.
+/// Advice for the most common mistakes.
 fn help_with(document: &Document, error: &YamlError) -> Option<String> {
     let indented_with_tab = |line: &str| line.trim_start_matches(' ').starts_with('\t');
-    // The parser may stop a line after the one that is wrong.
+    // The parser may report the line after the one that is wrong.
     let first = (error.line.saturating_sub(document.first_line) as usize).saturating_sub(1);
     if document.text.lines().skip(first).take(2).any(indented_with_tab) {
         return Some("indent with spaces; YAML does not allow tabs".to_owned());

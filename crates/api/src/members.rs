@@ -1,4 +1,4 @@
-//! Which nodes or HyperNodes a member selector means, compiled once.
+//! Which nodes or HyperNodes a member selector selects, compiled once.
 
 use crate::MemberSelector;
 use crate::core::{LabelSelector, Labels};
@@ -9,12 +9,12 @@ pub enum Matcher {
     Exact(String),
     Pattern(GoRegex),
     Labels(LabelSelector),
-    /// Says nothing, or more than one thing.
+    /// Selects nothing, or sets more than one of the three.
     Nothing,
 }
 
 impl Matcher {
-    /// Fails if the pattern cannot be read.
+    /// Fails if the pattern is invalid.
     pub fn compile(selector: &MemberSelector) -> Result<Matcher, GoRegexError> {
         let MemberSelector { exact_match, regex_match, label_match } = selector;
         match (exact_match, regex_match, label_match) {

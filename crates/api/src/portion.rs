@@ -33,7 +33,7 @@ impl Portion {
         })
     }
 
-    /// How many of so many, rounded up as in Kubernetes.
+    /// The number for a set of this many, rounded up as in Kubernetes.
     pub fn of(self, all: i64) -> i64 {
         match self {
             Portion::Count(count) => count,

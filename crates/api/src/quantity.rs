@@ -1,8 +1,8 @@
 //! Amounts of resources with Kubernetes' exact meaning ("500m", "16Gi", "1e3"), as whole
 //! nano-units.
 //!
-//! Nothing here wraps or panics: what is out of range is the nearest amount that is in range, and
-//! what is finer than a nano-unit is rounded away from zero, both as Kubernetes does.
+//! Nothing here wraps or panics: an amount that is out of range becomes the nearest one in range,
+//! and anything finer than a nano-unit is rounded away from zero, both as Kubernetes does.
 
 #[cfg(feature = "schema")]
 use std::borrow::Cow;
@@ -21,10 +21,10 @@ use thiserror::Error;
 pub type ResourceList = BTreeMap<String, Quantity>;
 
 const NANO: i128 = 1_000_000_000;
-/// Kubernetes caps every amount here.
+/// Kubernetes' own upper limit for amounts.
 const MAX_NANO: i128 = i64::MAX as i128 * NANO;
-/// More digits than this before the decimal point are beyond the cap, after it finer than a
-/// nano-unit.
+/// A number with more digits than this before the decimal point is beyond the limit, and a digit
+/// further behind the point is finer than a nano-unit.
 const DIGITS: i64 = 40;
 
 /// An amount of a resource.
@@ -33,7 +33,7 @@ pub struct Quantity {
     nano: i128,
     /// Whether to print it with Ki, Mi, Gi …; never part of a comparison.
     binary: bool,
-    /// Whether a larger amount was written; never part of a comparison.
+    /// Whether the amount as written was larger; never part of a comparison.
     capped: bool,
 }
 
@@ -71,8 +71,7 @@ impl Quantity {
         self.nano < 0
     }
 
-    /// Whether the amount that was written is beyond the largest there is, and that one was taken
-    /// in its place.
+    /// Whether the amount as written is beyond the largest there is, which is used instead.
     pub fn is_capped(self) -> bool {
         self.capped
     }
@@ -149,7 +148,7 @@ fn suffix_scale(suffix: &str) -> Option<Scale> {
             if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
                 return None;
             }
-            // Past a few dozen the exponent only says "far out of range".
+            // With larger exponents the amount is far out of range anyway.
             let size = digits.parse::<i64>().unwrap_or(i64::MAX).min(1 << 40);
             (if exponent.starts_with('-') { -size } else { size }, 0)
         }
@@ -179,8 +178,8 @@ impl FromStr for Quantity {
     }
 }
 
-/// The nano-units of `integer.fraction` times `scale`, rounded up; any number beyond the cap if they
-/// are.
+/// The nano-units of `integer.fraction` times `scale`, rounded up; a number beyond the limit if the
+/// result is beyond it.
 fn magnitude(integer: &str, fraction: &str, scale: &Scale) -> i128 {
     let digits = || integer.bytes().chain(fraction.bytes()).map(|byte| i128::from(byte - b'0'));
     let Some(leading_zeros) = digits().position(|digit| digit != 0) else { return 0 };
@@ -289,8 +288,8 @@ impl JsonSchema for Quantity {
         true
     }
 
-    /// The pattern is Kubernetes' own. The length bounds what the API server expects CEL rules to
-    /// cost.
+    /// The pattern is Kubernetes' own. The length limits the cost that the API server estimates for
+    /// CEL rules.
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "x-kubernetes-int-or-string": true,
@@ -341,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_finer_than_a_nano_unit_rounds_away_from_zero() {
+    fn amounts_finer_than_a_nano_unit_round_away_from_zero() {
         assert_eq!(quantity("0.1n").nano, 1);
         assert_eq!(quantity("-0.1n").nano, -1);
         assert_eq!(quantity("1.0000000001").nano, NANO + 1);
@@ -352,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_the_largest() {
+    fn amounts_that_are_too_large_become_the_largest() {
         for text in [
             "9223372036854775807",
             "9223372036854775808",
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_beyond_the_largest_is_known_to_be_capped() {
+    fn an_amount_beyond_the_largest_says_that_it_is_capped() {
         for text in ["9223372036854775808", "-9223372036854775808", "8Ei", "10E", "1e40", "1e300"] {
             assert!(quantity(text).is_capped(), "{text}");
         }
@@ -403,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn junk_is_refused_with_an_example() {
+    fn invalid_text_is_rejected_with_an_example() {
         for text in [
             "", " ", "1 Gi", " 1", "1 ", "0x1", "1ki", "1KI", "1K", "--1", "+-1", "1.1.1", "1e",
             "1e+", "1e1.5", "Ki", ".", "-", "1gi", "1Mii", "1mm", "1,5", "one", "١", "1_000",

@@ -1,17 +1,17 @@
-//! What a pod asks of a node, by Kubernetes' arithmetic.
+//! What a pod requests, by the arithmetic of Kubernetes.
 
 use crate::core::{Container, PodSpec, Resources};
 use crate::{Quantity, ResourceList};
 
-/// What the pod asks for at its most demanding moment: while one of its init containers runs, or
-/// after them. The place in a node's count of pods ("pods") is not part of it.
+/// What the pod requests at its most demanding moment: while one of its init containers runs, or
+/// after them. The pod itself, which counts towards a node's "pods", is not included.
 pub fn pod_requests(spec: &PodSpec) -> ResourceList {
     let mut running = ResourceList::new();
     for container in &spec.containers {
         add(&mut running, &with_limits(&container.resources));
     }
-    // Init containers run one after the other, each beside the sidecars that were started before
-    // it.
+    // Init containers run one after the other, each together with the sidecars that were started
+    // before it.
     let mut starting = ResourceList::new();
     let mut sidecars = ResourceList::new();
     for container in &spec.init_containers {
@@ -39,7 +39,7 @@ fn is_sidecar(container: &Container) -> bool {
     container.restart_policy.as_deref() == Some("Always")
 }
 
-/// What one container asks for.
+/// What one container requests.
 pub fn container_requests(container: &Container) -> ResourceList {
     with_limits(&container.resources)
 }
@@ -53,8 +53,8 @@ fn with_limits(resources: &Resources) -> ResourceList {
     requests
 }
 
-/// A limit of the whole pod stands in for its request only where no container asks; huge pages
-/// always have their request equal to their limit.
+/// A limit of the whole pod is its request only where no container requests anything; for huge
+/// pages requests always equal limits.
 fn override_with(requests: &mut ResourceList, pod_level: &Resources) {
     for (name, limit) in &pod_level.limits {
         if name.starts_with("hugepages-")
@@ -81,7 +81,7 @@ fn add(sum: &mut ResourceList, other: &ResourceList) {
     }
 }
 
-/// Raises each amount to at least the other's.
+/// Raises each amount to at least the amount in the other list.
 fn raise(most: &mut ResourceList, other: &ResourceList) {
     for (name, amount) in other {
         let highest = most.entry(name.clone()).or_insert(*amount);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_largest_init_container_counts_and_per_resource() {
+    fn only_the_largest_init_container_counts_for_each_resource() {
         let spec = pod(
             &[container("cpu=2 memory=1Gi")],
             &[container("cpu=1 memory=4Gi"), container("cpu=3")],
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_level_limit_stands_in_where_no_container_asks() {
+    fn a_pod_level_limit_is_the_request_if_no_container_requests_any() {
         let mut spec = pod(&[container("cpu=1")], &[]);
         spec.resources = Some(Resources {
             requests: list(""),

@@ -1,4 +1,4 @@
-//! Room that is kept for pods of a gang which will be made again, as the annotation
+//! Room that is reserved for pods of a gang which will be recreated, as the annotation
 //! `volcano.sh/reservations` of its PodGroup says: `[{"node":"b","role":"worker","requests":{"
 //! nvidia.com/gpu":"2"},"until":"2026-11-15T08:30:00Z","pods":["1f6c…"],"gangSize":4}]`.
 
@@ -7,21 +7,21 @@ use thiserror::Error;
 
 use crate::{ResourceList, Time};
 
-/// Equal places on one node.
+/// Room for equal pods on one node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reserved {
     pub node: String,
-    /// What is known of the pods that will come: their role and subgroup, and what they ask for.
+    /// What is known of the recreated pods: their role and subgroup, and what they request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subgroup: Option<String>,
     pub requests: ResourceList,
     pub until: Time,
-    /// The uids of the pods that leave another node for it; one place for each.
+    /// The uids of the pods that are moved here from another node, one for each reserved place.
     pub pods: Vec<String>,
-    /// How many pods the gang has when all are back, so that others who come instead of these are
-    /// known.
+    /// How many pods the gang has once all are recreated. More pods than this are new ones, which
+    /// have no right to the reservation.
     #[serde(default, rename = "gangSize", skip_serializing_if = "Option::is_none")]
     pub gang_size: Option<u32>,
 }
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn reservations_are_read_back_as_written() {
         let text = r#"[{"node":"b","role":"worker","requests":{"cpu":"500m","nvidia.com/gpu":"2"},"until":"2026-11-15T08:30:00.25Z","pods":["1","2"],"gangSize":4}]"#;
         let places = Reserved::read(text).expect("it is fine");
         assert_eq!(

@@ -4,8 +4,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use crate::Quantity;
 
-/// Amounts by resource name. The limits bound what the API server expects CEL rules over them to
-/// cost.
+/// Amounts by resource name. The limits keep down the cost that the API server estimates for CEL
+/// rules over them.
 pub(crate) fn resources(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -46,7 +46,7 @@ pub(crate) fn atomic_strings(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "x-kubernetes-list-type": "atomic", "items": { "type": "string" } })
 }
 
-/// A name that another object goes by; empty means none.
+/// The name of another object; empty means none.
 pub(crate) fn object_name(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",

@@ -1,5 +1,5 @@
-//! Which labels, nodes and taints a selector or a toleration is about, with Kubernetes' exact
-//! meaning.
+//! Which labels, nodes and taints a selector or a toleration matches, with the exact meaning of
+//! Kubernetes.
 
 use crate::core::{LabelSelector, Labels, NodeSelector, NodeTerm, Requirement, Taint, Toleration};
 
@@ -24,7 +24,7 @@ impl Requirement {
         }
     }
 
-    /// Whether the condition holds for the labels of a node, which may also be compared as numbers.
+    /// Whether the condition holds for the labels of a node. Only these can be compared as numbers.
     pub fn matches_node(&self, labels: &Labels) -> bool {
         let compare = |holds: fn(i64, i64) -> bool| {
             let (Some(label), [bound]) = (labels.get(&self.key), &self.values[..]) else {

@@ -1,4 +1,4 @@
-//! Points in time and spans, in whole milliseconds: as RFC 3339 in text, as an `i64` elsewhere.
+//! Points in time and durations in whole milliseconds: RFC 3339 as text, an `i64` in memory.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct TimeError(String);
 pub struct DurationError(String);
 
 impl Time {
-    /// Reads RFC 3339. What is finer than a millisecond is cut off.
+    /// Reads RFC 3339. Digits finer than a millisecond are dropped.
     pub fn parse(text: &str) -> Result<Time, TimeError> {
         text.parse::<Timestamp>()
             .map(|timestamp| Time(timestamp.as_millisecond()))
@@ -37,8 +37,8 @@ impl Time {
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Beyond the year 9999 there is no calendar to print in; the nearest printable moment
-        // stands in.
+        // Later than the year 9999 there is no calendar to print; the last printable moment is
+        // printed instead.
         let nearest = if self.0 < 0 { Timestamp::MIN } else { Timestamp::MAX };
         let timestamp = Timestamp::from_millisecond(self.0).unwrap_or(nearest);
         write!(f, "{timestamp}")
@@ -80,7 +80,7 @@ impl<'de> Deserialize<'de> for Time {
 
         match deserializer.is_human_readable() {
             true => deserializer.deserialize_str(Visitor),
-            // Old journals have the times of custom resources as text.
+            // Old journals contain the times of custom resources as text.
             false => deserializer.deserialize_any(Visitor),
         }
     }
@@ -97,7 +97,7 @@ impl JsonSchema for Time {
     }
 }
 
-/// Nanoseconds in the units that Go's durations have.
+/// The units of Go's durations in nanoseconds.
 const UNITS: [(&str, i128); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -109,9 +109,9 @@ const UNITS: [(&str, i128); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Reads a span in Go's syntax ("1h30m", "1.5h", "300ms") or a whole number of seconds ("90"), as
-/// milliseconds. What is finer than a millisecond is cut off; what is longer than an `i64` holds is
-/// the longest it holds.
+/// Reads a duration in Go's syntax ("1h30m", "1.5h", "300ms") or a whole number of seconds ("90"),
+/// as milliseconds. Digits finer than a millisecond are dropped; a duration longer than an `i64`
+/// can hold becomes the longest.
 pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     let wrong = || DurationError(text.to_owned());
     let (sign, digits) = match text.as_bytes().first() {
@@ -138,7 +138,7 @@ pub fn parse_duration(text: &str) -> Result<i64, DurationError> {
     Ok(milliseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
 }
 
-/// The nanoseconds of the first number and unit ("1.5h" of "1.5h30m") and what follows it.
+/// The nanoseconds of the first number and unit ("1.5h" of "1.5h30m") and the text after them.
 fn leading_part(text: &str) -> Option<(i128, &str)> {
     let (integer, rest) = split_digits(text);
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -151,7 +151,7 @@ fn leading_part(text: &str) -> Option<(i128, &str)> {
     let unit_end = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
     let (unit, rest) = rest.split_at(unit_end);
     let (_, nanoseconds) = UNITS.iter().find(|(name, _)| *name == unit)?;
-    // Digits past the 18th are finer than a nanosecond of an hour can show.
+    // Digits past the 18th are less than a nanosecond even of an hour.
     let fraction = &fraction[..fraction.len().min(18)];
     let scale = 10i128.pow(fraction.len() as u32);
     let part = whole(integer).saturating_mul(*nanoseconds) + whole(fraction) * nanoseconds / scale;
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_is_refused_with_an_example() {
+    fn durations_that_go_rejects_are_rejected_with_an_example() {
         for text in
             ["", "-", "1d", "h", "1h 30m", "1.5", ".", ".s", "1h30", "1e3s", "--1s", "soon", "1H"]
         {

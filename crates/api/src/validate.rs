@@ -1,6 +1,6 @@
 //! What is wrong with one object, found without looking at any other: all problems at once, each
-//! with the field and with what to write instead. What only fails by reference (a queue that does
-//! not exist) is not checked here.
+//! with its field and what to write instead. References to other objects (a queue that does not
+//! exist) are not checked here.
 
 mod custom_kinds;
 mod pod;
@@ -124,7 +124,8 @@ impl Problems {
         }
     }
 
-    /// Every amount is at most the bound for the same resource; a resource without a bound is free.
+    /// Every amount is at most the bound for the same resource; a resource without a bound is
+    /// unlimited.
     fn within(
         &mut self,
         path: &str,
@@ -187,7 +188,7 @@ impl Problems {
         }
     }
 
-    /// What plugin `tdm` reads, of pods and groups alike.
+    /// The annotations of plugin `tdm`, on pods and groups alike.
     fn revocable(&mut self, meta: &Meta) {
         let zone = meta.annotations.get(keys::REVOCABLE_ZONE).filter(|zone| !zone.is_empty());
         if let Some(zone) = zone.filter(|zone| *zone != "*") {

@@ -81,7 +81,7 @@ fn unknown_fields_are_ignored() {
 }
 
 #[test]
-fn a_number_or_a_percentage_is_either() {
+fn a_number_or_percentage_accepts_both() {
     let budget: PodDisruptionBudget =
         decode("spec: {minAvailable: 2, maxUnavailable: 50%}\n").unwrap();
     assert_eq!(budget.spec.min_available, Some(IntOrString::Int(2)));

@@ -1,4 +1,4 @@
-//! The types need no client and no schemas: they are compiled by everything, first and often.
+//! The types depend on no client and no schemas: every other crate is compiled after them.
 
 use std::process::Command;
 

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 
 use muster_bench::speed::{self, memory};
 
-/// With this argument the program only says how much memory a large cluster takes.
+/// With this argument the program only prints how much memory a large cluster uses.
 const MEMORY: &str = "--memory";
 
 fn main() -> ExitCode {
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
             }
         };
     }
-    // `cargo test --benches` runs it too, to see that it works: one round is enough for that.
+    // `cargo test --benches` runs it too, to check that it works: one round is enough for that.
     let measuring = std::env::args().any(|argument| argument == "--bench");
     let rounds = if measuring { 9 } else { 1 };
     let memory = || memory::of_child(Command::new(program).arg(MEMORY));

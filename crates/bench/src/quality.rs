@@ -1,6 +1,6 @@
-//! How good the engine's choices are, as opposed to how fast (`speed.rs`): against the best that
-//! there is, on clusters so small that all can be tried; and what becomes of a day's work in each
-//! mode.
+//! How good the engine's choices are, as opposed to how fast (`speed.rs`): compared with the
+//! optimum, on clusters so small that every choice can be tried; and the results of a day's work in
+//! each mode.
 
 mod drawing;
 mod gaps;

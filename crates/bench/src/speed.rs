@@ -1,6 +1,6 @@
 //! How fast the engine is, in units that mean the same on every machine: a *scan* is one pass over
-//! four idle columns of the cluster, a *move* one change of a pod's state with all its sums. Both
-//! sides of a ratio are run in turn in one process, and the best of several rounds counts.
+//! four columns of idle amounts, a *move* one change of a pod's state with all its sums. Both sides
+//! of a ratio run in turn in one process, and the best of several rounds counts.
 
 mod evictions;
 mod figures;
@@ -32,8 +32,8 @@ const GPU: &str = "nvidia.com/gpu";
 /// Takes a figure: its name, value, unit, and the time behind it.
 type Add<'a> = dyn FnMut(&'static str, f64, &'static str, Option<f64>) + 'a;
 
-/// Runs all cases. `rounds` is how often each is repeated; `memory` asks a process of its own for
-/// [`memory::peak_with_large_cluster`]; `told` hears what is going on.
+/// Runs all cases. `rounds` is how often each is repeated; `memory` runs a process of its own that
+/// calls [`memory::peak_with_large_cluster`]; `told` is called with the progress.
 pub fn run(
     rounds: u32,
     memory: impl FnOnce() -> Result<u64, MemoryError>,
@@ -50,7 +50,7 @@ pub fn run(
     little_to_do(rounds, scan, &mut add);
     told("network topology");
     topology::run(rounds, &mut add);
-    told("room that is taken from others");
+    told("evictions");
     evictions::run(rounds, &mut add);
     gang_evictions::run(rounds, &mut add);
     scenarios::run(rounds, &mut add);
@@ -64,7 +64,7 @@ pub fn run(
     figures
 }
 
-/// What a large gang takes, in nanoseconds; others are compared with it.
+/// The time of a large gang in nanoseconds, with which others are compared.
 struct Large {
     scan: f64,
     pod: f64,
@@ -83,8 +83,8 @@ fn large_gang(rounds: u32, add: &mut Add) -> Large {
     }
     add("scan of 5,000 nodes", scan[0] / 1000.0, "µs", Some(scan[0]));
     let scans = large[0] / scan[0];
-    add("gang of 3,000 × 8 GPUs, 5,000 nodes", scans, "scans", Some(large[0]));
-    let name = "the same, 20,000 nodes against 5,000";
+    add("allocate, 3,000-pod gang, 8 GPUs per pod, 5,000 nodes", scans, "scans", Some(large[0]));
+    let name = "allocate, 3,000-pod gang: 20,000 nodes relative to 5,000";
     add(name, large[1] / large[0], "times", Some(large[1]));
     Large { scan: scan[0], pod: large[0] / 3_000.0 }
 }
@@ -104,9 +104,9 @@ fn many_gangs(rounds: u32, pod_of_large: f64, add: &mut Add) {
         shapes = shapes.min(cycle_nanos(&mut engine, 5_000));
     }
     let (gangs, shapes) = (gangs / 5_000.0, shapes / 5_000.0);
-    let name = "500 gangs of 10, a pod against the large gang's";
+    let name = "allocate, 500 gangs of 10: time per pod relative to the 3,000-pod gang";
     add(name, gangs / pod_of_large, "times", Some(gangs));
-    let name = "5,000 pods of 50 shapes, likewise";
+    let name = "allocate, 5,000 pods of 50 shapes: time per pod relative to the 3,000-pod gang";
     add(name, shapes / pod_of_large, "times", Some(shapes));
 }
 
@@ -128,19 +128,19 @@ fn little_to_do(rounds: u32, scan: f64, add: &mut Add) {
             }
         }
     }
-    let idle = "cycle with nothing to do, 5,000 nodes, 1,000 gangs that can't fit";
+    let idle = "idle cycle, 5,000 nodes, 1,000 waiting gangs";
     add(idle, still[0] / scan, "scans", Some(still[0]));
-    add("the same, 20,000 nodes", still[1] / scan, "scans", Some(still[1]));
+    add("idle cycle, 20,000 nodes, 1,000 waiting gangs", still[1] / scan, "scans", Some(still[1]));
     let busy_name = "cycle after one event that frees nothing, 5,000 nodes";
     add(busy_name, stirred[0] / scan, "scans", Some(stirred[0]));
-    let name = "the same after one event, 20,000 nodes";
+    let name = "cycle after one event that frees nothing, 20,000 nodes";
     add(name, stirred[1] / scan, "scans", Some(stirred[1]));
     add("move", move_, "ns", Some(move_));
     add("one event applied", event / move_, "moves", Some(event));
 }
 
-/// An engine that takes room with an action, as its arguments say.
-fn taking(action: &str, arguments: &str) -> Engine {
+/// An engine with an action that evicts, configured by these arguments.
+fn engine_with(action: &str, arguments: &str) -> Engine {
     let text = format!(
         r#"
 actions: "enqueue, allocate, backfill, {action}"
@@ -166,7 +166,7 @@ tiers:
     Engine::new(config, vec!["volcano".into()])
 }
 
-/// An error with what caused it.
+/// An error with its causes.
 fn causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -178,7 +178,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> f64 {
     begin.elapsed().as_nanos() as f64
 }
 
-/// A cycle that must bind so many pods.
+/// A cycle that must bind this many pods.
 fn cycle_nanos(engine: &mut Engine, binds: usize) -> f64 {
     let mut bound = 0;
     let nanos = timed(|| bound = engine.cycle(NOW).binds.len());
@@ -186,7 +186,7 @@ fn cycle_nanos(engine: &mut Engine, binds: usize) -> f64 {
     nanos
 }
 
-/// The unit: four columns compared with a request, one byte a node out.
+/// The unit: four columns compared with a request, one byte of result per node.
 fn scan_nanos(cluster: &Cluster) -> f64 {
     let columns: [&[i64]; 4] = [0, 1, 2, 4].map(|id| cluster.nodes.idle[ResourceId(id)].rows());
     let mut fits = vec![0u8; columns[0].len()];
@@ -228,7 +228,7 @@ fn move_nanos(engine: &mut Engine) -> f64 {
     nanos / (2 * pods.len()) as f64
 }
 
-/// A running pod reports a change of its status that changes its state: it is leaving.
+/// A running pod reports a status that changes its state: it is terminating.
 fn event_nanos(engine: &mut Engine) -> f64 {
     let mut best = f64::MAX;
     for index in 0..200 {
@@ -243,7 +243,8 @@ fn event_nanos(engine: &mut Engine) -> f64 {
     best
 }
 
-/// What the bars were measured with; where nobody has to leave, no time goes into asking who could.
+/// The configuration in which the bars were measured. Without evictions no time goes into asking
+/// what may be evicted.
 const PLAIN: &str = "actions: enqueue, allocate, backfill
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
@@ -266,12 +267,12 @@ fn cluster(nodes: usize) -> Engine {
     engine
 }
 
-/// A full cluster: running pods everywhere, and gangs that wait in vain.
+/// A full cluster: running pods everywhere, and gangs that can't fit.
 fn busy(nodes: usize, pods: usize, waiting: usize) -> Engine {
     let mut engine = cluster(nodes);
     for index in 0..pods {
-        // Eight a node, so that its GPUs are taken; what is left over stays empty but for one small
-        // pod.
+        // Eight pods per node, so that its GPUs are used; nodes beyond these stay empty except for
+        // one small pod.
         engine.apply(running(&format!("r{index:06}"), &format!("n{:05}", (index / 8) % nodes), 1));
     }
     for index in pods / 8..nodes {
@@ -355,7 +356,7 @@ fn gang(engine: &mut Engine, name: &str, pods: usize, minimum: i32, gpus: i64, m
     group.create(engine);
 }
 
-/// A gang that comes to the cluster, or runs there already.
+/// A gang that is created, or is running already.
 struct Group {
     name: String,
     queue: String,
@@ -365,7 +366,7 @@ struct Group {
 }
 
 impl Group {
-    /// All of them are needed; each wants so many GPUs.
+    /// All of them are needed; each wants this many GPUs.
     fn new(name: &str, gpus: impl IntoIterator<Item = i64>) -> Group {
         let pod = |(index, gpus)| pod(&format!("{name}-{index:04}"), gpus, 1_000, Some(name));
         let pods: Vec<Pod> = gpus.into_iter().enumerate().map(pod).collect();

@@ -9,7 +9,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Name and bar of each row in the tables of the section; the unit after a name is left out.
+/// Name and bar of each row in the tables of the section, without the unit after the name.
 fn rows(page: &str) -> Vec<(String, Option<f64>)> {
     let section = page.split("\n## ").find(|part| part.starts_with("The engine alone"));
     let lines = section.expect("it has this section").lines();
@@ -27,18 +27,18 @@ fn rows(page: &str) -> Vec<(String, Option<f64>)> {
 }
 
 #[test]
-fn the_page_shows_every_bar_as_it_is() {
+fn the_page_shows_every_bar() {
     let rows = rows(&read("../../docs/performance.md"));
     let missing: Vec<_> = BARS
         .iter()
         .filter(|(name, bar)| !rows.contains(&((*name).to_owned(), Some(*bar))))
         .collect();
-    assert!(missing.is_empty(), "not on the page, or with another bar: {missing:#?}");
+    assert!(missing.is_empty(), "missing on the page, or with another bar: {missing:#?}");
 }
 
-/// A bar under a name that nothing measures would never be missed.
+/// A bar whose name is never measured would never be missed.
 #[test]
-fn every_bar_and_every_row_is_of_a_figure_that_is_measured() {
+fn every_bar_and_every_row_names_a_measured_figure() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/speed");
     let files =
         std::fs::read_dir(folder).expect("there are cases").map(|entry| entry.expect("listed"));

@@ -1,36 +1,32 @@
-//! How good the engine's choices are, on clusters where all can be tried.
+//! How good the engine's choices are, on clusters where every choice can be tried.
 
 use muster_bench::quality::{LoadSpec, MODES, describe, gaps, load};
 
 #[test]
-fn nothing_is_lost_without_need_on_small_clusters() {
+fn no_needless_evictions_on_small_clusters() {
     let gaps = gaps(200, |_| {});
-    assert_eq!(gaps.wrong, [], "rules that are not kept");
-    assert_eq!(
-        gaps.needless,
-        [] as [u64; 0],
-        "clusters where someone leaves who could have stayed"
-    );
-    assert_eq!(gaps.missed, [] as [u64; 0], "clusters where a way is not found");
+    assert_eq!(gaps.wrong, [], "violated rules");
+    assert_eq!(gaps.needless, [] as [u64; 0], "clusters with a needless eviction");
+    assert_eq!(gaps.missed, [] as [u64; 0], "clusters where room can be made but is not found");
     assert_eq!(gaps.gap.median, 0.0);
     assert!(
         gaps.gap.clusters > 150,
-        "only {} to compare: nothing is tried here",
+        "only {} can be compared: the test checks nothing",
         gaps.gap.clusters
     );
 }
 
 #[test]
-fn a_small_cluster_is_told_in_words() {
+fn a_small_cluster_is_described_in_words() {
     let told = describe(3);
     assert_eq!(told, describe(3));
-    for word in ["small cluster 3", "claimant starts with", "\nengine: ", "\nbest: "] {
+    for word in ["small cluster 3", "preemptor starts with", "\nengine: ", "\nbest: "] {
         assert!(told.contains(word), "no {word:?} in\n{told}");
     }
 }
 
 #[test]
-fn the_same_load_goes_the_same_way_twice() {
+fn the_same_load_has_the_same_result_twice() {
     let spec = LoadSpec { nodes: 8, hours: 6, percent: 400, ..LoadSpec::default() };
     let once = load(&spec, |_, _| {});
     assert_eq!(format!("{once:?}"), format!("{:?}", load(&spec, |_, _| {})));
@@ -45,5 +41,8 @@ fn the_same_load_goes_the_same_way_twice() {
         assert_eq!(mode.waits[0].gangs, once.gangs, "all start in the end: {played}");
         assert!(mode.evicted_pods >= mode.broken_gangs, "{played}");
     }
-    assert!(once.modes.iter().any(|mode| mode.wasted_gpu_hours > 0.0), "nobody leaves: {once:?}");
+    assert!(
+        once.modes.iter().any(|mode| mode.wasted_gpu_hours > 0.0),
+        "no pod is evicted: {once:?}"
+    );
 }

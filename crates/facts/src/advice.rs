@@ -1,4 +1,4 @@
-//! What someone could do so that a gang need not wait.
+//! What a user could do so that a gang need not wait.
 
 use muster_engine::explain::shown_text;
 use muster_engine::ids::{GangId, ResourceId};
@@ -12,10 +12,10 @@ use crate::domains;
 use crate::queues::children;
 use crate::room::Shortage;
 
-/// So many nodes are named where something should be freed.
+/// How many nodes are named on which room should be freed.
 const FREED: usize = 4;
 
-/// What someone could do about each reason.
+/// What a user could do about each reason.
 pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
     let cluster = engine.cluster();
     let mut help: Vec<String> = Vec::new();
@@ -41,7 +41,7 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
                 format!("see why the gang ahead of it waits: muster explain gang/{head}")
             }
             Reason::GaveAdmissionBack { .. } => {
-                "wait: it is admitted again after the gangs it let go first".to_owned()
+                "wait: it is admitted again after the gangs that go first".to_owned()
             }
             Reason::Gated { pods } => {
                 format!("remove the scheduling gates of {}", counted(u64::from(*pods), "pod"))
@@ -75,7 +75,7 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::NeverMoves { .. } => {
                 "wait for free room, or make the gang preemptable".to_owned()
             }
-            // What else is said tells which room.
+            // Other reasons of the gang say which room it lacks.
             Reason::NothingToTake { .. } if !help.is_empty() => continue,
             Reason::NothingToTake { .. } => "wait for room, or add nodes".to_owned(),
             Reason::OutdoesSibling { sibling, .. } => {
@@ -128,7 +128,7 @@ fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
         Limit::FairShare(queue) => {
             let weight =
                 if weight_counts(engine, queue, lack.resource) { " or its weight" } else { "" };
-            // Who would have to ask for nothing is not helped by asking for less.
+            // A gang that would have to request nothing is not helped by requesting less.
             let less = if short < lack.want {
                 format!(", or ask for {amount} less")
             } else {
@@ -145,8 +145,8 @@ fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
     }
 }
 
-/// Whether anything is divided by weight among a queue and its siblings: something is left when all
-/// have what they deserve.
+/// Whether anything is divided by weight among a queue and its siblings, which is so if something
+/// is left once all have what they deserve.
 fn weight_counts(engine: &Engine, queue: &str, resource: ResourceId) -> bool {
     let rules = engine.policy().fairness();
     let (Some(rules), Some(queue)) = (rules, engine.cluster().queues.find(queue)) else {
@@ -199,7 +199,7 @@ fn room_help(cluster: &Cluster, shortage: &Shortage, histogram: &Histogram) -> V
     help
 }
 
-/// How nodes that have been left out for other reasons than room could take part.
+/// What could make nodes usable that were left out for other reasons than room.
 fn welcome_help(cluster: &Cluster, bar: &Bar) -> Option<String> {
     let nodes = counted(u64::from(bar.nodes), "node");
     Some(match &bar.why {

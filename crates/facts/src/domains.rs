@@ -1,4 +1,4 @@
-//! The domains of the network that came closest to holding a gang, and what each lacks.
+//! The network domains that came closest to holding a gang, and what each lacks.
 
 use muster_engine::ids::{GangId, PodId, ResourceId};
 use muster_engine::model::Cluster;
@@ -17,13 +17,12 @@ pub struct ClosestDomain {
     /// How many of the wanted pods it had room for.
     pub holds: u32,
     pub wanted: u32,
-    /// What the gang's pods ask for that is hardest to get, and how much of it the domain has
-    /// free.
+    /// The scarcest resource that the gang's pods request, and how much of it the domain has free.
     pub resource: String,
     pub free: String,
     pub total: String,
-    /// How much more of it the wanted pods ask for than is free; nothing if it is free, but not
-    /// where they fit.
+    /// How much more of it the wanted pods request than is free; none if enough is free, but in
+    /// pieces that are too small.
     pub lacks: Option<String>,
 }
 
@@ -39,7 +38,7 @@ pub fn closest(cluster: &Cluster, id: GangId) -> Vec<ClosestDomain> {
     found
 }
 
-/// What someone could do so that one domain holds the wanted pods.
+/// What a user could do so that one domain holds the wanted pods.
 pub fn help(cluster: &Cluster, id: GangId, wanted: u32, near: &[Near]) -> String {
     let large = |near: &&Near| {
         let (resource, asked) = ask(cluster, id, wanted)?;
@@ -52,7 +51,7 @@ pub fn help(cluster: &Cluster, id: GangId, wanted: u32, near: &[Near]) -> String
         }
         None if near.is_empty() => match domain_of(cluster, id).filter(|&domain| domain != ROOT) {
             Some(domain) => {
-                format!("free room in {}, where others of it are", cluster.domains[domain].name)
+                format!("free room in {}, where its other pods are", cluster.domains[domain].name)
             }
             None => "add HyperNodes with room for it, or allow a higher tier".to_owned(),
         },
@@ -61,14 +60,13 @@ pub fn help(cluster: &Cluster, id: GangId, wanted: u32, near: &[Near]) -> String
     }
 }
 
-/// The resource that is hardest to get for so many pods of the gang, and how much of it they ask
-/// for.
+/// The scarcest resource that these pods of the gang request, and how much of it.
 fn ask(cluster: &Cluster, id: GangId, wanted: u32) -> Option<(ResourceId, i64)> {
     let waits = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
     let pods = cluster.gangs[id].pods.iter().filter(waits).take(wanted as usize);
     let requests: Vec<_> =
         pods.map(|&pod| &cluster.shapes[cluster.pods.shape[pod]].request).collect();
-    // Scarce ones come first.
+    // Scarce resources come first.
     let (resource, _) = requests.first()?.iter().next()?;
     Some((resource, requests.iter().filter_map(|request| request.get(resource)).sum()))
 }

@@ -1,4 +1,4 @@
-//! What there is to say of a pod, gang or queue, as data.
+//! The explanation of a pod, gang or queue, as data.
 
 use muster_api::Time;
 use muster_engine::Engine;
@@ -10,8 +10,8 @@ use crate::pods::{PodFacts, pod_facts};
 use crate::queues::{QueueFacts, queue_facts};
 use crate::target::Target;
 
-/// So many nodes are told for each pod that others could make room for, and so many domains for
-/// each gang, unless more are asked for.
+/// How many nodes are listed for each pod that evictions could make room for, and how many domains
+/// for each gang, unless the caller asks for more.
 pub const NODES_SHOWN: usize = 10;
 
 #[derive(Serialize)]
@@ -30,17 +30,17 @@ pub enum Subject {
     Queue(Box<QueueFacts>),
 }
 
-/// How to look at something.
+/// How to explain something.
 pub struct Look<'o> {
     /// The time of the last cycle.
     pub now: Time,
-    /// So many of the nodes on which others could be asked to leave are told.
+    /// How many of the nodes with eviction candidates are listed.
     pub nodes: usize,
-    /// Finds the object of a pod by its key, where there are objects beside the engine.
+    /// Finds the object of a pod by its key, if the caller has objects beside the engine.
     pub find_pod: FindPod<'o>,
 }
 
-/// What the engine knows of something after its last cycle. It is as before afterwards.
+/// Explains what the engine knows after its last cycle, and leaves the engine as it was.
 pub fn explain(engine: &mut Engine, target: Target, look: &Look) -> Explanation {
     let subject = match target {
         Target::Pod(pod) => {

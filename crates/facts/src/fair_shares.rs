@@ -9,11 +9,11 @@ use muster_engine::model::queues::ROOT;
 use muster_engine::shares::{self, Division, PPM, Portion, Round, Tier};
 use serde::Serialize;
 
-/// Everything about the shares of some resources. Amounts are whole: cpu in thousandths, memory in
-/// bytes.
+/// Everything about the shares of some resources. Amounts are whole numbers: cpu in thousandths,
+/// memory in bytes.
 #[derive(Serialize)]
 pub struct FairShares {
-    /// Children divide what their parent should have; otherwise all queues divide the cluster.
+    /// Whether children divide the share of their parent; otherwise all queues divide the cluster.
     pub tree: bool,
     pub resources: Vec<ResourceShares>,
 }
@@ -24,7 +24,7 @@ pub struct ResourceShares {
     pub resource: String,
     /// What is divided.
     pub total: i64,
-    /// What ready nodes have, and what pods of other schedulers use of it.
+    /// What ready nodes have, and how much of it pods of other schedulers use.
     pub allocatable: i64,
     pub used_by_others: i64,
     /// Parents before their children, siblings by name.
@@ -42,14 +42,14 @@ pub struct QueueShare {
     pub depth: usize,
     pub priority: i32,
     pub weight: i32,
-    /// At least what is guaranteed.
+    /// What the queue deserves, or its guarantee if that is more.
     pub deserved: i64,
     pub capability: Option<i64>,
-    /// What its gangs have or are promised.
+    /// What its gangs use, nominations included.
     pub used: i64,
-    /// What they have and want.
+    /// What they use and what their pending pods request.
     pub wanted: i64,
-    /// How much of all there was it has used of late, in parts per million; nothing if that isn't
+    /// How much of the cluster it used in the past, in parts per million; 0 if that isn't
     /// remembered.
     pub usage_ppm: i64,
     pub fair_share: i64,
@@ -59,26 +59,26 @@ pub struct QueueShare {
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Standing {
-    /// It has more than it should.
+    /// It has more than its share.
     Over,
-    /// It has what it should.
+    /// It has its share, or wants no more.
     Within,
-    /// It wants more, and should have more.
+    /// It has less than its share, and wants more.
     Below,
 }
 
-/// How siblings divide what their parent should have.
+/// How siblings divide the share of their parent.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DivisionSteps {
     pub parent: String,
     pub total: i64,
-    /// Everyone gets what it wants.
+    /// Every queue gets what it wants.
     pub enough: bool,
     /// What queues get because they deserve it.
     pub in_quota: Vec<Given>,
     pub surplus: Vec<SurplusRound>,
-    /// What nobody wants; below zero by as much as more is deserved than there is.
+    /// What no queue wants; negative if more is deserved than there is, by that much.
     pub left: i64,
 }
 
@@ -98,8 +98,8 @@ pub struct SurplusRound {
     /// The sum of all weights.
     pub weights: i64,
     pub parts: Vec<SurplusPart>,
-    /// Who gets one of the units that don't divide: those that lost most by rounding, of these the
-    /// older ones.
+    /// The queues that get one of the indivisible units that remain: those that lost most by
+    /// rounding, of equal ones the older.
     pub units: Vec<String>,
 }
 
@@ -108,9 +108,9 @@ pub struct SurplusRound {
 pub struct SurplusPart {
     pub queue: String,
     pub weight: i64,
-    /// Its part, rounded down.
+    /// Its part by weight, rounded down.
     pub share: i64,
-    /// What it takes of that: no more than it wants.
+    /// How much of the part it takes: no more than it wants.
     pub got: i64,
 }
 
@@ -132,7 +132,7 @@ pub fn fair_shares(engine: &Engine, resources: &[ResourceId]) -> FairShares {
     FairShares { tree, resources: resources.iter().map(resource).collect() }
 }
 
-/// All queues that share, each with those below it after it.
+/// All queues that get a share, each followed by the queues below it.
 fn queue_shares(
     cluster: &Cluster,
     tree: bool,

@@ -1,5 +1,6 @@
-//! Where whole gangs could make room for one that starves: domain by domain, who would leave and
-//! what that costs, or what stands in the way. As in `claims.rs`, the engine tells what it tries.
+//! Where evicting whole gangs could make room for a starving one: domain by domain, which pods
+//! would be evicted and at what cost, or what prevents it. The engine reports what it tries;
+//! nothing is searched for here.
 
 use std::collections::BTreeMap;
 
@@ -18,38 +19,38 @@ use crate::searches::gang_of;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PassFacts {
-    /// `safe`: only what breaks nobody may leave; `whole`: whole gangs too.
+    /// `safe`: only bundles that break no gang may be evicted; `whole`: whole gangs too.
     pub bundles: &'static str,
-    /// The domains that were tried, the one that is taken first, then in the order in which they
-    /// were.
+    /// The domains that were tried: the chosen one first, the others in the order in which they
+    /// were tried.
     pub domains: Vec<DomainSearch>,
-    /// How many more there are.
+    /// How many more were tried.
     pub more_domains: usize,
-    /// Not tried, because others were more promising: as many as may be tried, or one that can't
-    /// be beaten.
+    /// Not tried, because the limit on trials was reached or a domain was found that can't be
+    /// beaten.
     pub not_tried: Vec<String>,
-    /// They could not hold the gang if they were empty.
+    /// They could not hold the gang even if they were empty.
     pub too_small: Vec<String>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DomainSearch {
-    /// Nothing stands for the whole cluster.
+    /// `None` is the whole cluster.
     pub domain: Option<String>,
     pub works: bool,
-    /// And it is the one that is taken.
+    /// Whether it is the one that is used.
     pub chosen: bool,
-    /// Who would leave. If it doesn't do, who was asked in vain.
+    /// What would be evicted. If that does not make enough room, everything that was tried.
     pub leave: Vec<BundleFacts>,
-    /// Those of them that have another place, and where.
+    /// Evicted pods that have a node to move to, and that node.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<(String, String)>,
-    /// How much leaves, in parts per million of what was lacking.
+    /// How much is evicted, in parts per million of what was lacking.
     pub cost_ppm: Option<i64>,
-    /// Pods there that a rule keeps, by gang and rule.
+    /// Pods in the domain that a rule keeps, by gang and rule.
     pub kept: Vec<KeptFacts>,
-    /// Why it would not do.
+    /// Why evictions would not make enough room.
     pub why: Option<String>,
 }
 
@@ -57,12 +58,12 @@ pub struct DomainSearch {
 #[serde(rename_all = "camelCase")]
 pub struct BundleFacts {
     pub gang: String,
-    /// `spare`: the gang can lose them; `broken`: it lacks others anyway; `whole`: they are the
-    /// rest of it here, and it breaks.
+    /// `spare`: the gang can lose the pods; `broken`: it lacks others already; `whole`: all pods
+    /// that it has left here, which breaks it.
     pub kind: &'static str,
     pub priority: i32,
     pub pods: Vec<String>,
-    /// What a whole gang returns for what is lost, in parts per million.
+    /// What evicting a whole gang frees, relative to what is lost, in parts per million.
     pub roi_ppm: Option<i64>,
 }
 
@@ -73,7 +74,7 @@ pub struct KeptFacts {
     pub pods: Vec<String>,
 }
 
-/// So many domains are told.
+/// `most` domains are listed.
 pub fn pass(cluster: &Cluster, pass: &Pass, most: usize) -> PassFacts {
     let mut tried: Vec<&DomainTrial> =
         pass.domains.iter().filter(|trial| is_tried(trial)).collect();
@@ -121,7 +122,7 @@ fn told(cluster: &Cluster, trial: &DomainTrial) -> DomainSearch {
     }
 }
 
-/// Those who leave and have another place, and where.
+/// Evicted pods that have a node to move to, and that node.
 fn moved(cluster: &Cluster, trial: &DomainTrial) -> Vec<(String, String)> {
     let DomainOutcome::Works { moved, .. } = &trial.outcome else { return Vec::new() };
     let told = |&(pod, node): &(PodId, NodeId)| {
@@ -156,7 +157,7 @@ fn kept(cluster: &Cluster, kept: &[(PodId, &'static str)]) -> Vec<KeptFacts> {
 
 fn why(cluster: &Cluster, trial: &DomainTrial) -> Option<String> {
     let domain = &cluster.domains[trial.domain].name;
-    // Of all domains only this one is of interest here.
+    // In the trial of one domain its own room is what matters.
     let text = |reason: &Reason| match reason {
         Reason::NoDomain { wanted, near, .. } => {
             let holds =

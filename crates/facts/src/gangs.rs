@@ -1,4 +1,4 @@
-//! A gang: how it stands, why it waits, and who could make room for it.
+//! A gang: its state, why it waits, and how room could be made for it.
 
 use std::collections::BTreeMap;
 
@@ -28,20 +28,20 @@ pub struct GangFacts {
     pub gated: u32,
     pub waiting_since: Option<String>,
     pub waiting_ms: Option<i64>,
-    /// If it holds places for less than it needs.
+    /// Set if it is broken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stale: Option<StaleFacts>,
     pub roles: Vec<RoleFacts>,
     /// How many of its pods are on each node.
     pub places: BTreeMap<String, u32>,
-    /// Where the first pod that fits nowhere came closest.
+    /// Where its first pod that fits on no node came closest.
     pub closest: Vec<ClosestNode>,
     /// Where its pods came closest to being together.
     pub closest_domains: Vec<ClosestDomain>,
-    /// The places that it was promised.
+    /// Its nominations.
     #[serde(rename = "promises")]
     pub nominations: Vec<NominationFacts>,
-    /// Where others could make room for it, by action; only for one that starves.
+    /// Where evictions could make room for it, by action; only for a starving gang.
     #[serde(rename = "claims")]
     pub searches: Vec<SearchFacts>,
     pub help: Vec<String>,
@@ -54,7 +54,7 @@ pub struct StaleFacts {
     pub stale_ms: i64,
     /// What it lacks, in words.
     pub lacks: String,
-    /// What becomes of it, in words; and when it leaves, or what keeps it.
+    /// What becomes of it, in words; and when it is evicted, or what keeps it.
     pub fate: String,
     pub leaves: Option<String>,
     pub kept_by: Option<&'static str>,

@@ -1,7 +1,7 @@
-//! What there is to say about pods, gangs, queues and the network, as data: why something waits, what
-//! would help it, who could make room for it, what each queue should have, what is wrong with
-//! HyperNodes. The engine is asked and nothing is decided here; words for a terminal and pictures
-//! are made elsewhere.
+//! Everything about pods, gangs, queues and the network that a user may ask, as data: why something
+//! waits, what would help it, how room could be made for it, what each queue should have, what is
+//! wrong with HyperNodes. The engine is asked and nothing is decided here; words for a terminal and
+//! pictures are made elsewhere.
 
 mod advice;
 mod amounts;

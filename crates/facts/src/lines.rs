@@ -1,4 +1,4 @@
-//! Gangs and queues in a line each: how they stand, and why gangs wait.
+//! Gangs and queues on one line each: their state, and why gangs wait.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct GangLine {
     pub nominated: u32,
     pub succeeded: u32,
     pub failed: u32,
-    /// Pods that were evicted or deleted and are not gone yet.
+    /// Pods that were evicted or deleted and still terminate.
     pub terminating: u32,
     pub domain: Option<String>,
     pub reasons: Vec<ReasonLine>,
@@ -62,18 +62,18 @@ pub struct BarLine {
 #[serde(rename_all = "camelCase")]
 pub struct QueueLine {
     pub name: String,
-    /// The largest part of what it should have that it has taken: of its fair share, where queues
-    /// are measured by that, else of what it deserves; of the cluster where that is nothing.
+    /// How much of its share the queue uses, for the resource of which it uses most. The share is
+    /// the fair share where queues are measured by that, else what it deserves, else the cluster.
     pub share: f64,
-    /// What it is a share of.
+    /// What the fraction is relative to.
     pub share_of: ShareOf,
-    /// What its pods hold, and what is kept for those with a nomination.
+    /// What its pods use, nominations included.
     pub allocated: BTreeMap<String, String>,
-    /// The part of it that is kept for pods with a nomination.
+    /// The part of it that is kept for nominated pods.
     pub nominated: BTreeMap<String, String>,
-    /// As the queue says, or as its weight makes it.
+    /// As the queue says, or by its weight.
     pub deserved: BTreeMap<String, String>,
-    /// Where queues are measured by it.
+    /// Set where queues are measured by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fair_share: Option<BTreeMap<String, String>>,
     pub capability: BTreeMap<String, String>,
@@ -105,7 +105,8 @@ pub fn gang_line(cluster: &Cluster, id: GangId) -> GangLine {
     let gang = &cluster.gangs[id];
     let counts = &gang.counts;
     let phase = match gang.origin {
-        // Nobody keeps a phase for a pod without a PodGroup; what its pod does says it.
+        // A pod without a PodGroup has no phase on the API server; the phase follows from the state
+        // of the pod.
         Origin::Solo if counts.running + counts.allocated + counts.releasing > 0 => {
             "Running".to_owned()
         }
@@ -113,7 +114,7 @@ pub fn gang_line(cluster: &Cluster, id: GangId) -> GangLine {
         Origin::Solo => "Pending".to_owned(),
         _ => format!("{:?}", gang.phase),
     };
-    // Where there are no HyperNodes, the whole cluster is nothing to speak of.
+    // Without HyperNodes the only domain is the whole cluster, which says nothing.
     let domain = search::domain_of(cluster, id).filter(|_| cluster.domains.are_real());
     GangLine {
         name: gang.key.to_string(),

@@ -1,4 +1,4 @@
-//! The places that a gang was promised, and who is still in its way there.
+//! The nominations of a gang, and which pods must still leave their nodes.
 
 use muster_api::core::Pod;
 use muster_engine::ids::{GangId, NodeId, PodId};
@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Finds the object of a pod by its key.
 pub type FindPod<'o> = &'o dyn Fn(&str) -> Option<&'o Pod>;
 
-/// What Kubernetes grants a pod that says nothing of it.
+/// The grace period of a pod that does not set one.
 const GRACE_SECONDS: i64 = 30;
 
 #[derive(Serialize)]
@@ -18,26 +18,26 @@ pub struct NominationFacts {
     pub node: String,
     /// When it was made, or first seen by this process.
     pub since: Option<String>,
-    /// Others were asked to leave for it.
+    /// Whether pods were evicted for it.
     pub evicted: bool,
     pub leaving: Vec<Leaving>,
 }
 
-/// A pod on its way out of a node.
+/// A pod that is leaving a node.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Leaving {
     pub pod: String,
-    /// Nothing for a pod of another scheduler.
+    /// None for a pod of another scheduler.
     pub gang: Option<String>,
-    /// Its object says that it is being deleted.
+    /// Whether its object says that it is being deleted.
     pub deleted: bool,
-    /// When it will be gone at the latest, as its object says, and how much time it has to end.
+    /// When it will be gone at the latest, as its object says, and its grace period.
     pub until: Option<String>,
     pub grace_seconds: Option<i64>,
 }
 
-/// The promises of a gang, in the order of its pods. What only objects tell is there if they are
+/// The nominations of a gang, in the order of its pods. What only objects tell is there if they are
 /// found.
 pub fn facts(cluster: &Cluster, gang: GangId, find: FindPod) -> Vec<NominationFacts> {
     let nomination = |&pod: &PodId| match cluster.pods.state[pod] {

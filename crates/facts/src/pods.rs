@@ -17,11 +17,11 @@ pub struct PodFacts {
     /// Since when it runs.
     pub since: Option<String>,
     pub running_ms: Option<i64>,
-    /// When it ends by its own estimate.
+    /// When it ends, by its own estimate.
     pub ends: Option<String>,
     /// The rule that keeps it from being evicted.
     pub protected_by: Option<&'static str>,
-    /// Nothing for a pod of another scheduler.
+    /// None for a pod of another scheduler.
     pub gang: Option<GangFacts>,
 }
 
@@ -40,7 +40,7 @@ pub fn pod_facts(engine: &Engine, now: Time, id: PodId, of: Option<GangFacts>) -
             PodState::Pending => "Pending",
             PodState::Nominated(_) => "Nominated",
             PodState::Allocated(_) => "Bound",
-            // Bound pods count as running; the kubelet may not have started this one.
+            // Bound pods count as running; the kubelet may not have started this one yet.
             PodState::Running(_) if fact.started.is_none() => "Bound",
             PodState::Running(_) => "Running",
             PodState::Releasing(_) => "Terminating",

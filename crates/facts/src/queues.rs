@@ -1,4 +1,4 @@
-//! A queue: its limits, what waits in it, and what it takes back.
+//! A queue: its limits, which gangs wait in it, and what it can take back from other queues.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::amounts::sparse;
 use crate::lines::{QueueLine, queue_line};
 
-/// So many gangs that wait in a queue are listed.
+/// How many waiting gangs of a queue are listed.
 const WAITING: usize = 20;
 
 #[derive(Serialize)]
@@ -31,23 +31,23 @@ pub struct QueueFacts {
     /// In the order in which they are served; the first is the head of the line.
     pub waiting: Vec<Waiting>,
     pub waiting_in_all: usize,
-    /// Whether it takes back what is its own.
+    /// Whether it can take back what it deserves.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takes_back: Option<TakesBack>,
 }
 
-/// What a queue takes back for the first gang that lacks room.
+/// What a queue can take back for its first gang that lacks room.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TakesBack {
     pub action: &'static str,
     pub gang: String,
-    /// Why it takes nothing.
+    /// Why it takes nothing back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// Those who give, the first first.
+    /// The queues that give something, in this order.
     pub from: Vec<String>,
-    /// Those who keep what they have, with the rule.
+    /// The queues that keep what they have, with the rule.
     pub kept: Vec<(String, &'static str)>,
 }
 

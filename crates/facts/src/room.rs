@@ -1,6 +1,6 @@
 //! The room that a waiting gang lacks: puts its missing pods where they would fit, one after the
-//! other, and says for the others which node comes closest and what it lacks. A sketch of what
-//! would help, not a second scheduler: rules between the gang's own pods are not looked at.
+//! other, and says for each of the others which node comes closest and what it lacks. A sketch of
+//! what would help, not a second scheduler: rules between the gang's own pods are ignored.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,21 +11,21 @@ use muster_engine::model::gangs::Missing;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Engine, Room, Scope, Why};
 
-/// So many of the closest nodes are named.
+/// How many of the closest nodes are named.
 const CLOSEST: usize = 3;
 
 #[derive(Default)]
 pub struct Shortage {
     /// The nodes that come closest for the first pod that fits nowhere, with what they lack.
     pub closest: Vec<(NodeId, Vec<(ResourceId, i64)>)>,
-    /// What to free where, so that all missing pods fit.
+    /// What to free on which node, so that all missing pods fit.
     pub free: BTreeMap<NodeId, BTreeMap<ResourceId, i64>>,
-    /// A pod that no node could hold even if it were empty, and for how many pods that is so.
+    /// A pod that no node could hold even if it were empty, and the number of such pods.
     pub too_large: Option<(PodId, u32)>,
-    /// A pod for which there is no place left beside the others, even if all nodes were empty, and
-    /// how many are so.
+    /// A pod for which there is no room beside the others, even if all nodes were empty, and the
+    /// number of such pods.
     pub too_many: Option<(PodId, u32)>,
-    /// A pod that no node takes whatever its room.
+    /// A pod that no node accepts, however much room it has.
     pub unwelcome: Option<PodId>,
 }
 
@@ -80,21 +80,22 @@ fn missing_pods(engine: &Engine, gang: GangId) -> Vec<PodId> {
 
 /// The nodes for pods of one shape, the one that comes closest first.
 struct Line {
-    /// The nodes that take the shape, apart from room.
+    /// The nodes that accept the shape if they have room.
     welcome: Vec<NodeId>,
-    /// Some node could hold one of them if it were empty.
+    /// Whether some node could hold a pod of the shape if it were empty.
     fits_somewhere: bool,
-    /// What must be freed, rank, node, and how many pods had been put there when that was found.
+    /// The amount to free, rank, node, and how many pods had been put on the node when the amount
+    /// was computed.
     ranked: BinaryHeap<Reverse<(i128, u32, NodeId, u32)>>,
 }
 
-/// What pods that were put on a node have changed there.
+/// How the pods that were put on a node have changed it.
 #[derive(Default)]
 struct Space {
     pods: u32,
-    /// What they ask for in all.
+    /// What they request in total.
     placed: BTreeMap<ResourceId, i64>,
-    /// What they have taken of what is free now.
+    /// How much they use of what is idle now.
     taken: BTreeMap<ResourceId, i64>,
 }
 
@@ -136,15 +137,15 @@ impl Rooms<'_> {
             if self.spaces.get(&node).map_or(0, |space| space.pods) == pods {
                 return Some(node);
             }
-            // Pods were put there since, so its place in the line is another one, or it has none
-            // any more.
+            // More pods have been put there since: rank the node again, or drop it if it has no
+            // room left.
             line.ranked.pop();
             line.ranked.extend(self.rank(shape, node).map(Reverse));
         }
     }
 
-    /// The place of a node in the line; none if it would be too small for this one beside the
-    /// others, even if nobody else were there.
+    /// The rank of a node; `None` if the pod would not fit beside the others even if all other pods
+    /// were gone.
     fn rank(&self, shape: ShapeId, node: NodeId) -> Option<(i128, u32, NodeId, u32)> {
         let space = self.spaces.get(&node);
         let placed =

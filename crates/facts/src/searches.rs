@@ -1,5 +1,6 @@
-//! Where others could make room for a gang that starves: what each node would cost, and what stands
-//! in the way. The engine tries it once more and tells what it tries; nothing is looked for here.
+//! Where evictions could make room for a starving gang: what each node would cost, and what
+//! prevents it. The engine repeats its search and reports what it tries; nothing is searched for
+//! here.
 
 use std::cmp::Ordering;
 
@@ -18,15 +19,14 @@ use crate::gang_searches::{PassFacts, pass};
 #[serde(rename_all = "camelCase")]
 pub struct SearchFacts {
     pub action: &'static str,
-    /// How many of its pods would get a place, and how many need one.
+    /// How many of its pods would be placed, and how many need a node.
     pub placed: usize,
     pub wanted: usize,
-    /// In mode `task`: the first for which others would have to leave, and the one that gets no
-    /// place.
+    /// In mode `task`: the first pod that needs evictions, and the one that can't be placed.
     pub pods: Vec<PodSearch>,
-    /// In mode `gang`: first what breaks nobody, then whole gangs.
+    /// In mode `gang`: first bundles that break no gang, then whole gangs.
     pub passes: Vec<PassFacts>,
-    /// In mode `gang`: why it gets nothing.
+    /// In mode `gang`: why it gets no room.
     pub reasons: Vec<String>,
 }
 
@@ -34,17 +34,18 @@ pub struct SearchFacts {
 #[serde(rename_all = "camelCase")]
 pub struct PodSearch {
     pub pod: String,
-    /// The place that it would get beside the pods before it.
+    /// The node that it would get, beside the pods before it.
     pub node: Option<String>,
     /// Why it would get none.
     pub reason: Option<String>,
-    /// The nodes on which others could be asked to leave, the most promising first.
+    /// The nodes with eviction candidates, the most promising first.
     pub nodes: Vec<NodeTrial>,
     /// How many more there are.
     pub more_nodes: usize,
-    /// How many nodes have nobody who may be asked, nor anyone whom a rule keeps.
-    pub nobody_nodes: usize,
-    /// How many nodes don't take it, whoever leaves.
+    /// How many nodes have no candidates, not even pods that a rule keeps.
+    #[serde(rename = "nobodyNodes")]
+    pub without_candidates: usize,
+    /// How many nodes can't take the pod whatever is evicted.
     pub closed_nodes: usize,
 }
 
@@ -52,19 +53,19 @@ pub struct PodSearch {
 #[serde(rename_all = "camelCase")]
 pub struct NodeTrial {
     pub node: String,
-    /// It would do.
+    /// Whether evictions there make enough room.
     pub works: bool,
-    /// And it is the best of those that do.
+    /// Whether it is the best of these.
     pub chosen: bool,
-    /// Who would leave. If it doesn't do, who was asked in vain.
+    /// Which pods would be evicted. If that does not make enough room, all that were tried.
     pub leave: Vec<Victim>,
-    /// Pods that would lose a promised place.
+    /// Pods that would lose their nomination.
     #[serde(rename = "unpromised")]
     pub released: Vec<String>,
     pub cost: Option<CostFacts>,
     /// Pods there that a rule keeps.
     pub kept: Vec<Kept>,
-    /// Why it would not do.
+    /// Why evictions would not make enough room.
     pub why: Option<String>,
 }
 
@@ -78,9 +79,9 @@ pub struct Victim {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CostFacts {
-    /// How many leave against a PodDisruptionBudget, where `evictionMethod: delete` lets them.
+    /// How many evictions violate a PodDisruptionBudget, which `evictionMethod: delete` allows.
     pub against_budgets: usize,
-    /// As a plugin prices it.
+    /// The cost that a plugin computed.
     pub price: Option<i64>,
     pub highest_priority: Option<i32>,
     pub sum_of_priorities: i64,
@@ -94,8 +95,8 @@ pub struct Kept {
     pub rule: &'static str,
 }
 
-/// What each action tries for the gang, if it starves. So many nodes are told of each pod, and so
-/// many domains.
+/// What each action tries for the gang, if it starves. `nodes` nodes are listed for each pod, and
+/// as many domains.
 pub fn facts(engine: &mut Engine, gang: GangId, now: Time, nodes: usize) -> Vec<SearchFacts> {
     let traces = engine.trace(gang, now);
     let (cluster, whole) = (engine.cluster(), engine.policy().enforces_minimum());
@@ -134,7 +135,7 @@ fn pod(cluster: &Cluster, attempt: &PodAttempt, most: usize) -> PodSearch {
         |wanted: fn(&Trial) -> bool| attempt.trials.values().filter(|trial| wanted(trial)).count();
     let trials = attempt.trials.iter().map(|(&node, trial)| (node, trial));
     let mut open: Vec<(NodeId, &Trial)> =
-        trials.filter(|(_, trial)| !is_closed(trial) && !has_nobody(trial)).collect();
+        trials.filter(|(_, trial)| !is_closed(trial) && !has_no_candidates(trial)).collect();
     open.sort_by(|a, b| {
         let chosen = |node: NodeId| attempt.place != Some(node);
         let rank = |node: NodeId| cluster.nodes.rank[node];
@@ -150,7 +151,7 @@ fn pod(cluster: &Cluster, attempt: &PodAttempt, most: usize) -> PodSearch {
             .map(|&(node, trial)| told(cluster, node, trial, attempt.place == Some(node)))
             .collect(),
         more_nodes: open.len().saturating_sub(most),
-        nobody_nodes: count(has_nobody),
+        without_candidates: count(has_no_candidates),
         closed_nodes: count(is_closed),
     }
 }
@@ -159,8 +160,8 @@ fn is_closed(trial: &Trial) -> bool {
     matches!(trial.outcome, Outcome::Closed)
 }
 
-fn has_nobody(trial: &Trial) -> bool {
-    matches!(trial.outcome, Outcome::Nobody) && trial.kept.is_empty()
+fn has_no_candidates(trial: &Trial) -> bool {
+    matches!(trial.outcome, Outcome::NoCandidates) && trial.kept.is_empty()
 }
 
 /// The more promising first.
@@ -170,7 +171,7 @@ fn nomination(a: &Trial, b: &Trial) -> Ordering {
         Outcome::NotTried => 1,
         Outcome::Fails { .. } => 2,
         Outcome::TooLittle { .. } => 3,
-        Outcome::Nobody => 4,
+        Outcome::NoCandidates => 4,
         Outcome::Closed => 5,
     };
     let cost = |trial: &Trial| match &trial.outcome {
@@ -181,12 +182,12 @@ fn nomination(a: &Trial, b: &Trial) -> Ordering {
 }
 
 fn told(cluster: &Cluster, node: NodeId, trial: &Trial, chosen: bool) -> NodeTrial {
-    let nobody: &[PodId] = &[];
+    let none: &[PodId] = &[];
     let (leave, released, cost) = match &trial.outcome {
         Outcome::Works { gone, taken_back, cost } => (&gone[..], &taken_back[..], Some(cost)),
-        Outcome::Fails { gone, .. } => (&gone[..], nobody, None),
-        Outcome::TooLittle { victims, .. } => (&victims[..], nobody, None),
-        Outcome::Closed | Outcome::Nobody | Outcome::NotTried => (nobody, nobody, None),
+        Outcome::Fails { gone, .. } => (&gone[..], none, None),
+        Outcome::TooLittle { victims, .. } => (&victims[..], none, None),
+        Outcome::Closed | Outcome::NoCandidates | Outcome::NotTried => (none, none, None),
     };
     let facts = |cost: &EvictionCost| CostFacts {
         against_budgets: cost.broken,
@@ -219,8 +220,8 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
     Some(match outcome {
         Outcome::Works { .. } => return None,
         Outcome::Closed => "it does not take the pod, even without other pods".to_owned(),
-        Outcome::Nobody => "no pod there may be evicted".to_owned(),
-        Outcome::NotTried => "not tried: enough others were more promising".to_owned(),
+        Outcome::NoCandidates => "no pod there may be evicted".to_owned(),
+        Outcome::NotTried => "not tried: enough other nodes were more promising".to_owned(),
         Outcome::TooLittle { lacks, .. } => {
             format!("lacks {}", listed(cluster, lacks.iter().copied()))
         }
@@ -233,7 +234,9 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
                 dimensions.show(*resource, *best)
             ),
             Obstacle::Node(shown) => shown_text(shown, dimensions),
-            Obstacle::Company => "would do only beside pods that may never come".to_owned(),
+            Obstacle::Company => {
+                "would do only beside nominated pods that may never start".to_owned()
+            }
         },
     })
 }

@@ -1,4 +1,5 @@
-//! What a name means: a pod, a gang or a queue. Several meanings are an error, and so is none.
+//! What a name refers to: a pod, a gang or a queue. It is an error if it refers to several things,
+//! or to none.
 
 use muster_engine::ids::{GangId, PodId, QueueId};
 use muster_engine::model::Cluster;
@@ -12,17 +13,17 @@ pub enum Target {
     Queue(QueueId),
 }
 
-/// The kinds, with the words that people write for them.
+/// The kinds, with the words for them on the command line.
 const KINDS: [(&str, &[&str]); 3] = [
     ("pod", &["pod", "pods", "po"]),
     ("gang", &["gang", "gangs", "podgroup", "podgroups", "pg"]),
     ("queue", &["queue", "queues", "q"]),
 ];
 
-/// So many similar names are shown.
+/// How many similar names are shown.
 const SHOWN: usize = 3;
 
-/// One thing that can be explained: its kind, its `namespace/name` or name, and what it is.
+/// Something that can be explained: its kind, its `namespace/name` or name, and its id.
 type Named = (&'static str, String, Target);
 
 /// Why a name means nothing. Things are written with their kind: `pod/team/ring-0`.
@@ -47,7 +48,7 @@ pub fn find(cluster: &Cluster, text: &str) -> Result<Target, TargetError> {
     let mut matches: Vec<&Named> = all.iter().filter(|(_, key, _)| means(key, name)).collect();
     let in_default = |named: &Named| named.1.starts_with("default/");
     for (kind, _) in KINDS {
-        // Within a kind, the namespace that kubectl would take wins.
+        // Within a kind, the namespace that kubectl would use comes first.
         if matches.iter().any(|named| named.0 == kind && in_default(named)) {
             matches.retain(|named| named.0 != kind || in_default(named));
         }
@@ -62,7 +63,7 @@ pub fn find(cluster: &Cluster, text: &str) -> Result<Target, TargetError> {
     }
 }
 
-/// The name in a namespace, unless it has one already or is that of a queue.
+/// The name in a namespace, unless it has one already or names a queue.
 pub fn within(namespace: &str, text: &str) -> String {
     match split(text) {
         (Some("queue"), _) => text.to_owned(),
@@ -85,8 +86,8 @@ fn everything(cluster: &Cluster, kind: Option<&str>) -> Vec<Named> {
         .pods
         .live()
         .map(|pod| ("pod", cluster.pods.name(pod).to_string(), Target::Pod(pod)));
-    // A pod without a PodGroup is a gang of one, and explained as a pod. Its name alone means the
-    // pod, so that it means one thing.
+    // A pod without a PodGroup is a gang of one, and explained as a pod. Its name refers to the pod
+    // alone, so that it is not ambiguous.
     let gang = |(id, gang): (GangId, &Gang)| match (gang.origin, gang.pods.first()) {
         (Origin::Solo, Some(&pod)) => {
             (kind == Some("gang")).then(|| ("gang", gang.key.to_string(), Target::Pod(pod)))
@@ -152,7 +153,7 @@ fn listed(things: &[String]) -> String {
     format!("{}{more}", things[..things.len().min(SHOWN)].join(" or "))
 }
 
-/// How many letters must change, come or go to make one word of the other.
+/// How many letters must be changed, added or removed to turn one word into the other.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -19,7 +19,7 @@ pub struct Finding {
     /// The kind and key of the object, if it is about one.
     about: Option<(&'static str, String)>,
     text: String,
-    /// Something does not work at all; else it may be meant so.
+    /// Whether something does not work at all; else it may be intended.
     pub error: bool,
 }
 
@@ -37,7 +37,7 @@ impl Finding {
     }
 }
 
-/// The HyperNodes that can't have their place in the tree.
+/// The HyperNodes that have no place in the tree.
 pub fn faults(objects: &[Object]) -> Vec<Finding> {
     if !objects.iter().any(|object| matches!(object, Object::HyperNode(_))) {
         return Vec::new();
@@ -45,7 +45,7 @@ pub fn faults(objects: &[Object]) -> Vec<Finding> {
     faults_of(settled(objects).cluster())
 }
 
-/// All there is to say.
+/// All findings.
 pub fn all(objects: &[Object]) -> Vec<Finding> {
     let engine = settled(objects);
     let cluster = engine.cluster();
@@ -60,7 +60,7 @@ pub fn all(objects: &[Object]) -> Vec<Finding> {
     found
 }
 
-/// The tree that the scheduler would make; pods don't matter for it.
+/// The tree that the scheduler would build; pods don't matter for it.
 fn settled(objects: &[Object]) -> Engine {
     let mut engine = Engine::new(Config::builtin(), Vec::new());
     for object in objects {
@@ -106,7 +106,7 @@ impl<'o> Parts<'o> {
         parts
     }
 
-    /// Members that mean nothing that exists.
+    /// Members that match nothing that exists.
     fn members(&self, hyper: &HyperNode) -> Vec<Finding> {
         let mut found = Vec::new();
         for (at, member) in hyper.spec.members.iter().enumerate() {
@@ -186,7 +186,7 @@ fn group_findings(cluster: &Cluster, group: &PodGroup) -> Vec<Finding> {
     });
     for (path, spec) in own.chain(subgroups) {
         if let Some((field, text)) = tier_problem(cluster, spec) {
-            // A soft limit is a wish: nothing waits for it, unless nobody knows what it means.
+            // With a soft limit nothing waits. It is reported only if it can't be interpreted.
             let stops = spec.mode == NetworkTopologyMode::Hard || spec.highest_tier_name.is_some();
             add(format!("{path}.networkTopology.{field}"), &text, stops);
         }
@@ -198,7 +198,7 @@ fn group_findings(cluster: &Cluster, group: &PodGroup) -> Vec<Finding> {
 fn tier_problem(cluster: &Cluster, spec: &NetworkTopologySpec) -> Option<(&'static str, String)> {
     let domains = &cluster.domains;
     if let Some(tier) = spec.highest_tier_allowed {
-        // Without HyperNodes the cluster itself is the lowest.
+        // Without HyperNodes the cluster itself is the lowest domain.
         let lowest = domains.ids().map(|id| domains[id].tier).min().unwrap_or_default();
         if i64::from(tier) >= i64::from(lowest) {
             return None;

@@ -41,7 +41,7 @@ pub(super) fn complement(class: &ClassUnicode) -> ClassUnicode {
     others
 }
 
-/// The class with all characters that differ from one of it only in case.
+/// The class, and all characters that differ only in case from one in it.
 pub(super) fn folded(class: ClassUnicode) -> ClassUnicode {
     let mut same = class.clone();
     same.difference(unicode::newly_cased());
@@ -58,7 +58,7 @@ impl Parser<'_> {
         self.position += 1;
         let negated = self.skip("^");
         let mut ranges = Vec::new();
-        // A bracket that comes first stands for itself.
+        // A bracket that comes first is literal.
         let mut first = true;
         while first || !self.skip("]") {
             first = false;
@@ -160,7 +160,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads an escape that stands for one character.
+    /// Reads an escape for one character.
     pub fn character_escape(&mut self) -> Parsed<u32> {
         let start = self.position;
         self.position += 1;

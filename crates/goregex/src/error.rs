@@ -6,14 +6,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoRegexError {
     pub kind: GoRegexErrorKind,
-    /// The text that Go quotes: the mistake, or the whole pattern if it is not a mistake of one
+    /// The text that Go quotes: the mistake, or the whole pattern if the mistake has no single
     /// place.
     pub fragment: String,
-    /// The byte of the pattern where the mistake begins.
+    /// The byte of the pattern at which the mistake begins.
     pub position: usize,
 }
 
-/// The kinds of mistakes that Go knows. Each displays as in Go.
+/// The kinds of mistakes that Go reports, displayed as in Go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GoRegexErrorKind {
     #[error("invalid character class range")]
@@ -65,7 +65,7 @@ impl fmt::Display for GoRegexError {
 }
 
 impl GoRegexError {
-    /// What to write instead, or what Go does not have. Empty if neither is plain.
+    /// What to write instead, or what Go lacks. Empty if neither is obvious.
     fn advice(&self) -> &'static str {
         use GoRegexErrorKind::*;
         match self.kind {

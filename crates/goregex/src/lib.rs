@@ -1,9 +1,9 @@
-//! Regular expressions as Go reads them, since Volcano selects the members of a HyperNode with Go's
-//! `regexp`. What Go accepts is accepted and means the same; what Go rejects is rejected with Go's
-//! words and the place of the mistake.
+//! Regular expressions with the syntax and meaning of Go, since Volcano selects the members of a
+//! HyperNode with Go's `regexp`. A pattern that Go accepts is accepted and means the same; a
+//! pattern that Go rejects is rejected with Go's words and the position of the mistake.
 //!
-//! The syntax is read by Go's rules (`parse`, `class`) into the form that the automata of the
-//! `regex` crate are built from. The answers that Go 1.26 gave for thousands of patterns are in
+//! The syntax is parsed by Go's rules (`parse`, `class`) into the form from which the automata of
+//! the `regex` crate are built. The answers that Go 1.26 gave for thousands of patterns are in
 //! `tests/go`.
 
 mod class;
@@ -19,7 +19,7 @@ use regex_syntax::hir::{Hir, Look, literal::Extractor};
 pub use error::{GoRegexError, GoRegexErrorKind};
 
 /// Memory for one automaton. Go stops at 128 MB, but there a class of characters costs no more than
-/// one character. Here it costs up to tens of kilobytes. This much holds `\pL{1000}`.
+/// one character. Here it costs up to tens of kilobytes. This limit is enough for `\pL{1000}`.
 const AUTOMATON_BYTES: usize = 64 << 20;
 
 /// A regular expression in Go's syntax, ready to match.
@@ -34,7 +34,7 @@ impl GoRegex {
         let hir = parse::parse(pattern)?;
         let config = meta::Config::new()
             .nfa_size_limit(Some(AUTOMATON_BYTES))
-            // Nobody asks what a group matched.
+            // Captures are never used.
             .which_captures(WhichCaptures::Implicit);
         let automaton =
             meta::Builder::new().configure(config).build_from_hir(&hir).map_err(|_| {
@@ -49,7 +49,7 @@ impl GoRegex {
         self.automaton.is_match(name)
     }
 
-    /// What every name that matches begins with. Empty unless the pattern is anchored at the start.
+    /// The prefix of every name that matches. Empty unless the pattern is anchored at the start.
     pub fn literal_prefix(&self) -> &str {
         &self.literal_prefix
     }
@@ -61,7 +61,7 @@ fn literal_prefix(hir: &Hir) -> String {
     }
     let beginnings = Extractor::new().extract(hir);
     let common = beginnings.longest_common_prefix().unwrap_or_default();
-    // Beginnings may part within a character.
+    // Alternatives may differ in the middle of a character.
     let whole = common.utf8_chunks().next().map_or("", |chunk| chunk.valid());
     whole.to_owned()
 }

@@ -7,13 +7,13 @@ use super::class::{complement, folded};
 use super::error::{GoRegexError, GoRegexErrorKind};
 use super::piece::{Piece, Times};
 
-/// The levels of a tree that Go allows.
+/// The number of levels that Go allows a tree.
 const MAX_HEIGHT: usize = 1000;
 
-/// The instructions that Go allows: 128 MB of 40 bytes each.
+/// The number of instructions that Go allows: 128 MB of 40 bytes each.
 const MAX_SIZE: u64 = (128 << 20) / 40;
 
-/// The bounds of all ranges of characters in a pattern that Go allows: 128 MB of 4 bytes each.
+/// The number of bounds of character ranges that Go allows in a pattern: 128 MB of 4 bytes each.
 const MAX_BOUNDS: usize = (128 << 20) / 4;
 
 /// The largest count of a repetition, also as the product of nested ones.
@@ -50,11 +50,12 @@ pub(super) struct Parser<'p> {
     /// The byte that is read next.
     pub position: usize,
     pub flags: Flags,
-    /// Where the operator began that was read just before.
+    /// The start of the previous operator, if that was read just before.
     last_repeat: Option<usize>,
-    /// Where `:]` comes last. Without it, every `[:` would be followed to the end of the pattern.
+    /// The position of the last `:]`. Without it, every `[:` would be searched up to the end of the
+    /// pattern.
     pub last_posix_end: Option<usize>,
-    /// The groups that are not closed, the whole pattern first.
+    /// The open groups, the whole pattern first.
     open: Vec<Group>,
     /// The bounds of all ranges of characters so far.
     bounds: usize,
@@ -73,7 +74,7 @@ pub(super) struct Flags {
 struct Group {
     start: usize,
     captures: bool,
-    /// The flags that hold again after the group.
+    /// The flags that apply again after the group.
     outer: Flags,
     alternatives: Vec<Piece>,
     sequence: Vec<Piece>,
@@ -115,7 +116,7 @@ impl<'p> Parser<'p> {
         found
     }
 
-    /// A mistake that reaches from a byte up to what is read next.
+    /// A mistake that extends from a byte up to the current position.
     pub fn mistake<T>(&self, kind: GoRegexErrorKind, start: usize) -> Parsed<T> {
         Err(GoRegexError {
             kind,
@@ -124,7 +125,7 @@ impl<'p> Parser<'p> {
         })
     }
 
-    /// A mistake that reaches from a byte to the end of the pattern.
+    /// A mistake that extends from a byte to the end of the pattern.
     pub fn mistake_to_end<T>(&self, kind: GoRegexErrorKind, start: usize) -> Parsed<T> {
         Err(GoRegexError { kind, fragment: self.pattern[start..].to_owned(), position: start })
     }
@@ -134,7 +135,7 @@ impl<'p> Parser<'p> {
         GoRegexError { kind, fragment: self.pattern.to_owned(), position }
     }
 
-    /// Reads one element and says whether it was a repetition.
+    /// Reads one element and returns whether it was a repetition.
     fn element(&mut self, next: char) -> Parsed<bool> {
         match next {
             '(' if self.rest().starts_with("(?") => self.special_group()?,
@@ -182,7 +183,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Reads a symbol of some bytes that is true of places between characters.
+    /// Reads a symbol of some bytes that matches a position between characters.
     fn assertion(&mut self, bytes: usize, look: Look) -> Parsed<()> {
         self.position += bytes;
         self.push(Piece::assertion(look))
@@ -199,8 +200,7 @@ impl<'p> Parser<'p> {
         self.push(Piece::class(class))
     }
 
-    /// Adds a character that stands for itself. Half a surrogate pair is accepted and matches
-    /// nothing.
+    /// Adds a literal character. Half a surrogate pair is accepted and matches nothing.
     fn character(&mut self, code: u32) -> Parsed<()> {
         let same = char::from_u32(code).map(|c| ClassUnicodeRange::new(c, c));
         let mut class = ClassUnicode::new(same);
@@ -239,7 +239,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Reads what stands between `\Q` and `\E`, or the end of the pattern.
+    /// Reads the text between `\Q` and `\E`, or the end of the pattern.
     fn quoted(&mut self) -> Parsed<()> {
         while !self.skip(r"\E") {
             let Some(c) = self.next() else { break };
@@ -248,7 +248,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// Reads `{2}`, `{2,}` or `{2,3}`. In anything else the brace stands for itself.
+    /// Reads `{2}`, `{2,}` or `{2,3}`. In anything else the brace is literal.
     fn braces(&mut self) -> Parsed<bool> {
         let start = self.position;
         let Some((least, most)) = self.counts() else {
@@ -277,7 +277,7 @@ impl<'p> Parser<'p> {
         self.skip("}").then_some((least, most))
     }
 
-    /// Reads a number without leading zeros. One that is too large for us is too large for Go.
+    /// Reads a number without leading zeros. A number that is too large for us is too large for Go.
     fn number(&mut self) -> Option<u32> {
         let rest = self.rest();
         let length = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -289,7 +289,7 @@ impl<'p> Parser<'p> {
         Some(digits.parse().unwrap_or(u32::MAX))
     }
 
-    /// Applies an operator of some bytes to what was read last.
+    /// Applies an operator of some bytes to the previous element.
     fn repetition(&mut self, bytes: usize, times: Times) -> Parsed<bool> {
         let start = self.position;
         self.position += bytes;
@@ -301,7 +301,7 @@ impl<'p> Parser<'p> {
             return self.mistake(GoRegexErrorKind::NothingToRepeat, start);
         };
         let piece = self.within_limits(piece.repeated(times))?;
-        // As in Go, what is repeated at most once is not looked into.
+        // As in Go, an element that is repeated at most once is not examined.
         let counted = matches!(times, Times::Counted { least, most } if least >= 2 || most.is_some_and(|most| most >= 2));
         if counted && piece.copies > MAX_COUNT.into() {
             return self.mistake(GoRegexErrorKind::RepeatCount, start);
@@ -370,8 +370,8 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// Reads flags up to `)`, from where they hold, or up to `:`, which opens a group for which
-    /// they hold.
+    /// Reads flags up to `)`, which apply from there on, or up to `:`, which opens a group to which
+    /// they apply.
     fn flags(&mut self, start: usize) -> Parsed<()> {
         self.position += 2;
         let mut flags = self.flags;
@@ -381,7 +381,7 @@ impl<'p> Parser<'p> {
                 'i' => flags.fold = on,
                 'm' => flags.multi_line = on,
                 's' => flags.dot_newline = on,
-                // What is lazy and what is greedy does not matter here.
+                // Lazy or greedy makes no difference here.
                 'U' => {}
                 '-' if on => {
                     (on, named_one) = (false, false);

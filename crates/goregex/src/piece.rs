@@ -1,5 +1,4 @@
-//! A part of a pattern that was read, with the figures of Go's syntax tree by which Go sets its
-//! limits.
+//! A part of a pattern, with the figures of Go's syntax tree to which Go's limits apply.
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
 
@@ -14,10 +13,10 @@ pub(super) struct Piece {
     shape: Shape,
 }
 
-/// Go merges neighbours of some shapes into one node. That decides the height.
+/// Go merges neighbours of some shapes into one node. That determines the height.
 #[derive(Clone, Copy, PartialEq)]
 enum Shape {
-    /// Characters one after the other. Those that ignore case do not merge with those that do not.
+    /// A sequence of characters. Those that ignore case do not merge with those that do not.
     Text {
         folded: bool,
     },
@@ -46,9 +45,9 @@ impl Piece {
         Self::leaf(Hir::look(look), Shape::Other)
     }
 
-    /// `\B`. It is true between the bytes of a character too. There a match would be found and
-    /// dropped, and a longer one around it missed. Unicode's `\b` and `\B` are both false
-    /// there, and one of them is true everywhere else.
+    /// `\B`. It also matches between the bytes of a character. There a match would be found and
+    /// dropped, and a longer one around it missed. Unicode's `\b` and `\B` both fail there, and one
+    /// of them matches everywhere else.
     pub fn no_word_boundary() -> Self {
         let between_characters =
             [Look::WordUnicode, Look::WordUnicodeNegate].map(Hir::look).to_vec();
@@ -60,7 +59,7 @@ impl Piece {
         Self::leaf(Hir::class(Class::Unicode(class)), Shape::Class)
     }
 
-    /// One character, given as the class of all characters that count as the same.
+    /// One character, given as the class of all characters that are equal to it.
     pub fn character(class: ClassUnicode, folded: bool) -> Self {
         Self::leaf(Hir::class(Class::Unicode(class)), Shape::Text { folded })
     }
@@ -89,7 +88,7 @@ impl Piece {
             Times::Counted { least, most } => self.copies * u64::from(most.unwrap_or(least).max(1)),
             _ => self.copies,
         };
-        // Only whether a name matches is asked, never how much of it. So greedy and lazy are the
+        // We only ask whether a name matches, never how much of it. So greedy and lazy are the
         // same.
         let repetition =
             Repetition { min: least, max: most, greedy: true, sub: Box::new(self.hir) };
@@ -134,7 +133,7 @@ impl Piece {
     fn joined(pieces: Vec<Self>, shape: Shape, size: u64, join: fn(Vec<Hir>) -> Hir) -> Self {
         let height = match shape {
             Shape::Text { .. } | Shape::Class => 1,
-            // What has the same shape is taken apart and adds no level.
+            // A piece of the same shape is taken apart and adds no level.
             _ => {
                 let levels = |piece: &Self| piece.height + usize::from(piece.shape != shape);
                 pieces.iter().map(levels).max().unwrap_or(1)

@@ -15,7 +15,7 @@ fn characters(pattern: &str) -> Vec<(char, char)> {
             let text = std::str::from_utf8(&literal.0).expect("a character");
             text.chars().map(|c| (c, c)).collect()
         }
-        // No character is written as no byte.
+        // "No character" is a pattern without bytes.
         HirKind::Class(Class::Bytes(class)) if class.ranges().is_empty() => Vec::new(),
         other => panic!("{pattern} is {other:?}"),
     }
@@ -133,7 +133,7 @@ fn a_mistake_says_where_it_is_and_what_to_write() {
 }
 
 #[test]
-fn what_is_too_large_for_go_is_refused() {
+fn patterns_too_large_for_go_are_rejected() {
     let large = ["a{1000}".repeat(4000), "x{1000}|".repeat(4000), r"\pL".repeat(30_000)];
     for pattern in large {
         let error = GoRegex::new(&pattern).expect_err("Go rejects it");
@@ -142,7 +142,7 @@ fn what_is_too_large_for_go_is_refused() {
 }
 
 #[test]
-fn our_own_limit_leaves_room_for_what_people_write() {
+fn our_own_limit_allows_realistic_patterns() {
     let error = GoRegex::new(&r"\pL{1000}".repeat(10)).expect_err("it is too large for us");
     assert_eq!(error.kind, GoRegexErrorKind::TooLarge);
     assert!(GoRegex::new(r"\pL{1000}").is_ok());

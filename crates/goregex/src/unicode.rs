@@ -6,7 +6,7 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
 use super::class::{complement, folded};
 
-/// The names that Go knows beside the categories' short ones, with what they mean.
+/// The names that Go knows besides the short ones of the categories, with their meaning.
 const CATEGORY_NAMES: &[(&str, &str)] = &[
     ("Casedletter", "LC"),
     ("Closepunctuation", "Pe"),
@@ -59,8 +59,8 @@ const CATEGORIES: &[&str] = &[
     "No", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs",
 ];
 
-/// The scripts that Go finds. It drops the `_` from the name that is asked for but not from its own names. So it finds
-/// no script whose name has one, and not SignWriting.
+/// The scripts that Go finds. It removes `_` from the requested name but not from its own names. So
+/// it finds no script whose name has one, and not SignWriting.
 #[rustfmt::skip]
 const SCRIPTS: &[&str] = &[
     "Adlam", "Ahom", "Arabic", "Armenian", "Avestan", "Balinese", "Bamum", "Batak", "Bengali",
@@ -78,11 +78,11 @@ const SCRIPTS: &[&str] = &[
     "Tirhuta", "Toto", "Ugaritic", "Vai", "Vithkuqi", "Wancho", "Yezidi", "Yi",
 ];
 
-/// The class of a name, which is compared without case, spaces, `-` and `_`. Where case is ignored,
+/// The class with a name, which is compared without case, spaces, `-` and `_`. If case is ignored,
 /// the characters that differ from it in case are in it too.
 pub(super) fn named(name: &str, fold: bool) -> Option<ClassUnicode> {
     let class = exactly(name)?;
-    // Go forgets to ignore the case of letters that have one.
+    // Go forgets to ignore case for letters that have one.
     let fold = fold && !["Lc", "Casedletter"].contains(&canonical(name).as_str());
     Some(if fold { folded(class) } else { class })
 }
@@ -123,7 +123,7 @@ pub(super) fn newly_cased() -> &'static ClassUnicode {
 static NEWLY_CASED: LazyLock<ClassUnicode> = LazyLock::new(|| {
     let mut class = complement(&property("gc=Cn"));
     class.difference(&KNOWN);
-    // These are older, but differ in case only since Unicode 15.1.
+    // These are older, but have had another case only since Unicode 15.1.
     for c in ['\u{390}', '\u{3b0}', '\u{1fd3}', '\u{1fe3}', '\u{fb05}', '\u{fb06}'] {
         class.push(ClassUnicodeRange::new(c, c));
     }
@@ -154,7 +154,7 @@ fn category(short: &str) -> ClassUnicode {
         }
         _ => {
             let mut class = known(property(&format!("gc={short}")));
-            // This mark takes up space since Unicode 16.0.
+            // This mark has had a width since Unicode 16.0.
             let mark = ClassUnicode::new([ClassUnicodeRange::new('\u{1171e}', '\u{1171e}')]);
             match short {
                 "Mc" => class.difference(&mark),

@@ -1,10 +1,9 @@
-//! Compares our reading of patterns with Go's own answers. `go/main.go` says how to write them
-//! anew.
+//! Compares how we read patterns with Go's own answers. `go/main.go` says how to write them anew.
 
 use muster_goregex::{GoRegex, GoRegexErrorKind};
 use proptest::prelude::*;
 
-/// A pattern, Go's error or nothing, and the numbers of the names that match.
+/// A pattern, Go's error or none, and the indices of the names that match.
 type Answer = (String, String, Vec<usize>);
 
 fn answers() -> Vec<Answer> {
@@ -16,7 +15,7 @@ fn names() -> Vec<String> {
     serde_json::from_str(include_str!("go/names.json")).expect("a list of names")
 }
 
-/// What we say of a pattern, as Go would.
+/// Our answer for a pattern, in Go's form.
 fn ours(pattern: &str, names: &[String]) -> (String, Vec<usize>) {
     match GoRegex::new(pattern) {
         Ok(regex) => (

@@ -1,4 +1,4 @@
-//! Where a replay decided otherwise, for people.
+//! Where a replay decided differently, as text for people.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Difference {
     pub computed: Plan,
 }
 
-/// More lines than these of each side help nobody.
+/// At most this many lines of each side are shown.
 const SHOWN: usize = 20;
 
 impl fmt::Display for Difference {

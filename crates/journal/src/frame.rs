@@ -1,4 +1,4 @@
-//! Records as bytes: length and checksum, four bytes each, little end first; then the kind in one
+//! Records as bytes: length and checksum, four bytes each, little-endian; then the kind in one
 //! byte, and the value as MessagePack with the names of its fields.
 //!
 //! The checksum of a record continues that of the record before it, and the first one that of the
@@ -15,8 +15,8 @@ use crate::record::Kind;
 
 const HEAD: usize = 8;
 
-/// A plan for a hundred thousand pods is shorter. What claims to be longer, and isn't a checkpoint,
-/// is damaged.
+/// A plan for a hundred thousand pods is shorter. A record that claims to be longer, and isn't a
+/// checkpoint, is damaged.
 const LONGEST: u32 = 1 << 26;
 
 /// The last format in which the checksum of each record stood alone.

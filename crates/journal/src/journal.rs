@@ -1,6 +1,6 @@
-//! The scheduler's side of a journal: told of every event, cycle and configuration as it happens,
-//! on the thread of the engine. It encodes and hands over; it never waits for the disk. When the
-//! disk can't keep up the journal leaves a gap and goes on with a new segment.
+//! The scheduler's side of a journal: it is told of every event, cycle and configuration as it
+//! happens, on the thread of the engine. It encodes records and hands them over; it never waits for
+//! the disk. When the disk can't keep up, the journal leaves a gap and goes on with a new segment.
 
 use std::fs::{self, File};
 use std::io;
@@ -20,19 +20,19 @@ use crate::record::{Configuration, Cycle, Header, Kind};
 use crate::segment::Segment;
 use crate::writer::{Message, Shared, Writer};
 
-/// More bytes than these on their way to the disk: it can't keep up.
+/// With more bytes than these waiting to be written, the disk can't keep up.
 const MOST_QUEUED: usize = 64 << 20;
-/// Events are handed over with the next cycle, or when there are so many bytes of them.
+/// Events are handed over with the next cycle, or as soon as there are this many bytes of them.
 const BATCH: usize = 64 << 10;
-/// After a failure, such as a full disk.
+/// The pause after a failure, such as a full disk.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// How much a journal may take of the disk.
+/// How much of the disk a journal may use.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// A segment that is longer is followed by the next.
+    /// A segment that has become longer than this is followed by a new one.
     pub segment_bytes: u64,
-    /// Of more than these the oldest go.
+    /// If all segments together are larger than this, the oldest are deleted.
     pub segments: usize,
 }
 
@@ -44,7 +44,7 @@ impl Default for Limits {
 
 pub struct Journal {
     header: Header,
-    /// Encoded, but not handed over.
+    /// Encoded, but not handed over yet.
     batch: Vec<u8>,
     sender: Option<Sender<Message>>,
     shared: Arc<Shared>,
@@ -53,16 +53,16 @@ pub struct Journal {
     recording: bool,
     retry_at: Option<Instant>,
     gaps: u64,
-    /// The last cycle that was recorded planned nothing, and nothing has happened since: when time
-    /// will change something.
+    /// When a cycle at rest would change something by time alone. Set if the last recorded cycle
+    /// planned nothing, and nothing has happened since.
     rests: Option<Option<Time>>,
     most_queued: usize,
 }
 
-/// How a journal is doing.
+/// The state of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// How often records were lost, because the disk was slow or full.
+    /// How often records were lost because the disk was slow or full.
     pub gaps: u64,
     /// Why nothing is written at present.
     pub error: Option<String>,
@@ -71,7 +71,7 @@ pub struct Health {
 }
 
 impl Journal {
-    /// Begins a new segment in the folder, behind those that are there.
+    /// Begins a new segment in the folder, after the existing ones.
     pub fn create(
         folder: &Path,
         limits: Limits,
@@ -102,7 +102,8 @@ impl Journal {
         })
     }
 
-    /// Whether a segment should begin: there is none yet, it is long enough, or records were lost.
+    /// Whether a new segment should begin: there is none yet, the current one is long enough, or
+    /// records were lost.
     pub fn wants_checkpoint(&self) -> bool {
         if self.recording {
             return self.shared.full.load(Ordering::Relaxed);
@@ -111,11 +112,10 @@ impl Journal {
         caught_up && self.retry_at.is_none_or(|time| time <= Instant::now())
     }
 
-    /// Begins a segment. The engine must have taken in all that the journal was told, and nothing
-    /// else.
+    /// Begins a segment. The engine must have applied exactly the events that the journal was told.
     pub fn checkpoint(&mut self, checkpoint: Checkpoint) {
         self.hand_over();
-        // A failure of the old segment is no failure of this one.
+        // A failure of the old segment says nothing about this one.
         self.shared.failed.store(false, Ordering::Relaxed);
         self.shared.full.store(false, Ordering::Relaxed);
         self.recording = true;
@@ -123,7 +123,7 @@ impl Journal {
         self.send(Message::Segment(self.header.clone(), Box::new(checkpoint)));
     }
 
-    /// The engine takes in an event.
+    /// The engine is about to apply an event.
     pub fn event(&mut self, event: &Event) {
         self.rests = None;
         self.record(Kind::Event, event);
@@ -146,7 +146,7 @@ impl Journal {
         }
     }
 
-    /// The engine goes on under another configuration.
+    /// The engine continues with another configuration.
     pub fn config(&mut self, name: &str, text: &str) {
         self.rests = None;
         self.header.config = Configuration { name: name.into(), text: text.into() };
@@ -185,7 +185,7 @@ impl Journal {
         }
     }
 
-    /// What is not recorded any more until the next checkpoint.
+    /// Records that are lost until the next checkpoint.
     fn leave_gap(&mut self) {
         self.batch.clear();
         self.recording = false;
@@ -193,7 +193,7 @@ impl Journal {
     }
 
     fn send(&self, message: Message) {
-        // The writer ends only when this side hangs up; if it panicked, its words are on the
+        // The writer only ends when this side hangs up. If it panicked, its message is on the
         // terminal already.
         let _ = self.sender.as_ref().map(|sender| sender.send(message));
     }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_disk_cannot_take_is_a_gap_and_a_new_segment_follows() {
+    fn a_disk_that_is_too_slow_causes_a_gap_and_a_new_segment() {
         let folder = tempfile::tempdir().unwrap();
         let (mut engine, mut journal) = start(folder.path());
         step(&mut engine, &mut journal, 0);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_whose_folder_vanished_says_so_and_goes_on_when_it_is_back() {
+    fn a_journal_without_its_folder_reports_it_and_resumes() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("journal");
         let (mut engine, mut journal) = start(&folder);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_at_rest_is_not_written_about() {
+    fn cycles_at_rest_are_not_recorded() {
         let folder = tempfile::tempdir().unwrap();
         let (mut engine, mut journal) = start(folder.path());
         step(&mut engine, &mut journal, 0);

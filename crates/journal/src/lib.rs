@@ -1,7 +1,8 @@
-//! What the engine was told and what it decided, in files; and the proof that it decides so again.
+//! Records in files what the engine was told and what it decided, and proves that it decides the
+//! same again.
 //!
-//! A journal is a folder of segments. Each starts with all that the engine remembered, so that each
-//! can be replayed alone. The scheduler's thread only encodes; a thread of the journal's own
+//! A journal is a folder of segments. Each starts with everything that the engine remembered, so
+//! that each can be replayed alone. The scheduler's thread only encodes; a thread of the journal
 //! compresses and writes.
 
 mod difference;

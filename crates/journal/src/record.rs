@@ -1,4 +1,4 @@
-//! What a segment is made of.
+//! The records of a segment.
 
 use muster_api::Time;
 use muster_engine::config::BUILTIN;
@@ -33,14 +33,14 @@ pub enum Record {
     Checkpoint(Box<Checkpoint>),
     Event(Box<Event>),
     Cycle(Cycle),
-    /// From here on under another configuration.
+    /// From here on the engine uses another configuration.
     Config(Configuration),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Header {
-    /// The version of muster that decided.
+    /// The version of muster that recorded it.
     pub muster: String,
     pub scheduler_names: Vec<String>,
     pub config: Configuration,
@@ -49,13 +49,13 @@ pub struct Header {
 /// A configuration as it was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configuration {
-    /// The file's name, only for messages.
+    /// The name of the file, only for messages.
     pub name: String,
     pub text: String,
 }
 
 impl Configuration {
-    /// What is used when no configuration is given.
+    /// The default configuration.
     pub fn builtin() -> Configuration {
         Configuration { name: "builtin".into(), text: BUILTIN.into() }
     }

@@ -1,4 +1,4 @@
-//! Decides everything again and compares.
+//! Repeats every decision and compares.
 
 use std::io::{self, ErrorKind::NotFound};
 use std::path::{Path, PathBuf};
@@ -36,14 +36,15 @@ pub struct Played {
     pub binds: u64,
     pub from: Option<Time>,
     pub to: Option<Time>,
-    /// Its writer was stopped before it could close it; what is there was replayed.
+    /// Its writer was stopped before it could close the segment; what was written has been
+    /// replayed.
     pub cut_short: bool,
     /// If so, where it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub torn: Option<Torn>,
 }
 
-/// How far a replay is.
+/// How far a replay has got.
 #[derive(Copy, Clone, Debug)]
 pub struct Progress {
     pub segment: u64,
@@ -71,7 +72,7 @@ pub enum ReplayError {
 }
 
 /// Replays the segments of a folder, from a number on, each from its own checkpoint. Stops at the
-/// first difference. Segments that a journal in use deletes meanwhile are left out.
+/// first difference. Segments that are deleted by a running scheduler meanwhile are skipped.
 pub fn replay(
     folder: &Path,
     from: u64,
@@ -151,8 +152,8 @@ fn play(segment: &Segment, mut progress: impl FnMut(u64, u64)) -> Result<Played,
     Ok(played)
 }
 
-/// The engine as it was at the start of the segment; none if its writer was stopped before that was
-/// written.
+/// The engine as it was at the start of the segment; `None` if the writer was stopped before it had
+/// written that.
 fn begin(records: &mut Records, name: &str) -> Result<Option<(Header, Engine)>, ReplayError> {
     let header = match records.next().transpose()? {
         Some(Record::Header(header)) => header,

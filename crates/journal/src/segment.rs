@@ -46,7 +46,7 @@ impl Segment {
                 .to_str()
                 .and_then(|name| name.strip_prefix("muster-")?.strip_suffix(".journal"));
             if let Some(number) = number.and_then(|digits| digits.parse().ok()) {
-                // The oldest may go meanwhile.
+                // A running scheduler may delete the oldest meanwhile.
                 match entry.metadata() {
                     Ok(data) => {
                         segments.push(Segment { number, path: entry.path(), bytes: data.len() })
@@ -60,7 +60,7 @@ impl Segment {
         Ok(segments)
     }
 
-    /// Its records in order.
+    /// The records of a segment in order.
     pub fn open(&self) -> Result<Records, ReadError> {
         let name = self.path.display().to_string();
         let unread = |source| ReadError::Io { name: name.clone(), source };

@@ -1,5 +1,5 @@
-//! The journal's own thread: takes encoded records, compresses them and writes them into segments,
-//! and deletes the oldest segments. The disk may be slow or full; nobody waits for it.
+//! The journal's own thread: takes encoded records, compresses them, writes them into segments and
+//! deletes the oldest segments. The disk may be slow or full; no other thread waits for it.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -21,18 +21,18 @@ use crate::segment::{FORMAT, Segment, title_of};
 pub enum Message {
     /// Begin a new segment.
     Segment(Header, Box<Checkpoint>),
-    /// Encoded records, to be on the disk soon.
+    /// Encoded records, to be written soon.
     Records(Vec<u8>),
 }
 
-/// What the two threads tell each other besides.
+/// State that the two threads share.
 #[derive(Default)]
 pub struct Shared {
-    /// Bytes of records on their way to the writer.
+    /// Bytes of records that wait to be written.
     pub queued: AtomicUsize,
     /// The segment has reached its size.
     pub full: AtomicBool,
-    /// Writing failed; what follows is lost until a new segment begins.
+    /// Writing failed; records are lost until a new segment begins.
     pub failed: AtomicBool,
     pub error: Mutex<Option<String>>,
     pub written: AtomicU64,
@@ -54,7 +54,7 @@ pub struct Writer<'s> {
     pub shared: &'s Shared,
     /// The number of the next segment.
     pub next: u64,
-    /// Made by whoever started the journal, who wants to hear at once if that fails.
+    /// Created by the caller that starts the journal, so that it hears at once if that fails.
     pub first: Option<File>,
     open: Option<Open>,
 }
@@ -113,7 +113,7 @@ impl<'s> Writer<'s> {
     pub fn run(mut self, messages: &Receiver<Message>) {
         while let Ok(message) = messages.recv() {
             let mut done = self.take(message);
-            // Everything that waits, then one flush for all of it.
+            // Writes everything that waits, then flushes once.
             while let (Ok(()), Ok(message)) = (&done, messages.try_recv()) {
                 done = self.take(message);
             }
@@ -146,7 +146,7 @@ impl<'s> Writer<'s> {
             Ok(open) => {
                 self.open = Some(open);
                 self.shared.full.store(false, Ordering::Relaxed);
-                // What can't be deleted is no reason to write nothing.
+                // An old segment that can't be deleted is no reason to stop writing.
                 self.shared.set_error(self.forget_oldest().err().map(|error| causes(&error)));
                 Ok(())
             }
@@ -162,7 +162,8 @@ impl<'s> Writer<'s> {
         let Some(open) = &mut self.open else { return Ok(()) };
         let bytes = open.flush()?;
         self.shared.written.store(bytes, Ordering::Relaxed);
-        // More records than checkpoint, or a small limit would lead to nothing but checkpoints.
+        // At least as many bytes of records as of checkpoint, or a small limit would lead to
+        // nothing but checkpoints.
         let full = bytes >= self.limits.segment_bytes && bytes >= 2 * open.begun;
         self.shared.full.store(full, Ordering::Relaxed);
         Ok(())

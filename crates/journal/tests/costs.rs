@@ -12,7 +12,7 @@ use muster_journal::{Configuration, Journal, Limits, Segment, replay};
 const NOW: Time = Time(1_800_000_000_000);
 const NODES: usize = 5_000;
 const PODS: usize = 40_000;
-/// Pods that come one by one while the journal looks on.
+/// Pods that arrive one by one while the journal records them.
 const NEWS: usize = 50_000;
 
 fn object(text: &str) -> Event {
@@ -36,7 +36,8 @@ fn node(index: usize) -> Event {
     ))
 }
 
-/// As the API server has it once a Volcano job's pod was bound, less what is never decoded.
+/// A bound pod of a Volcano job as the API server stores it, without the fields that are never
+/// decoded.
 fn pod(index: usize, node: &str) -> Event {
     // Real uids can't be compressed.
     let noise = (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

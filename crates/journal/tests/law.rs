@@ -1,5 +1,5 @@
 //! The law of the journal: whatever a bad day of the fault simulator brings, an engine that is
-//! restored from a checkpoint decides as the one that went on, and a journal of the day replays
+//! restored from a checkpoint decides the same as the original, and a journal of the day replays
 //! without a difference.
 
 mod days;
@@ -18,12 +18,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const STEPS: u64 = 120;
-/// So many restored engines go beside the first.
+/// How many restored engines run beside the first.
 const SHADOWS: usize = 3;
-/// One moment in so many is a checkpoint.
+/// One moment in this many is a checkpoint.
 const PAUSE: u64 = 61;
 
-/// `MUSTER_SEEDS=2000 cargo test -p muster-journal --test law` looks longer.
+/// More seeds: `MUSTER_SEEDS=2000 cargo test -p muster-journal --test law`.
 fn seeds(few: u64) -> u64 {
     std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(few)
 }
@@ -40,8 +40,8 @@ fn parse(config: &Configuration) -> Config {
     Config::parse(&config.name, &config.text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-/// An engine that goes through the day, its journal, and engines that were restored from it on the
-/// way.
+/// An engine that goes through the day, its journal, and engines that were restored from it along
+/// the way.
 struct Keeper<'k> {
     folder: &'k Path,
     day: &'k Day,
@@ -113,7 +113,7 @@ impl Keeper<'_> {
         }
     }
 
-    /// A scheduler has started: another process, which continues the journal.
+    /// A scheduler has started: a new process, which continues the journal.
     fn start(&mut self, names: Vec<String>) {
         self.engine = None;
         self.shadows.clear();
@@ -208,7 +208,7 @@ fn days_with_changing_configurations_replay() {
 }
 
 #[test]
-fn checkpoints_keep_what_gangs_say_of_their_work_and_older_ones_say_nothing_of_it() {
+fn checkpoints_keep_the_progress_of_gangs_and_older_ones_have_none() {
     #[derive(Serialize)]
     struct Older {
         cooldown: Option<i64>,

@@ -1,4 +1,4 @@
-//! Events as they are in files: in the form of now, and in the one of older journals.
+//! Events as they are written in files: in the current form, and in the form of older journals.
 
 use std::path::Path;
 
@@ -23,14 +23,14 @@ fn events_are_read_as_they_were_written() {
 }
 
 #[test]
-fn unknown_events_are_refused_by_name() {
+fn unknown_events_are_rejected_by_name() {
     let read = serde_json::from_value::<Event>(json!({ "TeapotGone": "t" }));
     let error = read.expect_err("there are no teapots").to_string();
     assert!(error.contains("TeapotGone"), "{error}");
 }
 
-/// Recorded by muster at commit ca9a505, when each kind had an event of its own for objects that
-/// have gone. An object of every kind comes and goes, and every answer to a write comes once.
+/// Recorded by muster at commit ca9a505, when each kind had its own event for deleted objects. An
+/// object of every kind is created and deleted, and every answer to a write occurs once.
 fn old_journal() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/old_events"))
 }
@@ -43,7 +43,7 @@ fn an_old_journal_replays_without_a_difference() {
 }
 
 #[test]
-fn every_kind_that_went_in_an_old_journal_is_told_by_its_key() {
+fn deleted_objects_of_old_journals_are_read_by_kind_and_key() {
     let segments = Segment::list(old_journal()).expect("a folder");
     let records = segments[0].open().expect("a segment");
     let mut gone: Vec<(Kind, String, String)> = records

@@ -6,8 +6,8 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-/// Which cluster is meant. With neither, `$KUBECONFIG`, `~/.kube/config`, or the service account of
-/// the pod that this runs in.
+/// Which cluster to use. If neither is set: `$KUBECONFIG`, `~/.kube/config`, or the service account
+/// of the pod that this runs in.
 #[derive(Clone, Debug, Default)]
 pub struct Address {
     pub kubeconfig: Option<PathBuf>,
@@ -31,10 +31,10 @@ pub enum ConnectError {
 impl Address {
     pub async fn connect(&self) -> Result<Client, ConnectError> {
         let mut config = self.config().await?;
-        // Watches are quiet for minutes; each request that must end has a limit of its own.
+        // A watch may be silent for minutes; each request that must end has a limit of its own.
         config.read_timeout = None;
         config.connect_timeout = Some(Duration::from_secs(5));
-        // What a refusal means is decided where the write is made.
+        // The code that makes a write decides what a refusal means.
         config.default_retry = false;
         Client::try_from(config).map_err(ConnectError::Client)
     }

@@ -1,5 +1,5 @@
-//! The thread that owns the engine: takes in news, decides when there is something to decide, and
-//! hands on what was decided. It never waits for the API server or the disk.
+//! The thread that owns the engine: applies news, decides when there is something to decide, and
+//! hands the decisions on. It never waits for the API server or the disk.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,9 +25,9 @@ use crate::report::Reporter;
 use crate::usage::UsageWriteTimes;
 use crate::writes::{Bind, Evict, Write};
 
-/// News that are taken in before something else is thought of.
+/// How many news are applied before anything else is done.
 const BATCH: usize = 4_096;
-/// The thread shows that it lives at least this often.
+/// The thread records that it is alive at least this often.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 pub struct Decider {
@@ -35,9 +35,9 @@ pub struct Decider {
     pub journal: Option<Journal>,
     pub metrics: Arc<Metrics>,
     pub period: Duration,
-    /// When the thread was last seen, in milliseconds of the wall clock.
+    /// When the thread was last alive, in milliseconds of the wall clock.
     pub heartbeat: Arc<AtomicI64>,
-    /// Kinds whose objects have not all been told.
+    /// Kinds whose objects have not all been read.
     pub unread: BTreeSet<Kind>,
     writes: UnboundedSender<Write>,
     reporter: Reporter,
@@ -45,13 +45,13 @@ pub struct Decider {
     write_times: UsageWriteTimes,
     leading: bool,
     now: Time,
-    /// Something has happened since the last cycle.
+    /// Whether something has happened since the last cycle.
     stirred: bool,
     last_cycle: Option<Instant>,
     journal_error: Option<String>,
-    /// The plan's wake-up time.
+    /// The time at which the plan asked for another cycle.
     wake: Option<Time>,
-    /// When the reporter wants to be asked again.
+    /// When the reporter wants to be called again.
     recall: Option<Instant>,
 }
 
@@ -172,7 +172,7 @@ impl Decider {
                 if self.may_decide() {
                     self.write_usage(true);
                 }
-                // Behind the last decision, so that no gang is cut in two.
+                // After the last decision, so that all writes of a gang go out.
                 let _ = self.writes.send(Write::Finish);
                 return Heard::Stop;
             }
@@ -201,7 +201,7 @@ impl Decider {
     }
 
     fn decide(&mut self) {
-        // Time doesn't go back for the engine, whatever the machine's clock does.
+        // For the engine time never goes back, whatever the machine's clock does.
         self.now = self.now.max(wall_clock());
         if let Some(journal) = &mut self.journal
             && journal.wants_checkpoint()

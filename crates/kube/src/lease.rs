@@ -1,6 +1,6 @@
-//! Leader election with a Lease: one of several replicas decides. Whether we may write is a
-//! question of time, asked before every write: a process that was frozen finds its time over when
-//! it wakes up.
+//! Leader election with a Lease: one of several replicas decides. Whether we may write depends on
+//! the time, which is checked before every write: a process that was frozen finds that its time is
+//! over when it wakes up.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -21,17 +21,17 @@ pub struct LeaseOptions {
     pub namespace: String,
     pub name: String,
     pub identity: String,
-    /// Others wait this long after the last renewal that they saw.
+    /// Other replicas wait this long after the last renewal that they saw.
     pub duration: Duration,
-    /// A leader that could not renew for this long stops. Less than `duration`.
+    /// A leader that could not renew for this long stops. Must be less than `duration`.
     pub renew_deadline: Duration,
     pub retry_period: Duration,
 }
 
-/// Whether this process may write. Shared by everyone who does.
+/// Whether this process may write. Shared by all parts that write.
 pub struct Leadership {
     start: Instant,
-    /// Milliseconds after `start` until which the lease is surely ours.
+    /// Milliseconds after `start` until which the lease is certainly ours.
     until: AtomicU64,
 }
 
@@ -61,7 +61,8 @@ impl Leadership {
 pub struct Elector {
     client: Client,
     options: LeaseOptions,
-    /// The lease as last seen, and when we saw it change. Other machines' clocks are not believed.
+    /// The lease as last seen, and when we saw it change. The clocks of other machines are not
+    /// trusted.
     seen: Option<(Spec, Instant)>,
 }
 
@@ -132,8 +133,7 @@ impl Elector {
             let deadline = self.options.renew_deadline;
             match tokio::time::timeout(deadline, self.try_hold()).await {
                 Ok(Ok(None)) if leadership.holds() => leadership.set(begin + deadline),
-                // In between writes were given up of which the engine thinks that they are under
-                // way.
+                // Meanwhile writes were dropped that the engine believes to be under way.
                 Ok(Ok(None)) => warn!("the lease was renewed too late"),
                 Ok(Ok(Some(holder))) => {
                     leadership.end();
@@ -174,7 +174,7 @@ impl Elector {
         self.write(&lease, spec).await
     }
 
-    /// Takes or renews the lease, or says who holds it.
+    /// Takes or renews the lease, or returns its holder.
     async fn try_hold(&mut self) -> Result<Option<String>, kube::Error> {
         let now = micro_time(wall_clock());
         let seconds = self.options.duration.as_secs().max(1);
@@ -210,7 +210,7 @@ impl Elector {
         spec["leaseTransitions"] = json!(lease.spec.lease_transitions.unwrap_or(0) + 1);
         match self.write(&lease, spec).await {
             Ok(()) => Ok(None),
-            // Someone else was faster.
+            // Another replica was faster.
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 Ok(Some("another replica".to_owned()))
             }
@@ -245,7 +245,7 @@ impl Elector {
         self.client.request_text(request).await.map(drop)
     }
 
-    /// Changes the lease if it is still the one that we have read.
+    /// Updates the lease if it has not changed since we read it.
     async fn write(&self, lease: &Lease, spec: serde_json::Value) -> Result<(), kube::Error> {
         let body = json!({ "metadata": { "resourceVersion": lease.metadata.resource_version }, "spec": spec });
         let request = Request::patch(format!("{}/{}", self.path(), self.options.name))
@@ -256,7 +256,7 @@ impl Elector {
     }
 }
 
-/// Kubernetes wants microseconds here, and exactly six digits of them.
+/// Kubernetes requires microseconds here, with exactly six digits.
 pub fn micro_time(time: Time) -> String {
     let text = Time(time.0 - time.0.rem_euclid(1000)).to_string();
     format!("{}.{:03}000Z", text.trim_end_matches('Z'), time.0.rem_euclid(1000))
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn leadership_ends_with_time_and_by_word() {
+    fn leadership_ends_by_time_and_by_resigning() {
         let leadership = Leadership::none();
         assert!(!leadership.holds());
         leadership.for_ever();

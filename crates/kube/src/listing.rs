@@ -2,7 +2,7 @@
 //! is written or watched.
 //!
 //! An object that can't be read is left out with a note, and so is a kind that the server doesn't
-//! have: what is wrong with one object must not hide the others.
+//! have: one bad object must not hide the others.
 
 use std::error::Error;
 use std::time::Duration;
@@ -19,10 +19,11 @@ use crate::page::decode;
 const PAGE: u32 = 500;
 /// How long the server may take for one page.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How often a list is begun again because its place in history was gone; after that it is read in
+/// How often a list is restarted because its resource version had expired; after that it is read in
 /// one piece.
 const RESTARTS: u32 = 3;
-/// How often a page is asked for while the server is overloaded or starting, with a pause between.
+/// How often a page is requested while the server is overloaded or starting, with a pause in
+/// between.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -53,7 +54,8 @@ pub enum ListError {
     Nonsense { resource: String, cause: String },
 }
 
-/// Reads all kinds. `progress` is told after each page how many objects of the kind were read.
+/// Reads all kinds. `progress` is called after each page with the number of objects of the kind
+/// that were read.
 pub async fn list_all(
     client: &Client,
     progress: impl FnMut(&'static str, usize),
@@ -78,15 +80,15 @@ struct Reader<'c, P> {
     client: &'c Client,
     progress: P,
     listing: Listing,
-    /// What we may not list: all of it is told at once.
+    /// What we may not list. It is reported all at once.
     forbidden: Vec<String>,
-    /// What the server said to the first refusal.
+    /// The server's message for the first refusal.
     message: String,
 }
 
 /// Why a list ended early.
 enum Stop {
-    /// The place in history that the next page belongs to is gone.
+    /// The resource version of the next page has expired.
     Expired,
     /// The server doesn't have this kind.
     Unknown,
@@ -195,7 +197,7 @@ fn stop<T: Resource>(error: kube::Error, continued: bool) -> Stop {
     let (message, code) = (status.message.clone(), status.code);
     match code {
         410 if continued => Stop::Expired,
-        // What is missing beyond custom kinds means that this is no API server.
+        // A server that has not even the built-in kinds is not an API server.
         404 if T::KIND.presence() != Presence::Always => Stop::Unknown,
         403 => Stop::Forbidden(message),
         401 => Stop::Failed(ListError::Unauthorized { message }),
@@ -203,7 +205,7 @@ fn stop<T: Resource>(error: kube::Error, continued: bool) -> Stop {
     }
 }
 
-/// The innermost cause: those around it only say that something failed.
+/// The innermost cause: the errors around it only say that something failed.
 fn root(error: &(dyn Error + 'static)) -> String {
     let mut at = error;
     while let Some(source) = at.source() {

@@ -14,7 +14,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Turns the level up or down.
+/// Changes the log level.
 #[derive(Clone)]
 pub struct LogLevel(reload::Handle<LevelFilter, Registry>);
 
@@ -64,7 +64,7 @@ pub fn init(format: LogFormat, level: LevelFilter) -> LogLevel {
             .with_writer(writer)
             .boxed(),
     };
-    // A second call, in tests, goes on with the first one's writer.
+    // A second call, in tests, keeps the writer of the first.
     let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
     LogLevel(handle)
 }

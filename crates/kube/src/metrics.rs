@@ -1,4 +1,4 @@
-//! What operators can graph. Names that start with `volcano_` mean what Volcano's users know under
+//! Metrics for operators. Names that start with `volcano_` mean what Volcano's users know under
 //! them; ours start with `muster_`. Labels have few values: kinds, actions, stages, and queues,
 //! never pods or gangs.
 
@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// One label, named after what it tells apart.
+/// One label, with the name of what it distinguishes.
 macro_rules! labels {
     ($($name:ident { $label:ident })*) => {$(
         #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -65,7 +65,7 @@ pub struct Metrics {
     pub cycle: Histogram,
     actions: Family<ByAction, Histogram, Milliseconds>,
     pub bind: Histogram,
-    /// From the moment at which a pod was first seen to its bind.
+    /// From the moment when a pod was first seen until its bind.
     pub pod: Histogram,
     attempts: Family<ByResult, Counter>,
     evictions: Family<ByAction, Counter>,
@@ -90,7 +90,7 @@ pub struct Metrics {
     pub queues: QueueMetrics,
 }
 
-/// What it takes to make others leave, and what that costs.
+/// The effort of searching for victims, and the cost of evicting them.
 #[derive(Default)]
 struct SearchMetrics {
     domains: Counter,
@@ -103,18 +103,18 @@ struct SearchMetrics {
 
 impl SearchMetrics {
     fn register(&self, registry: &mut Registry) {
-        let help = "Domains in which room was to be made by whole gangs";
+        let help = "Domains in which evicting whole gangs was considered";
         registry.register("taking_domains", help, self.domains.clone());
-        let help =
-            "Sets of pods that were to leave for others, and those that could not do as amounts go";
+        let help = "Sets of victims that were considered, and those that were rejected because they free too little";
         registry.register("taking_scenarios", help, self.scenarios.clone());
-        let help = "How often it was tried whether there is room when others have left";
+        let help = "How often it was simulated whether a gang fits once the victims are gone";
         registry.register("taking_simulations", help, self.simulations.clone());
-        let help = "Pods that were to leave for others, and those that were not needed after all";
+        let help = "Victims that were evicted, and candidates that turned out not to be needed";
         registry.register("victims", help, self.victims.clone());
-        let help = "Gangs that hold less than their minimum since pods of theirs left for others";
+        let help =
+            "Gangs that fell below their minimum because pods of theirs were evicted for others";
         registry.register("broken_gangs", help, self.broken.clone());
-        let help = "For how long those that leave for others, and all of gangs that break, have held accelerators";
+        let help = "Accelerator time lost by evictions: of the victims, and of all pods of gangs that broke";
         registry.register("wasted_accelerator_seconds", help, self.wasted.clone());
     }
 }
@@ -139,7 +139,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// `amount` as the engine counts: thousandths of a CPU, bytes, or pieces.
+    /// `amount` in the units of the engine: thousandths of a CPU, bytes, or pieces.
     pub fn set(&self, queue: &str, resource: &str, amount: i64) {
         let queue_name = queue.to_owned();
         match resource {
@@ -166,7 +166,7 @@ impl Amount {
 }
 
 impl QueueMetrics {
-    /// Queues come and go; what is gone must not be told for ever.
+    /// Queues are created and deleted; metrics of deleted queues must disappear.
     pub fn clear(&self) {
         for amount in [&self.allocated, &self.request, &self.deserved, &self.capacity] {
             amount.clear();
@@ -220,7 +220,7 @@ impl Metrics {
         metrics
     }
 
-    /// The names that dashboards for Volcano have.
+    /// The metrics that dashboards for Volcano use.
     fn register_volcano(&mut self) {
         let volcano = self.registry.sub_registry_with_prefix("volcano");
         let cycle = self.cycle.clone();
@@ -235,7 +235,7 @@ impl Metrics {
             "How long each action takes",
             actions,
         );
-        let help = "From the first sight of a pod to its bind";
+        let help = "From the first time a pod was seen until its bind";
         volcano.register("task_scheduling_latency_milliseconds", help, self.pod.clone());
         let help = "Binds by result";
         volcano.register("schedule_attempts", help, self.attempts.clone());
@@ -243,11 +243,11 @@ impl Metrics {
         volcano.register("unschedule_job_count", help, self.unschedulable.clone());
         volcano.register("queue_weight", "The weight of each queue", self.queues.weight.clone());
         let queues = &self.queues;
-        queues.allocated.register(volcano, "queue_allocated", "What the gangs of each queue hold");
+        queues.allocated.register(volcano, "queue_allocated", "What the gangs of each queue use");
         queues.request.register(
             volcano,
             "queue_request",
-            "What the gangs of each queue ask for in all",
+            "What the gangs of each queue request in total",
         );
         queues.deserved.register(
             volcano,
@@ -274,14 +274,14 @@ impl Metrics {
             "Binds that are queued or under way",
             self.bind_queue.clone(),
         );
-        let help = "Pods that were asked to leave, by the action that decided it";
+        let help = "Evicted pods, by the action that decided it";
         ours.register("evictions", help, self.evictions.clone());
         self.searches.register(ours);
         let help = "What became of nominations in each cycle, in pods";
         ours.register("nominations", help, self.nominations.clone());
         ours.register(
             "nominations_held",
-            "Nominated pods, and room reserved for pods that will be created again",
+            "Nominated pods, and room reserved for pods that will be recreated",
             self.nominations_held.clone(),
         );
         let help =
@@ -291,7 +291,11 @@ impl Metrics {
         ours.register("status_queue_length", help, self.status_queue.clone());
         let help = "Gangs that wait, by the step that stopped them";
         ours.register("pending_gangs", help, self.pending.clone());
-        ours.register("writes", "Writes that the API server took, by kind", self.writes.clone());
+        ours.register(
+            "writes",
+            "Writes that the API server accepted, by kind",
+            self.writes.clone(),
+        );
         ours.register(
             "write_errors",
             "Writes that failed, by kind and cause",
@@ -330,7 +334,7 @@ impl Metrics {
         self.evictions.get_or_create(&ByAction { action: action.to_owned() }).inc();
     }
 
-    /// What a cycle has done to make others leave.
+    /// What a cycle did to evict pods.
     pub fn took(&self, work: &SearchCounters, dimensions: &Dimensions) {
         let SearchCounters {
             domains,
@@ -360,7 +364,7 @@ impl Metrics {
         }
     }
 
-    /// What a cycle has made of promises, and how many there are now.
+    /// What a cycle did with nominations, and how many there are now.
     pub fn nominated(&self, outcome: &NominationCounters, held: u32) {
         let NominationCounters { hits, misses, voided, expired } = *outcome;
         for (result, pods) in
@@ -372,7 +376,7 @@ impl Metrics {
         self.nominations_held.set(i64::from(held));
     }
 
-    /// What the model has counted of sums that would have gone below zero. True if that is news.
+    /// Updates the count of sums that would have gone below zero. True if there are new ones.
     pub fn guarded(&self, guards: Guards) -> bool {
         let Guards { gangs, queues, ancestors } = guards;
         let mut news = false;
@@ -421,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_work_of_cycles_adds_up() {
+    fn counters_of_cycles_add_up() {
         let metrics = Metrics::new();
         let mut dimensions = Dimensions::default();
         let wasted_seconds = [(dimensions.intern("nvidia.com/gpu"), 3600)].into();
@@ -454,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn guards_are_counted_as_the_model_counts_them_and_told_once() {
+    fn guards_match_the_model_and_are_reported_once() {
         let metrics = Metrics::new();
         assert!(!metrics.guarded(Guards::default()));
         let guards = Guards { ancestors: 2, ..Guards::default() };

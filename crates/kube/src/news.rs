@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 
 pub enum News {
     Event(Event),
-    /// All objects of a kind have been told.
+    /// All objects of a kind have been read.
     InSync(Kind),
-    /// We hold the lease: from now on decisions are made.
+    /// We hold the lease: from now on we decide.
     Lead,
     /// The configuration file has changed.
     Config {
@@ -18,11 +18,11 @@ pub enum News {
         text: String,
         config: Box<Config>,
     },
-    /// Why is this gang as it is? No answer if there is none of that name.
+    /// Why is this gang in its state? No answer if there is no gang of that name.
     Ask {
         gang: String,
         answer: oneshot::Sender<Option<Value>>,
     },
-    /// No more decisions.
+    /// Make no more decisions.
     Stop,
 }

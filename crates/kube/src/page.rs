@@ -19,8 +19,8 @@ pub struct PageMeta {
     pub next: Option<String>,
 }
 
-/// The objects of a page. If one of them can't be read, each is read alone and the bad ones are
-/// noted.
+/// The objects of a page. If one of them can't be read, each is read alone and notes are made of
+/// the bad ones.
 pub fn decode<T: Resource>(
     text: &str,
     notes: &mut Vec<String>,

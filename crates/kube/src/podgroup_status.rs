@@ -1,4 +1,5 @@
-//! Whether PodGroups have a status subresource: in our CRD they have, in Volcano's they haven't.
+//! Whether PodGroups have a status subresource: with our CRD they have, with Volcano's they
+//! haven't.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,7 +25,7 @@ impl PodGroupStatusPath {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Asks the server. True if the answer is not what we thought.
+    /// Asks the server. True if the answer differs from what we assumed.
     pub async fn look(&self, client: &Client) -> Result<bool, kube::Error> {
         let request = Request::get("/apis/scheduling.volcano.sh/v1beta1").body(Vec::new());
         let found = client.request::<Resources>(request.expect("a constant address")).await?;

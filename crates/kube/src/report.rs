@@ -1,6 +1,6 @@
-//! What the cluster should be told of gangs, pods, queues and HyperNodes, and what it knows
-//! already. Only what changed is written: a new reason at once, new numbers in an old reason now
-//! and then.
+//! What the cluster should be told about gangs, pods, queues and HyperNodes, and what has been
+//! written already. Only changes are written: a new reason at once, new numbers in an old reason
+//! now and then.
 
 mod hypernodes;
 
@@ -28,28 +28,28 @@ use crate::writes::{Patch, Record, Target, Write};
 /// How often the counts in a PodGroup's status are renewed, and the numbers in its message.
 const COUNTS: Duration = Duration::from_secs(1);
 const NUMBERS: Duration = Duration::from_secs(10);
-/// A reason to wait that is younger may be gone before anyone has read it.
+/// A younger reason may be gone before anyone reads it.
 const YOUNG_MS: i64 = 1_000;
-/// The pods of a new gang come one by one, and the API server dates them to the second: after the
-/// last so long ago, no more are to be expected soon.
+/// The pods of a new gang are created one by one, and the API server stores their age in seconds:
+/// this long after the last one, no more are expected soon.
 const GROWS_MS: i64 = 2_000;
-/// How often queues and HyperNodes are looked at.
+/// How often queues and HyperNodes are checked.
 const LOOKS: Duration = Duration::from_secs(1);
 
-/// Cluster autoscalers add nodes for pods with this reason, so only pods that lack nodes have it.
+/// Cluster autoscalers add nodes for pods with this reason, so only pods that lack nodes get it.
 const UNSCHEDULABLE: &str = "Unschedulable";
 
 pub struct Reporter {
     writes: UnboundedSender<Write>,
     groups: HashMap<String, Known>,
-    /// The reason in the `PodScheduled` condition of pods that wait.
+    /// The reason in the `PodScheduled` condition of waiting pods.
     marks: HashMap<String, String>,
     queues: HashMap<String, Option<QueueStatus>>,
-    /// Gangs with something to say that must wait: for their binds, or for time.
+    /// Gangs whose status is out of date but must wait: for their binds, or for time to pass.
     held: BTreeSet<GangId>,
     hyper_nodes: HyperNodeReporter,
     next_look: Instant,
-    /// The model's generation when queues and HyperNodes were last looked at.
+    /// The model's generation when queues and HyperNodes were last checked.
     seen: u64,
 }
 
@@ -58,9 +58,9 @@ struct Known {
     uid: String,
     status: PodGroupStatus,
     written: Option<Instant>,
-    /// The condition that the last event told of: its type and reason.
+    /// The condition for which the last event was written: its type and reason.
     recorded: Option<(String, String)>,
-    /// What its owner should hear once.
+    /// Warnings for the owner, each to be reported once.
     remarks: Vec<String>,
 }
 
@@ -78,7 +78,7 @@ impl Reporter {
         }
     }
 
-    /// Takes note of what the cluster says of itself.
+    /// Remembers what an object says.
     pub fn hear(&mut self, event: &Event) {
         match event {
             Event::Object(object) => self.hear_object(object),
@@ -120,7 +120,7 @@ impl Reporter {
             None => {
                 let recorded =
                     word(&status).map(|(kind, reason)| (kind.to_owned(), reason.to_owned()));
-                // One that has a condition has been told before.
+                // A PodGroup with a condition has been reported before.
                 let remarks = if recorded.is_none() { group.remarks() } else { Vec::new() };
                 let (key, uid) = (meta.key(), meta.uid.clone());
                 self.groups.insert(key, Known { uid, status, written: None, recorded, remarks });
@@ -140,7 +140,7 @@ impl Reporter {
             if !gang.live {
                 continue;
             }
-            // While binds are under way nobody knows what will be true.
+            // While binds are under way their outcome is unknown.
             if gang.counts.allocated > 0 {
                 self.held.insert(id);
                 continue;
@@ -162,7 +162,7 @@ impl Reporter {
         again
     }
 
-    /// Writes a PodGroup's status if it says something new; or says when to.
+    /// Writes a PodGroup's status if it has changed; or returns when to.
     fn tell_group(
         &mut self,
         cluster: &Cluster,
@@ -208,7 +208,7 @@ impl Reporter {
         None
     }
 
-    /// All pods of a gang that waits say so, with one reason.
+    /// Writes the same condition on all pods of a waiting gang.
     fn mark_pods(&mut self, cluster: &Cluster, gang: &Gang) {
         let (Some(false), Some(reason)) = (gang.condition.scheduled, gang.reasons.first()) else {
             return;
@@ -244,7 +244,7 @@ impl Reporter {
         self.record_pod(key, uid, false, "Scheduled", format!("assigned {key} to {node}"));
     }
 
-    /// A pod has been asked to leave.
+    /// A pod has been evicted.
     pub fn evicted(&self, key: &str, uid: &str, cause: String) {
         self.record_pod(key, uid, true, "Evict", cause);
     }
@@ -255,8 +255,8 @@ impl Reporter {
         let _ = self.writes.send(Write::Record(record));
     }
 
-    /// Looks at queues and HyperNodes once in a while, if anything has happened. Returns when to
-    /// come again.
+    /// Checks queues and HyperNodes once in a while, if anything has happened. Returns when to call
+    /// again.
     pub fn look_around(
         &mut self,
         engine: &Engine,
@@ -314,7 +314,7 @@ impl Reporter {
     }
 }
 
-/// How long until a gang's reason to wait is worth telling.
+/// How long until a gang's reason to wait should be reported.
 fn young(cluster: &Cluster, gang: &Gang) -> Option<Duration> {
     let since = gang.condition.since.filter(|_| gang.condition.scheduled == Some(false))?;
     let grows = matches!(
@@ -336,7 +336,7 @@ fn condition(status: &PodGroupStatus) -> Option<&PodGroupCondition> {
     status.conditions.iter().rfind(|condition| condition.status == "True")
 }
 
-/// What a status says, but for numbers.
+/// The text of a status without its numbers.
 fn word(status: &PodGroupStatus) -> Option<(&str, &str)> {
     condition(status).map(|condition| (condition.kind.as_str(), condition.reason.as_str()))
 }
@@ -384,8 +384,7 @@ fn quantity(cluster: &Cluster, id: ResourceId, amount: i64) -> Quantity {
     }
 }
 
-/// The state is the queue controller's to change; only a queue without any status is said to be
-/// open.
+/// The queue controller owns the state; only a queue without any status is reported as open.
 fn queue_body(old: &QueueStatus, new: &QueueStatus, fresh: bool) -> Value {
     let mut body = json!(new);
     let object = body.as_object_mut().expect("a struct");

@@ -35,14 +35,14 @@ use crate::usage;
 use crate::watch::watch;
 use crate::writes::{Record, Write, WriteContext, execute};
 
-/// News that may wait for the engine; then watches wait, and the API server with them.
+/// How many news may wait for the engine; beyond that watches wait, and the API server with them.
 const NEWS: usize = 16_384;
-/// How often the configuration file is looked at.
+/// How often the configuration file is checked.
 const CONFIG_POLL: Duration = Duration::from_secs(1);
-/// How long writes may take after we were told to stop.
+/// How long writes may take after the process was told to stop.
 const LAST_WRITES: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long an answer is waited for before the first write.
+/// How long each answer before the first write may take.
 const ANSWER: Duration = Duration::from_secs(10);
 
 pub struct Options {
@@ -74,7 +74,7 @@ pub enum RunError {
     System(std::io::Error),
 }
 
-/// Runs until it is told to stop, or must.
+/// Runs until it is told to stop, or has to.
 pub async fn run(options: Options) -> Result<(), RunError> {
     let (name, text, config) = read_config(options.config.as_deref()).map_err(RunError::Config)?;
     for warning in &config.warnings {
@@ -186,7 +186,7 @@ fn leadership_over(outcome: &Result<&'static str, RunError>, leadership: &Leader
     }
 }
 
-/// The engine stops, what it has decided is written, and the lease is given back.
+/// The engine stops, its decisions are written, and the lease is released.
 async fn finish(
     news: &Sender<News>,
     writer: Option<JoinHandle<()>>,
@@ -195,7 +195,7 @@ async fn finish(
 ) {
     let _ = news.send(News::Stop).await;
     if let Some(writer) = writer {
-        // The lease must be ours while we write.
+        // We may only write while the lease is ours.
         let last = tokio::time::timeout(LAST_WRITES, async {
             tokio::select! {
                 _ = writer => {}
@@ -236,9 +236,9 @@ impl WithType for StartWatch<'_> {
     }
 }
 
-/// What must be so before the first write: we know how to write, and the queues that everyone
-/// counts on are there. Where shares go by what queues used, those who wait for it are told what
-/// the last leader wrote down.
+/// What must be done before the first write: we find out how a PodGroup's status is written, and
+/// create the default queues. Where shares depend on past usage, we load the usage that the last
+/// leader recorded.
 async fn prepare(context: &WriteContext, remembers: Option<&Sender<News>>) {
     let trouble = "the API server does not say how a PodGroup's status is written";
     insist(trouble, async || context.podgroup_status.look(&context.client).await.map(drop)).await;
@@ -247,7 +247,7 @@ async fn prepare(context: &WriteContext, remembers: Option<&Sender<News>>) {
         insist(&trouble, async || create_queue(&context.client, name, reclaimable).await).await;
     }
     if let Some(news) = remembers {
-        let trouble = "what queues used before could not be read";
+        let trouble = "the past usage of queues could not be read";
         let record =
             insist(trouble, async || usage::read(&context.client, &context.namespace).await).await;
         if let Some(record) = record {
@@ -256,7 +256,7 @@ async fn prepare(context: &WriteContext, remembers: Option<&Sender<News>>) {
     }
 }
 
-/// Asks until it is done. A question that is lost without a word is asked again.
+/// Asks until it succeeds. A request without an answer is repeated.
 async fn insist<T>(trouble: &str, ask: impl AsyncFn() -> Result<T, kube::Error>) -> T {
     loop {
         match tokio::time::timeout(ANSWER, ask()).await {
@@ -302,7 +302,7 @@ fn read_config(path: Option<&std::path::Path>) -> Result<(String, String, Config
     Ok((name, text, config))
 }
 
-/// Whom to tell that a configuration was refused.
+/// Which object gets the event that a configuration was refused.
 struct Refused {
     metrics: Arc<Metrics>,
     writes: UnboundedSender<Write>,
@@ -327,12 +327,12 @@ impl Refused {
     }
 }
 
-/// Reads the file again when it has changed. A mounted ConfigMap changes by a link that points
-/// elsewhere, which only reading notices for sure.
+/// Reads the file again when it has changed. A mounted ConfigMap changes by replacing a link, which
+/// only reading detects reliably.
 async fn follow_config(path: PathBuf, mut known: String, news: Sender<News>, refused: Refused) {
     loop {
         tokio::time::sleep(CONFIG_POLL).await;
-        // A small file: reading it takes less than handing it to another thread.
+        // A small file: reading it takes less time than handing it to another thread.
         let Ok(found) = std::fs::read_to_string(&path) else { continue };
         if found == known {
             continue;

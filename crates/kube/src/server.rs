@@ -1,5 +1,5 @@
-//! The scheduler's own pages: health, readiness, metrics, and for those who have a shell (or
-//! `kubectl port-forward`) the reasons of a gang and the log level.
+//! The scheduler's own pages: health, readiness, metrics, and on the machine itself (or through
+//! `kubectl port-forward`) the explanation of a gang and the log level.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::logging::LogLevel;
 use crate::metrics::Metrics;
 use crate::news::News;
 
-/// A thread that decides nothing for so long is stuck.
+/// A thread that has decided nothing for this long is stuck.
 const STUCK: Duration = Duration::from_secs(60);
-/// How long an answer of the engine is waited for.
+/// How long an answer of the engine may take.
 const ANSWER: Duration = Duration::from_secs(30);
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -58,7 +58,7 @@ struct Verbose {
     verbose: Option<String>,
 }
 
-/// A name, whether it is fine, and a word more.
+/// A check: its name, whether it passes, and a remark.
 type Check = (&'static str, bool, &'static str);
 
 fn answer(checks: &[Check], verbose: bool) -> Response {
@@ -104,7 +104,7 @@ async fn metrics(State(pages): State<Arc<Pages>>) -> Response {
     ([(CONTENT_TYPE, OPEN_METRICS)], pages.metrics.text()).into_response()
 }
 
-/// These pages tell much and change something, so only this machine may ask.
+/// These pages reveal much and change something, so only this machine may use them.
 fn not_local(from: SocketAddr) -> Option<Response> {
     let text = "only from this machine: use kubectl port-forward\n";
     (!from.ip().to_canonical().is_loopback()).then(|| (StatusCode::FORBIDDEN, text).into_response())
@@ -130,7 +130,7 @@ async fn gang(
     }
 }
 
-/// What the engine says of a gang; nothing if it says nothing in time.
+/// The engine's explanation of a gang; nothing if it doesn't answer in time.
 async fn ask(news: &Sender<News>, gang: &str) -> Option<Option<Value>> {
     let (sender, receiver) = oneshot::channel();
     news.send(News::Ask { gang: gang.to_owned(), answer: sender }).await.ok()?;

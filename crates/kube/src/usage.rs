@@ -1,4 +1,4 @@
-//! What queues have used, kept in a ConfigMap of ours, so that whoever leads next remembers it too.
+//! The past usage of queues, stored in a ConfigMap of ours, so that the next leader knows it too.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const NAME: &str = "muster-usage";
 const KEY: &str = "usage";
 /// How often it is written at most.
 const PAUSE_MS: i64 = 60_000;
-/// An API server takes objects of about a mebibyte.
+/// An API server accepts objects of about a mebibyte.
 const LARGEST: usize = 900_000;
 
 #[derive(Deserialize)]
@@ -27,15 +27,15 @@ struct ConfigMap {
     data: BTreeMap<String, String>,
 }
 
-/// When what was last written down.
+/// When it was last written.
 #[derive(Default)]
 pub struct UsageWriteTimes {
     written: Option<(Time, String)>,
 }
 
 impl UsageWriteTimes {
-    /// What is to be written down now, if it has changed; at the end even if something has just
-    /// been.
+    /// What is to be written now, if it has changed; at the end also if it was written a moment
+    /// ago.
     pub fn entry(&mut self, engine: &Engine, now: Time, end: bool) -> Option<Usage> {
         let recent = self.written.as_ref().is_some_and(|(time, _)| now < time.plus_ms(PAUSE_MS));
         if !remembers(engine.config()) || recent && !end {
@@ -51,7 +51,7 @@ impl UsageWriteTimes {
         if text.len() > LARGEST {
             warn!(
                 bytes = text.len(),
-                "what queues have used is too much for one object, and is not written down"
+                "the usage of the queues is too large for one object and is not stored"
             );
             return None;
         }
@@ -59,7 +59,7 @@ impl UsageWriteTimes {
     }
 }
 
-/// Whether shares go by what was used.
+/// Whether shares depend on past usage.
 pub fn remembers(config: &Config) -> bool {
     config.policy.fairness().is_some_and(|rules| rules.memory.is_some())
 }
@@ -68,8 +68,7 @@ fn path(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/configmaps")
 }
 
-/// What was last written down, if anything was. What can't be read, or may not, is as good as
-/// nothing: shares begin anew.
+/// The last stored usage, if any. If it can't be read, or may not be, shares start anew.
 pub async fn read(client: &Client, namespace: &str) -> Result<Option<Record>, kube::Error> {
     let request = Request::get(format!("{}/{NAME}", path(namespace)));
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
@@ -79,7 +78,7 @@ pub async fn read(client: &Client, namespace: &str) -> Result<Option<Record>, ku
         Err(kube::Error::Api(status)) if status.code == 403 => {
             warn!(
                 cause = status.message,
-                "what queues used before may not be read: see deploy/muster.yaml"
+                "no permission to read the past usage of queues: see deploy/muster.yaml"
             );
             return Ok(None);
         }
@@ -87,12 +86,12 @@ pub async fn read(client: &Client, namespace: &str) -> Result<Option<Record>, ku
     };
     let record = map.data.get(KEY).map(|text| serde_json::from_str(text)).transpose();
     Ok(record.unwrap_or_else(|cause| {
-        warn!(%cause, namespace, name = NAME, "the ConfigMap can't be read: what queues used before is forgotten");
+        warn!(%cause, namespace, name = NAME, "the ConfigMap can't be read: the past usage of queues is lost");
         None
     }))
 }
 
-/// The change of the ConfigMap, and its creation where there is none.
+/// The patch of the ConfigMap, and the request that creates it if there is none.
 pub fn requests(namespace: &str, text: &str) -> [Request<Vec<u8>>; 2] {
     let data = json!({ KEY: text });
     let change = Request::patch(format!("{}/{NAME}", path(namespace)))

@@ -1,6 +1,6 @@
-//! One watch per kind: everything there is, then every change, told as events. A watch that breaks
-//! goes on where it was; one whose place in history is gone lists anew and tells of what
-//! disappeared in between.
+//! One watch per kind: every object there is, then every change, passed on as events. A watch that
+//! breaks continues where it was; if its resource version has expired, everything is listed again
+//! and objects that disappeared in between are reported.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,23 +20,22 @@ use crate::metrics::Metrics;
 use crate::news::News;
 use crate::page::{Page, decode};
 
-/// The server ends a watch after this long, so that a connection that died without a word is
-/// noticed.
+/// The server ends a watch after this long, so that a dead connection is noticed.
 const WATCH_SECONDS: u32 = 240;
 const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 30);
-/// How long the beginning of a watch, or a page of a list, is waited for: a connection can also die
-/// before the answer. An API server gives up on a page after a minute itself.
+/// How long the beginning of a watch, or a page of a list, may take: a connection can also die
+/// before the answer. An API server itself gives up on a page after a minute.
 const ANSWER: Duration = Duration::from_secs(60);
 /// Objects per page of a list. Streamed lists (`sendInitialEvents`) would need no pages, but took
 /// an API server twice as long when measured.
 const PAGE: u32 = 1_000;
-/// The first pause after a failure; it doubles up to the last.
+/// The first pause after a failure; it doubles up to the maximum.
 const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How long until a kind that nobody needs is looked for again.
+/// How long until we look again for an optional kind that the server lacks.
 const UNKNOWN_KIND: Duration = Duration::from_secs(10);
 
-/// Watches one kind for ever, or until nobody listens any more.
+/// Watches one kind until the receiver is gone.
 pub async fn watch<T: Resource>(client: Client, news: Sender<News>, metrics: Arc<Metrics>) {
     let mut watch = Watch::<T> {
         client,
@@ -62,7 +61,7 @@ pub async fn watch<T: Resource>(client: Client, news: Sender<News>, metrics: Arc
                 continue;
             }
             Stop::Unknown if T::KIND.presence() == Presence::Optional => {
-                // Without the kind there are none.
+                // A server without the kind has no such objects.
                 if watch.end_of_list(&HashSet::new()).await.is_err() {
                     return;
                 }
@@ -90,19 +89,19 @@ struct Watch<T> {
     client: Client,
     news: Sender<News>,
     metrics: Arc<Metrics>,
-    /// What the engine was told of, with its uid, so that it can be told what a gap has swallowed.
+    /// The objects that the engine was told of, with their uids, so that it can be told which ones
+    /// disappeared during a gap.
     known: HashMap<String, String>,
-    /// A whole list has been told once.
+    /// Whether a whole list has been passed on once.
     listed: bool,
     kind: std::marker::PhantomData<fn() -> T>,
 }
 
 /// Why a watch ended.
 enum Stop {
-    /// The scheduler has gone.
+    /// The receiver is gone.
     Deaf,
-    /// History no longer reaches back to where we are, or there is something in it that can't be
-    /// read.
+    /// The resource version has expired, or an object can't be read.
     Expired,
     /// The server doesn't have this kind.
     Unknown,
@@ -135,8 +134,8 @@ impl From<kube::core::request::Error> for Stop {
 }
 
 impl<T: Resource> Watch<T> {
-    /// Watches from a version, or lists everything first. Returns when the connection ends in the
-    /// normal way.
+    /// Watches from a version, or lists everything first. Returns when the connection ends
+    /// normally.
     async fn follow(
         &mut self,
         version: &mut Option<String>,
@@ -155,7 +154,7 @@ impl<T: Resource> Watch<T> {
         loop {
             let next = tokio::time::timeout(SILENCE, stream.next()).await;
             let next =
-                next.map_err(|_| Stop::Failed("nothing was heard for too long".to_owned()))?;
+                next.map_err(|_| Stop::Failed("the watch was silent for too long".to_owned()))?;
             let Some(next) = next else { return Ok(()) };
             match next {
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
@@ -173,7 +172,7 @@ impl<T: Resource> Watch<T> {
                 Ok(WatchEvent::Error(status)) => return Err(Stop::from(*status)),
                 Err(kube::Error::SerdeError(error)) => {
                     self.metrics.watch_error(T::KIND.name());
-                    // A list reads it with more patience, or leaves it out and says which it is.
+                    // Listing reads the object more leniently, or leaves it out with a note.
                     warn!(kind = %T::KIND, %error, "an object can't be read");
                     return Err(Stop::Expired);
                 }
@@ -182,12 +181,12 @@ impl<T: Resource> Watch<T> {
         }
     }
 
-    /// Tells of everything there is, and returns the version of the list.
+    /// Passes on every object there is, and returns the version of the list.
     async fn list(&mut self) -> Result<String, Stop> {
         let mut seen = HashSet::new();
         let (mut page, mut notes) = read::<T>(self.client.clone(), String::new()).await?;
         loop {
-            // The server works on the next page while this one is told.
+            // The server prepares the next page while this one is passed on.
             let token = page.metadata.next.take().filter(|token| !token.is_empty());
             let following = token.map(|token| tokio::spawn(read::<T>(self.client.clone(), token)));
             for note in notes.drain(..) {
@@ -211,7 +210,7 @@ impl<T: Resource> Watch<T> {
         }
     }
 
-    /// Everything has been told: what we knew and is not among it has gone.
+    /// The list is complete: objects that we knew and that are not in it have gone.
     async fn end_of_list(&mut self, seen: &HashSet<String>) -> Result<(), Stop> {
         let gone: Vec<(String, String)> =
             self.known.extract_if(|key, _| !seen.contains(key)).collect();
@@ -225,7 +224,7 @@ impl<T: Resource> Watch<T> {
         Ok(())
     }
 
-    /// Tells of an object and returns its version.
+    /// Passes on an object and returns its version.
     async fn tell(&mut self, object: T) -> Result<String, Stop> {
         let Id { key, uid, version } = Id::from(object.meta());
         self.known.insert(key, uid);
@@ -238,7 +237,7 @@ impl<T: Resource> Watch<T> {
     }
 }
 
-/// Which object, and which version of it.
+/// The key and version of an object.
 struct Id {
     key: String,
     uid: String,
@@ -263,7 +262,7 @@ async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, 
     }
 }
 
-/// A page, and notes on what can't be read of it.
+/// A page, and notes on objects in it that can't be read.
 async fn read<T: Resource>(client: Client, token: String) -> Result<(Page<T>, Vec<String>), Stop> {
     let mut params = ListParams::default().limit(PAGE);
     params.continue_token = Some(token).filter(|token| !token.is_empty());

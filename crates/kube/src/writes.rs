@@ -1,7 +1,7 @@
-//! What the scheduler wants written, and its way to the API server: binds first and many at once,
-//! promises and notes before the evictions that they are about, patches one per object with the
-//! newest winning, events when there is time. Nobody waits for a write; what came of a bind, a
-//! promise or an eviction is news.
+//! Sends the scheduler's writes to the API server: binds first and many at once, nominations and
+//! notes before the evictions that depend on them, patches one per object with the newest winning,
+//! events when there is time. The engine does not wait for a write; the outcome of a bind, a
+//! nomination or an eviction comes back as news.
 
 mod bind;
 mod evict;
@@ -40,10 +40,10 @@ pub use patch::{Patch, Target};
 pub use record::Record;
 pub use usage::Usage;
 
-/// Binds under way at once. The API server of a small test machine is at its best from about 16;
+/// Binds under way at once. The API server of a small test machine is fastest from about 16 on;
 /// more keeps a large one busy over a slower network.
 const BINDS: usize = 64;
-/// Promises under way at once.
+/// Nominations under way at once.
 const NOMINATIONS: usize = 32;
 /// Evictions under way at once.
 const EVICTIONS: usize = 16;
@@ -54,16 +54,17 @@ const RECORDS: usize = 2;
 const RECORDS_WAITING: usize = 1_000;
 const RECORDS_PER_SECOND: usize = 50;
 
-/// How many writes are taken in at once.
+/// How many writes are taken from the channel at once.
 const BATCH: usize = 1_024;
 
-/// A request that takes longer has an unknown end.
+/// The outcome of a request that takes longer is unknown.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The first pause before a write is tried again; it doubles up to the last.
+/// The first pause before a write is tried again; it doubles up to the maximum.
 const PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// How often a busy server is asked to bind or evict before the engine is told that it failed.
+/// How often a bind or an eviction is sent to a busy server before the engine is told that it
+/// failed.
 const ATTEMPTS: u32 = 6;
 
 #[derive(Debug)]
@@ -85,15 +86,15 @@ pub struct WriteContext {
     pub leadership: Arc<Leadership>,
     pub metrics: Arc<Metrics>,
     pub podgroup_status: PodGroupStatusPath,
-    /// Where our own objects are.
+    /// The namespace of our own objects.
     pub namespace: String,
-    /// Who we are, in events.
+    /// Our name, in events.
     pub identity: String,
-    /// How many events were written, so that each has a name of its own.
+    /// How many events were written, so that each gets a name of its own.
     pub records: AtomicU64,
 }
 
-/// Carries writes out until it is told to finish.
+/// Executes writes until it is told to finish.
 pub async fn execute(
     context: Arc<WriteContext>,
     mut writes: UnboundedReceiver<Write>,
@@ -127,7 +128,7 @@ pub async fn execute(
     }
 }
 
-/// When the engine has stopped nobody listens; what it decided is written all the same.
+/// A stopped engine receives no news; its decisions are still written.
 async fn tell(news: &Sender<News>, event: Option<Event>) {
     if let Some(event) = event {
         let _ = news.send(News::Event(event)).await;
@@ -143,7 +144,7 @@ struct WriteQueue {
     nominating: FuturesUnordered<BoxFuture<'static, (AnnotationWrite, Outcome)>>,
     evictions: VecDeque<Evict>,
     evicting: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
-    /// In the order in which they were asked for; the newest patch for each object is in `newest`.
+    /// In the order of the requests; the newest patch for each object is in `newest`.
     patches: VecDeque<Target>,
     newest: HashMap<Target, Patch>,
     under_way: HashSet<Target>,
@@ -176,11 +177,11 @@ impl WriteQueue {
         }
     }
 
-    /// Queues a write. True if it says that there will be no more.
+    /// Queues a write. True if it is the last one.
     fn take(&mut self, write: Write) -> bool {
         match write {
             Write::Bind(bind) => {
-                // Why it waited is of no interest any more.
+                // The reason why the pod waited no longer matters.
                 self.newest.remove(&Target::Pod(bind.pod.clone()));
                 self.order.bind(&bind.pod);
                 self.binds.push_back(bind);
@@ -209,7 +210,7 @@ impl WriteQueue {
         false
     }
 
-    /// Sends what there is room for.
+    /// Sends as many writes as the limits allow.
     fn start(&mut self) {
         while self.binding.len() < BINDS
             && let Some(bind) = self.binds.pop_front()
@@ -233,7 +234,7 @@ impl WriteQueue {
             self.under_way.insert(target);
             self.patching.push(Box::pin(patch.send(self.context.clone())));
         }
-        // Binds go first: while any wait, there is no time for stories.
+        // Binds go first: while any wait, no events are written.
         while self.binds.is_empty()
             && self.recording.len() < RECORDS
             && self.recorded < RECORDS_PER_SECOND
@@ -291,7 +292,7 @@ impl WriteQueue {
 }
 
 impl WriteContext {
-    /// Sends a request that has an end. The error says what is known of its fate.
+    /// Sends a request with a time limit. The error says whether the server may have received it.
     async fn send(&self, request: Request<Vec<u8>>) -> Result<String, Refusal> {
         if !self.leadership.holds() {
             return Err(Refusal::Deposed);
@@ -304,8 +305,8 @@ impl WriteContext {
         }
     }
 
-    /// A write was refused or its end is unknown: what does the server say of the pod? Asked until
-    /// it answers.
+    /// A write was refused or its outcome is unknown: what state is the pod in? Asked until the
+    /// server answers.
     async fn look(&self, pod: &str, uid: &str) -> Found {
         let path = pod_path(pod);
         let mut attempt = 0;
@@ -332,16 +333,16 @@ impl WriteContext {
     }
 }
 
-/// What the server says of a pod.
+/// The state of a pod on the API server.
 enum Found {
-    /// It was not asked: we don't lead any more.
+    /// It was not asked: we no longer lead.
     Deposed,
-    /// Not there, or another pod of the same name.
+    /// There is no such pod, or another pod of the same name.
     Gone,
     There(Box<Pod>),
 }
 
-/// Where the API server has a pod, by `namespace/name`.
+/// The path of a pod on the API server, by `namespace/name`.
 fn pod_path(pod: &str) -> String {
     let (namespace, name) = pod.split_once('/').unwrap_or(("default", pod));
     format!("/api/v1/namespaces/{namespace}/pods/{name}")
@@ -355,9 +356,9 @@ fn retry_after(status: &kube::core::Status) -> Option<Duration> {
 /// Why a write did not succeed.
 #[derive(Debug)]
 pub enum Refusal {
-    /// We don't lead any more; nothing was sent.
+    /// We no longer lead; nothing was sent.
     Deposed,
-    /// The server said no.
+    /// The server refused.
     Answer { code: u16, retry_after: Option<Duration>, text: String },
     /// A PodDisruptionBudget does not allow it now.
     Budget(String),
@@ -378,7 +379,7 @@ impl From<kube::core::Status> for Refusal {
 }
 
 impl Refusal {
-    /// The server is busy and wants to be asked again.
+    /// Whether the server is busy and wants the request to be repeated.
     fn busy(&self) -> bool {
         matches!(self, Refusal::Answer { code: 429 | 500 | 503 | 504, .. })
     }

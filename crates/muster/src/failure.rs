@@ -9,11 +9,11 @@ use crate::terminal;
 pub enum Failure {
     /// The work failed; the text says how.
     Work(String),
-    /// Bad usage or input; every problem is one entry.
+    /// Bad usage or input; one entry per problem.
     Input(Vec<String>),
-    /// What was read has mistakes, and there is more to say about it.
+    /// The input has mistakes, and notes on it are printed too.
     Read { notes: Vec<String>, problems: Vec<String> },
-    /// Whatever read our output has gone.
+    /// The reader of our output is gone.
     ClosedPipe,
 }
 
@@ -37,7 +37,7 @@ impl From<std::io::Error> for Failure {
     }
 }
 
-/// More problems than this help no reader.
+/// A reader is not helped by more problems than this.
 const SHOWN: usize = 50;
 
 pub fn exit(result: Result<(), Failure>) -> ExitCode {

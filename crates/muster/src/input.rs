@@ -1,4 +1,4 @@
-//! Where objects and configuration come from: manifests, a live cluster, or manifests on top of a
+//! Where objects and configuration come from: manifests, a live cluster, or manifests added to a
 //! live cluster.
 
 mod cluster;
@@ -45,7 +45,7 @@ pub struct SourceArgs {
     cluster: ClusterArgs,
 }
 
-/// Objects from anywhere, and a configuration.
+/// Objects from any source, and a configuration.
 #[derive(clap::Args, Clone, Debug)]
 pub struct InputArgs {
     #[command(flatten)]
@@ -54,7 +54,7 @@ pub struct InputArgs {
     config: ConfigArgs,
 }
 
-/// In messages.
+/// The name of the source in messages.
 const STANDARD_INPUT: &str = "standard input";
 
 impl ConfigArgs {
@@ -73,13 +73,14 @@ impl ConfigArgs {
 }
 
 impl SourceArgs {
-    /// Reads the manifests, and the cluster where it is named or nothing else is.
+    /// Reads the manifests, and the cluster if it is named or if nothing else is.
     pub fn read(&self) -> Result<Collection, Failure> {
         let no_config = ConfigArgs { config: None };
         Ok(self.complete(Reading::of(&self.files.files, &no_config))?.collection)
     }
 
-    /// Reads the cluster after the files: their mistakes are told before a large cluster is read.
+    /// Reads the cluster after the files: their mistakes are reported before a large cluster is
+    /// read.
     fn complete(&self, reading: Reading) -> Result<Loaded, Failure> {
         let mut loaded = reading.finish()?;
         if self.is_live() {
@@ -89,7 +90,7 @@ impl SourceArgs {
         Ok(loaded)
     }
 
-    /// Whether someone said what to read.
+    /// Whether the user said what to read.
     pub fn is_given(&self) -> bool {
         !self.files.files.is_empty() || self.cluster.is_named()
     }
@@ -101,12 +102,12 @@ impl SourceArgs {
 }
 
 impl InputArgs {
-    /// Reads everything that is named. If there is nothing in it, that is an error.
+    /// Reads everything that is named. It is an error if there are no objects.
     pub fn load(&self) -> Result<Loaded, Failure> {
         self.load_with(&[])
     }
 
-    /// The same, and apart from it manifests that come on top. The problems of all of them are
+    /// The same, and separately the manifests of `--what-if`. The problems of all of them are
     /// reported at once.
     pub fn load_with(&self, more: &[String]) -> Result<Loaded, Failure> {
         let files = &self.source.files.files;
@@ -120,7 +121,7 @@ impl InputArgs {
         Err(loaded.refuse(&InputError::NoObjects { files: without_objects.join(", ") }))
     }
 
-    /// The same where no objects at all are fine too.
+    /// The same, but no objects are fine too.
     pub fn load_any(&self) -> Result<Loaded, Failure> {
         match self.source.is_given() {
             true => self.load(),

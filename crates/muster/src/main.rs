@@ -24,19 +24,19 @@ enum Command {
     Scheduler(commands::scheduler::SchedulerArgs),
     /// Schedule manifests or a live cluster in an embedded cluster and show what happens
     Simulate(commands::simulate::SimulateArgs),
-    /// Say why a pod, gang or queue is as it is
+    /// Explain why a pod, gang or queue is in its state
     Explain(commands::explain::ExplainArgs),
     /// Show what each queue should have, step by step
     Fairshare(commands::fairshare::FairshareArgs),
-    /// Write what scheduling needs of a cluster to one file
+    /// Write everything in a cluster that scheduling needs to one file
     Snapshot(commands::snapshot::SnapshotArgs),
     /// Check manifests and configuration without scheduling
     Check(commands::check::CheckArgs),
-    /// Decide a recorded journal again and compare every plan
+    /// Repeat the decisions of a recorded journal and compare every plan
     Replay(commands::replay::ReplayArgs),
-    /// Show, check or make the HyperNodes of a network
+    /// Show, check or generate the HyperNodes of a network
     Topology(commands::topology::TopologyArgs),
-    /// Make manifests for clusters and workloads
+    /// Generate manifests of clusters and workloads
     Generate(commands::generate::GenerateArgs),
     /// Measure the scheduler on this machine
     Bench(commands::bench::BenchArgs),

@@ -1,4 +1,4 @@
-//! What people look at: tables, the story of a run, a map of the cluster.
+//! Output for people: tables, the story of a run, a map of the cluster.
 
 pub mod curves;
 pub mod difference;

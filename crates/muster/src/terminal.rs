@@ -1,6 +1,6 @@
 //! The one way to the terminal. Names, annotations and messages come from outside, and a control
-//! character in them could change colours, the title or what was printed before: here all of them
-//! become visible. Our own styles survive because they are marked.
+//! character in them could change colours, the title or earlier output: here all of them become
+//! visible. Our own styles survive because they are marked.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use anstream::AutoStream;
 use anstyle::Style;
 
-/// Stands for the escape character of our own styles. It is drawn at every start, so that no file
-/// can contain it. U+FDD0 is not a character: Unicode leaves it to programs for themselves.
+/// Marks the escape characters of our own styles. It is drawn at random at every start, so that no
+/// file can contain it. U+FDD0 is not a character: Unicode reserves it for internal use.
 static MARK: LazyLock<String> =
     LazyLock::new(|| format!("\u{fdd0}{:016x}", RandomState::new().hash_one("mark")));
 
@@ -22,7 +22,7 @@ pub fn styled(style: Style, text: impl Display) -> String {
     format!("{}{text}{}", begin.replace('\x1b', &MARK), end.replace('\x1b', &MARK))
 }
 
-/// The text with our own styles as the terminal wants them, and control characters of others as
+/// The text with our own styles as escape sequences, and control characters from outside as
 /// `\u{1b}`.
 fn visible(text: &str) -> String {
     let mut parts = text.split(MARK.as_str());
@@ -34,8 +34,8 @@ fn visible(text: &str) -> String {
     shown
 }
 
-/// Control characters other than tabs and ends of lines, and characters that reverse the direction
-/// of what follows, as `\u{1b}`.
+/// Replaces control characters other than tabs and ends of lines, and characters that reverse the
+/// direction of the text, by `\u{1b}`.
 fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(acts_on_terminals) {
         return Cow::Borrowed(text);
@@ -79,17 +79,18 @@ pub fn print(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Says on standard error what is no part of the output. If nothing reads it, nothing is lost.
+/// Writes to standard error what is not part of the output. If standard error is closed, nothing is
+/// lost.
 pub fn say(text: impl Display) {
     let _ = writeln!(Output(anstream::stderr()), "{text}");
 }
 
-/// Worth knowing, and nothing to do about.
+/// A note: nothing needs to be done.
 pub fn note(text: impl Display) {
     say(format_args!("note: {text}"));
 }
 
-/// Still works, and should be written differently.
+/// A warning: it still works, but should be written differently.
 pub fn warn(text: impl Display) {
     say(format_args!("warning: {text}"));
 }
@@ -115,8 +116,9 @@ pub fn json() -> impl Write {
     AsciiControls(BufWriter::new(io::stdout().lock()))
 }
 
-/// Writes JSON, which escapes the control characters of ASCII only, and escapes the others. They
-/// can only be in strings. JSON arrives in pieces that begin and end between characters.
+/// Writes JSON. The writer of JSON only escapes the control characters of ASCII, and this escapes
+/// the others, which can only occur in strings. JSON arrives in pieces that begin and end between
+/// characters.
 struct AsciiControls<W>(W);
 
 impl<W: Write> Write for AsciiControls<W> {
@@ -140,7 +142,7 @@ impl<W: Write> Write for AsciiControls<W> {
     }
 }
 
-/// The text as it looks where there is no terminal.
+/// The text as it looks without a terminal.
 #[cfg(test)]
 pub fn plain(text: &str) -> String {
     anstream::adapter::strip_str(&visible(text)).to_string()
@@ -161,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_cannot_pretend_to_be_one_of_our_styles() {
+    fn text_cannot_imitate_our_styles() {
         let pretended = "\u{fdd0}0123456789abcdef[31m";
         assert_eq!(visible(pretended), "\\u{fdd0}0123456789abcdef[31m");
     }

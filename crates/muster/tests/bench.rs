@@ -1,4 +1,4 @@
-//! What `muster bench --quality` takes and tells.
+//! The options and output of `muster bench --quality`.
 
 use std::process::{Command, Output};
 
@@ -8,7 +8,7 @@ fn bench(args: &str) -> Output {
 }
 
 #[test]
-fn one_small_cluster_is_told_in_words() {
+fn one_small_cluster_is_described_in_words() {
     let output = bench("--quality --seed 3");
     let told = String::from_utf8(output.stdout).expect("text");
     assert!(output.status.success());
@@ -16,7 +16,7 @@ fn one_small_cluster_is_told_in_words() {
 }
 
 #[test]
-fn what_goes_only_with_quality_says_so() {
+fn options_for_quality_require_it() {
     for args in ["--plot x.svg", "--clusters 3", "--seed 3"] {
         let output = bench(args);
         let error = String::from_utf8(output.stderr).expect("text");
@@ -26,7 +26,7 @@ fn what_goes_only_with_quality_says_so() {
 }
 
 #[test]
-fn what_can_not_be_is_refused_before_anything_is_measured() {
+fn invalid_options_are_rejected_before_anything_is_measured() {
     let refused = [
         ("--quality --plot no/such/folder/x.svg", "--plot no/such/folder/x.svg: "),
         ("--quality --seed 3 -o json", "leave out -o json"),

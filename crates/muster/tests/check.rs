@@ -1,4 +1,4 @@
-//! What `muster check` accepts and refuses, and what all commands say of their input.
+//! What `muster check` accepts and rejects, and what all commands report about their input.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ fn a_configuration_alone_is_checked() {
 }
 
 #[test]
-fn checking_nothing_is_refused_with_what_to_write() {
+fn checking_nothing_is_an_error_that_says_what_to_write() {
     let (code, out, errors) = muster("check", "");
     assert_eq!((code, out.as_str()), (Some(2), ""));
     assert!(errors.contains("-f FILE") && errors.contains("--config FILE"), "{errors}");
@@ -59,7 +59,7 @@ fn an_amount_beyond_63_bits_is_an_error() {
 }
 
 #[test]
-fn near_misses_of_our_keys_and_names_are_noted() {
+fn misspelt_keys_and_scheduler_names_are_noted() {
     let text = pod("scheduling.k8s.io/group-nam: ring", "schedulerName: volcan");
     let (code, out, _) = muster("check -f -", &text);
     assert_eq!(code, Some(0));
@@ -137,9 +137,9 @@ fn no_objects_are_an_error_and_no_pods_of_ours_a_note() {
     assert_eq!((code, errors.as_str()), (Some(0), ""));
 }
 
-/// A page may tell people to apply what they have no use for: nodes that do not exist.
+/// A page should not tell users to apply nodes that do not exist.
 #[test]
-fn no_page_applies_nodes_to_a_cluster() {
+fn no_page_tells_users_to_apply_fake_nodes() {
     let mut applied = 0;
     for page in ["README.md", "docs/install.md", "docs/operate.md", "docs/snapshot.md"] {
         let text = std::fs::read_to_string(root().join(page)).expect("it is there");

@@ -1,11 +1,11 @@
-//! What comes from outside cannot act on the terminal: control characters are shown, wherever they
-//! were and wherever they go.
+//! Text from outside cannot control the terminal: control characters are shown, wherever they come
+//! from and wherever they are printed.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 /// A HyperNode, a Queue and pods whose names and annotations would change the title of a terminal
-/// and the colour of the text, to one that is none of ours.
+/// and the colour of the text, to one that is not ours.
 const OBJECTS: &str = r#"
 apiVersion: v1
 kind: Node
@@ -39,7 +39,7 @@ spec: {schedulerName: muster, nodeSelector: {"\e[95mzone": "\u009b95m"}, contain
 fn muster(line: &str, input: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster"));
     command.env_clear().args(line.split_whitespace());
-    // As on a terminal, where our own colours are shown.
+    // As on a terminal, where our own colours appear.
     command.env("CLICOLOR_FORCE", "1");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().expect("the binary was built for this test");
@@ -50,8 +50,8 @@ fn muster(line: &str, input: &str) -> Output {
     process.wait_with_output().expect("it ends")
 }
 
-/// Fails at a control character that is not part of one of our styles, which end before the next
-/// one begins.
+/// Fails at a control character that is not part of one of our styles. Each style must end before
+/// the next begins.
 #[track_caller]
 fn is_harmless(what: &str, text: &[u8]) {
     let text = std::str::from_utf8(text).expect("the output is UTF-8");
@@ -67,7 +67,7 @@ fn is_harmless(what: &str, text: &[u8]) {
 }
 
 #[test]
-fn nothing_from_a_manifest_acts_on_the_terminal() {
+fn nothing_in_a_manifest_controls_the_terminal() {
     let commands = [
         "check -f -",
         "simulate -f - --now 2026-11-15T00:00:00Z",
@@ -97,11 +97,11 @@ fn nothing_from_a_manifest_acts_on_the_terminal() {
         let all = [output.stdout, output.stderr].concat();
         shown += usize::from(String::from_utf8_lossy(&all).contains("\\u{1b}"));
     }
-    assert!(shown >= 8, "what was escaped is shown, but only {shown} commands did");
+    assert!(shown >= 8, "escaped text is shown, but only by {shown} commands");
 }
 
 #[test]
-fn a_bad_name_is_shown_as_it_is_written() {
+fn bad_names_are_shown_escaped() {
     let queue = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: \"\\e[95mred\"}\nspec: {}\n";
     let output = muster("check -f -", queue);
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -110,7 +110,7 @@ fn a_bad_name_is_shown_as_it_is_written() {
 }
 
 #[test]
-fn names_of_files_and_things_are_shown_as_they_are_written() {
+fn names_of_files_and_objects_are_shown_escaped() {
     for (args, shown) in [
         (["check", "-f", "no\x1b[95mfile"], r"no\u{1b}[95mfile: no such file"),
         (["check", "--config", "no\x1b[95mfile"], r"no\u{1b}[95mfile: no such file"),

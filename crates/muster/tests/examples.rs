@@ -1,6 +1,6 @@
-//! Runs the built binary on every example and compares what people see. After a change that is
-//! meant, write the snapshots anew with `INSTA_UPDATE=always cargo test -p muster --test examples`
-//! and read the difference.
+//! Runs the built binary on every example and compares its output. After an intended change, update
+//! the snapshots with `INSTA_UPDATE=always cargo test -p muster --test examples` and read the
+//! difference.
 
 mod support;
 
@@ -39,7 +39,7 @@ fn stdout(output: Output) -> String {
     String::from_utf8(output.stdout).expect("the output is UTF-8")
 }
 
-/// Where there are 80 columns, no line is longer.
+/// On 80 columns, no line is longer.
 #[track_caller]
 fn fits_80_columns(mut process: Command) {
     let text = process.env("COLUMNS", "80").output().expect("the binary was built for this test");
@@ -75,24 +75,24 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    backfill_lets_in_what_ends_in_time: "backfill";
-    backfill_delays_nobody: "backfill" "--until-stable";
-    limits_hold_up_the_tree_of_queues: "capacity-tree";
+    backfill_starts_gangs_that_end_in_time: "backfill";
+    backfill_delays_no_gang: "backfill" "--until-stable";
+    limits_apply_up_the_tree_of_queues: "capacity-tree";
     minimums_come_before_the_elastic_rest: "elastic";
     weights_divide_the_cluster: "fair-queues";
-    what_is_taken_by_night_is_missed_by_day: "fairshare";
+    usage_at_night_reduces_the_share_by_day: "fairshare";
     whole_gangs_or_nothing: "first-gang";
     the_second_gang_starts_when_the_first_ends: "first-gang" "--until-stable";
-    events_are_told_cycle_by_cycle: "first-gang" "--until-stable" "--events";
-    room_is_made_by_moving_and_by_taking_back: "gpu-cluster" "--until-stable" "--events";
+    events_are_shown_cycle_by_cycle: "first-gang" "--until-stable" "--events";
+    room_is_made_by_consolidation_and_by_reclaim: "gpu-cluster" "--until-stable" "--events";
     a_gang_without_its_launcher_waits: "roles";
     pods_that_share_gpus_need_a_card: "shared-gpus";
     rules_between_pods_hold_for_gangs: "spread-and-affinity";
     gangs_stay_close_together: "topology";
-    gangs_that_break_stay_close_together: "topology-failure";
+    broken_gangs_are_repaired_close_together: "topology-failure";
     every_reason_has_its_numbers: "why-pending";
-    what_comes_together_is_decided_together: "what-if";
-    a_whole_gang_leaves_for_one_that_matters_more: "whole-gangs";
+    objects_that_arrive_together_are_decided_together: "what-if";
+    a_whole_gang_is_evicted_for_one_of_higher_priority: "whole-gangs";
 }
 
 #[test]
@@ -116,15 +116,15 @@ macro_rules! explanations {
 explanations! {
     a_pending_gang_is_explained: "wave" "first-gang";
     a_gang_that_almost_fits_is_explained: "gang/default/no-room" "why-pending";
-    a_pod_that_no_node_takes_is_explained: "pod/picky" "why-pending";
+    a_pod_that_no_node_accepts_is_explained: "pod/picky" "why-pending";
     a_gang_with_rules_between_its_pods_is_explained: "pg/quorum" "spread-and-affinity";
     a_running_pod_is_explained: "early-0" "backfill";
     a_gang_that_no_domain_holds_is_explained: "large" "topology";
     a_queue_is_explained: "queue/vision" "capacity-tree";
-    a_queue_that_can_t_take_back_is_explained: "queue/product" "gpu-cluster";
-    a_gang_that_starves_is_explained: "giant" "what-if";
+    a_queue_that_can_t_reclaim_is_explained: "queue/product" "gpu-cluster";
+    a_starving_gang_is_explained: "giant" "what-if";
     a_nomination_is_explained: "urgent" "what-if";
-    a_gang_that_whole_gangs_can_t_help_is_explained: "train" "whole-gangs";
+    a_gang_for_which_evicting_gangs_does_not_help_is_explained: "train" "whole-gangs";
 }
 
 #[track_caller]
@@ -135,7 +135,7 @@ fn refused(what: &str, message: &str) {
 }
 
 #[test]
-fn a_name_that_nothing_has_is_refused_with_the_nearest() {
+fn an_unknown_name_is_an_error_with_a_suggestion() {
     refused("rusn", "error: there is no pod, gang or queue rusn; did you mean gang/default/runs?");
     refused("queue/defualt", "error: there is no queue defualt; did you mean queue/default?");
     refused(
@@ -209,13 +209,13 @@ fn the_json_of_a_run_keeps_its_contract() {
 }
 
 #[test]
-fn events_are_in_the_json_when_asked_for() {
+fn events_are_in_the_json_if_requested() {
     let report = json(&["simulate"], "first-gang", &["--events"]);
     has_keys(&report["events"][0], &["cycle", "object", "event"]);
 }
 
 #[test]
-fn what_would_be_tried_is_data_too() {
+fn searches_for_room_are_data_too() {
     let gang = json(&["explain", "giant"], "what-if", &[]);
     let claim = &gang["claims"][0];
     assert_eq!(
@@ -231,7 +231,7 @@ fn what_would_be_tried_is_data_too() {
 }
 
 #[test]
-fn what_would_be_tried_by_whole_gangs_is_data_too() {
+fn searches_among_whole_gangs_are_data_too() {
     let gang = json(&["explain", "train"], "whole-gangs", &[]);
     let claim = &gang["claims"][0];
     has_keys(claim, &["action", "placed", "wanted", "pods", "passes", "reasons"]);
@@ -255,7 +255,7 @@ fn what_would_be_tried_by_whole_gangs_is_data_too() {
 }
 
 #[test]
-fn promises_are_data_too() {
+fn nominations_are_data_too() {
     let gang = json(&["explain", "urgent"], "what-if", &[]);
     let nomination = &gang["promises"][0];
     assert_eq!((&nomination["node"], &nomination["evicted"]), (&"node-a".into(), &true.into()));

@@ -1,13 +1,13 @@
-//! What would help a gang that waits, where the answer is a sum over nodes; and who could make room
-//! for one that starves. Runs the built binary.
+//! What would help a waiting gang, where the answer is a sum over nodes; and how room could be made
+//! for a starving one. Runs the built binary.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// What `muster explain ring` advises in a cluster of so many nodes with 8 GPUs, of which others
-/// use `used`.
+/// The advice of `muster explain ring` in a cluster of this many nodes with 8 GPUs, of which other
+/// pods use `used`.
 fn help(nodes: usize, used: u32, pods: usize, gpus: u32) -> Vec<String> {
     let mut text = format!(
         "{{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {{name: ring}}, spec: {{minMember: {pods}}}}}\n"
@@ -27,7 +27,7 @@ fn help(nodes: usize, used: u32, pods: usize, gpus: u32) -> Vec<String> {
     serde_json::from_value(explained(&text, &[])["help"].clone()).expect("a list of texts")
 }
 
-/// What `muster explain ring` says of a cluster.
+/// The output of `muster explain ring` for a cluster.
 fn explained(text: &str, more: &[&str]) -> Value {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
     process.env_clear().args(["explain", "gang/ring", "-f", "-", "-o", "json"]).args(more);
@@ -61,8 +61,8 @@ fn a_gang_that_is_larger_than_the_cluster_needs_more_of_it() {
     );
 }
 
-/// Two machines that a queue fills with more than it deserves, one that is closed, and a gang that
-/// wants two of them.
+/// Two machines, on which a queue uses more than it deserves, a closed one, and a gang that wants
+/// two of them.
 const STARVING: &str = r#"
 apiVersion: v1
 kind: List
@@ -83,7 +83,7 @@ items:
 "#;
 
 #[test]
-fn who_could_make_room_is_told_with_what_it_costs_and_what_forbids_it() {
+fn possible_evictions_are_listed_with_costs_and_vetoes() {
     let path = std::env::temp_dir().join(format!("muster-explain-{}.conf", std::process::id()));
     let plugins = "tiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: capacity}]\n";
     std::fs::write(&path, format!("actions: enqueue, allocate, reclaim\n{plugins}"))

@@ -23,7 +23,7 @@ fn text(output: &[u8]) -> &str {
     std::str::from_utf8(output).expect("the output is UTF-8")
 }
 
-/// A node with so many GPUs, and queues that each want so many: name, weight, deserved, wanted.
+/// A node with this many GPUs, and queues that each want some: name, weight, deserved, wanted.
 fn cluster(gpus: u32, queues: &[(&str, i32, u32, u32)]) -> String {
     let mut text = format!(
         "{{apiVersion: v1, kind: Node, metadata: {{name: n}}, status: {{allocatable: {{nvidia.com/gpu: {gpus}, pods: 99}}}}}}\n"
@@ -48,7 +48,7 @@ fn more_may_be_deserved_than_there_is() {
 }
 
 #[test]
-fn where_there_is_enough_there_is_little_to_say() {
+fn enough_for_all_queues_is_said_briefly() {
     let output = fairshare(&cluster(8, &[("a", 1, 2, 3), ("b", 1, 2, 1)]), &[]);
     let printed = text(&output.stdout);
     assert!(printed.contains("enough      everyone gets what it wants, 4 are left"), "{printed}");
@@ -100,12 +100,12 @@ fn every_number_is_in_the_json() {
             }],
         }],
     });
-    // Of the last unit both lost a half, and a is first by name.
+    // Rounding cost both half a unit, and a is first by name.
     assert_eq!(shares, expected, "{shares:#}");
 }
 
 #[test]
-fn a_resource_that_is_not_there_is_refused_with_those_that_are() {
+fn an_unknown_resource_is_an_error_that_names_the_known_ones() {
     let output = fairshare(&cluster(8, &[]), &["--resource", "gpu", "--resource", "pods"]);
     assert_eq!(
         (output.status.code(), text(&output.stderr)),
@@ -118,14 +118,14 @@ fn a_resource_that_is_not_there_is_refused_with_those_that_are() {
 }
 
 #[test]
-fn manifests_that_can_not_be_read_are_refused() {
+fn manifests_that_can_not_be_read_are_an_error() {
     let output = fairshare("{kind: Node", &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).starts_with("error: standard input:"), "{output:?}");
 }
 
 #[test]
-fn a_configuration_that_does_not_divide_is_noted() {
+fn a_configuration_without_shares_is_noted() {
     let folder = std::env::temp_dir().join(format!("muster-fairshare-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("there is room");
     let config = folder.join("scheduler.conf");
@@ -143,9 +143,9 @@ fn a_configuration_that_does_not_divide_is_noted() {
     );
 }
 
-/// Queue a has all eight GPUs, and b wants them too; what was used in the last hour counts.
+/// Queue a has all eight GPUs, and b wants them too; the usage of the last hour counts.
 #[test]
-fn what_was_used_of_late_is_shown_and_drawn() {
+fn past_usage_is_shown_and_drawn() {
     let folder = std::env::temp_dir().join(format!("muster-curves-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("there is room");
     let (config, picture) = (folder.join("scheduler.conf"), folder.join("curves.svg"));
@@ -163,7 +163,7 @@ fn what_was_used_of_late_is_shown_and_drawn() {
     assert_eq!([figures(0), figures(1)], [[json!(1_000_000), json!(0)], [json!(0), json!(8)]]);
     let told = fairshare(&manifests, &["--config", &config, "--cycles", "200"]);
     let told = text(&told.stdout);
-    assert!(told.contains("USAGE") && told.contains("less for what was used"), "{told}");
+    assert!(told.contains("USAGE") && told.contains("less by past usage"), "{told}");
     assert!(told.lines().all(|line| line.chars().count() <= 80), "{told}");
     let drawn = curves(&manifests, &config, &picture, &["--cycles", "200"]);
     std::fs::remove_dir_all(&folder).expect("it is ours");
@@ -171,10 +171,10 @@ fn what_was_used_of_late_is_shown_and_drawn() {
     assert!(drawn.contains(">nvidia.com/gpu of queues over time<"), "{drawn}");
 }
 
-/// The pod of queue a ends after ten minutes; then nothing happens for hours, but what it used is
-/// forgotten little by little.
+/// The pod of queue a ends after ten minutes; then nothing happens for hours, but its past usage
+/// decays.
 #[test]
-fn what_was_used_is_seen_to_be_forgotten_while_nothing_happens() {
+fn past_usage_decays_while_nothing_happens() {
     let folder = std::env::temp_dir().join(format!("muster-forgotten-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("there is room");
     let (config, picture) = (folder.join("scheduler.conf"), folder.join("curves.svg"));
@@ -205,7 +205,7 @@ fn what_was_used_is_seen_to_be_forgotten_while_nothing_happens() {
     assert!(steps[4] > 40, "{steps:?} points of a and b in three pictures");
 }
 
-/// What `simulate` draws of the usage of queues.
+/// The picture of the usage of queues that `simulate` draws.
 fn curves(manifests: &str, config: &str, picture: &Path, more: &[&str]) -> String {
     let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
     process.args(["simulate", "-f", "-", "--config", config]).args(more).arg("--usage-curves");

@@ -1,4 +1,5 @@
-//! A flag means the same in every command; old forms still work and say the new one.
+//! A flag means the same in every command; old forms still work, with a warning that shows the new
+//! form.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -29,7 +30,7 @@ fn json(args: &[&str]) -> Value {
 const CLUSTER: [&str; 4] = ["generate", "cluster", "--nodes", "3"];
 
 #[test]
-fn to_is_a_file_and_output_a_format() {
+fn to_is_a_file_and_o_is_a_format() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("cluster.yaml").display().to_string();
     let output = muster(&[&CLUSTER[..], &["--to", &file]].concat());
@@ -66,7 +67,7 @@ fn json_of_manifests_has_the_same_objects() {
 }
 
 #[test]
-fn old_forms_work_and_say_the_new_one() {
+fn old_forms_work_and_show_the_new_form() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("cluster.yaml").display().to_string();
     let output = muster(&[&CLUSTER[..], &["-o", &file]].concat());
@@ -107,7 +108,7 @@ fn n_is_a_namespace() {
 }
 
 #[test]
-fn the_version_is_told_in_words_and_as_json() {
+fn the_version_is_printed_as_text_and_as_json() {
     let version = env!("CARGO_PKG_VERSION");
     for args in [["version"], ["--version"]] {
         let output = muster(&args);
@@ -182,7 +183,7 @@ const COMMANDS: [&str; 17] = [
     "completions",
 ];
 
-/// The lines of a help page on a terminal of so many columns.
+/// The lines of a help page on a terminal of this many columns.
 fn help(name: &str, columns: usize) -> Vec<String> {
     let args: Vec<&str> = name.split(' ').chain(["--help"]).collect();
     let output = command(&args).env("COLUMNS", columns.to_string()).output().expect("it runs");

@@ -26,7 +26,8 @@ fn printed(line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Compares what a page shows with what its command prints; `MUSTER_REWRITE=1` writes it there.
+/// Compares the output of a command with the page that shows it; `MUSTER_REWRITE=1` updates the
+/// page.
 #[track_caller]
 fn check(page: &str, line: &str, shown: &str) {
     let printed = printed(line);
@@ -51,7 +52,7 @@ fn the_readme_shows_what_its_commands_print() {
 }
 
 #[test]
-fn the_readme_shows_the_picture_that_is_printed() {
+fn the_readme_shows_the_current_picture() {
     assert!(read("README.md").contains("](docs/topology.svg)"));
     let printed = printed("topology show -f examples/topology --cycles 1 -o svg");
     let command = "muster topology show -f examples/topology --cycles 1 -o svg > docs/topology.svg";
@@ -59,7 +60,7 @@ fn the_readme_shows_the_picture_that_is_printed() {
 }
 
 #[test]
-fn a_page_shows_the_shares_that_are_printed() {
+fn a_page_shows_the_current_picture_of_shares() {
     let line = "fairshare -f examples/fairshare --config examples/fairshare/scheduler.conf -o svg";
     assert!(read("docs/fairshare.md").contains("](fairshare.svg)"));
     let message = format!("write it anew, and look at it: muster {line} > docs/fairshare.svg");
@@ -90,10 +91,10 @@ fn manifests_in_the_readme_are_those_of_the_examples() {
     let blocks: Vec<&str> =
         readme.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
     assert_eq!(blocks.len(), 1, "a new one needs its example here");
-    assert!(gangs.contains(blocks[0]), "this is not in examples/topology:\n{}", blocks[0]);
+    assert!(gangs.contains(blocks[0]), "this is missing in examples/topology:\n{}", blocks[0]);
 }
 
-/// A block with one command, and after it a block with what it prints.
+/// A block with one command, and after it a block with its output.
 #[track_caller]
 fn shows_what_is_printed(page: &str, least: usize) {
     let text = read(page);

@@ -1,4 +1,4 @@
-//! `muster replay` on a journal that is made here.
+//! `muster replay` on a journal that the test writes.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -39,7 +39,7 @@ fn events() -> Vec<Event> {
     events
 }
 
-/// A journal of one bind; of another one than was decided, if it lies.
+/// A journal with one bind; with a false bind if `lies`.
 fn journal(folder: &Path, lies: bool) {
     let names = vec!["volcano".to_owned()];
     let mut engine = Engine::new(Config::builtin(), names.clone());
@@ -91,7 +91,7 @@ fn a_journal_is_reproduced() {
 }
 
 #[test]
-fn a_difference_ends_with_1_and_both_sides() {
+fn a_difference_exits_with_1_and_shows_both_sides() {
     let folder = tempfile::tempdir().expect("a folder");
     journal(folder.path(), true);
     let (code, _, errors) = muster(folder.path(), &[]);
@@ -123,7 +123,7 @@ fn records_are_shown_as_lines_of_json() {
 }
 
 #[test]
-fn a_folder_without_a_journal_is_refused_with_what_to_write() {
+fn a_folder_without_a_journal_is_an_error_with_advice() {
     let folder = tempfile::tempdir().expect("a folder");
     let nowhere = folder.path().join("nowhere");
     for (folder, what) in

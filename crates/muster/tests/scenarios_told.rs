@@ -1,5 +1,5 @@
-//! What people are told where room is made by scenarios and by moving. Runs the built binary;
-//! accept changes as in `examples.rs`.
+//! The output when room is made by scenarios and by moving pods. Runs the built binary; accept
+//! changes as in `examples.rs`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ tiers:
 - plugins: [{name: predicates}, {name: capacity}, {name: binpack}]
 ";
 
-/// The whole of it; `more` are further configurations of actions.
+/// The whole configuration; `more` configures further actions.
 fn config(more: &str) -> String {
     let modes = "- {name: reclaim, arguments: {mode: scenario}}\n- {name: preempt, arguments: {mode: scenario}}";
     format!(
@@ -42,7 +42,7 @@ fn gang(name: &str, spec: &str, annotations: &str) -> String {
     )
 }
 
-/// Pods of a gang, one for each place: a node, or nothing for those that wait.
+/// Pods of a gang, one for each entry: its node, or `None` for a waiting pod.
 fn pods(gang: &str, gpus: u32, places: &[&str]) -> String {
     let pod = |(at, node): (usize, &&str)| {
         let meta = format!(
@@ -62,7 +62,7 @@ fn pods(gang: &str, gpus: u32, places: &[&str]) -> String {
     places.iter().enumerate().map(pod).collect()
 }
 
-/// Keeps all pods of a gang.
+/// Makes all pods of a gang non-preemptable.
 fn budget(gang: &str) -> String {
     format!(
         "---\n{{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {{name: {gang}}}, spec: {{minAvailable: 1, selector: {{matchLabels: {{gang: {gang}}}}}}}, status: {{disruptionsAllowed: 0}}}}\n"
@@ -93,7 +93,7 @@ fn printed(command: &[&str], cluster: &[String], config: &str) -> String {
     text
 }
 
-/// Two machines, each half taken by one that may not move, and a gang that wants a whole one.
+/// Two machines, each half used by a gang that may not be moved, and a gang that wants a whole one.
 fn in_pieces() -> Vec<String> {
     vec![
         nodes(&["n1", "n2"]),
@@ -105,12 +105,12 @@ fn in_pieces() -> Vec<String> {
 }
 
 #[test]
-fn moves_that_a_rule_forbids_are_explained() {
+fn moves_that_a_rule_prevents_are_explained() {
     insta::assert_snapshot!(printed(&["explain", "claim"], &in_pieces(), &config("")));
 }
 
 #[test]
-fn what_a_queue_deserves_and_its_fair_share_are_two_things() {
+fn deserved_and_fair_share_are_shown_separately() {
     let cluster = [
         nodes(&["n1", "n2", "n3"]),
         queue("a", 8) + &queue("b", 4),
@@ -127,7 +127,7 @@ fn what_a_queue_deserves_and_its_fair_share_are_two_things() {
 }
 
 #[test]
-fn nobody_is_moved_for_a_gang_that_can_t_be_evicted_but_for_one_that_grows() {
+fn pods_are_moved_for_a_growing_gang_but_not_for_a_non_preemptible_one() {
     let mut cluster = vec![
         nodes(&["n1", "n2"]),
         queue("a", 16),
@@ -138,8 +138,9 @@ fn nobody_is_moved_for_a_gang_that_can_t_be_evicted_but_for_one_that_grows() {
         |cluster: &[String]| printed(&["simulate"], cluster, &config("")).contains("moves to");
     let claim = |cluster: &[String]| {
         let page = printed(&["explain", "claim"], cluster, &config(""));
-        let (_, rest) =
-            page.split_once("who could make room\n").expect("it says who could make room");
+        let (_, rest) = page
+            .split_once("evictions that could make room\n")
+            .expect("it says evictions that could make room");
         rest.split("\n\n").next().unwrap_or_default().to_owned()
     };
     let spec = "minMember: 1, queue: a";
@@ -153,7 +154,8 @@ fn nobody_is_moved_for_a_gang_that_can_t_be_evicted_but_for_one_that_grows() {
     insta::assert_snapshot!(of_protected);
 }
 
-/// A queue with more than it deserves on two machines, and four small gangs of another that wait.
+/// A queue with more than it deserves on two machines, and four small gangs of another queue that
+/// wait.
 fn four_that_wait() -> Vec<String> {
     let waits = |name: &str| gang(name, "minMember: 1, queue: b", "") + &pods(name, 4, &[""]);
     vec![
@@ -165,7 +167,7 @@ fn four_that_wait() -> Vec<String> {
 }
 
 #[test]
-fn one_that_is_like_another_says_which_action_found_no_room_for_that_one() {
+fn a_gang_like_a_failed_one_says_which_action_found_no_room() {
     let page = printed(&["explain", "c3"], &four_that_wait(), &config(""));
     assert!(
         page.contains("consolidate did not try: it found no room for default/c1, which"),
@@ -174,12 +176,12 @@ fn one_that_is_like_another_says_which_action_found_no_room_for_that_one() {
 }
 
 #[test]
-fn what_was_tried_is_told_with_what_came_of_it() {
+fn events_tell_what_was_tried_and_the_outcome() {
     let events = |cluster: &[String], config: &str| {
         let story = printed(&["simulate", "--events"], cluster, config);
         story.split("\n\n").nth(1).unwrap_or_default().to_owned()
     };
-    let nobody = events(&in_pieces(), &config(""));
+    let allowed = events(&in_pieces(), &config(""));
     let limit = "- {name: consolidate, arguments: {maxSteps: 1}}";
     let mut cluster = in_pieces();
     cluster[2] = gang("x", "minMember: 1, queue: a", "") + &pods("x", 4, &["n1"]);
@@ -187,11 +189,11 @@ fn what_was_tried_is_told_with_what_came_of_it() {
     let stopped = events(&cluster, &config(limit));
     let pod_by_pod = config("").replace("mode: scenario", "mode: task");
     let task = events(&in_pieces(), &pod_by_pod);
-    insta::assert_snapshot!(format!("{nobody}\n----\n{stopped}\n----\n{task}"));
+    insta::assert_snapshot!(format!("{allowed}\n----\n{stopped}\n----\n{task}"));
 }
 
 #[test]
-fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
+fn a_queue_shows_exactly_what_it_would_reclaim() {
     let told = |cluster: &[String], config: &str| {
         let page = printed(&["explain", "queue/b", "--cycles", "1"], cluster, config);
         let (_, rest) = page.split_once("takes back  ").expect("it says so");
@@ -202,14 +204,14 @@ fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
         gang("claim", "minMember: 1, queue: b", "") + &pods("claim", gpus, places)
     };
     let queues = queue("a", 8) + &queue("b", 8);
-    // Nothing that may leave is enough.
+    // All pods that may be evicted are not enough.
     let kept = [
         nodes(&["n1", "n2"]),
         queues.clone(),
         full("minMember: 4, queue: a") + &budget("x"),
         waits(8, &[""]),
     ];
-    // It can't be evicted, and has nothing that it deserves.
+    // It can't be evicted, and its queue deserves nothing.
     let forbidden = [
         nodes(&["n1", "n2"]),
         queue("a", 8) + &queue("b", 0),
@@ -217,7 +219,7 @@ fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
         gang("claim", "minMember: 1, queue: b", "volcano.sh/preemptable: \"false\"")
             + &pods("claim", 4, &[""]),
     ];
-    // It has its minimum, and would have more; nobody has any to spare.
+    // It has its minimum and wants more pods, and no gang has surplus pods.
     let grows = [
         nodes(&["n1", "n2"]),
         queues,
@@ -239,7 +241,7 @@ fn a_queue_takes_back_what_would_be_taken_and_nothing_else() {
 }
 
 #[test]
-fn a_stale_gang_says_what_it_lacks_and_when_it_leaves() {
+fn a_stale_gang_says_what_it_lacks_and_when_it_is_evicted() {
     let told = |annotations: &str, config: &str| {
         let stale =
             gang("st", "minMember: 3, queue: a", annotations) + &pods("st", 8, &["n1", "n2"]);
@@ -259,7 +261,7 @@ fn a_stale_gang_says_what_it_lacks_and_when_it_leaves() {
 }
 
 #[test]
-fn room_that_is_kept_for_those_who_were_moved_is_not_drawn_as_free() {
+fn reserved_room_is_not_drawn_as_free() {
     let half =
         |name: &str, node: &str| gang(name, "minMember: 1, queue: a", "") + &pods(name, 4, &[node]);
     let cluster = [
@@ -274,7 +276,7 @@ fn room_that_is_kept_for_those_who_were_moved_is_not_drawn_as_free() {
 }
 
 #[test]
-fn nobody_is_told_to_ask_for_nothing_or_to_weigh_what_is_not_divided() {
+fn advice_never_suggests_requesting_nothing_or_a_useless_weight() {
     let advice = |of_a: u32, of_b: u32, y: &[&str]| {
         let cluster = [
             nodes(&["n1", "n2"]),

@@ -1,4 +1,5 @@
-//! What screens say holds together, and is as wide as the terminal. In a pipe nothing is cut.
+//! The parts of a screen agree with each other and use the width of the terminal. In a pipe nothing
+//! is cut.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +8,8 @@ use serde_json::Value;
 
 const NOW: &str = "2026-11-15T00:00:00Z";
 
-/// `muster …` at the root of the repository, in a pipe, with a width if `COLUMNS` says one.
+/// `muster …` at the root of the repository, in a pipe, with the width in `COLUMNS` if there is
+/// one.
 fn muster(line: &str, columns: Option<u32>) -> String {
     let mut process = command(line);
     process.envs(columns.map(|columns| ("COLUMNS", columns.to_string())));
@@ -33,7 +35,7 @@ fn json(command: &str, name: &str, more: &str) -> Value {
     serde_json::from_str(&example(command, name, &format!("{more} -o json"))).expect("JSON")
 }
 
-/// A generated cluster with work, in a folder that is gone when this is dropped.
+/// A generated cluster with work, in a folder that is deleted when this is dropped.
 struct Generated(tempfile::TempDir);
 
 impl Generated {
@@ -90,7 +92,7 @@ fn cell<'r>(row: &'r [(String, String)], column: &str) -> &'r str {
     &found.unwrap_or_else(|| panic!("no column {column} in {row:?}")).1
 }
 
-/// Something was cut out or off; "… 3 nodes more" counts instead.
+/// Text was cut out or off; "… 3 nodes more" is only a count.
 fn is_cut(line: &str) -> bool {
     line.contains('…') && !line.contains("more") && !line.contains(" full")
 }
@@ -117,7 +119,7 @@ fn in_a_pipe_nothing_is_cut() {
 }
 
 #[test]
-fn a_wide_terminal_is_used_and_a_narrow_one_is_not_left() {
+fn output_uses_wide_terminals_and_fits_narrow_ones() {
     let work = Generated::new("--nodes 32 --queues 4", "--gangs 40 --hours 1 --queues 4");
     let line = work.line("simulate --cycles 3");
     let widest = |columns| {
@@ -132,7 +134,7 @@ fn a_wide_terminal_is_used_and_a_narrow_one_is_not_left() {
 /// The terminal itself is asked: no variable says how wide it is.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_terminal_says_how_wide_it_is() {
+fn the_width_comes_from_the_terminal() {
     for (columns, fits) in [(200, true), (80, false)] {
         let text = on_terminal(&format!("simulate -f examples/first-gang --now {NOW}"), columns);
         let reason = "only 1 of 3 pods fit; for default/wave-1 0/2 nodes fit: 2 short of nvidia.com/gpu (want 4, best has 0)";
@@ -142,7 +144,7 @@ fn a_terminal_says_how_wide_it_is() {
     }
 }
 
-/// What the command writes to a terminal of so many columns, without colours.
+/// The output of the command on a terminal of this many columns, without colours.
 #[cfg(target_os = "linux")]
 fn on_terminal(line: &str, columns: u16) -> String {
     use std::io::Read;
@@ -159,7 +161,7 @@ fn on_terminal(line: &str, columns: u16) -> String {
     let mut process = command(line);
     process.env("NO_COLOR", "1").stdout(theirs);
     let mut child = process.spawn().expect("the binary was built for this test");
-    // With it goes our copy of the other end, so that reading ends when the command does.
+    // This also closes our copy of the other end, so that reading ends when the command does.
     drop(process);
     let mut text = Vec::new();
     // A terminal whose other end is closed answers with an error.
@@ -168,7 +170,7 @@ fn on_terminal(line: &str, columns: u16) -> String {
     String::from_utf8(text).expect("the output is UTF-8").replace('\r', "")
 }
 
-/// What queues hold is what is in use without terminating pods, and what is nominated.
+/// Queues hold what is in use, without terminating pods, and what is nominated.
 #[test]
 fn queues_and_the_map_add_up() {
     for (name, used, terminating, nominated) in
@@ -248,7 +250,7 @@ fn a_share_says_what_it_is_a_share_of() {
 }
 
 #[test]
-fn amounts_of_a_large_cluster_are_written_for_people() {
+fn amounts_of_a_large_cluster_are_readable() {
     let work = Generated::new("--nodes 64 --queues 4", "--gangs 300 --hours 1 --queues 4");
     let text = muster(&work.line("fairshare"), None);
     let thousandths = text.split_whitespace().filter(|word| {

@@ -1,5 +1,5 @@
-//! A snapshot decides as the objects it was made of, with their names or with pseudonyms; and a
-//! live cluster decides as its snapshot. Runs the built binary.
+//! A snapshot leads to the same decisions as the objects it was made from, with their names or with
+//! pseudonyms; and a live cluster to the same decisions as its snapshot. Runs the built binary.
 
 mod apiserver;
 
@@ -14,7 +14,7 @@ use apiserver::ApiServer;
 
 const NOW: &str = "2026-11-15T00:00:00Z";
 
-/// A folder for one test, gone with it.
+/// A folder for one test, deleted with it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -55,7 +55,7 @@ fn stdout(output: Output) -> String {
     String::from_utf8(output.stdout).expect("the output is UTF-8")
 }
 
-/// What is decided, apart from how long it took.
+/// The decisions, without the time they took.
 #[track_caller]
 fn decisions(files: &[&str], more: &[&str]) -> String {
     let files: Vec<&str> = files.iter().flat_map(|file| ["-f", *file]).collect();
@@ -68,7 +68,7 @@ fn decisions(files: &[&str], more: &[&str]) -> String {
     serde_json::to_string_pretty(&report).expect("it was JSON")
 }
 
-/// Puts names back in the place of their pseudonyms.
+/// Replaces pseudonyms by the names.
 fn named(text: &str, table: &str) -> String {
     let names: HashMap<&str, &str> =
         table.lines().filter_map(|line| line.split_once('\t')).collect();
@@ -85,7 +85,7 @@ fn named(text: &str, table: &str) -> String {
     named + rest
 }
 
-/// The law: a snapshot, and one with pseudonyms, decides as what it was made of.
+/// The law: a snapshot, with or without pseudonyms, leads to the same decisions as the original.
 #[track_caller]
 fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
     let folder = Folder::new(name);
@@ -93,7 +93,7 @@ fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
     let files: Vec<&str> = files.iter().flat_map(|file| ["-f", *file]).collect();
     let plain = folder.file("plain.yaml");
     stdout(muster(&[&["snapshot", "--to", &plain], &files[..]].concat()));
-    assert_eq!(decisions(&[&plain], more), before, "{name}: a snapshot decides otherwise");
+    assert_eq!(decisions(&[&plain], more), before, "{name}: a snapshot leads to other decisions");
     let (anonymous, table) = (folder.file("anonymous.yaml"), folder.file("names.tsv"));
     stdout(muster(
         &[&["snapshot", "--anonymize", "--to", &anonymous, "--names", &table], &files[..]].concat(),
@@ -106,12 +106,12 @@ fn snapshots_decide_the_same(name: &str, files: &[&str], more: &[&str]) {
             .zip(before.lines())
             .find(|(a, b)| a != b)
             .map(|(a, b)| format!("{a}\n{b}"));
-        panic!("{name}: with pseudonyms it decides otherwise:\n{}", differs.unwrap_or_default());
+        panic!("{name}: with pseudonyms the decisions differ:\n{}", differs.unwrap_or_default());
     }
 }
 
 #[test]
-fn examples_decide_the_same_from_a_snapshot() {
+fn examples_have_the_same_decisions_from_a_snapshot() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for entry in fs::read_dir(&examples).expect("there are examples") {
         let name =
@@ -126,7 +126,7 @@ fn examples_decide_the_same_from_a_snapshot() {
 }
 
 #[test]
-fn generated_clusters_decide_the_same_from_a_snapshot() {
+fn generated_clusters_have_the_same_decisions_from_a_snapshot() {
     for seed in ["1", "2", "3"] {
         let folder = Folder::new(&format!("generated-{seed}"));
         let cluster = ["generate", "cluster", "--nodes", "40", "--seed", seed];
@@ -141,10 +141,10 @@ fn generated_clusters_decide_the_same_from_a_snapshot() {
     }
 }
 
-/// Names that sort otherwise than one thinks, on both sides of those that stay, with everything
-/// decided by name.
+/// Names with a surprising order, before and after those that are kept, in a cluster where names
+/// decide everything.
 #[test]
-fn ties_are_broken_by_name_as_before() {
+fn pseudonyms_break_ties_like_the_names() {
     let mut text = String::new();
     for name in ["z9", "a10", "a9", "m"] {
         text += &format!(
@@ -204,7 +204,7 @@ fn cluster() -> ApiServer {
 }
 
 #[test]
-fn a_live_cluster_decides_as_its_snapshot() {
+fn a_live_cluster_has_the_same_decisions_as_its_snapshot() {
     let server = cluster();
     let folder = Folder::new("live");
     let kubeconfig = folder.write("kubeconfig", &server.kubeconfig());
@@ -238,7 +238,7 @@ fn a_live_cluster_decides_as_its_snapshot() {
 }
 
 #[test]
-fn files_come_on_top_of_the_cluster_that_is_named() {
+fn files_are_added_to_the_named_cluster() {
     let server = cluster();
     let folder = Folder::new("on-top");
     let kubeconfig = folder.write("kubeconfig", &server.kubeconfig());
@@ -277,7 +277,7 @@ fn refused(args: &[&str], code: i32, message: &str) {
 }
 
 #[test]
-fn clusters_that_can_not_be_read_are_explained() {
+fn unreadable_clusters_are_explained() {
     let server = cluster();
     let folder = Folder::new("refused");
     let kubeconfig = folder.write("kubeconfig", &server.kubeconfig());

@@ -1,6 +1,6 @@
-//! `muster topology show` and `check`: what people see of the network, and what they are told of
-//! its mistakes. Runs the built binary. After a change that is meant, write the snapshots anew with
-//! `INSTA_UPDATE=always`. The picture is compared with the README's, in `readme.rs`.
+//! `muster topology show` and `check`: the output about the network and its mistakes. Runs the
+//! built binary. After an intended change, update the snapshots with `INSTA_UPDATE=always`. The
+//! picture is compared with the README's, in `readme.rs`.
 
 mod apiserver;
 mod support;
@@ -115,14 +115,14 @@ fn fits_80_columns(text: &str) {
 }
 
 #[test]
-fn the_network_is_shown_as_it_is() {
+fn the_network_is_shown() {
     let text = show("");
     fits_80_columns(&text);
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn gangs_are_shown_where_they_sit() {
+fn gangs_are_shown_at_their_domain() {
     let text = show("--cycles 1");
     fits_80_columns(&text);
     insta::assert_snapshot!(text);
@@ -139,7 +139,7 @@ fn graphviz_gets_the_tree() {
 }
 
 #[test]
-fn what_is_not_in_the_tree_is_shown_with_its_reason() {
+fn hyper_nodes_outside_the_tree_are_shown_with_the_reason() {
     let text = printed("topology show -f -", &broken());
     fits_80_columns(&text);
     insta::assert_snapshot!(text);
@@ -155,7 +155,7 @@ fn a_cluster_without_hyper_nodes_is_one_domain() {
     insta::assert_snapshot!(printed("topology show -f -", &nodes(3, "")));
 }
 
-/// So many racks of eight nodes, and spines of forty racks.
+/// This many racks of eight nodes, and spines of forty racks.
 fn racks(count: usize) -> String {
     let mut text = nodes(count * 8, "");
     for rack in 0..count {
@@ -219,7 +219,7 @@ fn a_good_network_passes() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let output = muster("topology check -f -", &broken());
     assert_eq!(output.status.code(), Some(2));
     let told = [output.stdout, output.stderr].concat();
@@ -227,7 +227,7 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn check_tells_of_hyper_nodes_that_are_left_out() {
+fn check_reports_hyper_nodes_that_are_left_out() {
     let output = muster("check -f -", &broken());
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors}");
@@ -239,7 +239,7 @@ fn check_tells_of_hyper_nodes_that_are_left_out() {
 }
 
 #[test]
-fn tiers_are_named_where_there_are_names() {
+fn unknown_tiers_are_reported_with_the_known_names() {
     let group = "---\n{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {minMember: 1, networkTopology: {highestTierName: row}}}";
     let text =
         nodes(8, &hyper("r", 1, ", tierName: rack", &["labelMatch: {matchLabels: {rack: r0}}"]))
@@ -258,7 +258,7 @@ fn a_cluster_without_hyper_nodes_has_one_tier() {
 }
 
 #[test]
-fn notes_are_no_errors() {
+fn notes_are_not_errors() {
     let text = nodes(9, &hyper("rack", 1, "", &["labelMatch: {matchLabels: {rack: r0}}"]));
     insta::assert_snapshot!(printed("topology check -f -", &text));
 }

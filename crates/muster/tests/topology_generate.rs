@@ -1,5 +1,5 @@
-//! `muster topology generate` from each source: what it writes, that it writes the same twice, that
-//! a new rack adds only itself, and that mistakes are told. Runs the built binary.
+//! `muster topology generate` from each source: its output, that it writes the same twice, that a
+//! new rack only adds objects, and that mistakes are reported. Runs the built binary.
 
 mod apiserver;
 
@@ -71,7 +71,7 @@ fn checked(text: &str) {
     assert!(output.status.success() && told.contains("× HyperNode"), "{told}");
 }
 
-/// What is written for a file with this text, which `muster check` takes.
+/// The output for a file with this text, which `muster check` accepts.
 #[track_caller]
 fn written(name: &str, text: &str, line: &str) -> String {
     let folder = folder();
@@ -175,7 +175,7 @@ fn ufm_is_asked_with_user_and_password() {
 }
 
 #[test]
-fn a_refusal_of_ufm_says_what_to_check() {
+fn an_error_of_ufm_says_what_to_check() {
     for (status, hint) in [
         ("401 Unauthorized", "check --ufm-user and the variable UFM_PASSWORD"),
         ("500 Internal Server Error", "it answered with status 500"),
@@ -193,7 +193,7 @@ fn a_refusal_of_ufm_says_what_to_check() {
 }
 
 #[test]
-fn the_same_network_is_written_the_same_whatever_its_order() {
+fn the_output_does_not_depend_on_the_order_of_the_input() {
     let mut lines: Vec<&str> = TABLE.lines().skip(2).collect();
     let once = written("t.txt", TABLE, "--from file t.txt");
     assert_eq!(written("t.txt", TABLE, "--from file t.txt"), once);
@@ -201,8 +201,8 @@ fn the_same_network_is_written_the_same_whatever_its_order() {
     assert_eq!(written("t.txt", &lines.join("\n"), "--from file t.txt"), once);
 }
 
-/// The documents and lines that the second text has more than the first; nothing of the first may
-/// be gone.
+/// The documents and lines that the second text has in addition; everything in the first must still
+/// be there.
 #[track_caller]
 fn added(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
     let (mut objects, mut lines) = (Vec::new(), Vec::new());
@@ -227,7 +227,7 @@ fn added(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn a_new_rack_adds_itself_and_a_line_to_its_parent() {
+fn a_new_rack_only_adds_itself_and_a_line_in_its_parent() {
     let slurm_after = SLURM.replace("leaf[1-2]", "leaf[0-2]") + "SwitchName=leaf0 Nodes=tux01";
     let cable = |from: &str, to: &str, what: &str| {
         format!(
@@ -260,7 +260,7 @@ fn a_new_rack_adds_itself_and_a_line_to_its_parent() {
 }
 
 #[test]
-fn racks_of_one_name_are_told_and_can_be_told_apart() {
+fn racks_with_the_same_name_are_reported_and_can_be_distinguished() {
     let text = "node rack zone\nn1 r1 a\nn2 r1 a\nn3 r1 b\n";
     insta::assert_snapshot!(refused("t.txt", text, "--from file t.txt"));
     let names = written("t.txt", text, "--from file t.txt --names path");
@@ -269,7 +269,7 @@ fn racks_of_one_name_are_told_and_can_be_told_apart() {
 }
 
 #[test]
-fn nodes_of_the_cluster_decide_what_counts() {
+fn only_nodes_of_the_cluster_count() {
     let folder = folder();
     write(folder.path(), "nodes.yaml", NODES);
     write(folder.path(), "t.txt", &format!("{TABLE}nas l9 s9\n"));
@@ -280,7 +280,7 @@ fn nodes_of_the_cluster_decide_what_counts() {
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_told_at_once() {
+fn all_mistakes_of_a_file_are_reported_at_once() {
     let slurm = "SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[2-3]\nSwitchName=c Switches=a,d\nSwitchName=e Switches=f\nSwitchName=f Switches=e\n";
     insta::assert_snapshot!(refused("t.conf", slurm, "--from file t.conf"));
     let table = "n1 l1 s1\nn1 l2 s1\nN_2 l1 s1\n";
@@ -288,7 +288,7 @@ fn all_mistakes_of_a_file_are_told_at_once() {
 }
 
 #[test]
-fn options_that_do_not_fit_are_told_with_what_to_write() {
+fn options_that_exclude_each_other_are_errors_that_say_what_to_write() {
     for (line, hint) in [
         ("--from labels -f nodes.yaml", "--labels zone,spine,rack"),
         ("--from labels --labels rack,rack -f nodes.yaml", "a name twice"),

@@ -1,4 +1,4 @@
-//! `muster simulate --what-if`: what some more objects would change. Runs the built binary.
+//! `muster simulate --what-if`: what additional objects would change. Runs the built binary.
 
 mod apiserver;
 
@@ -29,7 +29,7 @@ fn simulate(args: &[&str], input: &str) -> Output {
     process.arg("simulate").args(args);
     process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = process.spawn().expect("the binary was built for this test");
-    // Who refuses its arguments reads nothing.
+    // A command that rejects its arguments does not read its input.
     let _ = process.stdin.take().expect("piped").write_all(input.as_bytes());
     process.wait_with_output().expect("it ends")
 }
@@ -58,7 +58,7 @@ fn urgent() -> String {
 }
 
 #[test]
-fn the_difference_is_told() {
+fn the_difference_is_shown() {
     let text = told(&urgent(), &[]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!(text);
@@ -104,20 +104,21 @@ fn a_node_that_is_cordoned_keeps_its_size() {
         changes,
         [(&json!("default/search"), &json!("shrinks")), (&json!("default/wave"), &json!("later"))]
     );
-    // Had its size gone with it, the share of the queue would be more than the whole.
+    // If the deleted node's size were not counted, the share of the queue would be more than the
+    // whole.
     assert!(found["queues"][0]["with"]["share"].as_f64().expect("a number") <= 1.0);
 }
 
 #[test]
-fn a_gang_that_is_replaced_keeps_its_place_in_the_line() {
+fn a_replaced_gang_keeps_its_position_in_the_line() {
     let group = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: wave}, spec: {minMember: 1, priorityClassName: normal}}";
     let text = told(group, &[]);
-    assert!(text.contains("in place of PodGroup default/wave\n"), "{text}");
-    assert!(text.ends_with("nothing would be otherwise\n"), "{text}");
+    assert!(text.contains("replacing PodGroup default/wave\n"), "{text}");
+    assert!(text.ends_with("nothing would change\n"), "{text}");
 }
 
 #[test]
-fn gangs_that_start_later_say_how_much() {
+fn gangs_that_start_later_show_the_delay() {
     let first = "{apiVersion: v1, kind: Pod, metadata: {name: first, annotations: {muster.sh/simulated-duration: 10m}}, spec: {schedulerName: muster, priority: 100, containers: [{name: c, resources: {requests: {nvidia.com/gpu: 8}}}]}}";
     let args = ["-f", "examples/first-gang", "--what-if", "-", "--until-stable", "-o", "json"];
     let found: Value =
@@ -145,7 +146,7 @@ fn refused(args: &[&str], input: &str, messages: &[&str]) {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let args = ["-f", "no-such-file.yaml", "--what-if", "-", "--what-if", "nor-this.yaml"];
     let nameless =
         "{apiVersion: v1, kind: Pod, metadata: {name: Bad_Name}, spec: {containers: [{name: c}]}}";

@@ -1,5 +1,5 @@
-//! What the pages name is there: paths exist, links and anchors lead somewhere, and names in
-//! backticks occur in the sources. So a page that a change has overtaken fails a test.
+//! What pages refer to exists: paths, the targets of links and anchors, and names in backticks in
+//! the sources. A page that is out of date fails a test.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use support::Text;
 
-/// Names that are not ours: of other projects, of Kubernetes, or examples.
+/// Names that are not ours: they belong to other projects or to Kubernetes, or are examples.
 const FOREIGN: &str = include_str!("documentation/foreign.txt");
 
 struct Repository {
@@ -39,11 +39,11 @@ fn repository() -> Repository {
 
 impl Repository {
     fn pages(&self) -> impl Iterator<Item = &Text> {
-        // Lists what was, not what is.
+        // The changelog describes what was, not what is.
         self.files.iter().filter(|file| file.path.ends_with(".md") && file.path != "CHANGELOG.md")
     }
 
-    /// Whether the path, or the end of one, is a file or a folder.
+    /// Whether the path, or a path that ends like it, is a file or a folder.
     fn has_path(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let ends = |full: &str| {
@@ -52,8 +52,8 @@ impl Repository {
         self.files.iter().any(|file| ends(&file.path)) || self.folders.iter().any(|f| ends(f))
     }
 
-    /// Whether the word is in the sources, there perhaps in another spelling: a metric without the
-    /// prefix and the unit that are added to it, a field of JSON as the field of a struct.
+    /// Whether the word is in the sources, perhaps in another spelling: a metric without its prefix
+    /// and unit, a field of JSON as the field of a struct.
     fn has_word(&self, word: &str) -> bool {
         let prefixes = ["muster_", "volcano_"];
         let units = ["_total", "_milliseconds", "_count"];
@@ -76,7 +76,7 @@ impl Repository {
                     .any(|name| self.words.contains(name))
     }
 
-    /// Whether some source that is about `owner` (declares it, or has its name) has `member`.
+    /// Whether a source about `owner` (that declares it, or has its name) contains `member`.
     fn has_member(&self, owner: &str, member: &str) -> bool {
         self.files.iter().filter(|file| file.path.ends_with(".rs")).any(|file| {
             let declares = ["struct", "enum", "trait", "type", "impl", "for", "mod"]
@@ -115,7 +115,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// What stands in backticks in a line.
+/// The texts in backticks in a line.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
@@ -170,7 +170,7 @@ fn problem(repository: &Repository, text: &str) -> Option<String> {
 }
 
 #[test]
-fn what_the_pages_name_exists() {
+fn names_on_the_pages_exist() {
     let repository = repository();
     let mut problems = Vec::new();
     let mut names = 0;
@@ -188,7 +188,7 @@ fn what_the_pages_name_exists() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// How a heading is called in a link: as GitHub does it.
+/// The anchor of a heading, in GitHub's form.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
@@ -209,12 +209,12 @@ fn anchors(text: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// Where the links of a line lead.
+/// The targets of the links in a line.
 fn links(line: &str) -> Vec<&str> {
     line.split("](").skip(1).filter_map(|rest| rest.split(')').next()).collect()
 }
 
-/// The path of a link from the top of the repository.
+/// The path of a link from the root of the repository.
 fn target(page: &str, link: &str) -> String {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();
@@ -229,7 +229,7 @@ fn target(page: &str, link: &str) -> String {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_between_pages_work() {
     let repository = repository();
     let mut problems = Vec::new();
     let mut followed = 0;
@@ -255,7 +255,7 @@ fn links_between_pages_lead_somewhere() {
     assert!(problems.is_empty(), "these lead nowhere:\n{}", problems.join("\n"));
 }
 
-/// Packages, tests, commands and options that a line of shell names.
+/// The packages, tests, commands and options in a line of shell.
 fn command_problem(repository: &Repository, line: &str) -> Option<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let muster = words.iter().any(|word| word.ends_with("muster")) || line.contains("run");
@@ -289,7 +289,7 @@ fn command_problem(repository: &Repository, line: &str) -> Option<String> {
 }
 
 #[test]
-fn commands_on_the_pages_are_there() {
+fn commands_on_the_pages_exist() {
     let repository = repository();
     let mut problems = Vec::new();
     let mut commands = 0;
@@ -308,7 +308,7 @@ fn commands_on_the_pages_are_there() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// Apart from tables, pictures and pages that a command writes.
+/// Except for tables, pictures and pages that a command writes.
 #[test]
 fn prose_is_at_most_120_columns_wide() {
     let wide = |line: &str| {
@@ -329,7 +329,7 @@ fn prose_is_at_most_120_columns_wide() {
 }
 
 #[test]
-fn what_is_not_there_is_noticed() {
+fn missing_names_and_links_are_noticed() {
     let repository = repository();
     let wrong = |text| problem(&repository, text).is_some();
     assert!(!wrong("crates/text/src/lib.rs") && !wrong("text/src/{lib}.rs"));

@@ -1,13 +1,13 @@
-//! A kind of object is known in few places, and CONTRIBUTING.md names them.
+//! Few files know a kind of object, and CONTRIBUTING.md names them.
 
 mod support;
 
 use std::collections::BTreeSet;
 
-/// The kind that CONTRIBUTING.md shows.
+/// The kind that CONTRIBUTING.md uses as its example.
 const KIND: &str = "PodDisruptionBudget";
 
-/// How many source files a kind may take.
+/// How many source files may know a kind.
 const MOST: usize = 5;
 
 /// The code of a Rust file, up to its unit tests: without comments and texts.
@@ -32,7 +32,7 @@ fn code(text: &str) -> String {
     code + rest
 }
 
-/// The length of a text in quotes, with its quotes.
+/// The length of a string literal with its quotes.
 fn end_of_text(from: &str) -> usize {
     let mut escaped = false;
     for (at, c) in from.char_indices().skip(1) {
@@ -82,7 +82,7 @@ fn a_kind_is_in_the_files_that_contributing_names() {
 }
 
 #[test]
-fn comments_texts_and_unit_tests_are_no_code() {
+fn comments_texts_and_unit_tests_are_not_code() {
     let text = "/// Kind\nuse a::b; // Kind\nlet c = \"Kind \\\" Kind\"; let d = '\"'; e / f\n#[cfg(test)]\nmod tests { Kind }";
     let code = code(text);
     assert!(!has_identifier(&code, "Kind"), "{code}");

@@ -1,5 +1,5 @@
-//! What can be wrong with a source, and where. A source is read to its end, so that all mistakes
-//! are found at once.
+//! Mistakes in a source, and where they are. A source is read to its end, so that all mistakes are
+//! found at once.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::ufm::UfmMistake;
 /// A mistake in a source, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
-    /// The name of the file, or the address; labels of nodes have none.
+    /// The name of the file, or the address; `None` for labels of nodes.
     pub source: Option<String>,
     pub line: Option<usize>,
     pub mistake: Box<Mistake>,
@@ -50,7 +50,7 @@ impl SourceError {
         SourceError { source: None, line: None, mistake: Box::new(mistake.into()) }
     }
 
-    /// A mistake of the file as a whole.
+    /// A mistake in the file as a whole.
     pub(crate) fn of(file: &str, mistake: impl Into<Mistake>) -> SourceError {
         SourceError { source: Some(file.to_owned()), ..SourceError::new(mistake) }
     }
@@ -60,7 +60,7 @@ impl SourceError {
         SourceError { line: Some(line), ..SourceError::of(file, mistake) }
     }
 
-    /// A mistake in a line of a file, if that is known.
+    /// A mistake in a line of a file, if the line is known.
     pub(crate) fn from_origin(origin: Option<&Origin>, mistake: impl Into<Mistake>) -> SourceError {
         match origin {
             Some(Origin { file, line }) => SourceError::at(file, *line, mistake),

@@ -7,7 +7,7 @@ use crate::{json, slurm, table};
 
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub enum Format {
-    /// A line for each node: node leaf spine
+    /// One line per node: node leaf spine
     Table,
     /// [{"node": "n1", "levels": ["leaf1", "spine1"]}]
     Json,
@@ -30,7 +30,7 @@ pub fn read(
     places::forest(&names, &places, naming)
 }
 
-/// What the text looks like.
+/// The format that the text seems to have.
 fn detect(text: &str) -> Format {
     if text.trim_start().starts_with(['[', '{']) {
         Format::Json
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_format_is_seen_from_the_text() {
+    fn the_format_is_detected_from_the_text() {
         for (text, format) in [
             ("\n [{\"node\": 1}]", Format::Json),
             ("{}", Format::Json),

@@ -1,4 +1,4 @@
-//! The network as a forest of domains, whatever it was read from, on its way to become HyperNodes.
+//! The network as a forest of domains, from any source, from which HyperNodes are made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::names::{few, few_of, natural};
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ForestMistake {
-    /// When the two name nothing alike, it is the names that are wrong.
+    /// If no name matches, the names are wrong rather than the nodes.
     #[error(
         "none of what was found is a node of the cluster: found {}, the cluster has {}; the names must be the same",
         few_of(found),
@@ -29,11 +29,11 @@ pub enum ForestMistake {
 #[derive(Debug, Default)]
 pub struct Forest {
     pub domains: Vec<Domain>,
-    /// Worth a word, but no error.
+    /// Notes that are not errors.
     pub notes: Vec<String>,
 }
 
-/// A HyperNode to be.
+/// A future HyperNode.
 #[derive(Debug, PartialEq)]
 pub struct Domain {
     pub name: String,
@@ -51,7 +51,8 @@ impl Forest {
         leaves.flat_map(|domain| &domain.members).map(String::as_str).collect()
     }
 
-    /// Leaves out what is not among the nodes of the cluster, and domains that have nothing else.
+    /// Removes everything that is not among the nodes of the cluster, and domains that then are
+    /// empty.
     pub fn keep(&mut self, cluster: &BTreeSet<String>) -> Result<(), ForestMistake> {
         let strangers: Vec<String> = self
             .nodes()
@@ -76,7 +77,7 @@ impl Forest {
         Ok(())
     }
 
-    /// Says which nodes of the cluster are in no domain.
+    /// Notes which nodes of the cluster are in no domain.
     pub fn miss(&mut self, cluster: &BTreeSet<String>) {
         let nodes = self.nodes();
         let missing: Vec<&str> =
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_cluster_is_left_out_up_to_the_top() {
+    fn hosts_outside_the_cluster_and_empty_domains_are_left_out() {
         let mut forest = forest();
         let cluster: BTreeSet<String> = ["n1", "n9", "other"].map(str::to_owned).into();
         forest.keep(&cluster).expect("some are known");
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_all_strange_are_an_error() {
+    fn names_that_all_differ_from_the_cluster_are_an_error() {
         let mistake =
             forest().keep(&["gpu1.example.com".to_owned()].into()).expect_err("none is known");
         assert!(
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn two_objects_of_one_name_are_an_error() {
+    fn two_objects_with_the_same_name_are_an_error() {
         let domains = vec![domain("a", 1, &["n1"]), domain("a", 2, &["a"])];
         let problems =
             Forest { domains, notes: Vec::new() }.objects().expect_err("the name is there twice");

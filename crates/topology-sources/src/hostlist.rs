@@ -2,10 +2,10 @@
 
 use thiserror::Error;
 
-/// More names than any cluster has nodes, so that a slip of the finger can't fill the memory.
+/// More names than any cluster has nodes, so that a typing error can't fill the memory.
 const NAMES: usize = 100_000;
 
-/// What is wrong with such a text.
+/// The mistakes in such a text.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HostListError {
     #[error("{text:?} has a [ inside of [ ]; write for example node[0-3,7]")]
@@ -22,7 +22,7 @@ pub enum HostListError {
     Range { item: String, problem: RangeError },
 }
 
-/// What is wrong between brackets.
+/// The mistakes between brackets.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RangeError {
     #[error("{text:?} is no number; write numbers and ranges in the brackets, like 0-3,7")]
@@ -33,7 +33,7 @@ pub enum RangeError {
     TooMany { range: String },
 }
 
-/// All names that the text stands for, in its order.
+/// All names that the text expands to, in its order.
 pub fn expand(text: &str) -> Result<Vec<String>, HostListError> {
     let mut names = Vec::new();
     for item in items(text)? {
@@ -90,7 +90,7 @@ fn item_names(item: &str) -> Result<Vec<String>, HostListError> {
     Ok(names)
 }
 
-/// The numbers of "0-15,20", as wide as the first of each range is written.
+/// The numbers of "0-15,20", each padded to the width of the start of its range.
 fn numbers(ranges: &str) -> Result<Vec<String>, RangeError> {
     let mut numbers = Vec::new();
     for range in ranges.split(',') {
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn brackets_stand_for_many_names() {
+    fn brackets_expand_to_many_names() {
         let names = |text| expand(text).expect(text).join(" ");
         assert_eq!(names("tux"), "tux");
         assert_eq!(names("n[0-2,7],login1"), "n0 n1 n2 n7 login1");

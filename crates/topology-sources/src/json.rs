@@ -15,7 +15,7 @@ const FORM: &str = r#"[{"node": "n1", "levels": ["leaf1", "spine1"]}]"#;
 pub enum JsonMistake {
     #[error("{reason}; write {FORM}")]
     NotJson { reason: String },
-    /// It is JSON, but has something in it that is no tree of plain values.
+    /// It is JSON, but contains something that is not a tree of plain values.
     #[error("{reason}")]
     Unusual { reason: String },
     #[error("not a list; write {FORM}")]
@@ -42,8 +42,8 @@ pub fn read(
     text: &str,
     given: &[String],
 ) -> Result<(Vec<String>, Vec<Place>), Vec<SourceError>> {
-    // Broken JSON is told as such; the tree below takes it for YAML, but knows the lines of what is
-    // in it.
+    // Broken JSON is reported as such. The YAML reader below accepts more, but knows the lines of
+    // its values.
     serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
         vec![SourceError::of(file, JsonMistake::NotJson { reason: error.to_string() })]
     })?;
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_nodes_with_their_levels() {
+    fn a_list_of_nodes_with_their_levels_is_read() {
         let text = r#"[
             {"node": "N1", "levels": ["l1", 7]},
             {"node": "n2", "levels": ["l2", "s1"]}
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_entries_are_told_at_once() {
+    fn all_wrong_entries_are_reported_at_once() {
         let text = r#"[
             {"node": "n1", "levels": ["l1"]},
             {"levels": ["l1"]},

@@ -1,4 +1,4 @@
-//! The network as labels of nodes say it.
+//! The network that labels of nodes describe.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ pub fn read(
     Ok(forest)
 }
 
-/// Says which nodes have the labels below this one but not this one.
+/// Notes which nodes have the labels below this one but not this one.
 fn lacking(places: &[Place], labels: &[String], level: usize) -> Option<String> {
     let lacking: Vec<&str> = places
         .iter()
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_label_is_the_lowest_tier_and_what_lacks_one_is_told() {
+    fn the_last_label_is_the_lowest_tier_and_nodes_without_it_are_noted() {
         let nodes = [
             node("n1", &[("spine", "s1"), ("rack", "r1")]),
             node("n2", &[("rack", "r1")]),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_that_no_node_has_is_an_error_with_those_they_have() {
+    fn a_label_that_no_node_has_is_an_error_that_names_existing_labels() {
         let nodes = [node("n1", &[("rak", "r1"), ("zone", "a")])];
         let problems =
             read(&[&nodes[0]], &labels("zone,rack"), Naming::Value).expect_err("none has it");

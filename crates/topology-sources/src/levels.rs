@@ -3,7 +3,7 @@
 use muster_text::counted;
 use thiserror::Error;
 
-/// The names of levels that have none, from the bottom.
+/// The default names of levels, from the bottom.
 const LEVELS: [&str; 3] = ["leaf", "spine", "core"];
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -17,7 +17,8 @@ pub struct LevelMistake {
     pub levels: usize,
 }
 
-/// The names of levels from the bottom: those that were given from the top, or the usual ones.
+/// The names of levels from the bottom: the given ones, which are from the top, or the default
+/// ones.
 pub fn level_names(given: &[String], count: usize) -> Result<Vec<String>, LevelMistake> {
     let usual = |level: usize| {
         LEVELS.get(level).map_or_else(|| format!("tier{}", level + 1), |name| (*name).to_owned())

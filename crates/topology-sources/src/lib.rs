@@ -1,8 +1,8 @@
-//! HyperNodes from what is known of the network elsewhere: labels of nodes, tables, JSON lists,
-//! Slurm's `topology.conf`, ports of NVIDIA UFM.
+//! HyperNodes from other descriptions of the network: labels of nodes, tables, JSON lists, Slurm's
+//! `topology.conf`, ports of NVIDIA UFM.
 //!
-//! Texts and objects come in, a [`Forest`] of HyperNodes goes out. The same input gives the same
-//! objects, and what is added to the network adds objects and members without changing the names
+//! The input is texts and objects, the output a [`Forest`] of HyperNodes. The same input gives the
+//! same objects, and an addition to the network adds objects and members without changing the names
 //! of others.
 
 mod error;

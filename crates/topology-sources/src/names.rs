@@ -1,26 +1,26 @@
-//! Names of HyperNodes, made of nothing but what the HyperNode is, so that no other one can change
-//! them; and the order and shortening of names for readers.
+//! Names of HyperNodes, made only from the identity of the HyperNode, so that no other one can
+//! change them; and the order and shortening of names for readers.
 
 use std::cmp::Ordering;
 
 use muster_api::is_dns_subdomain;
 use muster_text::grouped;
 
-/// As long as the value of a label may be, so that a name can be one.
+/// The longest value of a label, so that a name can be one.
 const LENGTH: usize = 63;
 
-/// So many names say what kind of thing is meant; more only fill the screen.
+/// This many names show which ones are meant; more would only fill the screen.
 const FEW: usize = 5;
 
 /// A level of the network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
-    /// As people call it: a label, the head of a column. It becomes the name of the tier.
+    /// The name that people use: a label, or the head of a column. It becomes the name of the tier.
     pub name: String,
-    /// What names of this level begin with.
+    /// The prefix of names of this level.
     word: String,
-    /// Another level's word is the same, or goes on where this one ends: the words alone don't
-    /// tell them apart.
+    /// Another level has the same prefix, or one that continues this one: prefixes alone don't
+    /// distinguish them.
     ambiguous: bool,
 }
 
@@ -39,13 +39,13 @@ pub fn levels(names: &[String]) -> Vec<Level> {
 }
 
 impl Level {
-    /// The name of what has this value here: "rack-r07".
+    /// The name of the domain with this value on this level: "rack-r07".
     pub fn object(&self, value: &str) -> String {
         let readable = format!("{}-{value}", self.word);
         named(&readable, !self.ambiguous, &[&self.name, value])
     }
 
-    /// The name of what is found by these values, from the one here up to the top:
+    /// The name of the domain with these values, from this level up to the top:
     /// "rack-zone1.spine2.r07".
     pub fn object_on_path(&self, path: &[&str]) -> String {
         let down: Vec<&str> = path.iter().rev().copied().collect();
@@ -56,8 +56,8 @@ impl Level {
     }
 }
 
-/// The readable name as it is, where it is a valid one and nothing else could have the same; else
-/// what can be kept of it, and a hash of what it was made of.
+/// The readable name unchanged, if it is valid and no other domain could have the same; else as
+/// much of it as is valid, and a hash of what it was made from.
 pub fn named(readable: &str, exact: bool, original: &[&str]) -> String {
     if exact && readable.len() <= LENGTH && is_dns_subdomain(readable) {
         return readable.to_owned();
@@ -71,15 +71,14 @@ pub fn named(readable: &str, exact: bool, original: &[&str]) -> String {
     }
 }
 
-/// Lower case letters and digits, with single dashes for everything between them.
+/// Lower case letters and digits, with a single dash for everything between them.
 fn slug(text: &str) -> String {
     let lower = text.to_lowercase();
     let parts = lower.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit());
     parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
 }
 
-/// FNV-1a, which will be the same on every machine and in every version. A zero byte ends each
-/// part.
+/// FNV-1a, which is the same on every machine and in every version. A zero byte ends each part.
 fn hash(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -104,13 +103,13 @@ pub fn natural(a: &str, b: &str) -> Ordering {
     left.len().cmp(&right.len()).then(a.cmp(b))
 }
 
-/// The digits, or what is not a digit, that the text begins with, and the rest.
+/// The digits, or the characters that are not digits, with which the text begins, and the rest.
 fn chunk(text: &str) -> (&str, &str) {
     let digits = text.starts_with(|c: char| c.is_ascii_digit());
     text.split_at(text.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(text.len()))
 }
 
-/// The digits that count, if it is a number.
+/// The digits without leading zeros, if it is a number.
 fn number(chunk: &str) -> Option<&str> {
     chunk.starts_with(|c: char| c.is_ascii_digit()).then(|| chunk.trim_start_matches('0'))
 }
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_kept_is_told_apart_by_a_hash() {
+    fn names_that_would_collide_get_a_hash() {
         let rack = level("rack");
         let names: Vec<String> =
             ["R07", "r 07", "r_07", "-r07", "日本", ""].map(|value| rack.object(value)).into();
@@ -166,7 +165,7 @@ mod tests {
 
     /// rack + a-b and rack-a + b would be the same words.
     #[test]
-    fn levels_whose_words_run_together_have_hashes_too() {
+    fn levels_with_ambiguous_prefixes_get_a_hash() {
         let levels = levels(&["rack".to_owned(), "rack-a".to_owned(), "pod".to_owned()]);
         assert_ne!(levels[0].object("a-b"), levels[1].object("b"));
         assert_eq!(levels[2].object("b"), "pod-b");

@@ -1,5 +1,5 @@
-//! Where nodes are, as labels and tables say it: a value for each level. Nodes with the same value
-//! are under the same switch.
+//! The location of nodes, as labels and tables describe it: one value per level. Nodes with the
+//! same value are under the same switch.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,17 +11,17 @@ use crate::error::{Origin, SourceError};
 use crate::forest::{Domain, Forest};
 use crate::names::{Level, few_of, levels};
 
-/// The place of one node.
+/// The location of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
     pub node: String,
     /// From the leaf up, as far as it is known.
     pub values: Vec<String>,
-    /// Where it was found, if that is a file.
+    /// Where this was found, if in a file.
     pub origin: Option<Origin>,
 }
 
-/// What tells two domains of a level apart.
+/// What distinguishes two domains of a level.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub enum Naming {
     /// The level and its value: rack-r07
@@ -49,7 +49,7 @@ pub enum PlaceMistake {
     },
     #[error("node {node} is there twice, first{}: delete one of the two", at(first))]
     NodeTwice { node: String, first: Option<Origin> },
-    /// Either a wrong label or line, or two switches of one name. Only people know which.
+    /// Either a wrong label or line, or two switches of one name. Only a person can tell which.
     #[error(
         "{level} {value} is {}: correct what is wrong, or add --names path if they are different ones of the same name",
         parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
@@ -80,7 +80,7 @@ fn at(origin: &Option<Origin>) -> String {
     origin.as_ref().map_or_else(String::new, |origin| format!(" at {origin}"))
 }
 
-/// A level, and the values by which a domain of it is known.
+/// A level, and the values that identify a domain of it.
 type Key<'p> = (usize, Vec<&'p str>);
 
 /// Puts the nodes under their domains and the domains under theirs. The names of the levels are
@@ -126,7 +126,7 @@ fn key(place: &Place, level: usize, naming: Naming) -> Key<'_> {
     (level, place.values[level..end].iter().map(String::as_str).collect())
 }
 
-/// A node is in one place, and has a name that a node can have.
+/// A node has one location, and a valid name of a node.
 fn node_problems(places: &[Place], levels: &[Level]) -> Vec<SourceError> {
     let mut problems = Vec::new();
     let mut first: BTreeMap<&str, &Place> = BTreeMap::new();
@@ -185,7 +185,7 @@ fn parent_problems(places: &[Place], levels: &[Level]) -> Vec<SourceError> {
 mod tests {
     use super::*;
 
-    /// A node a line with its values from the leaf up.
+    /// One node per line with its values from the leaf up.
     fn places(text: &str) -> Vec<Place> {
         let place = |(index, line): (usize, &str)| {
             let mut words = line.split_whitespace().map(str::to_owned);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn each_value_is_a_domain_of_what_is_below_it() {
+    fn each_value_is_a_domain_of_the_values_below_it() {
         let found = read("n1 r1 s1 a\nn2 r1 s1 a\nn3 r2 s1 a\nn4 r3 s2 a", Naming::Value)
             .expect("it is a tree");
         assert_eq!(
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_under_two_parents_is_told_with_its_nodes() {
+    fn a_value_under_two_parents_is_reported_with_its_nodes() {
         let text = "n1 r1 s1 a\nn2 r1 s1 a\nn3 r1 s2 b\nn4 r2 s2 b";
         assert_eq!(
             read(text, Naming::Value).expect_err("r1 has two parents"),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_of_one_node_is_taken_from_the_others_of_its_rack() {
+    fn missing_values_of_a_node_are_taken_from_its_rack() {
         let found = read("n1 r1 s1 a\nn2 r1\nn3 r2", Naming::Value).expect("it is a forest");
         assert_eq!(
             found,
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_nodes_are_told_at_once() {
+    fn all_wrong_nodes_are_reported_at_once() {
         assert_eq!(
             read("n1 r1\nN_2 r1\nn1 r2\nn1 r2", Naming::Path).expect_err("there are four mistakes"),
             [

@@ -61,7 +61,7 @@ struct Switch {
 /// The switches by name.
 type Switches = BTreeMap<String, Switch>;
 
-/// Whether a line is one of such a file.
+/// Whether the line looks like one of such a file.
 pub fn is_line(line: &str) -> bool {
     let line = line.trim_start().to_lowercase();
     ["switchname=", "blockname="].iter().any(|start| line.starts_with(start))
@@ -80,7 +80,7 @@ pub fn read(file: &str, text: &str, given: &[String]) -> Result<Forest, Vec<Sour
     if switches.is_empty() && problems.is_empty() {
         problems.push(SourceError::of(file, SlurmMistake::NoSwitches));
     }
-    // Those of a line that could not be read are not there either.
+    // Switches in lines that could not be read are unknown.
     if problems.is_empty() {
         problems.extend(missing(file, &switches));
     }
@@ -209,8 +209,8 @@ fn second_parents(file: &str, switches: &Switches) -> Vec<SourceError> {
     problems
 }
 
-/// How far each switch is from its nodes: 1 if they are its own. Switches in a circle, and those
-/// above, have none.
+/// How far each switch is above its nodes: 1 if they are its own. Switches in a circle, and those
+/// above, have no distance.
 fn heights(switches: &Switches) -> BTreeMap<&str, usize> {
     let mut heights: BTreeMap<&str, usize> = BTreeMap::new();
     loop {
@@ -219,7 +219,7 @@ fn heights(switches: &Switches) -> BTreeMap<&str, usize> {
             .values()
             .filter(|switch| !switch.nodes.is_empty() || !switch.switches.is_empty())
         {
-            // A switch that is missing is told elsewhere.
+            // A missing switch is reported elsewhere.
             let below = switch.switches.iter().filter(|below| switches.contains_key(*below));
             let highest = below
                 .map(|below| heights.get(below.as_str()).copied())
@@ -246,7 +246,7 @@ fn circles(file: &str, switches: &Switches, heights: &BTreeMap<&str, usize>) -> 
             next =
                 below.find(|below| switches.contains_key(*below) && !heights.contains_key(below));
         }
-        // A way that ends at an earlier one leads to a circle that is known.
+        // A path that reaches an earlier one leads to a known circle.
         let Some(at) = next.and_then(|name| way.iter().position(|step| *step == name)) else {
             continue;
         };
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_become_domains_of_their_height() {
+    fn the_tier_of_a_domain_is_the_height_of_its_switch() {
         let text = "
 # Slurm's topology/tree
 SwitchName=core Switches=spine[1-2],lone LinkSpeed=400
@@ -301,7 +301,7 @@ SwitchName=lone Nodes=tux13";
     }
 
     #[test]
-    fn each_mistake_is_told_with_what_causes_it() {
+    fn each_mistake_is_reported_with_its_cause() {
         for (text, expected) in [
             ("", "t: no switches; write lines like SwitchName=leaf1 Nodes=node[0-15]"),
             (
@@ -360,7 +360,7 @@ SwitchName=lone Nodes=tux13";
     }
 
     #[test]
-    fn mistakes_in_several_lines_are_told_at_once() {
+    fn mistakes_in_several_lines_are_reported_at_once() {
         let text =
             "SwitchName=a\nSwitchName=b Nodes=n1\nSwitchName=c Nodes=n1\nSwitchName=d Switches=d";
         assert_eq!(lines(text).expect_err("three are wrong").len(), 3);

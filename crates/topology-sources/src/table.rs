@@ -1,4 +1,5 @@
-//! A plain table, a node a line: `node leaf spine …`, with blanks or commas between the columns.
+//! A plain table, one node per line: `node leaf spine …`, with blanks or commas between the
+//! columns.
 
 use thiserror::Error;
 
@@ -6,7 +7,7 @@ use crate::error::{Origin, SourceError};
 use crate::levels::level_names;
 use crate::places::Place;
 
-/// What the first column of a header may be called.
+/// The names that the first column of a header may have.
 const HEADS: [&str; 6] = ["node", "nodes", "nodename", "name", "host", "hostname"];
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -29,8 +30,8 @@ pub enum TableMistake {
     HasNames,
 }
 
-/// The names of the levels and the places of the nodes. Names that the file does not have are taken
-/// from those given.
+/// The names of the levels and the locations of the nodes. If the file has no names, the given ones
+/// are used.
 pub fn read(
     file: &str,
     text: &str,
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_or_commas_a_header_or_none() {
+    fn tables_have_blanks_or_commas_and_may_have_a_header() {
         let expected = ["leaf spine", "t:2 n1 l1 s1", "t:3 n2 l1 s1"];
         for text in [
             "# racks\nn1 l1 s1\nn2\tl1   s1 # the second\n\n",
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn all_wrong_lines_are_told_at_once() {
+    fn all_wrong_lines_are_reported_at_once() {
         assert_eq!(
             lines("n1 l1 s1\nn2 l1\nn3,,s1").expect_err("two lines are wrong"),
             [

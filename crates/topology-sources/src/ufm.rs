@@ -1,9 +1,9 @@
-//! The ports of an InfiniBand network as NVIDIA's UFM lists them (`GET /ufmRest/resources/ports`).
+//! The ports of an InfiniBand network, as listed by NVIDIA's UFM (`GET /ufmRest/resources/ports`).
 //!
 //! A leaf is a switch that a host is plugged into. Leaves that share hosts, as where each card of a
-//! host has a switch of its own, are one domain. Each next tier is made of what the switches one
-//! step further up join. That is what Volcano's discoverer does for two tiers; the tier that UFM
-//! writes to a port is not used by either.
+//! host has a switch of its own, form one domain. Each higher tier consists of the groups that
+//! switches one step further up connect. Volcano's discoverer does the same for two tiers; neither
+//! uses the tier that UFM writes to a port.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,15 +34,15 @@ pub enum UfmMistake {
     NoNodeNames { hosts: Vec<String> },
 }
 
-/// As much of a port as matters. UFM writes "N/A" for what it doesn't know.
+/// The fields of a port that matter. UFM writes "N/A" for what it doesn't know.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Port {
     /// "Computer IB Port" or "Switch IB Port".
     description: Option<String>,
-    /// Whose port it is.
+    /// The system that has the port.
     system_name: Option<String>,
-    /// What it is plugged into.
+    /// The port at the other end of its cable.
     peer_node_name: Option<String>,
 }
 
@@ -61,8 +61,8 @@ fn known(name: &Option<String>) -> Option<&str> {
     name.as_deref().map(str::trim).filter(|name| !["", "N/A", "None"].contains(name))
 }
 
-/// Reads the list. Hosts that are not among the nodes of the cluster, if those are known, don't
-/// count at all: a storage server on a spine would make a leaf of it.
+/// Reads the list. Hosts that are not nodes of the cluster, if those are known, don't count at all:
+/// a storage server on a spine would turn the spine into a leaf.
 pub fn read(
     source: &str,
     text: &str,
@@ -77,7 +77,7 @@ pub fn read(
     let heights = cables.heights();
     let leaves = groups(&cables.shared, &heights, 1);
     let highest = heights.values().copied().max().unwrap_or_default();
-    // Leaves that are apart are joined by something.
+    // Leaves that no switch connects are connected somehow.
     let tiers = (highest + 1).max(if leaves.len() > 1 { 2 } else { 1 });
     if tiers > 1 && cables.between.is_empty() {
         notes.push(
@@ -89,7 +89,7 @@ pub fn read(
     let names = level_names(given, tiers).map_err(|mistake| SourceError::of(source, mistake))?;
     let levels = levels(&names);
     let mut domains: Vec<Domain> = Vec::new();
-    // What has nothing above it yet, found by any of its leaves.
+    // Domains that have no parent yet, by each of their leaves.
     let mut tops: BTreeMap<&str, (MemberKind, BTreeSet<String>)> = cables.hosts_by_leaf();
     for tier in 1..=tiers {
         let links =
@@ -101,8 +101,8 @@ pub fn read(
     Ok(Forest { domains, notes })
 }
 
-/// Makes one domain of what a group of switches joins, and puts it in the place of that. What is
-/// alone and linked to nothing further up stays at the top.
+/// Makes one domain of the domains that a group of switches connects, and replaces them by it. A
+/// single domain that is linked to nothing further up stays at the top.
 fn raise<'p>(
     group: &BTreeSet<&'p str>,
     tier: usize,
@@ -120,7 +120,8 @@ fn raise<'p>(
         below.iter().filter_map(|leaf| tops.remove(leaf)).collect();
     let kind = members.first()?.0;
     let members = members.into_iter().flat_map(|(_, members)| members).collect();
-    // The name is that of the first of the highest switches, so that other groups don't change it.
+    // It is named after the first of its highest switches, so that other groups don't change the
+    // name.
     let first =
         group.iter().filter(|switch| heights[*switch] == top).min_by(|a, b| natural(a, b))?;
     let name = level.object(first);
@@ -128,17 +129,17 @@ fn raise<'p>(
     Some(Domain { name, tier, tier_name: level.name.clone(), kind, members })
 }
 
-/// What is plugged into what.
+/// The cables.
 struct Cables<'p> {
     /// The leaves of each host.
     hosts: BTreeMap<String, BTreeSet<&'p str>>,
-    /// Leaves of the same hosts.
+    /// Leaves with the same hosts.
     shared: Links<'p>,
-    /// From switch to switch.
+    /// Links between switches.
     between: Links<'p>,
 }
 
-/// Pairs of switches, both ways.
+/// Pairs of switches, in both directions.
 type Links<'p> = BTreeSet<(&'p str, &'p str)>;
 
 fn cables<'p>(
@@ -153,7 +154,7 @@ fn cables<'p>(
     for (host, leaf) in
         of_hosts().filter_map(Port::ends).filter(|(_, peer)| !machines.contains(peer))
     {
-        // The kubelet makes the name of its node from that of the host in the same way.
+        // The kubelet derives the name of its node from the host name in the same way.
         hosts.entry(host.to_lowercase()).or_default().insert(leaf);
     }
     if hosts.is_empty() {
@@ -176,7 +177,7 @@ fn cables<'p>(
     Ok(Cables { hosts, shared, between })
 }
 
-/// Keeps the hosts that are, or can be, nodes.
+/// Keeps the hosts that are nodes, or can be.
 fn admit(
     source: &str,
     hosts: &mut BTreeMap<String, BTreeSet<&str>>,
@@ -247,7 +248,7 @@ impl<'p> Cables<'p> {
     }
 }
 
-/// The switches of this tier and below, apart where no link joins them.
+/// The switches of this tier and below, grouped by the links between them.
 fn groups<'p>(
     links: &Links<'p>,
     heights: &BTreeMap<&'p str, usize>,
@@ -272,7 +273,7 @@ fn groups<'p>(
 mod tests {
     use super::*;
 
-    /// A cable a line, from a host (n…) or a switch to a switch.
+    /// One cable per line, from a host (n…) or a switch to a switch.
     fn ports(text: &str) -> String {
         let port = |line: &str| {
             let (from, to) = line.split_once(' ').expect("two ends");
@@ -314,7 +315,7 @@ mod tests {
         l1 n1";
 
     #[test]
-    fn each_tier_joins_what_the_switches_one_step_up_link() {
+    fn each_tier_joins_domains_that_the_next_switches_connect() {
         let (found, notes) = lines(FAT_TREE, None).expect("it is a tree");
         assert_eq!(
             found,
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_linked_to_nothing_stays_apart() {
+    fn a_domain_without_links_stays_separate() {
         let (found, _) = lines("n1 l1\nn2 l2\nn3 l3\nl1 s1\nl2 s1", None).expect("it is a forest");
         assert_eq!(
             found,
@@ -363,15 +364,15 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_are_no_nodes_of_the_cluster_make_no_leaves() {
-        let text = format!("{FAT_TREE}\nnas s1\nnobody N/A\nn9 n8\nn8 n9");
+    fn hosts_outside_the_cluster_do_not_make_leaves() {
+        let text = format!("{FAT_TREE}\nnas s1\noffline N/A\nn9 n8\nn8 n9");
         let (found, notes) =
             lines(&text, Some(&["n1", "n2", "n3", "n4", "n5"])).expect("it is a tree");
         assert_eq!(found.len(), 7, "{found:?}");
         assert_eq!(
             notes,
             [
-                "left out: 3 hosts not plugged into a switch: n8, n9, nobody",
+                "left out: 3 hosts not plugged into a switch: n8, n9, offline",
                 "left out: 1 host not among the nodes of the cluster: nas"
             ]
         );
@@ -381,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_without_hosts_say_what_is_missing() {
+    fn lists_without_hosts_have_an_error_that_says_what_is_missing() {
         for (text, hint) in
             [("[]", "0 ports"), ("{}", "not a list of ports"), ("<html>", "line 1 column 1")]
         {
@@ -392,7 +393,7 @@ mod tests {
 
     /// Switches that compute on the way ("SHARP") have a host inside.
     #[test]
-    fn hosts_with_names_that_no_node_has_are_left_out() {
+    fn hosts_with_invalid_node_names_are_left_out() {
         let (found, notes) = lines("n1 l1\nn_2 l1", None).expect("one is a node");
         assert_eq!(found, ["1 leaf-l1: n1"]);
         assert_eq!(notes, ["left out: 1 host named as no node can be: n_2"]);

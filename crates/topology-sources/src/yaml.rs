@@ -1,11 +1,11 @@
-//! HyperNodes as YAML with a line for each member, so that a new member is a new line and changes
-//! no other.
+//! HyperNodes as YAML with one line per member, so that a new member is a new line and changes no
+//! other.
 
 use std::io::{self, Write};
 
 use muster_api::{HyperNode, Member, MemberKind};
 
-/// What YAML takes for something else than text, in one version or another.
+/// Words that YAML, in one version or another, does not read as text.
 const NOT_TEXT: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
 
 pub fn write(object: &HyperNode, out: &mut impl Write) -> io::Result<()> {
@@ -32,13 +32,13 @@ fn line(member: &Member) -> String {
     format!("{{type: {kind}, selector: {{exactMatch: {{name: {}}}}}}}", scalar(name))
 }
 
-/// Words as they are, all else in quotes: a node may be called 12, 1e3 or no.
+/// Plain words stay as they are, everything else is quoted: a node may be called 12, 1e3 or no.
 fn scalar(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ['-', '.', '/', '_'].contains(&c);
     let word = text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(plain);
     match word && !NOT_TEXT.contains(&text.to_lowercase().as_str()) {
         true => text.to_owned(),
-        // A string of JSON is one of YAML.
+        // A string of JSON is a string of YAML.
         false => serde_json::Value::from(text).to_string(),
     }
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_words_go_without_quotes() {
+    fn only_plain_words_are_not_quoted() {
         for word in ["rack-r07", "app.kubernetes.io/managed-by", "a", "nodes"] {
             assert_eq!(scalar(word), word);
         }

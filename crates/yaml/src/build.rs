@@ -1,4 +1,4 @@
-//! Builds the tree from events: resolves plain scalars, aliases and merge keys, and keeps to the
+//! Builds the tree from events: resolves plain scalars, aliases and merge keys, and enforces the
 //! limits.
 
 use std::collections::HashMap;
@@ -8,8 +8,8 @@ use super::json::{self, JsonEvents};
 use super::scalar::resolve;
 use super::{ALIAS_NODES, DEPTH, Key, NODES, Value, Yaml, YamlError};
 
-/// Above this size a broken JSON text is not tried as YAML, which would take many times its size in
-/// memory.
+/// A broken JSON text larger than this is not tried as YAML, which would need many times its size
+/// in memory.
 const JSON_AS_YAML_BYTES: usize = 1 << 20;
 /// Maps up to this size are searched for duplicate keys entry by entry, which is faster than
 /// hashing.
@@ -29,15 +29,15 @@ pub fn read(
         Ok(true) => Builder::new(JsonEvents::new(text, first_line)).document(text, sink),
         Ok(false) => Builder::new(YamlEvents::new(text, first_line)).document(text, sink),
         Err(broken) if text.len() > JSON_AS_YAML_BYTES => Err(broken),
-        // YAML allows what JSON does not, a trailing comma for one. If it is neither, it was meant
-        // as JSON.
+        // YAML allows what JSON does not, for example a trailing comma. If the text is neither, it
+        // was meant as JSON.
         Err(broken) => {
             Builder::new(YamlEvents::new(text, first_line)).document(text, sink).map_err(|_| broken)
         }
     }
 }
 
-/// Whether to read the text as JSON, or why that fails although it looks like it.
+/// Whether to read the text as JSON, or why that fails although the text looks like it.
 fn is_json(text: &str, first_line: u32) -> Result<bool, YamlError> {
     let looks_like_it = text
         .trim_start()
@@ -73,7 +73,7 @@ fn root_text<'a>(mut events: impl Events<'a>, name: &str) -> Option<String> {
     }
 }
 
-/// The kind that the document has, wherever in the text it stands.
+/// The kind of the document, wherever it is in the text.
 fn root_kind(text: &str) -> Option<String> {
     match is_json(text, 1) {
         Ok(true) => root_text(JsonEvents::new(text, 1), "kind"),
@@ -211,8 +211,8 @@ impl<'a, E: Events<'a>> Builder<E> {
             entries.push((key, value));
         }
         refuse_duplicates(&entries)?;
-        // What is written in the map itself comes before what is merged, and what is merged first
-        // before the rest.
+        // Entries of the map itself take precedence over merged ones, and earlier merged ones over
+        // later ones.
         for (key, value) in merged {
             if entries.iter().all(|(present, _)| present.name != key.name) {
                 entries.push((key, value));
@@ -221,7 +221,7 @@ impl<'a, E: Events<'a>> Builder<E> {
         Ok(entries)
     }
 
-    /// Hands the items of a Kubernetes list over instead of keeping them.
+    /// Passes on the items of a Kubernetes list instead of keeping them.
     fn stream(
         &mut self,
         start: Positioned<'_>,
@@ -272,7 +272,7 @@ impl<'a, E: Events<'a>> Builder<E> {
 struct List<'t, 's> {
     text: &'t str,
     sink: &'t mut ItemSink<'s>,
-    /// Once its items begin.
+    /// Set once its items begin.
     kind: Option<String>,
 }
 
@@ -307,7 +307,7 @@ fn weight(node: &Yaml) -> usize {
     }
 }
 
-/// The entries that a merge key brings in; of several maps, the first that has a key wins.
+/// The entries that a merge key adds; of several maps, the first that has a key takes precedence.
 fn merge_entries(source: Yaml) -> Result<Vec<(Key, Yaml)>, YamlError> {
     let wrong = |line, column| {
         error_at(line, column, "the merge key << needs a mapping or a list of mappings")
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn merge_keys_fill_in_what_is_not_written() {
+    fn merge_keys_add_missing_entries() {
         let tree = parse(
             "base: &base {a: 1, b: 2}\nother: &other {b: 3, c: 4}\nuse:\n  <<: [*base, *other]\n  a: 9\n",
         );
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_bomb_is_refused() {
+    fn an_alias_bomb_is_rejected() {
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let aliases = format!("*a{}, ", level - 1).repeat(10);
@@ -403,13 +403,13 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_to_itself_is_refused() {
+    fn an_alias_to_itself_is_rejected() {
         assert!(refused("a: &a\n  b: *a\n").1.contains("alias"));
         assert!(parse("a: *missing\n").is_err());
     }
 
     #[test]
-    fn a_key_that_is_given_twice_is_refused_with_both_lines() {
+    fn a_duplicate_key_is_rejected_with_both_lines() {
         let expected = (3, "the key \"a\" is given twice, first on line 1".to_owned());
         assert_eq!(refused("a: 1\nb: 2\na: 3\n"), expected);
         assert_eq!(refused("{\"a\": 1,\n\"b\": 2,\n\"a\": 3}"), expected);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_without_a_crash() {
+    fn deep_nesting_is_rejected_without_a_crash() {
         for text in
             ["[".repeat(20_000), "- ".repeat(20_000), "{\"a\":".repeat(20_000), "? ".repeat(20_000)]
         {
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_exhaust_the_machine_is_refused() {
+    fn documents_that_would_exhaust_memory_are_rejected() {
         let flow = format!("[{}", "a,".repeat(3 << 20));
         assert!(refused(&flow).1.contains("longer than 4 MiB"));
         let scalar = format!("a: {}", "x".repeat(5 << 20));
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn items_of_a_list_are_handed_over_one_by_one() {
+    fn items_of_a_list_are_passed_on_one_by_one() {
         for text in [
             "kind: PodList\nitems:\n- a: 1\n- b: 2\n",
             "items:\n- a: 1\n- b: 2\nmetadata: {kind: no}\nkind: PodList\n",

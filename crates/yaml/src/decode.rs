@@ -1,4 +1,4 @@
-//! Decodes a tree into a type by serde. Every error names the field, the place and what was
+//! Decodes a tree into a type with serde. Every error names the field, the position and what was
 //! expected.
 //!
 //! As strict as Kubernetes: a number is not a string. A map entry whose value is null counts as
@@ -18,7 +18,7 @@ impl YamlError {
         YamlError { line: 0, column: 0, path: String::new(), message: message.into() }
     }
 
-    /// Keeps the innermost place: the first that an error meets on its way out.
+    /// Keeps the innermost position: the first that an error gets on its way out.
     fn at(mut self, node: &Yaml) -> YamlError {
         if self.line == 0 {
             (self.line, self.column) = (node.line, node.column);
@@ -46,7 +46,7 @@ impl de::Error for YamlError {
     }
 
     fn unknown_variant(found: &str, expected: &'static [&'static str]) -> YamlError {
-        // The empty name is how some enums read an unset value.
+        // Some enums read an unset value from the empty name.
         let known: Vec<&str> = expected.iter().copied().filter(|name| !name.is_empty()).collect();
         YamlError::without_place(format!(
             "{found:?} is not known; write one of {}",
@@ -59,7 +59,7 @@ impl de::Error for YamlError {
     }
 }
 
-/// Rust's names for types in the words of a manifest.
+/// The types of Rust in the words of a manifest.
 fn in_words(expected: &dyn Expected) -> String {
     match expected.to_string().as_str() {
         "i32" => format!("a whole number from {} to {}", i32::MIN, i32::MAX),
@@ -76,7 +76,7 @@ impl Yaml {
             .at(self)
     }
 
-    /// The whole number that the value is; 1e3 and 2.0 are whole numbers too.
+    /// The value as a whole number; 1e3 and 2.0 are whole numbers too.
     fn integer(&self) -> Result<i64, YamlError> {
         match self.value {
             Value::Int(number) => Ok(number),

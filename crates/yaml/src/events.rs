@@ -1,4 +1,4 @@
-//! What YAML and JSON have in common: a series of events that a tree is built from.
+//! YAML and JSON as a series of events, from which a tree is built.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -41,7 +41,7 @@ pub(super) trait Events<'a> {
     fn next(&mut self) -> Result<Positioned<'a>, YamlError>;
 }
 
-/// The characters of a text, until too many were read at once.
+/// The characters of a text, until too many were read between two events.
 struct Metered<'a> {
     chars: Chars<'a>,
     left: Rc<Cell<usize>>,
@@ -61,7 +61,7 @@ pub(super) struct YamlEvents<'a> {
     parser: Parser<'a, BufferedInput<Metered<'a>>>,
     left: Rc<Cell<usize>>,
     lines_before: u32,
-    /// Where the last event was.
+    /// The position of the last event.
     line: u32,
     column: u32,
 }

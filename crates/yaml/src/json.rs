@@ -22,7 +22,7 @@ enum Next {
     Key,
     /// The first item of a list or its end.
     FirstItem,
-    /// A comma or the end of what is open.
+    /// A comma or the end of the open list or map.
     Separator,
     Nothing,
 }
@@ -32,7 +32,7 @@ pub(super) struct JsonEvents<'a> {
     at: usize,
     line: u32,
     line_start: usize,
-    /// The closing brackets of what is open.
+    /// The closing brackets of the open lists and maps.
     open: Vec<u8>,
     next: Next,
 }
@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_accepts_and_refuses_what_serde_json_does() {
+    fn json_is_accepted_and_rejected_as_by_serde_json() {
         for text in [
             "{}",
             "[]",
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_have_a_place() {
+    fn mistakes_have_a_position() {
         let error = check("{\n  \"a\": 1\n  \"b\": 2\n}", 1).unwrap_err();
         assert_eq!((error.line, error.column), (3, 3));
         assert_eq!(error.message, "the JSON is broken here: expected ',' or '}', found '\"'");
     }
 
     #[test]
-    fn twenty_thousand_brackets_are_refused() {
+    fn twenty_thousand_brackets_are_rejected() {
         assert!(
             check(&"[".repeat(20_000), 1)
                 .unwrap_err()
@@ -298,7 +298,7 @@ mod tests {
         #[test]
         fn it_agrees_with_serde_json(text in "[\\[\\]{}\",: 0-9a-ftrue.\\\\nl-]{0,24}") {
             let expected = serde_json::from_str::<serde_json::Value>(&text);
-            // A number that no float holds is refused there only.
+            // Only there a number that no float can hold is rejected.
             prop_assume!(!expected.as_ref().is_err_and(|error| error.to_string().contains("out of range")));
             prop_assert_eq!(check(&text, 1).is_ok(), expected.is_ok());
         }

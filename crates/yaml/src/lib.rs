@@ -1,5 +1,5 @@
-//! YAML and JSON as a tree in which every value knows its place in the text, so that each complaint
-//! about a value can name a line.
+//! YAML and JSON as a tree in which every value knows its position in the text, so that each
+//! message about a value can name a line.
 //!
 //! Plain scalars follow YAML 1.2 (yes, no, on and off are strings). The tree is never deeper than
 //! [`DEPTH`], never has more than [`NODES`] values and aliases never add more than [`ALIAS_NODES`]
@@ -100,12 +100,12 @@ impl Yaml {
         rest.is_empty().then_some(found.value)
     }
 
-    /// The line of the value at a path, or of the nearest value around it that exists.
+    /// The line of the value at a path, or of the innermost existing value around it.
     pub fn line_of(&self, path: &str) -> u32 {
         self.descend(path).0.line
     }
 
-    /// Walks down as far as the path leads; returns where it ended and what is left of the path.
+    /// Follows the path as far as it exists; returns the last value and the rest of the path.
     fn descend<'a, 'p>(&'a self, path: &'p str) -> (Place<'a>, &'p str) {
         let mut place = Place { line: self.line, value: self };
         let mut rest = path;
@@ -118,7 +118,7 @@ impl Yaml {
         (place, rest)
     }
 
-    /// What the value is, to be read after "found".
+    /// What the value is, to follow the word "found".
     pub fn description(&self) -> String {
         match &self.value {
             Value::Null => "nothing".to_owned(),
@@ -135,7 +135,7 @@ impl Yaml {
     }
 }
 
-/// A value, and the line that a reader would look for it on: that of its key if it has one.
+/// A value, and the line where a reader would look for it: that of its key if it has one.
 struct Place<'a> {
     line: u32,
     value: &'a Yaml,
@@ -165,8 +165,8 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Puts a key or an index in front of a path. Keys that a path could not be split at again are put
-/// in brackets.
+/// Puts a key or an index in front of a path. Keys that contain characters with a meaning in paths
+/// are put in brackets.
 pub(crate) fn prefixed(key: &str, path: &str) -> String {
     let plain = !key.is_empty() && !key.contains(['.', '[', ']', '/', ' ']);
     let key = if plain { key.to_owned() } else { format!("[{key}]") };
@@ -208,7 +208,7 @@ spec:
     }
 
     #[test]
-    fn a_path_that_does_not_exist_leads_to_the_nearest_line_above() {
+    fn a_missing_path_leads_to_the_innermost_existing_value() {
         let tree = parse(TEXT).unwrap();
         for (path, line) in [
             ("", 1),

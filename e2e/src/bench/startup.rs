@@ -1,4 +1,4 @@
-//! How long a scheduler takes to know a large cluster, and how much memory.
+//! How long a scheduler takes to read a large cluster, and how much memory it needs.
 
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ pub async fn startup(arguments: &BenchArguments) -> Result<Vec<Line>> {
         wait(PATIENCE, async || page.text("/readyz").await.map_err(|error| error.to_string()))
             .await?;
         starts.push(begin.elapsed().as_secs_f64());
-        // The first cycles have their share in the peak.
+        // The first cycles contribute to the peak.
         tokio::time::sleep(Duration::from_secs(2)).await;
         peaks.push(peak_memory(server.pid().ok_or("the scheduler has ended")?)? as f64 / 1e6);
         server.stop().await?;
@@ -48,7 +48,7 @@ pub async fn startup(arguments: &BenchArguments) -> Result<Vec<Line>> {
     let (listed, ready, peak) = (median(&lists), median(&starts), median(&peaks));
     Ok(vec![
         Line {
-            what: "ready with many pods, against listing them",
+            what: "ready with many pods, relative to listing them",
             ratio: ready / listed,
             bar: Bar::AtMost(3.0),
             more: format!("{ready:.2} s, a plain client lists in {listed:.2} s"),

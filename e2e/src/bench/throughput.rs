@@ -1,4 +1,4 @@
-//! How many pods a second are bound, at what cost, and how long a large gang takes.
+//! How many pods per second are bound, at what cost, and how long a large gang takes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -21,10 +21,10 @@ use crate::guard::Server;
 use crate::workload::{Gang, Nodes};
 use crate::{Failure, Result};
 
-/// Requests under way at once that are tried to find what the API server is best at.
+/// Numbers of requests under way at once that are tried, to find the best one for the API server.
 const CONCURRENCIES: [usize; 4] = [8, 16, 32, 64];
 
-/// What one scheduler did with many equal pods.
+/// The results of one scheduler with many equal pods.
 #[derive(Copy, Clone, Debug, Default)]
 struct Run {
     pods_per_second: f64,
@@ -70,7 +70,7 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
     let gang_limit = GANG as f64 / limit;
     Ok(vec![
         Line {
-            what: "binding throughput, against a plain client",
+            what: "binding throughput, relative to a plain client",
             ratio: rate(&ours) / limit,
             bar: Bar::AtLeast(0.75),
             more: format!("{:.0} of {limit:.0} pods/s (concurrency {best})", rate(&ours)),
@@ -82,19 +82,19 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
             more: format!("{gang:.2} s, the plain client needs {gang_limit:.2} s"),
         },
         Line {
-            what: "pods per second, against kube-scheduler",
+            what: "pods per second, relative to kube-scheduler",
             ratio: rate(&ours) / rate(&theirs),
             bar: Bar::AtLeast(1.5),
             more: format!("{:.0} against {:.0} pods/s", rate(&ours), rate(&theirs)),
         },
         Line {
-            what: "CPU time per pod, against kube-scheduler",
+            what: "CPU time per pod, relative to kube-scheduler",
             ratio: cpu(&ours) / cpu(&theirs),
             bar: Bar::AtMost(0.25),
             more: format!("{:.0} against {:.0} µs", cpu(&ours) * 1e6, cpu(&theirs) * 1e6),
         },
         Line {
-            what: "peak memory, against kube-scheduler",
+            what: "peak memory, relative to kube-scheduler",
             ratio: memory(&ours) / memory(&theirs),
             bar: Bar::AtMost(0.5),
             more: format!("{:.0} against {:.0} MB", memory(&ours) / 1e6, memory(&theirs) / 1e6),
@@ -114,7 +114,7 @@ fn equal(count: usize, scheduler: &str) -> Vec<serde_json::Value> {
     gang.pods().map(alone).collect()
 }
 
-/// The concurrency with which the API server takes the most bindings.
+/// The concurrency with which the API server accepts the most bindings.
 async fn best_concurrency(cluster: &Cluster, arguments: &BenchArguments) -> Result<usize> {
     let mut best = (0.0, 0);
     for concurrency in CONCURRENCIES {
@@ -127,14 +127,13 @@ async fn best_concurrency(cluster: &Cluster, arguments: &BenchArguments) -> Resu
     Ok(best.1)
 }
 
-/// Holds the watches that a scheduler holds, and binds pods that are there already. Pods per
-/// second.
+/// Opens the watches that a scheduler has, and binds existing pods. Pods per second.
 async fn plain_client(
     cluster: &Cluster,
     arguments: &BenchArguments,
     concurrency: usize,
 ) -> Result<f64> {
-    cluster.create_all(&pods(SPACE), equal(arguments.pods, "nobody")).await?;
+    cluster.create_all(&pods(SPACE), equal(arguments.pods, "no-scheduler")).await?;
     let watches = hold_watches(cluster).await?;
     let begin = Instant::now();
     let binds = (0..arguments.pods).map(|index| async move {
@@ -186,7 +185,7 @@ async fn hold_watches(cluster: &Cluster) -> Result<Vec<AbortHandle>> {
     Ok(tasks)
 }
 
-/// Without a kubelet, pods that are told to go at once do.
+/// Without a kubelet, deleted pods only disappear without a grace period.
 async fn remove_pods(cluster: &Cluster) -> Result<()> {
     let request = Request::delete(pods(SPACE)).header("content-type", "application/json").body(
         json!({ "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0 })
@@ -198,7 +197,7 @@ async fn remove_pods(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
-/// A scheduler that is frozen while the pods are made, so that only its own work is measured.
+/// A scheduler that is frozen while the pods are created, so that only its own work is measured.
 async fn equal_pods(
     cluster: &Cluster,
     arguments: &BenchArguments,
@@ -210,7 +209,7 @@ async fn equal_pods(
         Some(page) => drop(
             wait(PATIENCE, async || page.text("/readyz").await.map_err(|e| e.to_string())).await?,
         ),
-        // Kubernetes' own has no page here: it is ready when it has bound a pod.
+        // Kubernetes' own scheduler has no page here: it is ready when it has bound a pod.
         None => warm_up(cluster, scheduler).await?,
     }
     server.pause()?;
@@ -252,7 +251,7 @@ async fn large_gang(cluster: &Cluster, (server, page): &mut (Server, Cluster)) -
     Ok(last.saturating_duration_since(created))
 }
 
-/// Sees pods being bound.
+/// Observes pods being bound.
 struct Binds {
     seen: tokio::sync::mpsc::UnboundedReceiver<Instant>,
     task: AbortHandle,
@@ -281,7 +280,7 @@ impl Binds {
         Ok(Binds { seen, task: task.abort_handle() })
     }
 
-    /// When the first and the last of so many were seen.
+    /// When the first and the last of `count` pods were seen.
     async fn count(&mut self, pods: usize) -> Result<(Instant, Instant)> {
         let (mut first, mut last) = (None, Instant::now());
         for number in 1..=pods {

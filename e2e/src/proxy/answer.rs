@@ -1,4 +1,4 @@
-//! What the proxy itself says, in the API server's words, and streams that break.
+//! The proxy's own answers, in the form of the API server's, and streams that break.
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::http::StatusCode;
@@ -32,7 +32,7 @@ pub fn refusal(code: u16, ask: &Ask) -> Response {
     answer
 }
 
-/// As an API server whose history is compacted says it: in the stream.
+/// The answer of an API server whose history is compacted: an event in the stream.
 pub fn expired() -> Response {
     let status = status(410, "Expired", "too old resource version, says the proxy");
     let line = format!("{}\n", json!({ "type": "ERROR", "object": status }));
@@ -51,7 +51,7 @@ fn status(code: u16, reason: &str, message: &str) -> Value {
     })
 }
 
-/// The lines of a watch until all watches are cut, or so many have passed.
+/// The lines of a watch until all watches are cut, or until `events` have passed.
 pub fn watch_stream(
     body: kube::client::Body,
     left: Option<usize>,

@@ -1,5 +1,5 @@
-//! What is done to which requests. Dice are thrown with the address and how often it was asked, so
-//! that the same pods meet the same fate whatever the order of requests.
+//! Which faults hit which requests. The random choice depends on the address and how often it was
+//! requested, so that the same pods have the same fate whatever the order of requests.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -13,25 +13,25 @@ use tokio::sync::watch;
 /// What is done to a request instead of passing it on.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The answer is no with this code, and the server has heard nothing.
+    /// The answer is an error with this code, and the server does not see the request.
     Refuse(u16),
-    /// The connection ends without an answer, and the server has heard nothing.
+    /// The connection ends without an answer, and the server does not see the request.
     Lose,
-    /// The server does what it is asked to, and the connection ends without an answer: nobody
-    /// knows.
+    /// The server executes the request, and the connection ends without an answer: the client can't
+    /// know.
     Swallow,
-    /// No answer, ever; the server has heard of it or not.
+    /// There is never an answer; the server may have seen the request or not.
     Hang {
         forwarded: bool,
     },
-    /// The server hears of it when the rule is lifted, not before.
+    /// The server sees the request when the rule is removed, not before.
     Hold,
     Delay(Duration),
-    /// A watch breaks after so many events.
+    /// A watch breaks after this many events.
     Break {
         after: usize,
     },
-    /// A watch is told that its place in history is gone.
+    /// A watch is told that its resource version has expired.
     Expire,
 }
 
@@ -53,7 +53,7 @@ impl Ask {
         self.method == Method::POST && self.path.ends_with("/eviction")
     }
 
-    /// Of a pod, PodGroup or queue.
+    /// The path is that of a pod, PodGroup or queue.
     pub fn is_status(&self) -> bool {
         self.method == Method::PATCH && !self.is_lease()
     }
@@ -62,7 +62,7 @@ impl Ask {
         self.query.contains("watch=")
     }
 
-    /// Of all objects of a kind, for example `pods`.
+    /// The path is that of all objects of a kind, for example `pods`.
     pub fn is_list(&self, kind: &str) -> bool {
         self.method == Method::GET && !self.is_watch() && self.path.rsplit('/').next() == Some(kind)
     }
@@ -84,13 +84,13 @@ impl Ask {
     }
 }
 
-/// A fault for a share of some requests, until it is lifted.
+/// A fault for a share of some requests, until it is removed.
 pub struct Rule {
     pub(super) fault: Fault,
-    /// Of a hundred.
+    /// In percent.
     share: u64,
     picks: Box<dyn Fn(&Ask) -> bool + Send + Sync>,
-    /// Tells the dice of one rule from those of another.
+    /// Makes the random choices of one rule differ from those of another.
     seed: u64,
     strikes: Mutex<Strikes>,
     lifted: watch::Sender<bool>,
@@ -98,7 +98,7 @@ pub struct Rule {
 
 #[derive(Default)]
 struct Strikes {
-    /// How often each address was asked.
+    /// How often each address was requested.
     asked: HashMap<String, u64>,
     struck: Vec<Ask>,
 }
@@ -123,7 +123,7 @@ impl Rule {
         self.strikes().struck.len()
     }
 
-    /// No request is hit any more, and those that were held go on.
+    /// No further request is hit, and those that were held go on.
     pub fn lift(&self) {
         self.lifted.send_replace(true);
     }

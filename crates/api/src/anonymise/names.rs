@@ -1,6 +1,6 @@
-//! Where the parts that kinds share have names, and of which class. Every struct is taken apart
-//! field by field, here and in the files of the kinds, so that a field that is added to one doesn't
-//! compile until it is said whether it holds a name.
+//! Where the fields that several kinds share hold names, and of which class. Every struct is
+//! destructured field by field, here and in the files of the kinds: code for a new field does not
+//! compile until it says whether the field holds a name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::Class;
 use crate::core::{Condition, LabelSelector, Labels, Meta, NodeSelector, NodeTerm, Requirement};
 use crate::{Portion, Reserved, ResourceList, Time, cards, keys, parse_duration};
 
-/// Labels whose values say what a machine is, not whose.
+/// Labels whose values describe the machine, not its owner.
 const HARDWARE: [&str; 6] = [
     "kubernetes.io/arch",
     "kubernetes.io/os",
@@ -20,7 +20,7 @@ const HARDWARE: [&str; 6] = [
     "nvidia.com/gpu.product",
 ];
 
-/// Shows every name to `visit`, which may change it, and takes away what is free text.
+/// Calls `visit` with every name, which it may change, and removes free text.
 pub struct Walk<'w> {
     /// Labels that are compared as numbers.
     pub compared: &'w BTreeSet<String>,
@@ -51,7 +51,7 @@ impl Walk<'_> {
         } = meta;
         self.name(class, name);
         self.name(Class::Namespace, namespace);
-        // The embedded cluster makes one of the name.
+        // The embedded cluster derives one from the name.
         uid.clear();
         *resource_version = None;
         self.labels(labels);
@@ -66,7 +66,8 @@ impl Walk<'_> {
         }
     }
 
-    /// The value of a label or a taint, by its key: what selects by it must say it in the same way.
+    /// The value of a label or a taint. The class depends on the key, so that selectors get the
+    /// same pseudonym.
     pub fn value(&mut self, key: &str, value: &mut String) {
         let class = match key {
             "kubernetes.io/hostname" | keys::PIPELINED_NODE => Class::Node,
@@ -129,13 +130,13 @@ impl Walk<'_> {
             });
             renamed.collect::<BTreeMap<_, _>>()
         });
-        // What nobody can read stays so.
+        // What can't be parsed can't be renamed.
         let written = limits.ok().and_then(|limits| serde_json::to_string(&limits).ok());
         *text = written.unwrap_or_else(|| "unreadable".to_owned());
     }
 
     fn reservations(&mut self, text: &mut String) {
-        // What nobody can read keeps nothing.
+        // An annotation that can't be parsed reserves nothing.
         let mut places = Reserved::read(text).unwrap_or_default();
         for Reserved { node, role, subgroup, requests: _, until: _, pods, gang_size: _ } in
             &mut places
@@ -143,7 +144,7 @@ impl Walk<'_> {
             self.name(Class::Node, node);
             self.names(Class::Role, role);
             self.names(Class::Value, subgroup);
-            // As uids they would tell nothing: objects have none any more.
+            // The objects have no uids any more, so these would match nothing.
             pods.iter_mut().zip(1..).for_each(|(uid, number)| *uid = format!("gone-{number}"));
         }
         *text = Reserved::write(&places);
@@ -204,7 +205,7 @@ impl Walk<'_> {
     pub fn node_term(&mut self, term: &mut NodeTerm) {
         let NodeTerm { match_expressions, match_fields } = term;
         match_expressions.iter_mut().for_each(|requirement| self.requirement(requirement));
-        // The name is the only field that there is.
+        // The name is the only field that can be selected by.
         self.names(
             Class::Node,
             match_fields.iter_mut().flat_map(|requirement| &mut requirement.values),
@@ -212,7 +213,7 @@ impl Walk<'_> {
     }
 }
 
-/// Messages name names. A reason is a word, unless someone put something else there.
+/// Messages contain names. A reason is one word, unless it was written by hand.
 pub fn tidy(reason: &mut String, message: &mut String) {
     message.clear();
     if !reason.bytes().all(|byte| byte.is_ascii_alphanumeric()) {

@@ -1,5 +1,5 @@
 //! Which name becomes which. Within a class pseudonyms are numbered in the order of the names, so
-//! that whoever sorts them finds the same order.
+//! that sorting them gives the same order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ pub enum Class {
     Container,
     /// A HyperNode.
     Domain,
-    /// What keeps a pod from being scheduled.
+    /// A scheduling gate.
     Gate,
     /// A part of an image's name.
     Image,
-    /// Of a label or a taint.
+    /// The key of a label or a taint.
     Key,
     Namespace,
     Node,
@@ -28,16 +28,16 @@ pub enum Class {
     Scheduler,
     Subgroup,
     Tier,
-    /// Of a label or a taint.
+    /// The value of a label or a taint.
     Value,
     Volume,
-    /// Pods and PodGroups: a pod without a PodGroup stands in line with them.
+    /// Pods and PodGroups: a pod without a PodGroup is ordered among them by its name.
     Work,
 }
 
 impl Class {
-    /// Names with a meaning of their own, in order. They stay, and the others stay on their side of
-    /// them.
+    /// Names with a meaning of their own, in order. They are kept, and other names stay before or
+    /// after them as they were.
     fn landmarks(self) -> &'static [&'static str] {
         match self {
             Class::Namespace => &["default", "kube-system"],
@@ -73,7 +73,7 @@ impl Class {
         }
     }
 
-    /// Names that everybody has, so that they tell nothing.
+    /// Names that every cluster has: they tell nothing.
     fn keeps(self, name: &str) -> bool {
         match self {
             Class::Address => ["0.0.0.0", "::"].contains(&name),
@@ -96,7 +96,7 @@ impl Class {
     }
 }
 
-/// Whether a key is of a public project. Those under which users make up keys of their own are not.
+/// Whether a key belongs to a public project. Prefixes under which users invent keys do not count.
 fn is_public(key: &str) -> bool {
     let of_users = ["node-role.kubernetes.io", "node-restriction.kubernetes.io"];
     key.split_once('/').is_some_and(|(domain, _)| {
@@ -129,7 +129,7 @@ impl Pseudonyms {
         self.0.get(&class).and_then(|names| names.get(name)).map_or(name, String::as_str)
     }
 
-    /// Each pseudonym with the name that it stands for.
+    /// Each pseudonym with the name that it replaces.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let names = self.0.values().flatten();
         names.map(|(name, pseudonym)| (pseudonym.as_str(), name.as_str()))
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn pseudonyms_sort_as_the_names_did_also_around_those_that_stay() {
+    fn pseudonyms_sort_like_the_names_also_around_names_that_are_kept() {
         let names = ["alpha", "default", "default-b", "gold", "root", "root-b", "silver"];
         let expected =
             ["a-queue-1", "default", "queue-2", "queue-3", "root", "z-queue-4", "z-queue-5"];
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn namespaces_sort_as_they_do_before_a_name() {
+    fn namespaces_sort_as_in_front_of_a_name() {
         let keys = [
             "a/x",
             "default-b/x",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_class_has_a_word_for_each_gap_and_no_two_share_one() {
+    fn every_class_has_its_own_word_for_each_gap() {
         let mut words: BTreeSet<&str> = BTreeSet::new();
         for class in [
             Class::Address,
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_public_projects_stay() {
+    fn keys_of_public_projects_are_kept() {
         for key in [
             "kubernetes.io/hostname",
             "topology.kubernetes.io/zone",

@@ -66,7 +66,7 @@ spec: {tier: 1, members: [{type: Node, selector: {regexMatch: {pattern: "^gpu-"}
 "#;
 
 #[test]
-fn what_was_equal_stays_equal_and_what_has_a_meaning_stays() {
+fn equal_names_stay_equal_and_names_with_a_meaning_are_kept() {
     let expected = r#"---
 apiVersion: topology.volcano.sh/v1alpha1
 kind: HyperNode
@@ -138,7 +138,7 @@ spec:
     assert_eq!(found, expected, "{found}");
 }
 
-/// Every text that someone can choose says `secret`.
+/// Every text that a user can choose contains `secret`.
 const SECRETS: &str = r#"
 apiVersion: v1
 kind: Node
@@ -231,7 +231,7 @@ status: {conditions: [{type: Ready, status: "False", message: secret}]}
 "#;
 
 #[test]
-fn nothing_that_someone_chose_is_left() {
+fn no_text_that_a_user_chose_is_left() {
     let text = anonymous(SECRETS);
     for line in text.lines() {
         assert!(!line.to_lowercase().contains("secret"), "{line}");

@@ -1,5 +1,5 @@
 //! Cuts an input into documents: at `---` and `...` lines, and between JSON objects. Holds one
-//! document at a time and stops at the first byte that shows that the input is not text.
+//! document at a time and stops at the first byte that is not text.
 
 use std::io::{self, BufRead};
 
@@ -29,7 +29,7 @@ impl Refusal {
     }
 }
 
-/// How the end of the document at hand is recognised.
+/// How the end of the current document is recognised.
 #[derive(Copy, Clone, PartialEq)]
 enum Form {
     /// Nothing but blanks, comments and directives so far.
@@ -47,26 +47,27 @@ pub(super) struct Documents<R> {
     limit: usize,
     /// The number of the line that is being read.
     line: u32,
-    /// The beginning of the document at hand, if the line that ended the last one belongs to it.
+    /// The beginning of the current document, if the line that ended the previous one belongs to
+    /// it.
     carried: Vec<u8>,
     carried_line: u32,
     finished: bool,
 }
 
-/// The document that is being gathered.
+/// The document that is being read.
 struct Gathered {
     bytes: Vec<u8>,
     first_line: u32,
     line_start: usize,
-    /// Whether the line at hand has only blanks so far.
+    /// Whether the current line has only blanks so far.
     blank_line: bool,
-    /// How much is known to be UTF-8.
+    /// How many bytes are known to be UTF-8.
     valid: usize,
     form: Form,
     has_separator: bool,
 }
 
-/// What a piece of input did to the document at hand.
+/// What a piece of input did to the current document.
 enum Step {
     More,
     Complete,
@@ -156,7 +157,7 @@ impl<R: BufRead> Documents<R> {
         }
     }
 
-    /// Moves the line at hand to the next document.
+    /// Moves the current line to the next document.
     fn carry(&mut self, gathered: &mut Gathered) {
         self.carried = gathered.bytes.split_off(gathered.line_start);
         self.carried_line = self.line;
@@ -164,7 +165,8 @@ impl<R: BufRead> Documents<R> {
 }
 
 impl Gathered {
-    /// Follows JSON through a piece of a line; returns where in it the document ends.
+    /// Follows JSON through a piece of a line; returns the position in it at which the document
+    /// ends.
     fn advance(&mut self, piece: &[u8]) -> Option<usize> {
         if self.form == Form::Yaml {
             return None;
@@ -173,8 +175,7 @@ impl Gathered {
             self.form = match (self.form, byte) {
                 (Form::Undecided, b' ' | b'\t' | b'\r' | b'\n') => Form::Undecided,
                 (Form::Undecided, b'{') if self.blank_line => Form::MaybeJson,
-                // What else the line is, a separator or a comment or YAML, is known at its end
-                // only.
+                // Whether the line is a separator, a comment or YAML is only known at its end.
                 (Form::Undecided, _) => {
                     self.blank_line = false;
                     return None;
@@ -237,7 +238,7 @@ impl Gathered {
     fn check_text(&mut self, line: u32) -> Result<(), Refusal> {
         match std::str::from_utf8(&self.bytes[self.valid..]) {
             Ok(_) => self.valid = self.bytes.len(),
-            // A character may go on in the next piece.
+            // A character may continue in the next piece.
             Err(error) if error.error_len().is_none() => self.valid += error.valid_up_to(),
             Err(_) => return Err(Refusal::NotText { line }),
         }
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_end_where_yaml_and_json_say() {
+    fn documents_end_where_yaml_and_json_end() {
         for (text, expected) in [
             ("", &[][..]),
             ("a: 1\n", &[(1, "a: 1\n")]),
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_refused_with_its_line() {
+    fn input_that_is_not_text_is_rejected_with_its_line() {
         assert_eq!(cut(b"a: 1\nb: \0\n", 3), [Err(2)]);
         assert_eq!(cut(b"a: 1\nb: \xff\n", 3), [Err(2)]);
         assert_eq!(cut(b"a: \xc3", 3), [Err(1)]);
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_beyond_the_limit_is_refused() {
+    fn a_document_beyond_the_limit_is_rejected() {
         let text = format!("a: 1\n---\nb: {}\n", "x".repeat(2_000));
         assert_eq!(cut(text.as_bytes(), 64), [Ok((1, "a: 1\n".to_owned())), Err(2)]);
     }

@@ -1,6 +1,6 @@
-//! Keys of annotations and labels, and names of schedulers, that are almost those that we know. They
-//! are allowed, and hardly ever meant: a pod with the annotation `scheduling.k8s.io/group-nam`
-//! belongs to no gang.
+//! Keys of annotations and labels, and names of schedulers, that are almost known ones. They are
+//! allowed, but rarely intended: a pod with the annotation `scheduling.k8s.io/group-nam` belongs to
+//! no gang.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use muster_yaml::{Value, Yaml};
 use super::PlacedProblem;
 use crate::keys::{ANNOTATIONS, CARD_NOTES, NODEGROUP_NAME, OTHER_KEYS, SCHEDULER_NAMES};
 
-/// A name that differs in more letters is taken to be another one.
+/// A name that differs in more letters is taken to be a different name.
 const MOST_WRONG_LETTERS: usize = 2;
 
-/// Remembers every key that it has seen: thousands of pods have the same ones.
+/// Remembers every key that it has seen, since thousands of pods have the same ones.
 #[derive(Default)]
 pub(super) struct Spelling {
     nearest: HashMap<String, Option<&'static str>>,
@@ -34,7 +34,7 @@ impl Spelling {
         found.extend(scheduler_name(object));
     }
 
-    /// The known key that is meant by one that is not known.
+    /// The known key that an unknown one resembles.
     fn known_key(&mut self, key: &str) -> Option<&'static str> {
         if let Some(known) = self.nearest.get(key) {
             return *known;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_is_named_with_the_one_that_is_meant() {
+    fn a_misspelt_key_is_reported_with_the_known_one() {
         let text = "kind: Pod
 metadata:
   annotations:
@@ -101,7 +101,7 @@ spec: {schedulerName: volcan}";
     }
 
     #[test]
-    fn known_keys_and_those_of_others_are_fine() {
+    fn known_keys_and_keys_of_other_projects_are_accepted() {
         for key in ANNOTATIONS.iter().chain(&CARD_NOTES).chain(&OTHER_KEYS) {
             assert_eq!(problems(&format!("metadata: {{annotations: {{{key}: x}}}}")), [""; 0]);
         }

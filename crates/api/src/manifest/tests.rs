@@ -12,7 +12,7 @@ fn found(text: impl AsRef<[u8]>) -> Vec<Found> {
     all
 }
 
-/// Everything that was found, one line each.
+/// Everything that was found, one per line.
 fn lines(text: impl AsRef<[u8]>) -> Vec<String> {
     let mut lines = Vec::new();
     for next in found(text) {
@@ -119,7 +119,7 @@ fn tabs_and_stray_colons_get_advice() {
 }
 
 #[test]
-fn what_is_not_yaml_is_refused_at_once() {
+fn input_that_is_not_yaml_is_rejected_at_once() {
     assert_eq!(
         lines(b"\x1f\x8b\x08\x00"),
         ["test.yaml:1:1: this is not a YAML or JSON file (it must be text in UTF-8: save it so)"]
@@ -140,7 +140,7 @@ fn a_very_long_line_does_not_take_forever() {
 }
 
 #[test]
-fn every_shared_case_is_read_without_a_complaint() {
+fn every_shared_case_is_read_without_errors() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases");
     let Ok(cases) = std::fs::read_dir(folder) else { return };
     for case in cases {
@@ -156,7 +156,7 @@ fn every_shared_case_is_read_without_a_complaint() {
     }
 }
 
-/// A manifest with something of everything, to be mutated.
+/// A manifest with a bit of everything, to be mutated.
 const SAMPLE: &str = "\
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: PodGroup

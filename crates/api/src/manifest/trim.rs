@@ -1,6 +1,6 @@
-//! Leaves out what scheduling doesn't read: most annotations, versions, owners, conditions that all
-//! is well, images that no pod wants. Decisions stay the same, files get small, and nobody's
-//! secrets are in them.
+//! Removes what scheduling doesn't read: most annotations, versions, owners, conditions that say
+//! that all is well, images that no pod uses. Decisions stay the same, files get small, and they
+//! contain no secrets.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,8 @@ pub fn trim(objects: &mut [Object]) {
 }
 
 fn trim_meta(object: &mut Object) {
-    // The API server took it, so it stays; a file with it would be refused without this word.
+    // The API server accepted the object, so it is kept; without this mark a file with it would be
+    // refused.
     let as_found = !object.problems().is_empty();
     let meta = object.meta_mut();
     meta.resource_version = None;
@@ -47,7 +48,7 @@ fn trim_node(node: &mut Node, wanted: &BTreeSet<String>) {
     node.status.images.retain(|image| !image.names.is_empty());
 }
 
-/// Whether it matters to anyone since when pods have their places.
+/// Whether the time since which pods have been placed matters for the object.
 fn cools_down(object: &Object) -> bool {
     object.meta().annotation_or_label(keys::COOLDOWN_TIME).is_some()
 }
@@ -72,7 +73,7 @@ fn wanted_images(objects: &[Object]) -> BTreeSet<String> {
     containers.map(|container| repository(&container.image).to_owned()).collect()
 }
 
-/// `nginx` of `docker.io/library/nginx:1.29`: a pod and a node may name the same image in different
+/// `nginx` of `docker.io/library/nginx:1.29`: pods and nodes may name the same image in different
 /// ways, but this part is in all of them.
 fn repository(image: &str) -> &str {
     let last = image.split('@').next().and_then(|name| name.rsplit('/').next()).unwrap_or_default();
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_scheduling_reads_stays_and_the_rest_goes() {
+    fn only_what_scheduling_reads_is_kept() {
         let text = r#"
 apiVersion: v1
 kind: Node
@@ -148,7 +149,7 @@ spec: {minMember: 0, queue: default}
     }
 
     #[test]
-    fn since_when_a_pod_has_its_place_stays_where_a_cooldown_counts_from_it() {
+    fn the_time_of_placement_is_kept_for_pods_with_a_cooldown() {
         let condition = Condition {
             kind: "PodScheduled".into(),
             status: "True".into(),

@@ -1,5 +1,5 @@
-//! Fields that are not read because they are misspelt. The API server drops them without an error,
-//! and so do we, but not without a word.
+//! Fields that are not read because they are misspelt. The API server drops them without an error.
+//! We drop them too, but report them.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use super::PlacedProblem;
 use muster_yaml::{Value, Yaml};
 
-/// The fields of an object that its kind doesn't have, each with the nearest name that it has.
+/// The fields of an object that its kind doesn't have, each with the most similar name that it has.
 pub(super) fn unknown_fields(kind: &str, tree: &Yaml) -> Vec<PlacedProblem> {
     let mut found = Vec::new();
     check(tree, kind, String::new(), &mut found);
@@ -17,7 +17,7 @@ pub(super) fn unknown_fields(kind: &str, tree: &Yaml) -> Vec<PlacedProblem> {
 /// Fields by name, each with its own type if it has fields itself.
 type Fields = HashMap<&'static str, Option<&'static str>>;
 
-/// The fields of a type, if they are known. Those of kinds that people write by hand are.
+/// The fields of a type, if they are known: they are for kinds that people write by hand.
 fn fields(type_name: &str) -> Option<&'static Fields> {
     static TYPES: OnceLock<HashMap<&str, Fields>> = OnceLock::new();
     let types = TYPES.get_or_init(|| {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn misspelt_fields_are_named_with_the_nearest_that_exists() {
+    fn misspelt_fields_are_reported_with_the_most_similar_one() {
         let text = "apiVersion: v1\nkind: PodGroup\nmetadata: {name: g}\nspec:\n  minMembers: 4\n  queue: q\n";
         assert_eq!(
             problems("PodGroup", text),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn free_maps_and_all_real_fields_are_fine() {
+    fn free_maps_and_existing_fields_are_accepted() {
         let text = "
 metadata: {name: p, labels: {any: thing}, annotations: {what: ever}}
 spec:

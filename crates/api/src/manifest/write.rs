@@ -1,5 +1,5 @@
-//! Writes objects as YAML that [`read`](super::read) reads: a document each, what fits on a line on
-//! one line, what is empty left out.
+//! Writes objects as YAML that [`read`](super::read) reads: one document each, on one line what
+//! fits on one line, and without empty fields.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use super::Object;
 /// Lines are no longer than this where that is possible.
 const WIDTH: usize = 110;
 
-/// These come first, so that a reader sees at once what it is about.
+/// These come first, so that a reader sees at once what the object is.
 const FIRST: [&str; 6] = ["apiVersion", "kind", "metadata", "name", "namespace", "type"];
 
 /// Writes the objects by kind and name, whatever their order.
@@ -34,7 +34,7 @@ pub fn sorted<'o>(objects: impl IntoIterator<Item = &'o Object>) -> Vec<&'o Obje
     sorted.into_iter().map(|(_, _, object)| object).collect()
 }
 
-/// The object as the API server would give it, with its kind.
+/// The object as the API server would return it, with its kind.
 pub fn document(object: &Object) -> io::Result<Map<String, Value>> {
     let Value::Object(mut map) = object.fields()? else { unreachable!("every kind is a map") };
     let kind = object.kind();
@@ -47,7 +47,7 @@ pub fn document(object: &Object) -> io::Result<Map<String, Value>> {
     Ok(map)
 }
 
-/// Custom kinds write zeros and empty texts in their status, which say nothing there.
+/// Custom kinds write zeros and empty texts in their status, which mean nothing there.
 fn drop_zeros(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -59,7 +59,7 @@ fn drop_zeros(value: &mut Value) {
     }
 }
 
-/// The entries of a map, a line each, or several where one is too long.
+/// The entries of a map, one per line, or on several lines if one line is too long.
 fn entries(map: &Map<String, Value>, indent: usize, text: &mut String) {
     for (at, (key, value)) in in_order(map).into_iter().enumerate() {
         if at > 0 {
@@ -145,11 +145,11 @@ fn flow_into(value: &Value, text: &mut String) {
     }
 }
 
-/// A text, in quotes unless every reader of YAML takes it for a text without them.
+/// A text, in quotes unless every reader of YAML reads it as a text without them.
 fn scalar(string: &str, text: &mut String) {
     match is_plain(string) {
         true => text.push_str(string),
-        // JSON's quotes and escapes are YAML's too.
+        // JSON's quotes and escapes are valid in YAML.
         false => text.push_str(&Value::from(string).to_string()),
     }
 }
@@ -217,7 +217,7 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
 "#;
 
     #[test]
-    fn what_was_written_is_read_as_it_was() {
+    fn written_objects_are_read_back_unchanged() {
         let others = "
 {apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g}, spec: {minResources: {}, minTaskMember: {'': 2}}, status: {phase: Inqueue, running: 3}}
 ---
@@ -238,13 +238,13 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
     }
 
     #[test]
-    fn lines_are_full_but_not_overfull() {
+    fn lines_are_filled_up_to_the_limit() {
         assert_eq!(written(&objects(POD)), POD);
         assert!(POD.lines().all(|line| line.len() <= WIDTH));
     }
 
     #[test]
-    fn objects_come_by_kind_and_name() {
+    fn objects_are_ordered_by_kind_and_name() {
         let node =
             |name| format!("---\n{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}}}\n");
         let text = written(&objects(&format!("{POD}{}{}", node("b"), node("a"))));
@@ -253,7 +253,7 @@ status: {phase: Running, startTime: "2026-11-15T00:00:00Z"}
     }
 
     #[test]
-    fn only_what_nobody_can_misread_goes_without_quotes() {
+    fn only_unambiguous_texts_are_written_without_quotes() {
         let plain = ["ring", "nvidia.com/gpu", "500m", "64Gi", "a-1", "v1", "a"];
         let quoted =
             ["", "y", "on", "No", "null", "1", "1e3", "0x1f", "1_0", "a b", "a:b", "-x", "~", "é"];

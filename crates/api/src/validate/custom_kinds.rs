@@ -18,7 +18,7 @@ pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {
     problems.durations(meta);
     problems.times(meta);
     problems.revocable(meta);
-    // Negative is for ever.
+    // Negative means for ever.
     if let Some(Err(error)) =
         meta.annotations.get(keys::STALENESS_GRACE_PERIOD).map(|text| parse_duration(text))
     {
@@ -80,7 +80,7 @@ pub fn validate_queue(queue: &Queue) -> Vec<Problem> {
     let meta = &queue.metadata;
     let spec = &queue.spec;
     problems.meta(meta);
-    // Volcano's webhook makes 1 of 0.
+    // Volcano's webhook turns 0 into 1.
     let message = format!("{} is out of range; write a number from 1 to 65535", spec.weight);
     problems.check((0..=65_535).contains(&spec.weight), "spec.weight", message);
     problems.at_least("spec.priority", 0, spec.priority);
@@ -99,7 +99,7 @@ pub fn validate_queue(queue: &Queue) -> Vec<Problem> {
     problems.amounts("spec.guarantee.resource", guarantee);
     problems.within("spec.deserved", deserved, "capability", capability);
     problems.within("spec.guarantee.resource", guarantee, "deserved", deserved);
-    // A queue that says nothing of what it deserves deserves what it is guaranteed.
+    // A queue without `deserved` deserves its guarantee.
     let unnamed = |name: &&String| !deserved.is_empty() && !deserved.contains_key(*name);
     for (name, amount) in guarantee.iter().filter(|(name, _)| unnamed(name)) {
         let message = format!("is not in deserved; add {name}: {amount} or more to spec.deserved");
@@ -233,7 +233,7 @@ spec:
     }
 
     #[test]
-    fn quotas_of_a_queue_are_in_order() {
+    fn quotas_of_a_queue_must_be_in_order() {
         let good = "
 metadata: {name: team, annotations: {volcano.sh/hierarchy: root/eng, volcano.sh/hierarchy-weights: 1/2.5}}
 spec: {parent: root, capability: {cpu: 8}, deserved: {cpu: 4, memory: 1Gi}, guarantee: {resource: {cpu: 2}}}";
@@ -267,7 +267,7 @@ spec:
     }
 
     #[test]
-    fn a_queue_says_how_long_its_gangs_run_at_least_in_durations() {
+    fn minimum_run_times_of_a_queue_are_durations() {
         let queue = |preempt: &str, reclaim: &str| {
             format!(
                 "metadata: {{name: team, annotations: {{volcano.sh/preempt-min-runtime: {preempt}, \

@@ -90,7 +90,7 @@ fn check_resources(problems: &mut Problems, path: &str, resources: &Resources) {
     problems.amounts(&requests, &resources.requests);
     problems.amounts(&format!("{path}.limits"), &resources.limits);
     problems.within(&requests, &resources.requests, "limits", &resources.limits);
-    // Devices and the like cannot be split.
+    // Devices and other extended resources cannot be split.
     for (field, amounts) in [("requests", &resources.requests), ("limits", &resources.limits)] {
         for (name, amount) in amounts.iter().filter(|(name, _)| is_countable(name)) {
             let whole = amount.milli_value() % 1_000 == 0;
@@ -102,7 +102,7 @@ fn check_resources(problems: &mut Problems, path: &str, resources: &Resources) {
     }
 }
 
-/// Whether the resource has a domain of its own, as those of device plugins have.
+/// Whether the name of the resource has a prefix of its own, as the names of device plugins have.
 fn is_countable(name: &str) -> bool {
     name.split_once('/')
         .is_some_and(|(domain, _)| domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io"))

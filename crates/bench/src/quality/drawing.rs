@@ -1,13 +1,13 @@
-//! Small clusters, drawn: gangs run on most of the room, and one more starves.
+//! Random small clusters: gangs use most of the room, and one more starves.
 
 use super::small::{Amounts, Domain, Gang, Pod, Preemptor, Purpose, Queue, Small, add};
 use muster_sim::generate::draw::{Draw, Stream};
 
-/// With more pods there is too much to try.
+/// With more pods there are too many combinations to try.
 const MOST_PODS: usize = 22;
 const HIGHEST: i32 = 100;
 
-/// The cluster of a seed. Its claimant finds no room, but would if the cluster were empty.
+/// The cluster of a seed. Its preemptor finds no room, but would if the cluster were empty.
 pub fn small(seed: u64) -> Small {
     let mut draw = Draw::new(seed, Stream::SmallClusters);
     loop {
@@ -67,17 +67,17 @@ fn preemptor(draw: &mut Draw, purpose: Purpose, gpus: bool, highest_tier: Option
         highest_tier,
     };
     if size > 1 && draw.chance(30) {
-        // A leader and others; all are needed.
+        // A leader and workers; all are needed.
         preemptor.pods[0].1 = request(draw, gpus);
         preemptor.pods[1..].iter_mut().for_each(|pod| pod.0 = 1);
         preemptor.minimum = size;
     }
-    // What more of them would take of what others can spare is another question.
+    // Growing beyond the minimum by evicting surplus pods is not part of the comparison.
     preemptor.pods.truncate(preemptor.minimum);
     preemptor
 }
 
-/// Puts a gang where there is room; what finds none is left out.
+/// Puts a gang where there is room; pods without room are left out.
 fn run(small: &mut Small, draw: &mut Draw, gpus: bool, one_priority: bool) {
     let requests = [request(draw, gpus), request(draw, gpus)];
     let with_roles = draw.chance(25);
@@ -91,7 +91,7 @@ fn run(small: &mut Small, draw: &mut Draw, gpus: bool, one_priority: bool) {
         if open.is_empty() || small.pods.len() == MOST_PODS {
             continue;
         }
-        // The first that has room, as a scheduler that packs would, or any.
+        // The first node that has room, as a scheduler that packs would choose, or any.
         let node =
             if draw.chance(50) { open[0] } else { open[draw.below(open.len() as u64) as usize] };
         small.pods.push(Pod { gang, role, node, request: requests[role] });
@@ -104,7 +104,7 @@ fn run(small: &mut Small, draw: &mut Draw, gpus: bool, one_priority: bool) {
     let roles = with_roles.then(|| [of_role[0], draw.below(u64::from(of_role[1]) + 1) as u32]);
     let least = roles.map_or(1, |roles| roles.iter().sum::<u32>()).max(1);
     let minimum = match draw.below(20) {
-        // It has lost some and doesn't run.
+        // It has lost some pods and is broken.
         0 => pods + 1,
         1..=7 => pods,
         _ => least + draw.below(u64::from(pods - least) + 1) as u32,
@@ -121,8 +121,8 @@ fn run(small: &mut Small, draw: &mut Draw, gpus: bool, one_priority: bool) {
     });
 }
 
-/// Two that have more than they deserve, more or less, and one that mostly deserves what the
-/// claimant asks for.
+/// Two queues that use about as much as they deserve or more, and one that mostly deserves what the
+/// preemptor requests.
 fn queues(small: &Small, draw: &mut Draw) -> Vec<Queue> {
     let used = |queue: usize| {
         let mut used = [0; 2];
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_are_small_and_of_all_kinds() {
+    fn drawn_clusters_are_small_and_of_all_kinds() {
         let clusters: Vec<Small> = (0..300).map(small).collect();
         let share =
             |what: &dyn Fn(&Small) -> bool| clusters.iter().filter(|small| what(small)).count();

@@ -1,10 +1,10 @@
-//! The engine against the best that there is, on many small clusters.
+//! The engine compared with the optimum, on many small clusters.
 
 use serde::Serialize;
 
 use super::{Outcome, judge, small};
 
-/// Whoever wants to look at the worst needs no more of them.
+/// How many of the worst seeds are kept.
 const WORST: usize = 5;
 
 /// Seeds are numbers of clusters, for `--seed`.
@@ -12,37 +12,37 @@ const WORST: usize = 5;
 #[serde(rename_all = "camelCase")]
 pub struct Gaps {
     pub clusters: u64,
-    /// There was no way, and none was found.
+    /// Room can't be made, and none was found.
     pub nothing: u64,
-    /// There was a way that was not found.
+    /// Room can be made, but none was found.
     pub missed: Vec<u64>,
-    /// A rule was not kept.
+    /// A rule was violated.
     pub wrong: Vec<(u64, &'static str)>,
-    /// A pod or a bundle could have stayed, everything else unchanged.
+    /// A pod or a bundle was evicted needlessly, everything else unchanged.
     pub needless: Vec<u64>,
-    /// A gang was broken though surplus would have done.
+    /// A gang was broken though evicting surplus pods would have sufficed.
     pub breaks_for_nothing: Vec<u64>,
-    /// A higher tier than need be.
+    /// A higher tier was used than necessary.
     pub farther: Vec<u64>,
-    /// A gang of higher priority than need be loses something.
+    /// A gang of higher priority loses pods than necessary.
     pub too_high: Vec<u64>,
-    /// Where the engine's way is like the best in all this, what it loses beyond the best.
+    /// Where the engine's choice equals the optimum in all of these, how much more it loses.
     pub gap: Distribution,
 }
 
-/// What is lost beyond the least that must be, as a part of that.
+/// The loss above the optimum, as a fraction of the optimum.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Distribution {
     pub clusters: u64,
-    /// Without any gap.
+    /// Clusters without any gap.
     pub none: u64,
     pub mean: f64,
     pub median: f64,
     pub p90: f64,
     pub p99: f64,
     pub largest: f64,
-    /// How many have a gap up to so much, and more than the one before.
+    /// How many have a gap of up to `up_to`, and more than the previous bin.
     pub histogram: Vec<Bin>,
     /// The largest gaps with the seeds of their clusters.
     pub worst: Vec<(u64, f64)>,
@@ -51,14 +51,15 @@ pub struct Distribution {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bin {
-    /// Nothing for all that is larger.
+    /// `None` for everything above.
     pub up_to: Option<f64>,
     pub clusters: u64,
 }
 
 const BINS: [f64; 6] = [0.0, 0.05, 0.1, 0.25, 0.5, 1.0];
 
-/// Judges the clusters of the first so many seeds. `told` hears how many are done.
+/// Judges the clusters of the first `clusters` seeds. `told` is called with the number of those
+/// that are done.
 pub fn gaps(clusters: u64, mut told: impl FnMut(u64)) -> Gaps {
     let mut all = Gaps { clusters, ..Gaps::default() };
     let mut gaps: Vec<(i64, u64)> = Vec::new();
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn no_gaps_at_all_are_no_trouble() {
+    fn no_gaps_give_a_distribution_of_zeros() {
         let found = distribution(Vec::new());
         assert_eq!((found.clusters, found.mean, found.largest), (0, 0.0, 0.0));
     }

@@ -1,4 +1,4 @@
-//! What became of gangs, read from the events of a run.
+//! The history of gangs, from the events of a run.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use muster_api::Time;
 
 use muster_sim::Report;
 
-/// Utilisation is told for so many parts of the time.
+/// Into how many parts the time is divided for utilisation.
 const PARTS: i64 = 96;
 
 pub struct Gang {
@@ -22,7 +22,7 @@ pub struct Gang {
 
 pub struct History {
     gangs: BTreeMap<String, Gang>,
-    /// When pods began and ended to run, with their GPUs; in order of time.
+    /// When pods started and stopped running, with their GPUs; in order of time.
     changes: Vec<(Time, i64)>,
     pub broken: usize,
     pub wasted_gpu_ms: i64,
@@ -60,7 +60,7 @@ impl History {
         let mut lines =
             report.events.iter().filter(|line| members.contains_key(&line.object)).peekable();
         while let Some(first) = lines.peek() {
-            // What happens between two cycles happens when the next one begins.
+            // Whatever happens between two cycles is dated to the next one.
             let (cycle, now) = (first.cycle, times[first.cycle as usize]);
             let mut hit: Vec<&str> = Vec::new();
             while let Some(line) = lines.next_if(|line| line.cycle == cycle) {
@@ -96,7 +96,7 @@ impl History {
     fn change(&mut self, gang: &str, now: Time, gpus: i64, pods: i32) {
         self.changes.push((now, gpus));
         let gang = self.gangs.get_mut(gang).expect("pods have a gang");
-        gang.running = gang.running.checked_add_signed(pods).expect("who ends has run");
+        gang.running = gang.running.checked_add_signed(pods).expect("a pod that ends has run");
     }
 
     fn finish(&mut self, gang: &str, now: Time) {
@@ -107,14 +107,14 @@ impl History {
         }
     }
 
-    /// A gang has lost so many.
+    /// A gang has lost this many pods.
     fn hit(&mut self, gang: &str, lost: u32) {
         let gang = &self.gangs[gang];
         let left = gang.running + gang.done;
         self.broken += usize::from(left < gang.minimum && left + lost >= gang.minimum);
     }
 
-    /// Those that have their minimum for the first time.
+    /// The gangs that reach their minimum for the first time.
     fn start(&mut self, now: Time) {
         for gang in self.gangs.values_mut().filter(|gang| gang.started.is_none()) {
             if gang.running + gang.done >= gang.minimum {
@@ -137,7 +137,7 @@ impl History {
         self.gangs.values().filter(|gang| gang.finished.is_some_and(|time| time <= end)).count()
     }
 
-    /// The share of GPUs that ran something, for each part of the time.
+    /// The share of GPUs that ran a pod, for each part of the time.
     pub fn utilisation(&self, begin: Time, end: Time, gpus: i64) -> Vec<f64> {
         let part = (end.0 - begin.0) / PARTS;
         let mut changes = self.changes.iter().peekable();
@@ -194,12 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn who_is_evicted_has_run_for_nothing() {
+    fn an_evicted_gang_has_wasted_its_time() {
         let events =
             [(1, "a", "Running"), (1, "b", "Running"), (3, "b", "Gone"), (3, "b", "Pending")];
         let broken = history(2, &events);
         assert_eq!((broken.broken, broken.wasted_gpu_ms), (1, 4 * 20_000));
-        assert_eq!(history(1, &events).broken, 0, "it can do without");
+        assert_eq!(history(1, &events).broken, 0, "the pod is surplus");
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gang_is_done_when_all_of_it_is() {
+    fn a_gang_is_done_when_all_its_pods_are() {
         let events = [
             (1, "a", "Running"),
             (1, "b", "Running"),
@@ -221,7 +221,7 @@ mod tests {
         ];
         let done = history(2, &events);
         assert_eq!([30_000, 40_000].map(|end| done.finished_by(Time(end))), [0, 1]);
-        // Of 80 seconds the one runs 10 and the other 30, each on 4 of 8 GPUs.
+        // In 80 seconds one gang runs for 10 and the other for 30, each on 4 of 8 GPUs.
         let shares = done.utilisation(Time(0), Time(80_000), 8);
         let mean = shares.iter().sum::<f64>() / shares.len() as f64;
         assert!((mean - 0.25).abs() < 1e-3, "{mean}");

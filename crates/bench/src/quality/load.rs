@@ -1,6 +1,6 @@
-//! A working day on one cluster, once for each way to take room: the same gangs arrive at the same
-//! times, and there are more of them than the cluster holds. Whoever is evicted comes again and
-//! begins anew.
+//! A working day on one cluster, once for each eviction mode: the same gangs arrive at the same
+//! times, and there are more of them than the cluster holds. An evicted gang is created again and
+//! starts from the beginning.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use muster_sim::generate::{
 };
 use muster_sim::{Options, Progress, Simulation, Until, World};
 
-/// From a second to a week, each about twice the one before.
+/// From a second to a week, each about twice the previous one.
 pub const WAITS_SECONDS: [u32; 19] = [
     1, 2, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 18_000, 36_000, 86_400,
     172_800, 345_600, 604_800,
@@ -27,19 +27,19 @@ pub const WAITS_SECONDS: [u32; 19] = [
 /// The modes of `preempt` and `reclaim` that are compared.
 pub const MODES: [&str; 3] = ["task", "gang", "scenario"];
 
-/// Monday morning: most gangs come by day.
+/// Monday morning: most gangs arrive during the day.
 const START_SECONDS: i64 = DEFAULT_START + 8 * 3600;
 const START: Time = Time(START_SECONDS * 1000);
 
 const GPU: &str = "nvidia.com/gpu";
 const GPUS_PER_NODE: u32 = 8;
 
-/// What is played.
+/// The cluster and the load.
 #[derive(Clone, Debug)]
 pub struct LoadSpec {
     pub nodes: u32,
     pub hours: u32,
-    /// How much is asked for, of what the cluster could do in that time.
+    /// The requested work, relative to what the cluster can do in that time.
     pub percent: u32,
     pub seed: u64,
 }
@@ -60,14 +60,14 @@ pub struct Load {
     pub modes: Vec<Played>,
 }
 
-/// How it went in one mode.
+/// The results in one mode.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Played {
     pub mode: &'static str,
-    /// The share of all GPUs that ran something, on average over the time in which gangs arrived.
+    /// The share of all GPUs that ran a pod, on average over the time in which gangs arrived.
     pub utilisation: f64,
-    /// The same for each part of that time, all equally long.
+    /// The same for each part of that time; all parts are equally long.
     pub utilisation_over_time: Vec<f64>,
     /// From the arrival of a gang to its first start: of all, and of each priority, the highest
     /// first.
@@ -77,18 +77,18 @@ pub struct Played {
     /// Gangs that were done when the last one arrived.
     pub finished: usize,
     pub evicted_pods: usize,
-    /// Those of them whose successors found a place kept for them.
+    /// Victims whose successors had room reserved for them.
     pub moved_pods: usize,
-    /// How often a gang that ran was left with less than its minimum.
+    /// How often a running gang was left with less than its minimum.
     pub broken_gangs: usize,
-    /// What ran for nothing, since whoever was evicted began anew.
+    /// GPU hours that were lost, since evicted gangs start from the beginning.
     pub wasted_gpu_hours: f64,
 }
 
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Waits {
-    /// The priority class; nothing for all.
+    /// The priority class; `None` for all.
     pub class: Option<String>,
     pub gangs: usize,
     pub median_seconds: f64,
@@ -96,7 +96,7 @@ pub struct Waits {
     pub p99_seconds: f64,
 }
 
-/// Plays the same load in each mode. `told` hears how far it is.
+/// Runs the same load in each mode. `told` is called with the progress.
 pub fn load(spec: &LoadSpec, mut told: impl FnMut(&'static str, Progress)) -> Load {
     let gpus = spec.nodes * GPUS_PER_NODE;
     let manifests = manifests(spec, gpus);
@@ -123,7 +123,7 @@ fn manifests(spec: &LoadSpec, gpus: u32) -> Vec<u8> {
     let work = WorkloadSpec {
         hours,
         queues: QUEUES,
-        // Half a leaf.
+        // Half the size of a leaf.
         largest: Some(64),
         highest_tier: Some(1),
         seed,
@@ -146,7 +146,7 @@ fn world(manifests: &[u8]) -> World {
     world
 }
 
-/// Of a gang that is broken, all leaves: it can't go on, and its controller would start it again.
+/// A broken gang is deleted as a whole: it can't continue, and its controller would restart it.
 fn config(mode: &str) -> Config {
     let whole = if mode == "gang" { ", evictBrokenGang: true" } else { "" };
     let moves = if mode == "scenario" { " consolidate," } else { "" };
@@ -216,7 +216,7 @@ fn gangs(world: &World) -> BTreeMap<String, Gang> {
 }
 
 fn gang_of(pod: &Pod) -> String {
-    let name = pod.metadata.annotations.get(GROUP_NAME[0]).expect("every pod is of a gang");
+    let name = pod.metadata.annotations.get(GROUP_NAME[0]).expect("every pod has a gang");
     format!("{}/{name}", pod.metadata.namespace)
 }
 
@@ -245,7 +245,7 @@ fn waited_at_most(sorted_ms: &[i64]) -> Vec<f64> {
     WAITS_SECONDS.map(|seconds| within(seconds) as f64 / sorted_ms.len().max(1) as f64).to_vec()
 }
 
-/// So much is the most that this percent of the waits are, in seconds.
+/// This percentage of the waits is at most this long, in seconds.
 fn at(sorted_ms: &[i64], percent: usize) -> f64 {
     let rank = (sorted_ms.len() * percent).div_ceil(100).max(1) - 1;
     sorted_ms.get(rank).map_or(0.0, |&wait| wait as f64 / 1e3)

@@ -1,5 +1,4 @@
-//! A small cluster as manifests, for the engine and for whoever wants to look at it with other
-//! commands.
+//! A small cluster as manifests, for the engine and for use with other commands.
 
 use std::fmt::Write;
 
@@ -10,7 +9,7 @@ use muster_sim::generate::DEFAULT_START;
 pub const START: Time = Time(DEFAULT_START * 1000);
 pub const PREEMPTOR: &str = "preemptor";
 
-/// The configuration by which room is made.
+/// The configuration for making room.
 pub fn config(purpose: Purpose) -> String {
     let action = action(purpose);
     format!(
@@ -31,7 +30,7 @@ pub fn gang_name(gang: usize) -> String {
     format!("g{gang}")
 }
 
-/// The n-th running pod; its gang is in its name.
+/// The n-th running pod; its name contains its gang.
 pub fn pod_name(small: &Small, pod: usize) -> String {
     let gang = small.pods[pod].gang;
     let before = small.pods[..pod].iter().filter(|other| other.gang == gang).count();
@@ -166,7 +165,7 @@ fn write_pod(
     )
 }
 
-/// The inside of a YAML mapping. What a queue deserves nothing of must be said.
+/// The inside of a YAML mapping. A resource of which a queue deserves nothing must be written as 0.
 fn amounts([cores, gpus]: Amounts, zeros: bool) -> String {
     let gpu = if gpus > 0 || zeros { format!(", nvidia.com/gpu: {gpus}") } else { String::new() };
     format!("cpu: {cores}{gpu}")

@@ -1,15 +1,15 @@
-//! The cheapest way to make room, found by trying all that the rules allow. Written without the
-//! engine.
+//! The cheapest way to make room, found by trying everything that the rules allow. Written without
+//! the engine.
 
 use super::small::{Domain, Pods, Purpose, Small, members};
 
-/// What a way to make room costs; the smallest is the best.
+/// The cost of a way to make room; the smallest is the best.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost {
     pub breaks: bool,
     pub tier: u8,
-    /// The highest priority of a gang that loses something; between queues, how late its queue
-    /// gives.
+    /// The highest priority of a gang that loses pods; between queues, how late the queue is in the
+    /// order in which queues give.
     pub priority: i32,
     /// In parts per million of what is needed.
     pub lost: i64,
@@ -61,14 +61,14 @@ pub fn optimum(small: &Small) -> Option<Solution> {
 struct Search<'s> {
     small: &'s Small,
     domain: &'s Domain,
-    /// For each gang, what may leave of it.
+    /// For each gang, the sets of its pods that may be evicted.
     choices: Vec<Vec<Pods>>,
     best: Option<Solution>,
 }
 
 impl<'s> Search<'s> {
     fn new(small: &'s Small, domain: &'s Domain, breaks: bool) -> Self {
-        let concerned = (0..small.gangs.len()).filter(|&gang| small.concerns(gang));
+        let concerned = (0..small.gangs.len()).filter(|&gang| small.in_scope(gang));
         let choices = concerned.map(|gang| choices(small, domain, gang, breaks)).collect();
         Search { small, domain, choices, best: None }
     }
@@ -78,8 +78,8 @@ impl<'s> Search<'s> {
         self.best
     }
 
-    /// Tries all choices of the gangs from one on, with these gone already. Whoever leaves in
-    /// addition costs more and only adds room.
+    /// Tries all choices from gang `from` on, with the pods in `gone` evicted already. Evicting
+    /// more costs more and only adds room.
     fn go(&mut self, gang: usize, gone: Pods) {
         let cost = cost(self.small, self.domain, gone);
         let cheaper = self.best.as_ref().is_none_or(|best| cost < best.cost);
@@ -100,8 +100,8 @@ impl<'s> Search<'s> {
     }
 }
 
-/// What may leave of a gang in a domain: any pods that it can do without, or all that it has there.
-/// Of pods that are alike only the first ones are taken.
+/// The sets of pods of a gang that may be evicted in a domain: any of its surplus pods, or all that
+/// it has there. Of equal pods the first ones are taken.
 fn choices(small: &Small, domain: &Domain, gang: usize, breaks: bool) -> Vec<Pods> {
     let here = small.pods_of(gang) & small.pods_in(domain);
     let mut found = vec![0];
@@ -138,7 +138,7 @@ mod tests {
                 && (0..small.gangs.len()).filter(|&gang| gone & small.pods_of(gang) != 0).all(
                     |gang| {
                         let all = small.pods_of(gang) & here;
-                        small.concerns(gang) && (!small.breaks(gang, gone) || gone & all == all)
+                        small.in_scope(gang) && (!small.breaks(gang, gone) || gone & all == all)
                     },
                 )
         };
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_out() {
+    fn every_set_of_pods_is_tried() {
         let clusters = (0..400).map(drawing::small).filter(|small| small.pods.len() <= 11);
         let clusters: Vec<Small> = clusters.collect();
         assert!(clusters.len() > 80, "only {} are small enough", clusters.len());

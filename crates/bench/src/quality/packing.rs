@@ -1,17 +1,17 @@
-//! Whether pods fit on nodes, by trying every way.
+//! Whether pods fit on nodes, by trying every assignment.
 
 use super::small::{Amounts, add};
 
-/// Whether all pods find a place at the same time.
+/// Whether all pods fit at the same time.
 pub fn fits(pods: &[Amounts], free: &[Amounts]) -> bool {
     let mut pods = pods.to_vec();
-    // Large ones first: what can't work is known sooner. Equal ones stand together.
+    // Large ones first, so that dead ends are found sooner. Equal ones come one after the other.
     pods.sort_unstable_by(|a, b| b.cmp(a));
     place(&pods, &mut free.to_vec(), 0)
 }
 
-/// Tries every node from `first` on for the first pod. Of equal pods the next goes no further
-/// forward than the one before: the other ways are the same with names changed.
+/// Tries every node from `first` on for the first pod. Of equal pods a later one never goes to an
+/// earlier node: that would be the same assignment with names exchanged.
 fn place(pods: &[Amounts], free: &mut [Amounts], first: usize) -> bool {
     let Some((&pod, rest)) = pods.split_first() else { return true };
     for node in first..free.len() {
@@ -34,20 +34,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_not_enough() {
+    fn enough_in_total_may_still_not_fit() {
         assert!(!fits(&[[3, 0], [3, 0]], &[[4, 0], [2, 0]]));
         assert!(fits(&[[3, 0], [1, 0], [2, 0]], &[[4, 0], [2, 0]]));
     }
 
     #[test]
-    fn the_first_place_is_not_always_the_right_one() {
-        // The large pod must leave the node with many cores to the pod that has no GPU.
+    fn the_first_node_that_fits_is_not_always_the_right_one() {
+        // The large pod must leave the node with many cores to the pod that needs no GPU.
         assert!(fits(&[[2, 2], [6, 0]], &[[6, 2], [2, 2]]));
         assert!(!fits(&[[2, 2], [6, 0]], &[[6, 2], [2, 1]]));
     }
 
     #[test]
-    fn nobody_fits_where_too_much_is_taken_already() {
+    fn no_pod_fits_on_an_overcommitted_node() {
         assert!(fits(&[[0, 1]], &[[-1, 1]]));
         assert!(!fits(&[[1, 1]], &[[-1, 1]]));
         assert!(fits(&[], &[]));

@@ -1,6 +1,6 @@
-//! A cluster so small that everything can be tried, with one gang that starves. It knows nothing of
-//! the engine: what it says of gangs, quotas and room is written a second time, from the design, so
-//! that one can check the other.
+//! A cluster so small that every choice can be tried, with one gang that starves. It knows nothing
+//! of the engine: the rules for gangs, quotas and room are written a second time, from the design,
+//! so that one checks the other.
 
 use super::packing;
 
@@ -21,8 +21,8 @@ pub struct Small {
     pub purpose: Purpose,
     /// What each node has.
     pub nodes: Vec<Amounts>,
-    /// The leaf of each node, where there is a network: leaves are tier 1, all of them together
-    /// are tier 2.
+    /// The leaf of each node, if there is a network: leaves are tier 1, all of them together are
+    /// tier 2.
     pub leaves: Option<Vec<usize>>,
     pub queues: Vec<Queue>,
     pub gangs: Vec<Gang>,
@@ -43,9 +43,9 @@ pub struct Gang {
     pub queue: usize,
     pub priority: i32,
     pub minimum: u32,
-    /// The minimum of each role; nothing if it has no roles.
+    /// The minimum of each role; `None` if it has no roles.
     pub roles: Option<[u32; 2]>,
-    /// Nobody may ask it to leave.
+    /// It may not be evicted.
     pub protected: bool,
 }
 
@@ -68,7 +68,7 @@ pub struct Preemptor {
     pub highest_tier: Option<u8>,
 }
 
-/// Where the claimant may be as a whole.
+/// A domain that may hold all of the preemptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Domain {
     pub name: String,
@@ -85,7 +85,7 @@ pub fn add(sum: &mut Amounts, amounts: Amounts, times: i64) {
 }
 
 impl Small {
-    /// The domains that the claimant may have, the nearest first.
+    /// The domains that the preemptor may use, the nearest first.
     pub fn domains(&self) -> Vec<Domain> {
         let all = || (0..self.nodes.len()).collect();
         let (Some(leaves), Some(highest)) = (&self.leaves, self.preemptor.highest_tier) else {
@@ -102,7 +102,7 @@ impl Small {
         domains
     }
 
-    /// What the claimant must get.
+    /// The pods that the preemptor needs to start.
     pub fn required(&self) -> Vec<Amounts> {
         self.preemptor
             .pods
@@ -128,7 +128,7 @@ impl Small {
             .fold(0, |set, (at, _)| set | 1 << at)
     }
 
-    /// What is free on each node once these have left.
+    /// What is free on each node once these pods have left.
     pub fn free_without(&self, gone: Pods) -> Vec<Amounts> {
         let mut free = self.nodes.clone();
         for (at, pod) in self.pods.iter().enumerate() {
@@ -145,14 +145,14 @@ impl Small {
         sum
     }
 
-    /// Whether the claimant finds its places in the domain once these have left.
+    /// Whether the preemptor fits into the domain once these pods have left.
     pub fn holds(&self, domain: &Domain, gone: Pods) -> bool {
         let free = self.free_without(gone);
         let free: Vec<Amounts> = domain.nodes.iter().map(|&node| free[node]).collect();
         packing::fits(&self.required(), &free)
     }
 
-    /// Whether a gang has its minimum and its roles' with these pods.
+    /// Whether these pods meet the minimum of a gang and of its roles.
     fn stands(&self, gang: usize, pods: Pods) -> bool {
         let of_role =
             |role| members(pods).filter(|&pod| self.pods[pod].role == role).count() as u32;
@@ -162,27 +162,28 @@ impl Small {
                 .is_none_or(|roles| (0..).zip(roles).all(|(role, least)| of_role(role) >= least))
     }
 
-    /// Whether these break the gang. One that lacks pods anyway can't be broken.
+    /// Whether evicting these pods breaks the gang. A gang that is broken already can't be broken.
     pub fn breaks(&self, gang: usize, gone: Pods) -> bool {
         let all = self.pods_of(gang);
         all & gone != 0 && self.stands(gang, all) && !self.stands(gang, all & !gone)
     }
 
-    /// Whether the claimant may ask a gang to leave at all.
-    pub fn concerns(&self, gang: usize) -> bool {
+    /// Whether the preemptor may evict pods of a gang at all.
+    pub fn in_scope(&self, gang: usize) -> bool {
         let gang = &self.gangs[gang];
-        let in_scope = match self.purpose {
+        let reaches = match self.purpose {
             Purpose::Preempt => {
                 gang.queue == self.preemptor.queue && gang.priority < self.preemptor.priority
             }
             Purpose::Reclaim => gang.queue != self.preemptor.queue,
         };
-        in_scope && !gang.protected
+        reaches && !gang.protected
     }
 
-    /// Whether quotas allow that these leave, in some order: each while its queue has more than it
-    /// deserves of something that the claimant asks for and its queue deserves, none so that
-    /// the queue has less than its guarantee. If these may not leave, neither may these and more.
+    /// Whether quotas allow these evictions in some order: each while its queue uses more than it
+    /// deserves of a resource that the preemptor requests and its queue deserves, and none that
+    /// leaves the queue less than its guarantee. If these evictions are not allowed, neither are
+    /// more.
     pub fn quotas_allow(&self, gone: Pods) -> bool {
         if self.purpose == Purpose::Preempt {
             return true;
@@ -197,7 +198,7 @@ impl Small {
             let (used, lost) = (self.requests(theirs), self.requests(leave));
             let Queue { deserved, guarantee, .. } = &self.queues[queue];
             let guaranteed = (0..2).all(|id| lost[id] == 0 || used[id] - lost[id] >= guarantee[id]);
-            // All but the last have left when the last is asked for.
+            // When the last one is chosen, all others have left.
             let may_be_last = |pod: usize| {
                 let request = self.pods[pod].request;
                 (0..2).any(|id| asked[id] && used[id] - lost[id] + request[id] > deserved[id])
@@ -206,8 +207,8 @@ impl Small {
         })
     }
 
-    /// Whether the claimant's queue may have all that it asks for: it deserves it, and nothing of
-    /// it is guaranteed to others.
+    /// Whether the preemptor's queue may use everything that it requests: it deserves it, and none
+    /// of it is guaranteed to others.
     pub fn may_allocate(&self) -> bool {
         let mut wanted =
             self.requests(self.set(|pod| self.gangs[pod.gang].queue == self.preemptor.queue));
@@ -224,8 +225,8 @@ impl Small {
                 && (0..2).filter(asked).any(|id| wanted[id] <= deserved[id])
     }
 
-    /// What the claimant lacks in a domain, by resource; if it lacks nothing in all, but room in
-    /// one piece, what it asks for.
+    /// What the preemptor lacks in a domain, by resource. If the totals suffice but the pods don't
+    /// fit (fragmentation), its full request.
     pub fn needed(&self, domain: &Domain) -> Amounts {
         let wanted = self.wanted();
         let free = self.free_without(0);
@@ -235,8 +236,9 @@ impl Small {
         if lack == [0; 2] { wanted } else { lack }
     }
 
-    /// What is lost if these leave the domain, of what is lacking there, in parts per million of
-    /// what the claimant wants: of a gang that breaks, all that it has.
+    /// How much is lost if these pods leave the domain, counted in the resources that are lacking
+    /// there, in parts per million of what the preemptor wants. A gang that breaks loses all that
+    /// it has.
     pub fn lost(&self, domain: &Domain, gone: Pods) -> i64 {
         let broken = (0..self.gangs.len()).filter(|&gang| self.breaks(gang, gone));
         let lost = broken.fold(gone, |lost, gang| lost | self.pods_of(gang));
@@ -254,8 +256,8 @@ impl Small {
         wanted
     }
 
-    /// How many queues give before this one: those that have more of what they deserve. One that
-    /// deserves nothing counts as one that has just that.
+    /// How many queues give before this one: those that use a larger part of what they deserve. A
+    /// queue that deserves nothing counts as if it used just what it deserves.
     pub fn queues_before(&self, queue: usize) -> i32 {
         let share = |queue: usize| {
             let used = self.requests(self.set(|pod| self.gangs[pod.gang].queue == queue));

@@ -1,4 +1,4 @@
-//! What the engine chose on a small cluster, against the best that there is.
+//! The engine's choice on a small cluster, compared with the optimum.
 
 use muster_api::keys::SCHEDULER_NAMES;
 use muster_api::manifest::{Found, read};
@@ -14,33 +14,33 @@ use muster_sim::World;
 #[derive(Clone, Debug)]
 pub struct Decision {
     pub gone: Pods,
-    /// Those of them that leave to break their gang.
+    /// Those of them that are evicted with their whole gang.
     pub whole: Pods,
-    /// The node of each pod of the claimant that was promised one, by the pod's number.
+    /// The node of each pod of the preemptor that was nominated or bound, by the number of the pod.
     pub places: Vec<(usize, usize)>,
 }
 
 /// How the engine's choice compares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is no way, and none was found.
+    /// Room can't be made, and none was found.
     Nothing,
-    /// There is a way that was not found.
+    /// Room can be made, but none was found.
     Missed,
-    /// It does what the rules don't allow, or the claimant has no place for all that.
+    /// The decision violates a rule, or the preemptor still does not fit.
     Wrong(&'static str),
     BreaksForNothing,
     FartherThanNeeded,
-    /// A gang of higher priority loses something than need be.
+    /// A gang of higher priority loses pods than necessary.
     TooHigh,
-    /// What is lost beyond the least that must be, in parts per million of that.
+    /// The loss above the optimum, in parts per million of the optimum.
     Gap(i64),
 }
 
 #[derive(Clone, Debug)]
 pub struct Verdict {
     pub outcome: Outcome,
-    /// Pods and whole bundles that could have stayed, everything else unchanged.
+    /// Pods and whole bundles that were evicted needlessly, everything else unchanged.
     pub needless: Vec<Pods>,
     /// What the engine chose, if anything.
     pub chosen: Option<Solution>,
@@ -71,7 +71,7 @@ fn decide(small: &Small) -> Option<Decision> {
     let number = |pod: &str| (0..small.pods.len()).find(|&at| pod_name(small, at) == pod);
     let mut decision = Decision { gone: 0, whole: 0, places: Vec::new() };
     for eviction in &plan.evictions {
-        let pod = number(&name(eviction.pod)).expect("who leaves has run");
+        let pod = number(&name(eviction.pod)).expect("a victim is a running pod");
         decision.gone |= 1 << pod;
         if matches!(eviction.cause, Cause::Bundle { whole: true, .. }) {
             decision.whole |= 1 << pod;
@@ -117,7 +117,7 @@ fn compare(small: &Small, decision: Option<Decision>) -> Verdict {
 fn gap(chosen: &Solution, best: &Solution) -> Outcome {
     let (ours, least) = (chosen.cost, best.cost);
     match ours {
-        _ if ours < least => Outcome::Wrong("better than the best"),
+        _ if ours < least => Outcome::Wrong("better than the optimum"),
         _ if ours.breaks != least.breaks => Outcome::BreaksForNothing,
         _ if ours.tier != least.tier => Outcome::FartherThanNeeded,
         _ if ours.priority != least.priority => Outcome::TooHigh,
@@ -125,7 +125,8 @@ fn gap(chosen: &Solution, best: &Solution) -> Outcome {
     }
 }
 
-/// The smallest domain around the claimant's places, if they are places for all that it must have.
+/// The smallest domain that contains the nodes of the preemptor, if all its required pods fit
+/// there.
 fn domain_of(small: &Small, decision: &Decision) -> Result<Domain, &'static str> {
     let mut free = small.free_without(decision.gone);
     for &(pod, node) in &decision.places {
@@ -143,17 +144,17 @@ fn domain_of(small: &Small, decision: &Decision) -> Result<Domain, &'static str>
 }
 
 fn broken_rule(small: &Small, decision: &Decision) -> Option<&'static str> {
-    let strangers = members(decision.gone).any(|pod| !small.concerns(small.pods[pod].gang));
+    let strangers = members(decision.gone).any(|pod| !small.in_scope(small.pods[pod].gang));
     let reclaims = small.purpose == Purpose::Reclaim;
     match () {
-        () if strangers => Some("someone leaves who needn't"),
-        () if !small.quotas_allow(decision.gone) => Some("a queue gives what it needn't"),
+        () if strangers => Some("a pod is evicted that is out of scope"),
+        () if !small.quotas_allow(decision.gone) => Some("a queue gives more than quotas allow"),
         () if reclaims && !small.may_allocate() => Some("the preemptor's queue gets too much"),
         () => None,
     }
 }
 
-/// Who could have stayed: a single pod of a gang that goes on, or a bundle that breaks a gang.
+/// The needless evictions: a single pod of a gang that goes on, or a bundle that breaks a gang.
 fn needless(small: &Small, domain: &Domain, decision: &Decision) -> Vec<Pods> {
     let broken = |gang: usize| decision.whole & small.pods_of(gang) != 0;
     let single =

@@ -1,4 +1,4 @@
-//! A small cluster in words: who runs where, who was asked to leave, and who should have been.
+//! A small cluster in words: which pods run where, which were evicted, and which should have been.
 
 use std::fmt::Write;
 
@@ -83,7 +83,7 @@ fn way(small: &Small, solution: Option<&Solution>) -> String {
     };
     let lost = cost.lost as f64 / 1e6;
     format!(
-        "{} leave {}{broken}{priority}; lost {lost:.2} of what is needed, {}",
+        "{} are evicted from {}{broken}{priority}; loss {lost:.2} of what is needed, {}",
         names(small, *gone),
         domain.name,
         amounts(small.needed(domain))
@@ -97,14 +97,14 @@ fn names(small: &Small, pods: Pods) -> String {
 
 fn sentence(outcome: &Outcome) -> String {
     match outcome {
-        Outcome::Nothing => "There is no way to make room.".into(),
-        Outcome::Missed => "There is a way, and the engine doesn't find it.".into(),
-        Outcome::Wrong(what) => format!("A rule is not kept: {what}."),
-        Outcome::BreaksForNothing => "A gang is broken though surplus would do.".into(),
-        Outcome::FartherThanNeeded => "A nearer domain would do.".into(),
-        Outcome::TooHigh => "Gangs of lower priority would do.".into(),
+        Outcome::Nothing => "Room can't be made.".into(),
+        Outcome::Missed => "Room can be made, but the engine doesn't find it.".into(),
+        Outcome::Wrong(what) => format!("A rule is violated: {what}."),
+        Outcome::BreaksForNothing => "A gang is broken though surplus pods would suffice.".into(),
+        Outcome::FartherThanNeeded => "A nearer domain would suffice.".into(),
+        Outcome::TooHigh => "Gangs of lower priority would suffice.".into(),
         Outcome::Gap(0) => "Nothing better is possible.".into(),
-        Outcome::Gap(gap) => format!("{:.0} % more is lost than need be.", *gap as f64 / 1e4),
+        Outcome::Gap(gap) => format!("{:.0} % more is lost than necessary.", *gap as f64 / 1e4),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Room that is taken from others, and promises that are read back.
+//! Evictions for one pod, and nominations that are restored.
 
 use muster_api::Time;
 use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS};
@@ -6,11 +6,11 @@ use muster_engine::ids::PodId;
 use muster_engine::model::pods::PodState;
 use muster_engine::{Engine, Event, Txn};
 
-use super::{Add, NOW, node, pod, taking, timed};
+use super::{Add, NOW, engine_with, node, pod, timed};
 
 const NODES: usize = 5_000;
 const PODS: usize = 40_000;
-const PROMISES: usize = 10_000;
+const NOMINATIONS: usize = 10_000;
 
 pub fn run(rounds: u32, add: &mut Add) {
     let [mut making, mut moving, mut reading] = [f64::MAX; 3];
@@ -22,19 +22,24 @@ pub fn run(rounds: u32, add: &mut Add) {
         engine.apply(Event::from(urgent));
         let mut evicted = 0;
         making = making.min(timed(|| evicted = engine.cycle(NOW).evictions.len()));
-        assert_eq!(evicted, 8, "one node is cleared for it");
+        assert_eq!(evicted, 8, "it gets one node");
         let mut engine = nominated();
         reading = reading.min(timed(|| engine.cycle(NOW)));
-        assert_eq!(engine.cluster().nominated_count as usize, PROMISES, "every nomination stands");
+        assert_eq!(
+            engine.cluster().nominated_count as usize,
+            NOMINATIONS,
+            "every nomination stands"
+        );
     }
-    let name = "one preemptor, 5,000 nodes and 40,000 pods, against evicting all and undoing it";
+    let name =
+        "preempt, 1 pod, 5,000 nodes, 40,000 pods: time relative to evicting all and undoing it";
     add(name, making / moving, "times", Some(making));
     add("the same, time", making / 1e6, "ms", Some(making));
-    add("10,000 nominations read back, first cycle", reading / 1e6, "ms", Some(reading));
+    add("first cycle that restores 10,000 nominations", reading / 1e6, "ms", Some(reading));
 }
 
 fn engine() -> Engine {
-    let mut engine = taking("preempt", "");
+    let mut engine = engine_with("preempt", "");
     for index in 0..NODES {
         engine.apply(Event::from(node(&name(index))));
     }
@@ -45,7 +50,7 @@ fn name(node: usize) -> String {
     format!("n{node:05}")
 }
 
-/// All GPUs are taken by pods of lower priority, of different ages.
+/// Pods of lower priority and different ages use all GPUs.
 fn full() -> Engine {
     let mut engine = engine();
     for index in 0..PODS {
@@ -76,7 +81,7 @@ fn evict_and_undo(engine: &mut Engine) -> f64 {
     })
 }
 
-/// Everything leaves, and two pods a node wait for it, as an earlier run has written.
+/// All pods are terminating, and two pods per node are nominated, as an earlier run has written.
 fn nominated() -> Engine {
     let mut engine = engine();
     for index in 0..NODES {
@@ -86,7 +91,7 @@ fn nominated() -> Engine {
         leaving.metadata.deletion_timestamp = Some(NOW);
         engine.apply(Event::from(leaving));
     }
-    for index in 0..PROMISES {
+    for index in 0..NOMINATIONS {
         let mut waiting = pod(&format!("p{index:05}"), 4, 1_000, None);
         waiting.metadata.annotations.insert(PIPELINED_STATUS.into(), "true".into());
         waiting.metadata.annotations.insert(PIPELINED_NODE.into(), name(index / 2));

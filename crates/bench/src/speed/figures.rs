@@ -1,44 +1,53 @@
-//! What was measured, against the bars that it should not pass.
+//! The measured figures, and the bars that they should not exceed.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// What each figure should be at most. `docs/performance.md` shows them with what was measured.
+/// The bar of each figure. `docs/performance.md` shows them with measured figures.
 pub const BARS: [(&str, f64); 26] = [
-    ("gang of 3,000 × 8 GPUs, 5,000 nodes", 80.0),
-    ("the same, 20,000 nodes against 5,000", 3.0),
-    ("500 gangs of 10, a pod against the large gang's", 4.0),
-    ("5,000 pods of 50 shapes, likewise", 12.0),
-    ("cycle with nothing to do, 5,000 nodes, 1,000 gangs that can't fit", 10.0),
-    ("the same, 20,000 nodes", 10.0),
+    ("allocate, 3,000-pod gang, 8 GPUs per pod, 5,000 nodes", 80.0),
+    ("allocate, 3,000-pod gang: 20,000 nodes relative to 5,000", 3.0),
+    ("allocate, 500 gangs of 10: time per pod relative to the 3,000-pod gang", 4.0),
+    ("allocate, 5,000 pods of 50 shapes: time per pod relative to the 3,000-pod gang", 12.0),
+    ("idle cycle, 5,000 nodes, 1,000 waiting gangs", 10.0),
+    ("idle cycle, 20,000 nodes, 1,000 waiting gangs", 10.0),
     ("one event applied", 6.0),
-    ("gang of 512 × 8 GPUs, hard tier 2, against no topology", 2.0),
-    ("gang of 3,000 × 8 GPUs, hard tier 3, likewise", 2.0),
-    ("100 subgroups of 8, hard tier 1 in tier 3, against 800 pods", 3.0),
-    ("gang of 512, hard tier 2, 20,000 nodes against 5,000", 3.0),
-    ("100 subgroups of 10, hard tier 1, 1,000 nodes", 10.0),
-    ("5,000 nodes in HyperNodes by label, built", 1.0),
-    ("one preemptor, 5,000 nodes and 40,000 pods, against evicting all and undoing it", 2.0),
-    ("10,000 nominations read back, first cycle", 20.0),
-    ("gang of 1,000 takes 1,000 nodes from gangs of 4, against the empty cluster", 6.0),
-    ("gang of 3,000 takes 3,000 of 5,000 nodes, likewise", 6.0),
-    ("gang of 2,000 on 5,000 nodes, 2 of 5 that may go are needed, likewise", 12.0),
-    ("gang of 400, 1,000 nodes, 2 of 5 that may go are needed, likewise", 12.0),
-    ("gang of two shapes, 1,500 pods, takes from gangs of two, 5,000 nodes, likewise", 12.0),
-    ("gang of 500, hard tier 2 of 3, 5,000 nodes, likewise", 10.0),
-    // Four times as many pods, times the logarithm; below the same for scenarios.
-    ("gang of 6,000 takes from 10,000 nodes against 1,500 from 2,500", 4.7),
+    ("allocate, 512-pod gang, hard tier 2: time relative to no topology", 2.0),
+    ("allocate, 3,000-pod gang, hard tier 3: time relative to no topology", 2.0),
+    ("allocate, 100 subgroups of 8, hard tier 1 in tier 3: time relative to no topology", 3.0),
+    ("allocate, 512-pod gang, hard tier 2: 20,000 nodes relative to 5,000", 3.0),
+    ("allocate, 100 subgroups of 10, hard tier 1, 1,000 nodes", 10.0),
+    ("build a tree of HyperNodes by label, 5,000 nodes", 1.0),
+    ("preempt, 1 pod, 5,000 nodes, 40,000 pods: time relative to evicting all and undoing it", 2.0),
+    ("first cycle that restores 10,000 nominations", 20.0),
+    ("preempt, 1,000-pod gang, 1,000 nodes: time relative to an empty cluster", 6.0),
+    ("preempt, 3,000-pod gang, 5,000 nodes: time relative to an empty cluster", 6.0),
     (
-        "gang of 1,000 reclaims 1,000 nodes from two queues by scenarios, against the empty cluster",
+        "preempt, 2,000-pod gang, 5,000 nodes, 40 % of candidates evicted: time relative to an empty cluster",
+        12.0,
+    ),
+    (
+        "preempt, 400-pod gang, 1,000 nodes, 40 % of candidates evicted: time relative to an empty cluster",
+        12.0,
+    ),
+    ("preempt, 1,500-pod gang of two shapes, 5,000 nodes: time relative to an empty cluster", 12.0),
+    (
+        "preempt, 500-pod gang, hard tier 2 of 3, 5,000 nodes: time relative to an empty cluster",
+        10.0,
+    ),
+    // Four times as many pods, times the logarithm; below the same for scenarios.
+    ("preempt, 6,000-pod gang, 10,000 nodes: time relative to 1,500 pods, 2,500 nodes", 4.7),
+    (
+        "reclaim in mode scenario, 1,000-pod gang, 1,000 nodes: time relative to an empty cluster",
         60.0,
     ),
-    ("the same with 2,000 nodes against 500", 4.9),
-    ("consolidation of 2,000 nodes for 250 against 500 for 62", 4.9),
+    ("reclaim in mode scenario, gang of whole nodes: 2,000 nodes relative to 500", 4.9),
+    ("consolidate, 250-pod gang, 2,000 nodes: time relative to 62 pods, 500 nodes", 4.9),
     ("peak memory of a process with 20,000 nodes and 160,000 pods", 300.0),
 ];
 
-/// One figure with the bar that it should not pass.
+/// A figure with its bar.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Figure {
@@ -46,32 +55,32 @@ pub struct Figure {
     pub value: f64,
     pub unit: &'static str,
     pub at_most: Option<f64>,
-    /// The time behind it.
+    /// The time that was measured.
     pub nanos: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Figures {
     pub figures: Vec<Figure>,
-    /// What could not be measured, and why.
+    /// Figures that could not be measured, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unmeasured: Vec<String>,
 }
 
-/// Bars that were passed, and what has a bar and could not be measured; a line each.
+/// One line for each missed bar, and for each figure that has a bar and could not be measured.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct Missed(pub Vec<String>);
 
 impl Figure {
-    /// Also a figure that is no number is not below its bar.
+    /// A figure that is not a number misses its bar too.
     fn is_over(&self) -> bool {
         self.at_most.is_some_and(|bar| self.value.is_nan() || self.value > bar)
     }
 }
 
 impl Figures {
-    /// Takes a figure with the bar that its name has.
+    /// Adds a figure with the bar for its name.
     pub(super) fn add(
         &mut self,
         name: &'static str,
@@ -150,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_measured_misses_its_bar() {
+    fn an_unmeasured_figure_misses_its_bar() {
         let figures =
             Figures { unmeasured: vec!["memory: no such file".into()], ..Figures::default() };
         let missed = figures.check().expect_err("it has a bar");

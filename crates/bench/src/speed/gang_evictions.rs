@@ -1,19 +1,19 @@
-//! Room that a gang takes from whole gangs, against placing the same gang on the empty cluster.
+//! Evicting whole gangs for a gang, compared with placing the same gang on the empty cluster.
 
 use muster_engine::{Engine, Event};
 
 use super::topology::{Asks, network};
-use super::{Add, Group, NOW, cycle_nanos, node, taking, timed};
+use super::{Add, Group, NOW, cycle_nanos, engine_with, node, timed};
 
-/// Pods that run on each node in gangs of four, by priority and GPUs.
+/// Running gangs of four pods, by priority and GPUs.
 #[derive(Copy, Clone)]
 enum Fill {
-    /// One a node, with all of its GPUs.
+    /// One pod per node, with all of its GPUs.
     Whole,
-    /// On three nodes of five a half beside another that matters most; whole ones matter more than
-    /// the first.
+    /// Three of five nodes have two half-size pods, one of them of the highest priority, so that
+    /// evicting the other is no use; pods with whole nodes have a higher priority than that other.
     MostlyInVain,
-    /// Gangs with whole nodes and gangs with halves in turn.
+    /// Gangs with whole nodes alternate with gangs with halves.
     TwoShapes,
 }
 
@@ -21,49 +21,49 @@ struct Case {
     name: &'static str,
     nodes: usize,
     fill: Fill,
-    /// How many pods of the gang want so many GPUs.
+    /// How many pods of the gang want how many GPUs.
     wants: &'static [(usize, i64)],
     tier: Option<i32>,
 }
 
 const CASES: [Case; 6] = [
     Case {
-        name: "gang of 1,000 takes 1,000 nodes from gangs of 4, against the empty cluster",
+        name: "preempt, 1,000-pod gang, 1,000 nodes: time relative to an empty cluster",
         nodes: 1_000,
         fill: Fill::Whole,
         wants: &[(1_000, 8)],
         tier: None,
     },
     Case {
-        name: "gang of 3,000 takes 3,000 of 5,000 nodes, likewise",
+        name: "preempt, 3,000-pod gang, 5,000 nodes: time relative to an empty cluster",
         nodes: 5_000,
         fill: Fill::Whole,
         wants: &[(3_000, 8)],
         tier: None,
     },
     Case {
-        name: "gang of 2,000 on 5,000 nodes, 2 of 5 that may go are needed, likewise",
+        name: "preempt, 2,000-pod gang, 5,000 nodes, 40 % of candidates evicted: time relative to an empty cluster",
         nodes: 5_000,
         fill: Fill::MostlyInVain,
         wants: &[(2_000, 8)],
         tier: None,
     },
     Case {
-        name: "gang of 400, 1,000 nodes, 2 of 5 that may go are needed, likewise",
+        name: "preempt, 400-pod gang, 1,000 nodes, 40 % of candidates evicted: time relative to an empty cluster",
         nodes: 1_000,
         fill: Fill::MostlyInVain,
         wants: &[(400, 8)],
         tier: None,
     },
     Case {
-        name: "gang of two shapes, 1,500 pods, takes from gangs of two, 5,000 nodes, likewise",
+        name: "preempt, 1,500-pod gang of two shapes, 5,000 nodes: time relative to an empty cluster",
         nodes: 5_000,
         fill: Fill::TwoShapes,
         wants: &[(1_000, 8), (500, 4)],
         tier: None,
     },
     Case {
-        name: "gang of 500, hard tier 2 of 3, 5,000 nodes, likewise",
+        name: "preempt, 500-pod gang, hard tier 2 of 3, 5,000 nodes: time relative to an empty cluster",
         nodes: 5_000,
         fill: Fill::Whole,
         wants: &[(500, 8)],
@@ -74,38 +74,38 @@ const CASES: [Case; 6] = [
 pub fn run(rounds: u32, add: &mut Add) {
     for case in &CASES {
         let pods: usize = case.wants.iter().map(|&(pods, _)| pods).sum();
-        let [mut taking, mut placing] = [f64::MAX; 2];
+        let [mut evicting, mut placing] = [f64::MAX; 2];
         for _ in 0..rounds {
             placing = placing.min(cycle_nanos(&mut case.engine(false), pods));
-            taking = taking.min(case.taking_nanos(pods));
+            evicting = evicting.min(case.eviction_nanos(pods));
         }
-        add(case.name, taking / placing, "times", Some(taking));
+        add(case.name, evicting / placing, "times", Some(evicting));
     }
     let sides: [(usize, &[(usize, i64)]); 2] = [(2_500, &[(1_500, 8)]), (10_000, &[(6_000, 8)])];
     let mut nanos = [f64::MAX; 2];
     for _ in 0..rounds {
         for (best, (nodes, wants)) in nanos.iter_mut().zip(sides) {
             let case = Case { name: "", nodes, fill: Fill::Whole, wants, tier: None };
-            *best = best.min(case.taking_nanos(wants[0].0));
+            *best = best.min(case.eviction_nanos(wants[0].0));
         }
     }
-    let name = "gang of 6,000 takes from 10,000 nodes against 1,500 from 2,500";
+    let name = "preempt, 6,000-pod gang, 10,000 nodes: time relative to 1,500 pods, 2,500 nodes";
     add(name, nanos[1] / nanos[0], "times", Some(nanos[1]));
 }
 
 impl Case {
     /// The decision that makes room for the whole gang.
-    fn taking_nanos(&self, pods: usize) -> f64 {
+    fn eviction_nanos(&self, pods: usize) -> f64 {
         let mut engine = self.engine(true);
         let mut nominated = 0;
         let nanos = timed(|| nominated = engine.cycle(NOW).nominations.len());
-        assert_eq!(nominated, pods, "the case is built so that there is room for everyone");
+        assert_eq!(nominated, pods, "the case is built so that room can be made for all pods");
         nanos
     }
 
-    /// A cluster with the gang that wants room, full or empty.
+    /// A cluster, full or empty, and the gang that wants room.
     fn engine(&self, full: bool) -> Engine {
-        let mut engine = taking("preempt", "mode: gang");
+        let mut engine = engine_with("preempt", "mode: gang");
         match self.tier {
             Some(_) => network(&mut engine, self.nodes, 32, 16),
             None => {
@@ -130,7 +130,7 @@ impl Case {
         engine
     }
 
-    /// Four nodes' worth of those who have the cluster.
+    /// The running gangs of four nodes.
     fn fill(&self, engine: &mut Engine, gang: usize) {
         let run = |engine: &mut Engine,
                    name: &str,

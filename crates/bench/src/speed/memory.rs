@@ -1,7 +1,7 @@
-//! How much memory a large cluster takes: that of a process which holds one and nothing else.
+//! How much memory a large cluster uses: that of a process which holds one and nothing else.
 //!
-//! The program runs itself once more for it. So no allocator has to count what everything else
-//! allocates, and what the allocator keeps back counts too, as it does for the limit of a container.
+//! The program runs itself once more for this. So no allocator has to count all other allocations,
+//! and memory that the allocator retains counts too, as it does for the limit of a container.
 
 use std::io;
 use std::num::ParseIntError;
@@ -11,9 +11,9 @@ use thiserror::Error;
 
 use super::busy;
 
-/// Where Linux tells a process of itself.
+/// Where Linux describes a process to itself.
 const STATUS: &str = "/proc/self/status";
-/// The most memory that the process has had at once, in KiB.
+/// The peak memory of the process, in KiB.
 const PEAK: &str = "VmHWM:";
 
 #[derive(Debug, Error)]
@@ -30,8 +30,8 @@ pub enum MemoryError {
     Answer { text: String, source: ParseIntError },
 }
 
-/// Fills a cluster with 20,000 nodes and 160,000 pods, and returns the most memory that this process
-/// has had, in bytes.
+/// Fills a cluster with 20,000 nodes and 160,000 pods, and returns the peak memory of this process
+/// in bytes.
 pub fn peak_with_large_cluster() -> Result<u64, MemoryError> {
     let engine = busy(20_000, 160_000, 0);
     let peak = peak();
@@ -47,7 +47,7 @@ fn peak() -> Result<u64, MemoryError> {
     kibibytes.map(|kibibytes| kibibytes << 10).ok_or(MemoryError::NoPeak)
 }
 
-/// Runs a command that prints what [`peak_with_large_cluster`] returned, and reads it.
+/// Runs a command that prints the result of [`peak_with_large_cluster`], and parses it.
 pub fn of_child(command: &mut Command) -> Result<u64, MemoryError> {
     let output = command.output().map_err(MemoryError::Start)?;
     if !output.status.success() {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_of_this_process_is_at_least_what_it_has_touched() {
+    fn the_peak_of_this_process_is_at_least_what_it_uses() {
         let touched = vec![1u8; 64 << 20];
         assert!(peak().expect("it is Linux") >= touched.len() as u64);
     }

@@ -1,9 +1,9 @@
-//! Room that a gang takes by scenarios, and room that is made by moving pods together.
+//! Reclaiming by scenarios, and consolidation.
 
 use muster_api::{Quantity, Queue, QueueSpec};
 use muster_engine::{Engine, Event};
 
-use super::{Add, GPU, Group, NOW, amounts, cycle_nanos, node, taking, timed};
+use super::{Add, GPU, Group, NOW, amounts, cycle_nanos, engine_with, node, timed};
 
 pub fn run(rounds: u32, add: &mut Add) {
     let [mut taken, mut placed] = [f64::MAX; 2];
@@ -22,26 +22,27 @@ pub fn run(rounds: u32, add: &mut Add) {
             *best = best.min(decision(&mut fragmented(nodes, nodes / 8, true), nodes / 8));
         }
     }
-    let name = "gang of 1,000 reclaims 1,000 nodes from two queues by scenarios, against the empty cluster";
+    let name =
+        "reclaim in mode scenario, 1,000-pod gang, 1,000 nodes: time relative to an empty cluster";
     add(name, taken / placed, "times", Some(taken));
-    let name = "the same with 2,000 nodes against 500";
+    let name = "reclaim in mode scenario, gang of whole nodes: 2,000 nodes relative to 500";
     add(name, sides[1] / sides[0], "times", Some(sides[1]));
-    let name = "500 nodes, 3 of 10 in pieces, consolidated for a gang of 64, against free nodes";
+    let name = "consolidate, 64-pod gang, 500 nodes, 30 % fragmented: time relative to free nodes";
     add(name, moved / put, "times", Some(moved));
-    let name = "consolidation of 2,000 nodes for 250 against 500 for 62";
+    let name = "consolidate, 250-pod gang, 2,000 nodes: time relative to 62 pods, 500 nodes";
     add(name, grown[1] / grown[0], "times", Some(grown[1]));
 }
 
-/// A decision that promises so many places.
+/// A decision that nominates this many pods.
 fn decision(engine: &mut Engine, pods: usize) -> f64 {
     let mut nominated = 0;
     let nanos = timed(|| nominated = engine.cycle(NOW).nominations.len());
-    assert_eq!(nominated, pods, "the case is built so that there is room for everyone");
+    assert_eq!(nominated, pods, "the case is built so that room can be made for all pods");
     nanos
 }
 
 fn engine(action: &str, arguments: &str, nodes: usize) -> Engine {
-    let mut engine = taking(action, arguments);
+    let mut engine = engine_with(action, arguments);
     for index in 0..nodes {
         engine.apply(Event::from(node(&name(index))));
     }
@@ -52,8 +53,8 @@ fn name(node: usize) -> String {
     format!("n{node:05}")
 }
 
-/// Two queues that deserve nothing have all nodes with gangs of four, and a gang of one that
-/// deserves them wants them all.
+/// Two queues that deserve nothing use all nodes with gangs of four, and a gang of the queue that
+/// deserves them wants all of them.
 fn reclaiming(nodes: usize, full: bool) -> Engine {
     let mut engine = engine("reclaim", "mode: scenario", nodes);
     for (queue, deserved) in [("left", 0), ("right", 0), ("owner", 8 * nodes as i64)] {
@@ -77,7 +78,7 @@ fn reclaiming(nodes: usize, full: bool) -> Engine {
     engine
 }
 
-/// Of ten nodes three hold half a node's worth of small pods, the rest are full; a gang wants whole
+/// Three of ten nodes hold half a node's worth of small pods, the rest are full; a gang wants whole
 /// nodes.
 fn fragmented(nodes: usize, wants: usize, pieces: bool) -> Engine {
     let mut engine = engine("consolidate", "maxMoves: 100000", nodes);

@@ -1,4 +1,4 @@
-//! Gangs that care where they are, against the same gangs that don't.
+//! Gangs with a network topology, compared with the same gangs without.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::{Add, NOW, cycle_nanos, gang_of, node, timed};
 
 const PART: &str = "volcano.sh/partition-id";
 
-/// What a gang asks of the network.
+/// What a gang requires of the network.
 #[derive(Copy, Clone, Default)]
 pub struct Asks {
     /// The highest tier, hard.
@@ -63,9 +63,13 @@ pub fn run(rounds: u32, add: &mut Add) {
     let fabric = |nodes| networked(nodes, 32, 16);
 
     let cases = [
-        ("gang of 512 × 8 GPUs, hard tier 2, against no topology", 512, tier(2)),
-        ("gang of 3,000 × 8 GPUs, hard tier 3, likewise", 3_000, tier(3)),
-        ("100 subgroups of 8, hard tier 1 in tier 3, against 800 pods", 800, split(8, 1, 3)),
+        ("allocate, 512-pod gang, hard tier 2: time relative to no topology", 512, tier(2)),
+        ("allocate, 3,000-pod gang, hard tier 3: time relative to no topology", 3_000, tier(3)),
+        (
+            "allocate, 100 subgroups of 8, hard tier 1 in tier 3: time relative to no topology",
+            800,
+            split(8, 1, 3),
+        ),
     ];
     for (name, pods, asks) in cases {
         let [near, far] =
@@ -82,7 +86,7 @@ pub fn run(rounds: u32, add: &mut Add) {
         }
     }
     add(
-        "gang of 512, hard tier 2, 20,000 nodes against 5,000",
+        "allocate, 512-pod gang, hard tier 2: 20,000 nodes relative to 5,000",
         sides[1] / sides[0],
         "times",
         Some(sides[1]),
@@ -95,10 +99,15 @@ pub fn run(rounds: u32, add: &mut Add) {
         1_000,
         [&asking(1_000, Asks { tier: None, groups: Some((10, 1)) }), &free(1_000)],
     );
-    add("100 subgroups of 10, hard tier 1, 1,000 nodes", split_time / 1e6, "ms", Some(split_time));
+    add(
+        "allocate, 100 subgroups of 10, hard tier 1, 1,000 nodes",
+        split_time / 1e6,
+        "ms",
+        Some(split_time),
+    );
     let wide = || networked(5_000, 50, 20);
     let [showcase, _] = alternately(rounds, &wide, 1_000, [&asking(1_000, tier(2)), &free(1_000)]);
-    add("gang of 1,000, hard tier 2, 5,000 nodes", showcase / 1e6, "ms", Some(showcase));
+    add("allocate, 1,000-pod gang, hard tier 2, 5,000 nodes", showcase / 1e6, "ms", Some(showcase));
 
     let mut built = f64::MAX;
     for _ in 0..rounds.min(3) {
@@ -114,10 +123,10 @@ pub fn run(rounds: u32, add: &mut Add) {
             "all of them are in the tree"
         );
     }
-    add("5,000 nodes in HyperNodes by label, built", built / 1e9, "s", Some(built));
+    add("build a tree of HyperNodes by label, 5,000 nodes", built / 1e9, "s", Some(built));
 }
 
-/// Both sides in turn, each on a cluster of its own; the best of each.
+/// Both sides in turn, each on a cluster of its own; the best time of each.
 fn alternately(
     rounds: u32,
     cluster: &dyn Fn() -> Engine,

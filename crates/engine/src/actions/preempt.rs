@@ -36,11 +36,15 @@ pub static ACTION: Action = Action {
             default: "10",
             meaning: "accepted; the 100 most promising nodes are compared",
         },
-        Argument { name: "minCandidateNodesAbsolute", default: "1", meaning: "accepted, likewise" },
+        Argument {
+            name: "minCandidateNodesAbsolute",
+            default: "1",
+            meaning: "accepted, without effect",
+        },
         Argument {
             name: "maxCandidateNodesAbsolute",
             default: "100",
-            meaning: "accepted, likewise",
+            meaning: "accepted, without effect",
         },
         EVICTION_METHOD,
         MAX_DOMAINS,

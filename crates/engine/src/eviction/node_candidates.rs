@@ -61,7 +61,7 @@ pub fn candidates(
         }
         let mut victims = eligible(cluster, policy, preemptor, node, log);
         if victims.is_empty() && lower_nominations(cluster, preemptor, &[node]).is_empty() {
-            log.conclude(node, || Outcome::Nobody);
+            log.conclude(node, || Outcome::NoCandidates);
             continue;
         }
         victims.sort_by(|&a, &b| queue_gives_first(cluster, policy, preemptor, a, b));

@@ -80,8 +80,8 @@ pub struct Trial {
 pub enum Outcome {
     /// It doesn't take the pod, whoever leaves.
     Closed,
-    /// Nobody there may be asked to leave.
-    Nobody,
+    /// No pod there may be evicted.
+    NoCandidates,
     /// It would lack these even if all left who may be asked.
     TooLittle { victims: Vec<PodId>, lacks: Vec<(ResourceId, i64)> },
     /// Enough others were more promising.

@@ -71,7 +71,7 @@ pub static ENTRY: Entry = Entry {
         Argument {
             name: "deviceshare.KnownGeometriesCMNamespace",
             default: "kube-system",
-            meaning: "without effect, likewise",
+            meaning: "without effect, like KnownGeometriesCMName",
         },
         Argument {
             name: "deviceshare.GPUExclusiveRules",

@@ -1,4 +1,4 @@
-//! Days on which the law must hold: configurations, and what they need of the objects.
+//! Days on which the law must hold: configurations, and the objects that they need.
 
 use muster_api::core::Image;
 use muster_api::kinds::Object;
@@ -8,9 +8,9 @@ use muster_engine::config::BUILTIN;
 
 pub struct Day {
     pub name: &'static str,
-    /// In force one after the other.
+    /// Used one after the other.
     pub configs: &'static [&'static str],
-    /// Makes something else of what the fault simulator tells.
+    /// Changes the events of the fault simulator.
     pub twist: Option<fn(&mut Event)>,
 }
 

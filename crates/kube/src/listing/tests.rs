@@ -1,4 +1,4 @@
-//! Lists of a server that answers as told.
+//! Lists from a server with prepared answers.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// An answer to the next request whose path and query end so; others get an empty list.
+/// Answers the next request whose path and query end like this; other requests get an empty list.
 type Script = Vec<(&'static str, u16, Value)>;
 
 async fn answer(State(script): State<std::sync::Arc<Mutex<Script>>>, request: Request) -> Response {
@@ -59,7 +59,7 @@ fn keys(listing: &Listing) -> Vec<String> {
 }
 
 #[test]
-fn pages_are_put_together_and_told() {
+fn pages_are_joined_and_progress_is_reported() {
     let script = vec![
         ("/nodes?&limit=500", 200, page(&["a", "b"], "more")),
         ("/nodes?&limit=500&continue=more", 200, page(&["c"], "")),
@@ -74,7 +74,7 @@ fn pages_are_put_together_and_told() {
 }
 
 #[test]
-fn a_list_whose_history_is_gone_begins_again_and_at_last_without_pages() {
+fn an_expired_list_restarts_and_finally_reads_without_pages() {
     let gone = || ("&continue=more", 410, failure(410, "too old"));
     let start = |names| ("/nodes?&limit=500", 200, page(names, "more"));
     let script = vec![
@@ -97,7 +97,7 @@ fn a_list_whose_history_is_gone_begins_again_and_at_last_without_pages() {
 }
 
 #[test]
-fn what_can_not_be_read_leaves_the_rest_alone() {
+fn unreadable_objects_do_not_affect_others() {
     let groups = json!({ "items": [
         { "metadata": { "name": "good", "namespace": "x" }, "spec": { "minMember": 2 } },
         { "metadata": { "name": "bare", "namespace": "x" } },
@@ -137,7 +137,7 @@ fn all_missing_permissions_are_named_at_once() {
 }
 
 #[test]
-fn servers_that_are_none_and_credentials_that_are_old_are_told_apart() {
+fn bad_servers_and_expired_credentials_have_different_errors() {
     let nodes = "/nodes?&limit=500";
     fails(
         vec![(nodes, 401, failure(401, "Unauthorized"))],
@@ -152,7 +152,7 @@ fn servers_that_are_none_and_credentials_that_are_old_are_told_apart() {
 }
 
 #[test]
-fn a_server_that_is_busy_is_asked_again() {
+fn a_request_to_a_busy_server_is_repeated() {
     let script = vec![
         ("/nodes?&limit=500", 429, failure(429, "too many requests")),
         ("/nodes?&limit=500", 200, page(&["a"], "")),

@@ -1,5 +1,4 @@
-//! What HyperNodes are told of themselves: how many nodes they have, and whether they are in the
-//! tree.
+//! The status of HyperNodes: how many nodes they have, and whether they are in the tree.
 
 use std::collections::HashMap;
 
@@ -13,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::clock::wall_clock;
 use crate::writes::{Patch, Target, Write};
 
-/// The type of our condition; all others are other writers'.
+/// The type of our condition; all others belong to other writers.
 const HEALTHY: &str = "Healthy";
 
 #[derive(Default)]
@@ -25,7 +24,7 @@ pub struct HyperNodeReporter {
 struct Known {
     uid: String,
     version: Option<String>,
-    /// None until anyone has written one.
+    /// `None` until a status has been written.
     status: Option<HyperNodeStatus>,
 }
 
@@ -41,7 +40,7 @@ impl HyperNodeReporter {
         self.known.remove(name);
     }
 
-    /// Writes the statuses that say something new.
+    /// Writes the statuses that have changed.
     pub fn tell(&mut self, cluster: &Cluster, writes: &UnboundedSender<Write>) {
         for hyper in cluster.hyper_nodes.iter() {
             let Some(known) =
@@ -61,14 +60,15 @@ impl HyperNodeReporter {
             let status = json!(new);
             known.status = Some(new);
             let target = Target::HyperNode(hyper.name.to_string());
-            // The list of conditions is replaced as a whole, so it must be the one that we know.
+            // The list of conditions is replaced as a whole, so the patch requires the version that
+            // we know.
             let patch = Patch::new(target, &known.uid, status).at(known.version.clone());
             let _ = writes.send(Write::Patch(patch));
         }
     }
 }
 
-/// All live nodes below a domain; outside the tree, those that the HyperNode claims.
+/// All live nodes below a domain; for a HyperNode outside the tree, the nodes that it selects.
 fn node_count(domains: &Domains, hyper: &muster_engine::model::hypernodes::HyperNode) -> i64 {
     match domains.find(&hyper.name) {
         Some(domain) => i64::from(domains.node_count(domain)),
@@ -76,14 +76,14 @@ fn node_count(domains: &Domains, hyper: &muster_engine::model::hypernodes::Hyper
     }
 }
 
-/// The conditions with ours brought up to date, at its place.
+/// The conditions, with ours updated in its place.
 fn with_ours(
     old: &[HyperNodeCondition],
     fault: Option<&Fault>,
     now: Time,
 ) -> Vec<HyperNodeCondition> {
     let (status, reason, message) = match fault {
-        None => ("True", "InTree", "it is part of the network as the scheduler sees it".to_owned()),
+        None => ("True", "InTree", "it is part of the scheduler's network tree".to_owned()),
         Some(fault) => ("False", explain::fault_word(fault), explain::fault(fault)),
     };
     let mut conditions = old.to_vec();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_conditions_of_others_stay_as_they_are() {
+    fn conditions_of_other_writers_are_kept() {
         let mut others = condition("Cabled", "False", 1);
         others.observed_generation = Some(7);
         let old = [others.clone(), condition(HEALTHY, "True", 2), condition("Cooled", "True", 3)];

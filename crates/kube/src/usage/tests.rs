@@ -1,4 +1,4 @@
-//! A record goes to a server that keeps one ConfigMap, and comes back.
+//! A record is sent to a server that stores one ConfigMap, and read back.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
@@ -19,12 +19,12 @@ use crate::metrics::Metrics;
 use crate::podgroup_status::PodGroupStatusPath;
 use crate::writes::WriteContext;
 
-/// The ConfigMap, and what was asked.
+/// The ConfigMap, and the requests.
 #[derive(Default)]
 struct Server {
     map: Option<Value>,
     asked: Vec<String>,
-    /// Answer everything so.
+    /// Answer every request like this.
     refuses: Option<u16>,
 }
 
@@ -84,7 +84,7 @@ fn config() -> Config {
     Config::parse("test", text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-/// An engine on whose only node a pod of the default queue has run for so many minutes.
+/// An engine with one node, on which a pod of the default queue has run for this many minutes.
 fn engine(minutes: i64) -> Engine {
     let mut engine = Engine::new(config(), vec!["muster".into()]);
     let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": { "cpu": "4", "pods": "9" } } });
@@ -113,12 +113,12 @@ fn with_server(server: Server, test: impl AsyncFn(&Shared, &Client)) {
 }
 
 #[test]
-fn what_is_written_down_is_read_by_the_next_leader() {
+fn the_next_leader_reads_the_stored_usage() {
     with_server(Server::default(), async |server, client| {
         assert_eq!(
             read(client, "muster-system").await.expect("an answer"),
             None,
-            "nobody has written anything"
+            "nothing has been written yet"
         );
         let (early, mut write_times) = (engine(30), UsageWriteTimes::default());
         let context = context(client);
@@ -151,19 +151,22 @@ fn what_is_written_down_is_read_by_the_next_leader() {
 }
 
 #[test]
-fn it_is_written_once_a_minute_at_most_and_if_it_has_changed() {
+fn usage_is_written_at_most_once_a_minute_and_only_if_changed() {
     let (early, mut write_times) = (engine(30), UsageWriteTimes::default());
     assert!(write_times.entry(&early, Time(0), false).is_some());
     let later = engine(31);
     assert!(write_times.entry(&later, Time(59_000), false).is_none(), "it is too early");
-    assert!(write_times.entry(&later, Time(59_000), true).is_some(), "there will be no other time");
+    assert!(
+        write_times.entry(&later, Time(59_000), true).is_some(),
+        "at the end there is no later write"
+    );
     assert!(write_times.entry(&later, Time(600_000), false).is_none(), "nothing has changed");
     let forgetful = Engine::new(Config::builtin(), vec!["muster".into()]);
     assert!(UsageWriteTimes::default().entry(&forgetful, Time(0), true).is_none());
 }
 
 #[test]
-fn what_can_not_be_read_is_forgotten() {
+fn unreadable_usage_is_discarded() {
     let broken = json!({ "data": { "usage": "{" } });
     with_server(Server { map: Some(broken), ..Server::default() }, async |_, client| {
         assert_eq!(read(client, "muster-system").await.expect("an answer"), None);

@@ -1,6 +1,6 @@
-//! A pod's bind. If the answer is anything but yes, the pod is looked at before anyone is told:
-//! already bound to the node is a yes as well. What the pod's cards are goes with it: the API
-//! server writes a Binding's annotations and its node at once.
+//! A pod's bind. Unless the answer is success, the pod is looked up before the engine is told: if
+//! it is already bound to the node, the bind succeeded. The pod's cards are part of the request:
+//! the API server writes a Binding's annotations and its node at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub struct Bind {
     pub pod: String,
     pub uid: String,
     pub node: String,
-    /// What the node's device plugin must read on the pod.
+    /// Annotations for the node's device plugin.
     pub annotations: Vec<(&'static str, String)>,
 }
 
 impl Bind {
-    /// What came of it; nothing if we stopped leading, since then it is another's business.
+    /// The outcome; nothing if we stopped leading, since the next leader takes over.
     pub async fn send(self, context: Arc<WriteContext>) -> Option<Event> {
         let begin = Instant::now();
         let mut attempt = 0;
@@ -52,7 +52,7 @@ impl Bind {
         Some(Event::Bound { key: self.pod, uid: self.uid, node: self.node })
     }
 
-    /// It was refused for good: what is so of the pod?
+    /// The server refused it for good: what state is the pod in?
     fn failed(self, context: &WriteContext, found: Found, refusal: &Refusal) -> Option<Event> {
         context.metrics.attempt(if refusal.cause() == "refused" {
             "unschedulable"

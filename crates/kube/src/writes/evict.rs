@@ -1,6 +1,6 @@
-//! A pod's eviction, or its deletion where that is configured. The API server may refuse it for the
-//! sake of a PodDisruptionBudget; that is an answer, not a reason to ask again: the engine hears of
-//! it and plans anew.
+//! A pod's eviction, or its deletion where that is configured. The API server may refuse an
+//! eviction because of a PodDisruptionBudget. That is a final answer and not tried again: the
+//! engine is told and plans anew.
 
 use std::sync::Arc;
 
@@ -71,7 +71,7 @@ impl Evict {
 
     fn request(&self) -> Request<Vec<u8>> {
         let path = pod_path(&self.pod);
-        // Another pod of the same name is not meant.
+        // Not another pod of the same name.
         let options = json!({ "preconditions": { "uid": self.uid } });
         let (namespace, name) = self.pod.split_once('/').unwrap_or(("default", &self.pod));
         let (request, body) = match self.method {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_to_leave_is_named_by_uid_either_way() {
+    fn evictions_and_deletions_contain_the_uid() {
         let (address, body) = request(Method::Evict);
         assert_eq!(address, "POST /api/v1/namespaces/team/pods/p-0/eviction");
         assert_eq!(body["deleteOptions"]["preconditions"]["uid"], "u1");

@@ -12,8 +12,8 @@ use tracing::{debug, warn};
 
 use super::{Found, Refusal, WriteContext, pod_path};
 
-/// How often a conflict about a PodGroup is tried again: it may be another object by now, which no
-/// patience helps.
+/// How often a conflict about a PodGroup is tried again: if it is a different object by now, no
+/// retry succeeds.
 const CONFLICTS: u32 = 8;
 
 pub async fn send(

@@ -1,6 +1,6 @@
-//! Patches of statuses and conditions. Each names the uid that it is meant for, so that an object
-//! which was replaced in the meantime is left alone; repeated until it is taken, unless a newer one
-//! for the same object comes.
+//! Patches of statuses and conditions. Each contains the uid of its object, so that an object which
+//! was replaced in the meantime is left alone; repeated until it succeeds, unless there is a newer
+//! one for the same object.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::{Refusal, WriteContext};
 /// How often a conflict is tried again.
 const CONFLICTS: u32 = 8;
 
-/// Which object's status.
+/// The object whose status it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     Pod(String),
@@ -28,8 +28,8 @@ pub struct Patch {
     pub uid: String,
     /// What goes under `status`.
     pub status: Value,
-    /// The version of the object that it was made from. A patch of any other version would undo
-    /// someone's work.
+    /// The version of the object that it was made from. A patch of any other version would
+    /// overwrite changes by other writers.
     pub version: Option<String>,
     pub attempt: u32,
 }
@@ -70,7 +70,7 @@ impl Target {
         }
     }
 
-    /// Conditions of pods are many people's: this kind of patch touches only ours.
+    /// Pods have conditions of many writers: this kind of patch touches only ours.
     fn content_type(&self) -> &'static str {
         match self {
             Target::Pod(_) => "application/strategic-merge-patch+json",
@@ -116,14 +116,14 @@ impl Patch {
             Refusal::Deposed | Refusal::Budget(_) => false,
             Refusal::Unknown(_) => true,
             Refusal::Answer { .. } if refusal.busy() => true,
-            // Gone, or another object by now: its watch will tell. Or the CRD was replaced by one
-            // of the other sort.
+            // The object is gone, or another one by now: its watch will show it. Or the CRD was
+            // replaced by one of the other sort.
             Refusal::Answer { code: 404, .. } if matches!(self.target, Target::PodGroup(_)) => {
                 context.podgroup_status.look(&context.client).await.unwrap_or(true)
             }
             Refusal::Answer { code: 404, .. } => false,
-            // Others write to the object too; or it is another object by now, which no patience
-            // helps. Nor if it was meant for one version: the watch will tell of the
+            // Another writer changed the object; or it is a different object by now, and no retry
+            // succeeds. Nor does one if the patch was made for one version: the watch will show the
             // next.
             Refusal::Answer { code: 409, .. } => self.version.is_none() && self.attempt < CONFLICTS,
             Refusal::Answer { .. } => {

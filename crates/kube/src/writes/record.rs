@@ -11,7 +11,7 @@ use super::WriteContext;
 use crate::clock::wall_clock;
 use crate::lease::micro_time;
 
-/// The API server takes notes up to this length.
+/// The API server accepts notes up to this length.
 const LONGEST_NOTE: usize = 1_000;
 
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ impl Record {
         if !namespace.is_empty() {
             regarding["namespace"] = json!(namespace);
         }
-        // Events about objects without a namespace are kept in this one.
+        // Events about objects without a namespace are stored in this one.
         let space = if namespace.is_empty() { "default" } else { namespace };
         let number = context.records.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let body = json!({

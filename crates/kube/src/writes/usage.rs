@@ -1,5 +1,4 @@
-//! What queues have used, written down. One that doesn't arrive is not tried again: the next one
-//! says more.
+//! Writes the past usage of queues. A failed write is not tried again: the next one contains more.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::usage;
 
 #[derive(Clone, Debug)]
 pub struct Usage {
-    /// The record as it is kept.
+    /// The record as it is stored.
     pub text: String,
 }
 
@@ -26,7 +25,7 @@ impl Usage {
             Err(Refusal::Deposed) => {}
             Err(refusal) => {
                 context.metrics.write_error("usage", refusal.cause());
-                warn!(cause = %refusal, "what queues have used could not be written down");
+                warn!(cause = %refusal, "the usage of queues could not be stored");
             }
         }
     }

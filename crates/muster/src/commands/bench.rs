@@ -32,19 +32,19 @@ pub struct BenchArgs {
     /// Fail if a figure is over its bar, or could not be measured
     #[arg(long, conflicts_with = "quality")]
     check: bool,
-    /// How good the choice of those who leave is, instead of how fast
+    /// Measure how good the choice of victims is, instead of how fast
     #[arg(long)]
     quality: bool,
     /// How many small clusters are tried [default: 2000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), requires = "quality")]
     clusters: Option<u64>,
-    /// Only this small cluster, in words
+    /// Explain only this small cluster, in words
     #[arg(long, value_name = "N", requires = "quality", conflicts_with_all = ["clusters", "plot"])]
     seed: Option<u64>,
-    /// Draw how the working day went, into this SVG file
+    /// Draw the working day into this SVG file
     #[arg(long, value_name = "FILE", requires = "quality")]
     plot: Option<PathBuf>,
-    /// Only print how many bytes of memory a large cluster takes; the command runs itself with this
+    /// Only print how many bytes of memory a large cluster uses; the command runs itself with this
     #[arg(long, hide = true)]
     memory: bool,
     #[arg(short, long, value_enum, default_value_t = Format::Table)]

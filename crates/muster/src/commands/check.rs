@@ -42,7 +42,7 @@ pub fn run(args: CheckArgs) -> Result<(), Failure> {
     Ok(writeln!(out, "no errors: {}", checked(&args, &reading))?)
 }
 
-/// What was found to be without errors.
+/// What was read without errors.
 fn checked(args: &CheckArgs, reading: &Reading) -> String {
     let mut checked: Vec<String> = Vec::new();
     checked.extend(args.config.config.as_ref().map(|path| path.display().to_string()));

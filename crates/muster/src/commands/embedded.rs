@@ -1,4 +1,4 @@
-//! The embedded cluster as commands look at it: what was read, after some scheduling cycles.
+//! The embedded cluster for commands: what was read, after some scheduling cycles.
 
 use muster_api::Time;
 use muster_api::keys::SCHEDULER_NAMES;
@@ -12,7 +12,7 @@ pub fn scheduler_names() -> Vec<String> {
     SCHEDULER_NAMES.iter().map(ToString::to_string).collect()
 }
 
-/// Runs so many cycles, the first of them now; none leave everything as it is.
+/// Runs this many cycles, the first of them now; with none everything stays as it is.
 pub fn after_cycles(loaded: Loaded, now: Option<Time>, cycles: u64) -> Result<Simulation, Failure> {
     let options = Options {
         until: Until::Cycles(cycles),

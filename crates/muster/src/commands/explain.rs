@@ -1,4 +1,4 @@
-//! `muster explain`: why a pod, gang or queue is as it is, after some cycles on the embedded
+//! `muster explain`: why a pod, gang or queue is in its state, after some cycles on the embedded
 //! cluster.
 
 use clap::{Args, ValueEnum};
@@ -21,8 +21,8 @@ use crate::{render, terminal};
 Of a live cluster it says what a scheduler that starts now would decide. \
 What the running one last decided: kubectl describe podgroup, or its /debug/gangs/NAMESPACE/NAME.")]
 pub struct ExplainArgs {
-    /// What to explain: name or namespace/name, with pod/, gang/ or queue/ before it where that is
-    /// not clear
+    /// What to explain: name or namespace/name, with pod/, gang/ or queue/ before it if it is
+    /// ambiguous
     #[arg(value_name = "POD|GANG|QUEUE")]
     name: String,
     /// The namespace of the pod or gang
@@ -36,8 +36,7 @@ pub struct ExplainArgs {
     /// How many cycles to run first, one second apart
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     cycles: u64,
-    /// Show every node or domain in which others could be asked to leave, not only the most
-    /// promising
+    /// Show every node or domain on which evictions could make room, not only the most promising
     #[arg(long)]
     all: bool,
     #[arg(short, long, value_enum, default_value_t = Format::Text)]

@@ -1,4 +1,4 @@
-//! `muster fairshare`: what each queue should have, and how that comes about.
+//! `muster fairshare`: what each queue should have, and why.
 
 use clap::{Args, ValueEnum};
 use muster_api::Time;
@@ -27,7 +27,8 @@ pub struct FairshareArgs {
     /// Only this resource; may be given several times [default: all that some queue wants]
     #[arg(long, value_name = "NAME")]
     resource: Vec<String>,
-    /// How many cycles to run first on an embedded copy, one second apart; 0 shows what is there
+    /// How many cycles to run first on an embedded copy, one second apart; 0 shows the present
+    /// state
     #[arg(long, value_name = "N", default_value_t = 0)]
     cycles: u64,
     /// The time of the first cycle, for example 2026-11-15T00:00:00Z [default: the wall clock]
@@ -71,7 +72,7 @@ pub fn run(args: FairshareArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Those that were named, or all that some queue wants or deserves; scarce ones first.
+/// The named resources, or all that some queue wants or deserves; scarce ones first.
 fn resources(cluster: &Cluster, named: &[String]) -> Result<Vec<ResourceId>, Failure> {
     let mut divided: Vec<ResourceId> = shares::divided(cluster).collect();
     divided.sort_by(|&a, &b| cluster.dimensions.by_scarcity(a, b));

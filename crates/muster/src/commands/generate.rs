@@ -131,7 +131,7 @@ struct WorkloadArgs {
 
 #[derive(Args, Debug)]
 struct Common {
-    /// Another seed gives another cluster or workload of the same kind
+    /// Another seed gives a different cluster or workload of the same kind
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
@@ -143,7 +143,7 @@ struct Common {
     to: ManifestArgs,
 }
 
-/// Arguments that do not go together.
+/// Arguments that exclude each other.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UsageError {
     #[error(
@@ -193,7 +193,7 @@ fn write(
     }
 }
 
-/// Generators write YAML, which is read back here.
+/// The generators write YAML, which is parsed again here.
 fn as_json(yaml: &[u8], out: &mut dyn Write) -> io::Result<()> {
     let mut list = JsonList::begin(out)?;
     let mut result = Ok(());
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_answered_with_what_to_write() {
+    fn mistakes_get_an_error_that_says_what_to_write() {
         let cases = [
             ("cluster --nodes 0", "1..=200000"),
             ("cluster classik", "classic"),

@@ -1,4 +1,5 @@
-//! Where commands write manifests, and how: `-o` is a format and `--to` a file, as everywhere.
+//! Where commands write manifests, and in which format: `-o` is a format and `--to` a file, in all
+//! commands.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -28,11 +29,11 @@ pub enum Format {
     Json,
 }
 
-/// What `-o` says.
+/// The value of `-o`.
 #[derive(Clone, Debug)]
 enum Output {
     Format(Format),
-    /// A file, as `-o` once said.
+    /// A file, which `-o` meant in earlier versions.
     File(PathBuf),
 }
 
@@ -52,7 +53,7 @@ impl ManifestArgs {
         }
     }
 
-    /// The file to write to; none is the standard output.
+    /// The file to write to; `None` is the standard output.
     pub fn file(&self) -> Option<&Path> {
         let file = match &self.output {
             Output::File(file) => Some(file),
@@ -61,7 +62,7 @@ impl ManifestArgs {
         file.map(PathBuf::as_path).filter(|file| *file != Path::new("-"))
     }
 
-    /// Says how the old form of `-o` is written now.
+    /// Warns that `-o` with a file is an old form.
     pub fn check(&self) -> Result<(), Failure> {
         let Output::File(file) = &self.output else { return Ok(()) };
         let file = file.display();

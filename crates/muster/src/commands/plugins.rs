@@ -29,7 +29,7 @@ pub fn run(args: PluginsArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same for programs.
+/// The same as JSON.
 fn registry() -> Value {
     let of = |arguments: &[Argument]| -> Vec<Value> {
         let one =
@@ -102,7 +102,7 @@ fn dash(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_page_in_docs_is_what_the_registry_says() {
+    fn the_page_in_docs_matches_the_registry() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plugins.md");
         let written = std::fs::read_to_string(path).unwrap_or_default();
         assert!(

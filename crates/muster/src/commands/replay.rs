@@ -119,7 +119,7 @@ fn amounts(events: u64, cycles: u64, binds: u64) -> String {
     [counted(events, "event"), counted(cycles, "cycle"), counted(binds, "bind")].join(", ")
 }
 
-/// The error with what to do about it.
+/// The error, with advice.
 fn advice(folder: &Path, error: ReplayError) -> String {
     let expected = "write the folder that was given to muster scheduler --journal";
     match error {
@@ -166,7 +166,7 @@ fn show(folder: &Path, from: u64) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// A record as JSON. A checkpoint is for engines to read, so it is only counted.
+/// A record as JSON. A checkpoint is only meant for the engine, so only its size is shown.
 fn readable(record: &Record) -> (&'static str, Value) {
     match record {
         Record::Header(header) => ("header", json!(header)),

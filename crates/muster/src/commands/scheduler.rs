@@ -42,16 +42,16 @@ pub struct SchedulerArgs {
     /// Where /healthz, /readyz and /metrics are served
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     listen: SocketAddr,
-    /// Whether to run an election; without one there must be one replica only
+    /// Whether to elect a leader; without an election there must be one replica only
     #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true", num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
     leader_elect: bool,
     /// How long other replicas wait after the leader's last renewal
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
     leader_elect_lease_duration: Duration,
-    /// How long a leader that can't renew its lease goes on; less than the lease's duration
+    /// How long a leader that can't renew its lease continues; less than the lease's duration
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration)]
     leader_elect_renew_deadline: Duration,
-    /// How often the lease is renewed or tried for
+    /// How often to renew the lease or try to acquire it
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = duration)]
     leader_elect_retry_period: Duration,
     /// The namespace of the lease
@@ -63,7 +63,7 @@ pub struct SchedulerArgs {
     /// Our name in the lease and in events [default: the host name and a number]
     #[arg(long, value_name = "NAME")]
     leader_elect_identity: Option<String>,
-    /// Record every event and plan in this folder, so that `muster replay` can decide it all again
+    /// Record every event and plan in this folder, so that `muster replay` can repeat all decisions
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
     /// How much of the disk the journal may take, in MiB
@@ -118,7 +118,7 @@ pub fn run(args: SchedulerArgs) -> Result<(), Failure> {
         journal: args.journal.map(|folder| (folder, limits(args.journal_size))),
         log_level: logging::init(format, level),
     };
-    // One thread for everything that waits; the engine has its own.
+    // One thread for all I/O; the engine has its own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(muster_kube::run(options)).map_err(|error| match error {
         RunError::Config(problems) => Failure::Input(problems),
@@ -126,7 +126,7 @@ pub fn run(args: SchedulerArgs) -> Result<(), Failure> {
     })
 }
 
-/// A sixteenth of the whole per segment, so that little is lost when the oldest goes.
+/// A sixteenth of the limit per segment, so that little is lost when the oldest one is deleted.
 fn limits(mebibytes: u64) -> Limits {
     const SEGMENTS: u64 = 16;
     Limits { segment_bytes: (mebibytes << 20) / SEGMENTS, segments: SEGMENTS as usize }

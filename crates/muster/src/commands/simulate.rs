@@ -35,7 +35,7 @@ use journal::Recorder;
 pub struct SimulateArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// Show what would be otherwise if these manifests came now, a file, a folder or -; may be
+    /// Show what would change if these manifests were added now: a file, a folder or -; may be
     /// given several times
     #[arg(long, value_name = "FILE|DIR|-", conflicts_with_all = ["chaos", "events"])]
     what_if: Vec<String>,
@@ -49,14 +49,14 @@ pub struct SimulateArgs {
     /// The time of the first cycle, for example 2026-11-15T00:00:00Z [default: the wall clock]
     #[arg(long, value_name = "TIME", value_parser = Time::parse)]
     now: Option<Time>,
-    /// Objects with a creationTimestamp after --now arrive then, instead of being there from the
-    /// start
+    /// Objects with a creationTimestamp after --now are created then, instead of being there from
+    /// the start
     #[arg(long)]
     arrivals: bool,
-    /// Also draw what queues use, should have and have used of late over time, into this SVG file
+    /// Also draw the use, fair share and past usage of queues over time into this SVG file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["chaos", "what_if"])]
     usage_curves: Option<PathBuf>,
-    /// Record every event and plan in this folder, so that `muster replay` can decide it all again
+    /// Record every event and plan in this folder, so that `muster replay` can repeat all decisions
     #[arg(long, value_name = "DIR", conflicts_with_all = ["chaos", "what_if"])]
     journal: Option<PathBuf>,
     /// Evicted pods are not recreated as pending
@@ -68,8 +68,8 @@ pub struct SimulateArgs {
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     output: Format,
     /// Run a seeded history of arrivals, deletions, node losses, faulty events and writes, and
-    /// restarts on these manifests (or on a small cluster of its own), and check every
-    /// invariant after every step
+    /// restarts on these manifests (or on a small cluster of its own), and check every invariant
+    /// after every step
     #[arg(long, conflicts_with_all = ["until_stable", "arrivals", "no_recreate", "events"])]
     chaos: bool,
     /// The seed of the history
@@ -131,7 +131,7 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     }
 }
 
-/// A run without a pod for us says nothing, and the reason is easily overlooked.
+/// A run without a pod for us shows nothing, and the reason is easily overlooked.
 fn note_if_nothing_is_ours(collection: &Collection) {
     let is_ours = |object: &Object| match object {
         Object::Pod(pod) => SCHEDULER_NAMES.contains(&pod.spec.scheduler_name.as_str()),
@@ -162,7 +162,7 @@ impl SimulateArgs {
         Recorder::create(folder, config).map(Some)
     }
 
-    /// How to run, for so many cycles unless something else was said.
+    /// How to run: for this many cycles unless another option says how long.
     fn options(&self, cycles: u64) -> Options {
         Options {
             until: match self.until_stable {

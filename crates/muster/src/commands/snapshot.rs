@@ -1,5 +1,5 @@
-//! `muster snapshot`: what scheduling needs of a cluster, in one file, so that a problem can be
-//! looked at elsewhere.
+//! `muster snapshot`: everything in a cluster that scheduling needs, in one file, so that a problem
+//! can be studied elsewhere.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ pub struct SnapshotArgs {
     /// Give every name a pseudonym; decisions stay the same
     #[arg(long, alias = "anonymise")]
     anonymize: bool,
-    /// Also write which pseudonym stands for which name, to keep for yourself
+    /// Also write which pseudonym replaces which name, to keep for yourself
     #[arg(long, value_name = "FILE", requires = "anonymize")]
     names: Option<PathBuf>,
 }
@@ -67,7 +67,7 @@ fn write_json(collection: &Collection, out: &mut dyn Write) -> io::Result<()> {
     list.end()
 }
 
-/// What it is, and how to use it at the moment that it shows.
+/// What the file is, and how to use it as of the time of the snapshot.
 fn header(collection: &Collection, live: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let mut header = format!("# Written by muster {version}: {}\n", counts(collection));
@@ -88,7 +88,7 @@ fn counts(collection: &Collection) -> String {
     if parts.is_empty() { "no objects".to_owned() } else { parts.join(", ") }
 }
 
-/// A line for each pseudonym, with a tab before the name that it stands for.
+/// One line for each pseudonym, with a tab before the name that it replaces.
 fn table(pseudonyms: &Pseudonyms) -> String {
     let mut table = String::new();
     for (pseudonym, name) in pseudonyms.iter() {

@@ -16,7 +16,7 @@ pub struct TopologyArgs {
 
 #[derive(Subcommand)]
 enum What {
-    /// Show switches and nodes as a tree, how full they are, and which gangs sit where
+    /// Show switches and nodes as a tree, how full they are, and which gangs run where
     Show(show::ShowArgs),
     /// Find what is wrong with HyperNodes, and with the gangs that rely on them
     Check(check::CheckArgs),

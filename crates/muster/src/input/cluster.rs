@@ -1,4 +1,4 @@
-//! Reads a live cluster, and changes nothing there.
+//! Reads a live cluster, and changes nothing in it.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -11,9 +11,8 @@ use crate::render::progress::Bar;
 
 #[derive(clap::Args, Clone, Debug)]
 pub struct ClusterArgs {
-    /// Read the cluster of this kubeconfig [default without -f: $KUBECONFIG, ~/.kube/config, or
-    /// the pod's service account]; together with -f, the manifests come on top of what is
-    /// there
+    /// Read the cluster of this kubeconfig [default without -f: $KUBECONFIG, ~/.kube/config, or the
+    /// pod's service account]; together with -f, the manifests are added to the cluster
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context of the kubeconfig
@@ -22,7 +21,7 @@ pub struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// Whether someone asked for a cluster, and not only for nothing else.
+    /// Whether the user asked for a cluster, rather than naming nothing at all.
     pub fn is_named(&self) -> bool {
         self.kubeconfig.is_some() || self.context.is_some()
     }

@@ -1,4 +1,4 @@
-//! The objects that were read, each once, and what there is to say about them.
+//! The objects that were read, each once, and notes about them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{InputError, Location};
 
-/// The same mistake in a thousand pods is told so often.
+/// The same mistake in a thousand pods is shown this many times.
 const REMARKS: usize = 20;
 
 #[derive(Default)]
@@ -23,14 +23,15 @@ pub struct Collection {
     /// Where each object was found.
     seen: HashMap<(&'static str, String), Location>,
     skipped: BTreeMap<String, usize>,
-    /// Worth a word, but no error.
+    /// Notes that are not errors.
     remarks: Vec<String>,
-    /// Of the cluster as a whole.
+    /// Notes on the cluster as a whole.
     live: Vec<String>,
 }
 
 impl Collection {
-    /// Takes in an object of a file. If there are two of one name, either may be meant.
+    /// Adds an object from a file. It is an error if there is one of the same name already, since
+    /// either may be meant.
     pub fn add(&mut self, at: Location, object: Object) -> Result<(), InputError> {
         let (kind, key) = (object.kind().name(), object.key());
         if let Some(first) = self.seen.insert((kind, key.clone()), at.clone()) {
@@ -41,9 +42,9 @@ impl Collection {
         Ok(())
     }
 
-    /// Takes in a cluster. What a file has already been read of stays as the file has it. What is
-    /// wrong with an object is only noted: the API server has it, and the scheduler must live
-    /// with it.
+    /// Adds the objects of a cluster. Objects that were read from files replace those of the
+    /// cluster. Mistakes in an object are only noted: the API server accepted it, and the scheduler
+    /// has to use it.
     pub fn add_live(&mut self, listing: Listing, now: Time) {
         self.live.extend(listing.notes);
         let mut replaced = 0;
@@ -66,7 +67,7 @@ impl Collection {
         self.add_queues(now);
     }
 
-    /// A scheduler that starts makes the queues that must be there. Their age can decide who is
+    /// A scheduler creates the default queues when it starts. Their age can decide which queue is
     /// served first.
     fn add_queues(&mut self, now: Time) {
         for (name, reclaimable) in [(DEFAULT_QUEUE, true), (ROOT_QUEUE, false)] {
@@ -83,7 +84,7 @@ impl Collection {
             });
             let queue: Queue = serde_json::from_value(queue).expect("a good queue");
             self.live.push(format!(
-                "queue {name} is missing and taken as a scheduler makes it when it starts"
+                "queue {name} is missing; it is added as a scheduler would create it"
             ));
             self.keep(Object::from(queue));
         }
@@ -110,7 +111,8 @@ impl Collection {
         self.remarks.push(format!("{file}:{line}: {what}: {path}{separator}{message}"));
     }
 
-    /// "file:line: Kind name", to begin a message about an object; of a live one only what it is.
+    /// "file:line: Kind name" at the beginning of a message about an object; for a live one only
+    /// what it is.
     pub fn title(&self, kind: &'static str, key: &str) -> String {
         match self.seen.get(&(kind, key.to_owned())) {
             Some(place) => format!("{place}: {kind} {key}"),
@@ -130,7 +132,7 @@ impl Collection {
     }
 }
 
-/// What is allowed but hardly meant.
+/// What is allowed but probably not intended.
 fn remarks(object: &Object) -> Vec<String> {
     let Object::PodGroup(group) = object else { return Vec::new() };
     let told = |remark| format!("PodGroup {}: {remark}", object.key());

@@ -1,4 +1,4 @@
-//! What can be wrong with what people give us to read. Every message says where, and what to do.
+//! Errors in the user's input. Every message says where, and what to do.
 
 use std::fmt;
 use std::io;

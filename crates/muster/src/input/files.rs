@@ -23,7 +23,7 @@ pub fn read<'n>(
 
 struct Reader<'c> {
     collection: &'c mut Collection,
-    /// The files that were read, each with the name by which it was given.
+    /// The files that were read, each with the name under which it was given.
     opened: HashMap<PathBuf, String>,
     errors: Vec<InputError>,
 }
@@ -60,8 +60,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether the file was read before, by this name or another. That is one error, and not one
-    /// for each object in it. Pipes have no name that tells one from another.
+    /// Whether the file was read before, under this name or another. That is one error, not one for
+    /// each object in it. Pipes have no identity to compare.
     fn is_read_again(&mut self, path: &Path) -> bool {
         let Ok(real) = path.canonicalize() else { return false };
         let name = path.display().to_string();
@@ -109,8 +109,8 @@ impl Reader<'_> {
     }
 }
 
-/// The manifests of a folder and those below it, in order of their names. Hidden entries and links
-/// to folders are left out: a mounted ConfigMap has its files twice.
+/// The manifests of a folder and of the folders below it, in order of their names. Hidden entries
+/// and links to folders are skipped: a mounted ConfigMap contains its files twice.
 fn manifests_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut entries: Vec<fs::DirEntry> = fs::read_dir(folder)?.collect::<std::io::Result<_>>()?;
     entries.retain(|entry| !entry.file_name().to_string_lossy().starts_with('.'));

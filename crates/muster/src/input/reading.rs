@@ -1,4 +1,4 @@
-//! What files and a configuration say, and everything that is wrong with them.
+//! The contents of files and a configuration, and everything that is wrong with them.
 
 use muster_api::Time;
 use muster_engine::config::Config;
@@ -11,29 +11,29 @@ use crate::terminal;
 
 pub struct Reading {
     pub collection: Collection,
-    /// Manifests that come on top.
+    /// The manifests of `--what-if`.
     extra: Collection,
-    /// Missing if there are errors in it.
+    /// `None` if it has errors.
     config: Option<(Config, Configuration)>,
-    /// What is worth a note in the configuration.
+    /// Notes on the configuration.
     warnings: Vec<String>,
     pub errors: Vec<InputError>,
     reads_standard_input: bool,
 }
 
-/// What was read without an error.
+/// Everything that was read without an error.
 pub struct Loaded {
     pub collection: Collection,
-    /// Manifests that come on top.
+    /// The manifests of `--what-if`.
     pub extra: Collection,
     pub config: Config,
-    /// The configuration as it was read, for another scheduler or one that starts again.
+    /// The configuration as it was read, for another scheduler or after a restart.
     pub text: Configuration,
     warnings: Vec<String>,
 }
 
 impl Reading {
-    /// Reads the files and the configuration to the end, whatever is wrong with them.
+    /// Reads the files and the configuration to the end, whatever errors they have.
     pub fn of(files: &[String], config: &ConfigArgs) -> Reading {
         let mut collection = Collection::default();
         let errors = files::read(files, &mut collection);
@@ -66,7 +66,7 @@ impl Reading {
         self.warnings = warnings.iter().map(ToString::to_string).collect();
     }
 
-    /// Reads manifests that come on top of the files that were read.
+    /// Reads the manifests of `--what-if` after the files.
     pub fn with_extra(mut self, more: &[String]) -> Reading {
         let mut more: Vec<&String> = more.iter().collect();
         if self.reads_standard_input && more.iter().any(|name| is_stream(name)) {
@@ -77,12 +77,12 @@ impl Reading {
         self
     }
 
-    /// What is worth a note but no error.
+    /// Notes that are not errors.
     pub fn notes(&self) -> Vec<String> {
         [self.warnings.clone(), self.collection.notes(), self.extra.notes()].concat()
     }
 
-    /// Fails if anything is wrong.
+    /// Fails if there is any error.
     pub fn finish(self) -> Result<Loaded, Failure> {
         match self {
             Reading {
@@ -101,17 +101,17 @@ impl Loaded {
         [self.warnings.clone(), self.collection.notes(), self.extra.notes()].concat()
     }
 
-    /// Says what is worth a note.
+    /// Prints the notes.
     pub fn say_notes(&self) {
         self.notes().iter().for_each(terminal::note);
     }
 
-    /// What was read cannot be used after all.
+    /// The input was read but cannot be used.
     pub fn refuse(&self, problem: &InputError) -> Failure {
         Failure::Read { notes: self.notes(), problems: vec![problem.to_string()] }
     }
 
-    /// The embedded cluster with all that was read in it.
+    /// The embedded cluster with everything that was read.
     pub fn world(self, now: Time) -> (World, Config) {
         let mut world = World::at(now);
         self.collection.objects.into_iter().for_each(|object| world.insert(object));

@@ -1,4 +1,4 @@
-//! What queues use, should have and have used of late, over the time of a run.
+//! Use, fair share and past usage of queues over the time of a run.
 
 use std::fmt::{Result, Write};
 
@@ -11,8 +11,8 @@ use muster_sim::curves::{Curves, QueueSample, Sample};
 use super::svg::{self, INK, LINE, MUTED, text_width};
 use super::text::{cut_middle, readable};
 
-/// Colours of Okabe and Ito, which differ for all eyes, and ways to draw a line for those who see
-/// none.
+/// Colours of Okabe and Ito, which people with any colour vision can distinguish, and line styles
+/// for those who see no colours.
 const STYLES: [(&str, &str); 6] = [
     ("#0072B2", "none"),
     ("#D55E00", "9 4"),
@@ -41,8 +41,8 @@ pub fn svg(curves: &Curves, cluster: &Cluster) -> String {
     out
 }
 
-/// Queues that ever had or should have had something, the largest first; no more than can be told
-/// apart.
+/// Queues that ever had or should have had something, the largest first; no more than can be
+/// distinguished.
 fn shown(curves: &Curves, cluster: &Cluster) -> Vec<QueueId> {
     let most = |queue: QueueId| {
         let of = |sample: &Sample| {
@@ -87,7 +87,7 @@ impl Picture<'_> {
         self.panel(out, 0, ("uses", total, &show), |line| line.used)?;
         self.panel(out, 1, ("should have", total, &show), |line| line.fair)?;
         let percent = |ppm: i64| format!("{} %", ppm / 10_000);
-        let title = "has used of late, of all there was";
+        let title = "past usage, of the whole cluster";
         self.panel(out, 2, (title, 1_000_000, &percent), |line| line.usage_ppm)?;
         writeln!(out, "</svg>")
     }
@@ -131,7 +131,7 @@ impl Picture<'_> {
         for part in 0..=6 {
             let passed = whole * i64::from(part) / 6;
             let x = LEFT + (RIGHT - LEFT) * part / 6;
-            // Whole seconds read better.
+            // Labels are whole seconds.
             let label = duration(passed - passed % 1000);
             svg::text(
                 out,
@@ -151,7 +151,7 @@ impl Picture<'_> {
         })
     }
 
-    /// What was stays until it changes, so a line has steps.
+    /// An amount stays until it changes, so a line has steps.
     fn line(
         &self,
         out: &mut String,

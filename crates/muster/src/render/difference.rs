@@ -1,4 +1,4 @@
-//! What some more objects would change, as tables.
+//! The effects of additional objects, as tables.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::timeline::{fitting, words};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// More rows than these are counted instead.
+/// Rows beyond these are only counted.
 const ROWS: usize = 40;
 
 pub fn print(difference: &Difference, with: &Simulation) -> Result<(), Failure> {
@@ -41,16 +41,16 @@ pub fn print(difference: &Difference, with: &Simulation) -> Result<(), Failure> 
     Ok(terminal::print(&parts.join(&String::new()).join("\n"))?)
 }
 
-/// Says so if nobody, or nobody else, is concerned.
+/// Says so if the new objects affect nothing, or no other gang.
 fn verdict(difference: &Difference) -> Vec<String> {
     let others = difference.evictions.len() + difference.spared.len() + difference.gangs.len();
     match difference {
         _ if others > 0 => Vec::new(),
-        difference if difference.is_empty() => vec!["nothing would be otherwise".to_owned()],
+        difference if difference.is_empty() => vec!["nothing would change".to_owned()],
         difference if difference.new_gangs.is_empty() => {
-            vec!["no gang would fare otherwise".to_owned()]
+            vec!["no gang would be affected".to_owned()]
         }
-        _ => vec!["no other gang would fare otherwise".to_owned()],
+        _ => vec!["no other gang would be affected".to_owned()],
     }
 }
 
@@ -60,16 +60,16 @@ struct Teller {
 }
 
 impl Teller {
-    /// "at 2026-11-15T00:00:00Z: what if 1 PodGroup and 4 Pods came".
+    /// "at 2026-11-15T00:00:00Z: what if 1 PodGroup and 4 Pods were added".
     fn header(&self, difference: &Difference) -> Vec<String> {
         let counts = difference.objects.iter();
         let counts: Vec<String> =
             counts.map(|(kind, count)| counted(*count as u64, kind)).collect();
         let counts = if counts.is_empty() { "nothing".to_owned() } else { counts.join(", ") };
         let mut lines =
-            vec![format!("at {}: what if {counts} came", styled(BOLD, &difference.now))];
+            vec![format!("at {}: what if {counts} were added", styled(BOLD, &difference.now))];
         if !difference.replaced.is_empty() {
-            let text = format!("in place of {}", difference.replaced.join(", "));
+            let text = format!("replacing {}", difference.replaced.join(", "));
             lines.push(styled(DIM, self.screen.cut(&text)));
         }
         lines
@@ -107,7 +107,7 @@ impl Teller {
                 .cell(&eviction.node)
                 .cell(eviction.cycle)
                 .cell(preemptor);
-            // What is true of several is said once, under the last of them.
+            // A reason that several rows share is printed once, under the last of them.
             let said_again = rows.get(at + 1).is_some_and(|next| next.reason == eviction.reason);
             let text = format!("{}: {}", eviction.action, eviction.reason);
             let below = || below_row(&text, usize::MAX, self.screen);
@@ -169,10 +169,11 @@ impl Teller {
         if places.is_empty() { "-".to_owned() } else { fitting(&places, half) }
     }
 
-    /// How a gang fares without the objects and with them, in the words that show the difference.
+    /// The state of a gang without the objects and with them, in the words that show the
+    /// difference.
     fn sides(&self, gang: &GangChange) -> (String, String) {
         let Some(with) = &gang.with else {
-            return (gang.without.line.phase.clone(), "no gang any more".to_owned());
+            return (gang.without.line.phase.clone(), "gone".to_owned());
         };
         let say = |fate: &Fate| match gang.change {
             Change::Gone => fate.line.phase.clone(),
@@ -214,7 +215,7 @@ fn when(moment: &Moment) -> String {
     }
 }
 
-/// Whether more than the number of gangs that wait is another; that is told gang by gang.
+/// Whether anything but the number of waiting gangs differs; waiting gangs are listed one by one.
 fn has_other_work(queue: &QueueChange) -> bool {
     let work = |line: &QueueLine| (line.share, line.allocated.clone(), line.running);
     queue.without.as_ref().map(work) != Some(work(&queue.with))

@@ -87,7 +87,7 @@ impl Page {
                 self.line("");
                 self.gang(gang);
             }
-            None => self.entry("scheduler", "another one: here it only uses room"),
+            None => self.entry("scheduler", "another one: here its pod only uses room"),
         }
     }
 
@@ -200,7 +200,7 @@ impl Page {
         let name = if near.domain == ROOT_NAME { "the cluster" } else { &near.domain };
         let lacks = match &near.lacks {
             Some(lacks) => format!("lacks {lacks}"),
-            None => "not where they fit".to_owned(),
+            None => "not in one piece".to_owned(),
         };
         let text = format!(
             "{name} (tier {}, {}): room for {holds} of {wanted}; {free} of {total} {resource} free, {lacks}",
@@ -238,7 +238,7 @@ impl Page {
         }
     }
 
-    /// Whether a queue takes back what is its own, and from whom.
+    /// Whether a queue takes back what it deserves, and from which queues.
     fn takes_back(&mut self, taking: &TakesBack) {
         let for_whom = format!("for {} by {}", taking.gang, taking.action);
         match (&taking.refused, &taking.from[..]) {
@@ -246,7 +246,7 @@ impl Page {
                 self.entry("takes back", &format!("nothing {for_whom}: {refused}"))
             }
             (None, []) => {
-                self.entry("takes back", &format!("nothing {for_whom}: no queue has to give"))
+                self.entry("takes back", &format!("nothing {for_whom}: no queue uses too much"))
             }
             (None, from) => {
                 self.entry("takes back", &format!("{for_whom} from {}", from.join(", ")))
@@ -306,7 +306,7 @@ impl Page {
         }
         if !queue.waiting.is_empty() {
             self.line("");
-            self.line(&styled(WAITS, "who waits, first in line first"));
+            self.line(&styled(WAITS, "waiting gangs, in order"));
             let most = self.screen.name();
             let longest =
                 queue.waiting.iter().map(|wait| width(&wait.gang)).max().unwrap_or(0).min(most);

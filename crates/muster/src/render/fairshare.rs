@@ -18,7 +18,7 @@ pub use svg::svg;
 
 /// The column in which the text of a step starts.
 const MARGIN: usize = 12;
-/// Larger weights say nothing: they come from what was used, and are shown in percent.
+/// Larger weights were computed from past usage and are shown in percent.
 const READABLE: i64 = 10_000;
 
 pub fn lines(shares: &FairShares, dimensions: &Dimensions, screen: Screen) -> Vec<String> {
@@ -32,7 +32,7 @@ pub fn lines(shares: &FairShares, dimensions: &Dimensions, screen: Screen) -> Ve
     parts.collect::<Vec<_>>().join(&String::new())
 }
 
-/// Whether there is anything to say of a queue.
+/// Whether there is anything to show about a queue.
 fn concerned(queue: &&QueueShare) -> bool {
     queue.wanted > 0 || queue.used > 0 || queue.deserved > 0
 }
@@ -73,13 +73,13 @@ impl Shown<'_> {
         lines.extend(self.table(&shares.queues).lines(self.screen.end()));
         let idle = shares.queues.len() - shares.queues.iter().filter(concerned).count();
         if idle > 0 {
-            let text = format!("{} more, without any need of it", counted(idle as u64, "queue"));
+            let text = format!("{} more, not wanted", counted(idle as u64, "queue"));
             lines.push(styled(DIM, text));
         }
         lines
     }
 
-    /// Columns in which all are alike are left out.
+    /// Columns with the same value in every row are left out.
     fn table(&self, queues: &[QueueShare]) -> Table {
         let shown: Vec<&QueueShare> = queues.iter().filter(concerned).collect();
         let prior = shown.iter().any(|queue| queue.priority != shown[0].priority);
@@ -151,7 +151,7 @@ impl Shown<'_> {
         let mut left = division.total;
         if division.enough {
             let text =
-                format!("everyone gets what it wants, {} are left", self.amount(division.left));
+                format!("every queue gets what it wants, {} are left", self.amount(division.left));
             self.entry(&mut lines, "enough", &text);
             return lines;
         }
@@ -170,7 +170,7 @@ impl Shown<'_> {
         }
         let priorities =
             division.surplus.windows(2).any(|pair| pair[0].priority != pair[1].priority);
-        let weighed = if used { ", less for what was used" } else { "" };
+        let weighed = if used { ", less by past usage" } else { "" };
         for round in &division.surplus {
             left = round.surplus - round.parts.iter().map(|part| part.got).sum::<i64>();
             let among = if priorities {
@@ -217,8 +217,8 @@ impl Shown<'_> {
     fn units(&self, round: &SurplusRound) -> String {
         let (unit, names) = (self.amount(1), round.units.join(", "));
         match round.units.len() {
-            1 => format!("{unit} more to {names}, who lost most by it"),
-            _ => format!("{unit} more each to {names}, who lost most by it"),
+            1 => format!("{unit} more to {names}, which lost most by rounding"),
+            _ => format!("{unit} more each to {names}, which lost most by rounding"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The table of gangs, with what each waits for under its row.
+//! The table of gangs, with what each waits for below its row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use super::screen::Screen;
 use super::table::{Row, Table};
 use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, styled};
 
-/// More rows than these are counted instead.
+/// Rows beyond these are only counted.
 const ROWS: usize = 60;
-/// On a terminal a reason takes so many lines at most; one where there are more gangs than a screen
+/// On a terminal a reason takes at most this many lines; one if there are more gangs than a screen
 /// has lines.
 pub const REASON_LINES: usize = 4;
 const SCREEN_LINES: usize = 24;
@@ -35,7 +35,7 @@ pub fn lines(
         nodes: wide.then(|| nodes_used(cluster)),
     };
     let mut table = Table::new(&shown.headers());
-    // What waits is what people look for.
+    // Waiting gangs come first, since these are what people look for.
     let mut order: Vec<&GangLine> = gangs.iter().collect();
     if order.len() > ROWS {
         order.sort_by_key(|gang| gang.reasons.is_empty());
@@ -111,7 +111,7 @@ pub fn phase_style(phase: &str) -> Style {
     }
 }
 
-/// What a gang waits for, on a terminal each reason in so many lines at most.
+/// What a gang waits for; on a terminal each reason takes at most this many lines.
 pub fn reason_lines(gang: &GangLine, height: usize, screen: Screen) -> Vec<String> {
     let reasons = gang.reasons.iter().map(|reason| format!("{}: {}", reason.stage, reason.message));
     reasons.flat_map(|text| below_row(&text, height, screen)).collect()

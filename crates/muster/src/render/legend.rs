@@ -6,14 +6,14 @@ use anstyle::{Ansi256Color, AnsiColor, Color, Style};
 use muster_engine::ids::GangId;
 use muster_engine::model::Cluster;
 
-/// Gangs beyond the letters share this one.
+/// Gangs for which no letter is left share this one.
 pub const SHARED: char = '*';
 
-/// All letters but the x that marks what is closed.
+/// All letters but the x, which marks closed nodes.
 const LETTERS: usize = 51;
 
-/// Backgrounds that black letters are easy to read on, neighbours easy to tell apart (numbers of
-/// the 256 palette).
+/// Backgrounds on which black letters are easy to read, with neighbours that are easy to
+/// distinguish (numbers of the 256 palette).
 const COLOURS: [u8; 12] = [114, 111, 221, 210, 141, 80, 216, 149, 176, 75, 222, 109];
 
 pub struct Legend {
@@ -25,7 +25,8 @@ pub struct Legend {
 }
 
 impl Legend {
-    /// Letters for gangs with what they hold; the largest get one first, people read them by name.
+    /// Letters for gangs with what they use; the largest get theirs first, since people know them
+    /// by name.
     pub fn new(cluster: &Cluster, mut held: Vec<(GangId, i64)>) -> Legend {
         let key = |gang: GangId| &cluster.gangs[gang].key;
         held.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| key(a.0).cmp(key(b.0))));
@@ -58,7 +59,7 @@ impl Legend {
         self.by_gang.get(&gang).copied().unwrap_or((SHARED, Style::new()))
     }
 
-    /// The same colour for pictures; none for a gang that has no letter of its own.
+    /// The same colour for pictures; `None` for a gang without a letter of its own.
     pub fn hex(&self, gang: GangId) -> Option<String> {
         let place = self.gangs.iter().position(|(known, _)| *known == gang)?;
         Some(hex(COLOURS[place % COLOURS.len()]))
@@ -87,12 +88,12 @@ mod tests {
     use super::{hex, pick};
 
     #[test]
-    fn colours_are_those_of_the_terminal() {
+    fn colours_match_those_of_the_terminal() {
         assert_eq!([114, 111, 16, 231].map(hex), ["#87d787", "#87afff", "#000000", "#ffffff"]);
     }
 
     #[test]
-    fn a_letter_reminds_of_the_name() {
+    fn letters_come_from_the_names() {
         let free: Vec<char> =
             ('a'..='z').chain('A'..='Z').filter(|letter| *letter != 'r').collect();
         assert_eq!(pick("default/wave", &free), 'w');

@@ -1,5 +1,6 @@
-//! The cluster as a picture: who sits where. A node is drawn unit by unit while there are few, as
-//! one character when there are many, and as a part of a block when there are too many to draw.
+//! The cluster as a picture: which gang uses which node. A node is drawn unit by unit while there
+//! are few, as one character when there are many, and as a part of a block when there are too many
+//! to draw.
 
 mod measure;
 
@@ -18,9 +19,9 @@ use super::text::{BOLD, DIM, Names, cut_middle, styled, width};
 use measure::counted;
 pub use measure::scarce;
 
-/// Up to so many nodes are drawn with their names.
+/// Up to this many nodes are drawn with their names.
 pub const NAMED_NODES: usize = 200;
-/// Up to so many nodes have a character of their own.
+/// Up to this many nodes have a character of their own.
 pub const DRAWN_NODES: usize = 2_000;
 /// How many characters one node has at most, and how many if its room is not counted in units.
 const UNITS: i64 = 16;
@@ -28,16 +29,15 @@ const BAR: i64 = 8;
 /// How full a block is, from empty to full.
 pub const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 
-/// Who holds a piece of a node. Ordered as drawn.
+/// What uses a piece of a node. Ordered as drawn.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Holder {
     /// By place in the legend, so that a gang looks the same on every node.
     Gang(usize, GangId),
     Foreign,
-    /// On its way out, and promised to nobody.
+    /// Terminating, and kept for no other pod.
     Leaving,
-    /// Kept for a pod that waits for it, or for one that will come in the stead of one that was
-    /// moved.
+    /// Kept for a nominated pod, or reserved for the successor of one that was moved.
     Nominated,
     Free,
     Closed,
@@ -92,7 +92,7 @@ impl Map<'_> {
         map
     }
 
-    /// The resource that a node is drawn by: the one that is counted in units, else the fuller of
+    /// The resource by which a node is drawn: the one that is counted in units, else the fuller of
     /// cpu and memory.
     fn drawn_resource(&self, node: NodeId) -> ResourceId {
         let nodes = &self.cluster.nodes;
@@ -109,15 +109,15 @@ impl Map<'_> {
         counted.unwrap_or_else(fuller)
     }
 
-    /// How much of the resource each holder has, as drawn from left to right; they sum up to the
-    /// node's size.
+    /// How much of the resource each holder uses, as drawn from left to right; the sum is the size
+    /// of the node.
     fn holders(&self, node: NodeId, resource: ResourceId) -> BTreeMap<Holder, i64> {
         let cluster = self.cluster;
         let mut holders: BTreeMap<Holder, i64> = BTreeMap::new();
         for &pod in &cluster.nodes.pods_on[node] {
             let amount = cluster.shapes[cluster.pods.shape[pod]].request.get(resource).unwrap_or(0);
             let holder = match (cluster.pods.state[pod], cluster.pods.gang[pod]) {
-                // With what is kept for others, below.
+                // Counted below, with all that is kept for other pods.
                 (PodState::Nominated(_), _) => continue,
                 (PodState::Releasing(_), _) => Holder::Leaving,
                 (_, Some(gang)) => {
@@ -130,7 +130,7 @@ impl Map<'_> {
                 *holders.entry(holder).or_default() += amount;
             }
         }
-        // What is promised is the room of those who leave, as far as it goes.
+        // Nominated pods get the room of terminating ones first.
         let nominated = cluster.nodes.nominated[resource][node];
         if nominated > 0 {
             holders.insert(Holder::Nominated, nominated);
@@ -149,7 +149,7 @@ impl Map<'_> {
         holders
     }
 
-    /// Who holds the units of a node, or equal parts of it.
+    /// Which holder has each unit, or each of equal parts, of a node.
     pub fn cells(&self, node: NodeId) -> Vec<Holder> {
         let resource = self.drawn_resource(node);
         let size = self.cluster.nodes.allocatable[resource][node];
@@ -160,14 +160,14 @@ impl Map<'_> {
             sum += i128::from(amount);
             let upto =
                 (2 * sum * i128::from(length) + i128::from(size)) / (2 * i128::from(size.max(1)));
-            // A holder is seen even if it has next to nothing, as long as there is space to draw
+            // A holder is visible even if it has next to nothing, as long as there is space to draw
             // it.
             let seen = if matches!(holder, Holder::Free | Holder::Closed) { 0 } else { 1 };
             let upto = (upto as usize).max(cells.len() + seen).min(length as usize);
             cells.resize(upto, holder);
         }
         if cells.is_empty() {
-            // A node that says nothing of its room.
+            // A node without a known size.
             cells.resize(length.max(1) as usize, Holder::Closed);
         }
         cells
@@ -225,15 +225,16 @@ impl Map<'_> {
         cut_middle(&self.cluster.nodes.name[node], screen.label())
     }
 
-    /// The longest label, and how many characters fit beside it, in tens so that people can count.
+    /// The longest label, and how many characters fit beside it, a multiple of ten so that they are
+    /// easy to count.
     fn margin(&self, screen: Screen) -> (usize, usize) {
         let labels = self.nodes.iter().map(|&node| width(&self.cluster.nodes.name[node]));
         let label = labels.max().unwrap_or(0).min(screen.label());
         (label, (screen.text().saturating_sub(label + 1) / 10 * 10).max(10))
     }
 
-    /// One character a node: the gang that holds most of it if it is more than half full, ':' if
-    /// less, '.' if nothing.
+    /// The character of a node: the letter of the gang that uses most of it if it is more than half
+    /// full, ':' if less, '.' if nothing.
     fn drawn(&self, screen: Screen) -> Vec<String> {
         let (label, per_line) = self.margin(screen);
         let lines = self
@@ -276,7 +277,7 @@ impl Map<'_> {
         self.nodes.len().div_ceil(self.margin(screen).1 * 20)
     }
 
-    /// One character a block of nodes, the fuller the darker.
+    /// One character per block of nodes, the fuller the darker.
     fn blocks(&self, screen: Screen) -> Vec<String> {
         let (label, per_line) = self.margin(screen);
         let block = self.block(screen);

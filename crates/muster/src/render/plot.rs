@@ -1,5 +1,5 @@
-//! How a day went in each mode, as a picture: utilisation over time, waiting times, and what
-//! evictions cost.
+//! A working day in each mode, as a picture: utilisation over time, waiting times, and the cost of
+//! evictions.
 
 use std::fmt::{Result, Write};
 
@@ -9,8 +9,8 @@ use muster_engine::explain::grouped;
 use super::quality::{duration, summary};
 use super::svg::{self, INK, LINE, MUTED, text_width};
 
-/// Of each mode a colour and a way to draw a line. These colours of Okabe and Ito differ for all
-/// eyes.
+/// For each mode a colour and a line style. People with any colour vision can distinguish these
+/// colours of Okabe and Ito.
 const STYLES: [(&str, &str); 3] = [("#0072B2", "none"), ("#E69F00", "8 4"), ("#009E73", "2 4")];
 const GRID: &str = "#e2e8f0";
 
@@ -30,7 +30,7 @@ struct Area {
 }
 
 impl Area {
-    /// Where a point is, both of its parts from 0 to 1; in tenths.
+    /// The position of a point whose coordinates go from 0 to 1; in tenths.
     fn at(self, x: f64, y: f64) -> (f64, f64) {
         let across = f64::from(self.left) + x * f64::from(self.width);
         (across, f64::from(self.top) + (1.0 - y) * f64::from(self.height))
@@ -105,7 +105,7 @@ fn utilisation(load: &Load, area: Area, out: &mut String) -> Result {
 }
 
 fn waits(load: &Load, area: Area, out: &mut String) -> Result {
-    title(area, "Gangs that had started after so long, in percent", out)?;
+    title(area, "Gangs that had started after this time, in percent", out)?;
     percents(area, out)?;
     let last = WAITS_SECONDS.len() - 1;
     // The names of all would not fit.
@@ -122,8 +122,7 @@ fn waits(load: &Load, area: Area, out: &mut String) -> Result {
     Ok(())
 }
 
-/// Bars in groups. Each group has a scale of its own, since the figures have little to do with each
-/// other.
+/// Bars in groups. Each group has its own scale, since the figures are of different kinds.
 fn costs(load: &Load, area: Area, out: &mut String) -> Result {
     title(area, "What evictions cost", out)?;
     type Figure = fn(&Played) -> f64;
@@ -139,7 +138,7 @@ fn costs(load: &Load, area: Area, out: &mut String) -> Result {
         let most = load.modes.iter().map(figure).fold(0.0, f64::max);
         for (at, mode) in load.modes.iter().enumerate() {
             let value = figure(mode);
-            // Room for the number above the highest.
+            // Leaves room for the number above the highest bar.
             let share = if most > 0.0 { value / most } else { 0.0 };
             let height = (share * f64::from(area.height - 24)).round() as i32;
             let x = left + 8 + at as i32 * bar;
@@ -156,7 +155,7 @@ fn costs(load: &Load, area: Area, out: &mut String) -> Result {
     svg::text(out, (middle, area.bottom() + 38), 12, MUTED, MIDDLE, "each with a scale of its own")
 }
 
-/// The size in which a number fits above its bar, so that it doesn't reach into the next.
+/// The font size in which a number fits above its bar without touching the next.
 fn size_within(number: &str, width: i32) -> i32 {
     (8..12)
         .rev()
@@ -242,7 +241,7 @@ mod tests {
         for name in [">task<", ">gang<", ">scenario<", ">1,200<", ">600<", ">300<"] {
             assert!(picture.contains(name), "no {name} in\n{picture}");
         }
-        // Nobody was broken, and nothing divides by that.
+        // No gang broke in any mode; avoid a division by zero.
         assert!(!picture.contains("NaN") && !picture.contains("inf"), "{picture}");
     }
 

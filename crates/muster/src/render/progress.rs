@@ -1,4 +1,4 @@
-//! A line that shows how far a long run is, on a terminal only.
+//! A line that shows the progress of a long run, on a terminal only.
 
 use std::io::IsTerminal;
 use std::time::Duration;

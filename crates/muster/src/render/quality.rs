@@ -1,4 +1,4 @@
-//! How good the choice of those who leave is, as tables.
+//! How good the choice of victims is, as tables.
 
 use muster_bench::quality::{Bin, Distribution, Gaps, Load, Played};
 use muster_engine::explain::{counted, grouped};
@@ -9,7 +9,7 @@ use super::text::{BAD, BOLD, GOOD, bar, styled};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// So many seeds are named.
+/// How many seeds are named.
 const SEEDS: usize = 6;
 const BAR_CELLS: usize = 40;
 
@@ -21,7 +21,7 @@ fn lines(gaps: &Gaps, load: &Load, screen: Screen) -> Vec<String> {
     let clusters = grouped(gaps.clusters);
     let mut lines = vec![styled(
         BOLD,
-        format!("Mode gang against the best there is, on {clusters} small clusters"),
+        format!("Mode gang compared with the optimum, on {clusters} small clusters"),
     )];
     lines.extend(outcomes(gaps).lines(screen.end()));
     lines.push(String::new());
@@ -49,17 +49,17 @@ fn outcomes(gaps: &Gaps) -> Table {
         );
     };
     let wrong: Vec<u64> = gaps.wrong.iter().map(|&(seed, _)| seed).collect();
-    never("a rule is not kept", &wrong);
-    never("there is a way, and it is not found", &gaps.missed);
-    never("someone leaves who could have stayed", &gaps.needless);
-    never("a gang is broken, surplus would do", &gaps.breaks_for_nothing);
-    never("a nearer domain would do", &gaps.farther);
-    never("gangs of lower priority would do", &gaps.too_high);
+    never("a rule is violated", &wrong);
+    never("room can be made, none is found", &gaps.missed);
+    never("a pod is evicted needlessly", &gaps.needless);
+    never("a gang is broken, surplus would suffice", &gaps.breaks_for_nothing);
+    never("a nearer domain would suffice", &gaps.farther);
+    never("lower priorities would suffice", &gaps.too_high);
     let mut plain = |what: &str, clusters: u64| {
         table.push(Row::default().cell(what).cell(grouped(clusters)).cell(""));
     };
-    plain("there is no way, and none is found", gaps.nothing);
-    plain("as good in all this: compared below", gaps.gap.clusters);
+    plain("room can't be made, none is found", gaps.nothing);
+    plain("equal in all of these: compared below", gaps.gap.clusters);
     table
 }
 
@@ -71,7 +71,7 @@ fn named(seeds: &[u64]) -> String {
 
 fn distribution(gap: &Distribution) -> Vec<String> {
     let mut lines = vec![
-        styled(BOLD, "Lost beyond the least that must be"),
+        styled(BOLD, "Loss above the optimum"),
         format!(
             "median {}, mean {}, p90 {}, p99 {}, largest {}",
             percent(gap.median),
@@ -124,7 +124,7 @@ fn days(load: &Load) -> Table {
     }
     row("finished within the day".into(), &|mode| grouped(mode.finished as u64));
     row("pods evicted".into(), &|mode| grouped(mode.evicted_pods as u64));
-    row("of these moved elsewhere".into(), &|mode| grouped(mode.moved_pods as u64));
+    row("of these, moved to other nodes".into(), &|mode| grouped(mode.moved_pods as u64));
     row("gangs broken".into(), &|mode| grouped(mode.broken_gangs as u64));
     row("GPU hours wasted".into(), &|mode| grouped(mode.wasted_gpu_hours.round() as u64));
     table
@@ -134,7 +134,7 @@ fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
-/// In the largest unit that it has one of: "2s", "53min", "1.5h", "4d".
+/// In the largest unit of which there is at least one: "2s", "53min", "1.5h", "4d".
 pub fn duration(seconds: f64) -> String {
     let (amount, unit) = match seconds {
         _ if seconds < 60.0 => (seconds, "s"),

@@ -1,4 +1,4 @@
-//! The table of queues: who has how much of what. Queues below others are indented.
+//! The table of queues: how much each uses of each resource. Child queues are indented.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,8 @@ pub fn lines(
         }
         table
     };
-    // As much as fits with one resource, and then as many resources as fit, main ones first.
+    // The widest form of one resource that fits, and then as many resources as fit, the main ones
+    // first.
     let one = resources.len().min(1);
     let narrow = Columns { bar: false, ..without_empty };
     let layouts = [&all, &without_empty, &narrow];
@@ -54,10 +55,10 @@ pub fn lines(
     lines
 }
 
-/// What is shown beside name, share and allocation.
+/// The columns beside name, share and allocation.
 #[derive(Copy, Clone)]
 struct Columns {
-    /// Before the share.
+    /// The columns before the share.
     bar: bool,
     nominated: bool,
     deserved: bool,
@@ -96,19 +97,19 @@ impl Columns {
     }
 }
 
-/// "8 gpu, 64 cpu", with the short name where it says enough.
+/// "8 gpu, 64 cpu", with short names where they are unambiguous.
 pub fn amounts_text(amounts: &BTreeMap<String, String>, resources: &[&str]) -> String {
     let named = resources.iter().filter_map(|name| Some((name, amounts.get(*name)?)));
     let parts: Vec<String> = named.map(|(name, amount)| shown(name, amount)).collect();
     match (parts.is_empty(), amounts.is_empty()) {
         (true, true) => "-".to_owned(),
-        // It has something, but nothing of what is shown.
+        // It uses something, but none of the resources that are shown.
         (true, false) => "…".to_owned(),
         _ => parts.join(", "),
     }
 }
 
-/// "8 gpu"; an amount of bytes says itself what it is.
+/// "8 gpu"; an amount of bytes needs no name.
 fn shown(resource: &str, amount: &str) -> String {
     match resource {
         "memory" => amount.to_owned(),

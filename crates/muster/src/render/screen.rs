@@ -1,6 +1,5 @@
-//! How long lines may be. A terminal has so many columns: what does not fit there is wrapped or
-//! cut. A pipe or a file takes lines of any length: sentences are wrapped to be read, nothing is
-//! cut.
+//! How long lines may be. On a terminal, lines that are too long are wrapped or cut. In a pipe or a
+//! file lines may have any length: sentences are wrapped for readers, nothing is cut.
 
 use std::io::IsTerminal;
 
@@ -8,11 +7,11 @@ use terminal_size::terminal_size_of;
 
 use super::text::{cut_end, cut_middle, width};
 
-/// Where nothing says how wide the terminal is, and for sentences in a pipe.
+/// The width if none is known, and of sentences in a pipe.
 const COLUMNS: usize = 80;
-/// In a narrower terminal lines are too long rather than without content.
+/// In a narrower terminal lines are too long, since otherwise they would have no content.
 const NARROWEST: usize = 60;
-/// Wrapped text has at least so many columns, however deep it is indented.
+/// Wrapped text has at least this many columns, however deep it is indented.
 const NARROWEST_TEXT: usize = 24;
 
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -24,10 +23,10 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// What takes lines of any length.
+    /// For output that accepts lines of any length.
     pub const PIPE: Screen = Screen { text: COLUMNS, end: usize::MAX };
 
-    /// Standard output. `COLUMNS` overrules what the terminal says, and counts for a pipe too:
+    /// Standard output. `COLUMNS` overrides the width of the terminal, and applies to a pipe too:
     /// `watch` sets it.
     pub fn of_output() -> Screen {
         let output = std::io::stdout();
@@ -45,7 +44,7 @@ impl Screen {
         Screen { text: columns, end: columns }
     }
 
-    /// What is left of it right of so many columns.
+    /// The screen to the right of this many columns.
     pub fn beside(self, margin: usize) -> Screen {
         Screen {
             text: self.text.saturating_sub(margin).max(NARROWEST_TEXT),
@@ -61,12 +60,12 @@ impl Screen {
         self.end
     }
 
-    /// Whether there is space for everything.
+    /// Whether lines may have any length.
     pub fn is_endless(self) -> bool {
         self.end >= usize::MAX / 2
     }
 
-    /// How long a name may be that stands among other things.
+    /// How long a name may be beside other text.
     pub fn name(self) -> usize {
         self.end / 5 * 2
     }
@@ -96,8 +95,8 @@ impl Screen {
         lines
     }
 
-    /// At most so many lines, the last of which then ends with what does not fit cut off; all of
-    /// them where there is space for everything.
+    /// At most this many lines, the last of which is cut if there is more; all of them if lines may
+    /// have any length.
     pub fn wrap_within(self, text: &str, height: usize) -> Vec<String> {
         let mut lines = self.wrap(text);
         if !self.is_endless() && lines.len() > height {
@@ -135,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_in_the_last_line_is_cut_off() {
+    fn the_last_line_is_cut_if_there_is_more() {
         let screen = Screen::columns(60).beside(30);
-        let text = "tune consolidate tried 2 scenarios, none does: 0 filtered, 6 simulated";
+        let text = "tune consolidate tried 2 scenarios, none fits: 0 filtered, 6 simulated";
         assert_eq!(
             screen.wrap_within(text, 2),
-            ["tune consolidate tried 2", "scenarios, none does: 0 filte…"]
+            ["tune consolidate tried 2", "scenarios, none fits: 0 filte…"]
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A run as people like to look at it: what happened, how things stand, and a map of the cluster.
+//! A run for people: what happened, the state at the end, and a map of the cluster.
 
 use muster_engine::explain::counted;
 use muster_sim::Simulation;

@@ -1,4 +1,4 @@
-//! What pictures are made of. Whatever shows them needs no fonts or scripts.
+//! The parts of pictures. A viewer needs no fonts or scripts to show them.
 
 use std::fmt::{Result, Write};
 
@@ -43,7 +43,7 @@ pub fn rect(
     writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" {more}/>")
 }
 
-/// About how long a text is. Nobody can measure it here, so rather too much than too little.
+/// The approximate width of a text. It cannot be measured here, so this is an upper estimate.
 pub fn text_width(text: &str, font: i32) -> i32 {
     width(text) as i32 * font * 6 / 10
 }

@@ -6,15 +6,15 @@ use anstyle::Style;
 use super::text::{DIM, cut_middle, styled, width};
 
 const GUTTER: usize = 3;
-/// Where a table is too wide otherwise.
+/// The space between columns of a table that would otherwise be too wide.
 const NARROW_GUTTER: usize = 2;
-/// Columns are not cut to less than this.
+/// Columns are not cut below this width.
 const NARROWEST: usize = 8;
 
 pub struct Table {
     headers: Vec<&'static str>,
     rows: Vec<Row>,
-    /// The column that gives way before others do.
+    /// The column that is cut before others.
     soft: Option<usize>,
 }
 
@@ -77,7 +77,7 @@ impl Table {
         total(&self.widths(), NARROW_GUTTER) <= most
     }
 
-    /// How wide the columns are if nothing is cut.
+    /// The widths of the columns if nothing is cut.
     fn widths(&self) -> Vec<usize> {
         let widest = |column: usize| {
             self.rows.iter().map(|row| width(&row.cells[column].0)).max().unwrap_or(0)
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_soft_end_gives_way_first() {
+    fn a_soft_end_is_cut_first() {
         let mut table = Table::new(&["NAME", "GANGS"]).soft_end();
         table.push(Row::default().cell("a-longer-name").cell("ring-and-wave"));
         assert_eq!(plain(&table, 25), ["NAME           GANGS", "a-longer-name  ring-…wave"]);
     }
 
     #[test]
-    fn the_widest_column_gives_way() {
+    fn the_widest_column_is_cut() {
         let mut table = Table::new(&["NAME", "MIN"]);
         table.push(
             Row::default().cell("a-gang-with-a-long-name").cell(4).below(vec!["  waits".into()]),

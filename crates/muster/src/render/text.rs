@@ -17,7 +17,7 @@ pub fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Cuts out the middle: the ends of a generated name tell more than its middle.
+/// Cuts out the middle: the ends of a generated name say more than its middle.
 pub fn cut_middle(text: &str, most: usize) -> String {
     let length = width(text);
     if length <= most {
@@ -38,8 +38,8 @@ pub fn cut_end(text: &str, most: usize) -> String {
     format!("{kept}…")
 }
 
-/// An amount of a resource as people read it: "5,229.95" for "5229950m", "16,000" for "16000". Less
-/// than one, and what has a unit, stays as it is: "500m", "16Gi".
+/// An amount of a resource for readers: "5,229.95" for "5229950m", "16,000" for "16000". Amounts
+/// below one and amounts with a unit stay as they are: "500m", "16Gi".
 pub fn readable(amount: &str) -> String {
     let (digits, thousandths) = match amount.strip_suffix('m') {
         Some(digits) => (digits, true),
@@ -65,8 +65,8 @@ pub fn rounded(amount: &str) -> String {
     }
 }
 
-/// A bar of `cells` characters, `part` of `whole` of them full. Something is never drawn as
-/// nothing.
+/// A bar of `cells` characters, `part` of `whole` of them full. At least one is full unless `part`
+/// is 0.
 pub fn bar(part: u64, whole: u64, cells: usize) -> String {
     let full =
         (part.saturating_mul(cells as u64) + whole / 2).checked_div(whole).unwrap_or(0) as usize;
@@ -105,21 +105,21 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_written_for_people() {
+    fn amounts_are_readable() {
         let shown = ["5229950m", "500m", "16000", "16Gi", "-1500m", "2000m", "8"].map(readable);
         assert_eq!(shown, ["5,229.95", "500m", "16,000", "16Gi", "-1500m", "2", "8"]);
         assert_eq!(["5229950m", "99999m", "16"].map(rounded), ["5,230", "99.999", "16"]);
     }
 
     #[test]
-    fn a_bar_shows_that_there_is_something() {
+    fn a_bar_is_empty_only_for_zero() {
         let shown =
             [(0, 8), (1, 1000), (4, 8), (9, 8), (0, 0)].map(|(part, whole)| bar(part, whole, 4));
         assert_eq!(shown, ["░░░░", "█░░░", "██░░", "████", "░░░░"]);
     }
 
     #[test]
-    fn a_namespace_is_left_out_where_all_have_the_same() {
+    fn a_common_namespace_is_left_out() {
         assert_eq!(Names::new(["a/x", "a/y"]).short("a/x"), "x");
         assert_eq!(Names::new(["a/x", "b/y"]).short("a/x"), "a/x");
     }

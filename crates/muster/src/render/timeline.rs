@@ -1,5 +1,5 @@
-//! What happened, cycle by cycle. Cycles in which nothing did are folded, and a long run shows how
-//! it began and how it ended.
+//! What happened, cycle by cycle. Cycles in which nothing happened are folded, and of a long run
+//! the beginning and the end are shown.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,15 +14,15 @@ use muster_sim::report::Placement;
 use super::screen::Screen;
 use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_middle, styled, width};
 
-/// A long run shows so many eventful cycles from its start and from its end.
+/// How many eventful cycles of a long run are shown from its start and from its end.
 const FIRST: usize = 16;
 const LAST: usize = 8;
-/// Of a cycle so much is told at most, and so many lines of `--events`.
+/// How many lines are shown of a cycle, and of `--events`.
 const TOLD: usize = 16;
 const EVENTS: usize = 24;
-/// On a terminal a sentence takes so many lines at most.
+/// On a terminal a sentence takes at most this many lines.
 const HEIGHT: usize = 2;
-/// Fewer cycles in which nothing happened go without saying.
+/// Fewer cycles in which nothing happened are not mentioned.
 const QUIET: u64 = 3;
 
 pub fn lines(simulation: &Simulation, names: &Names, screen: Screen) -> Vec<String> {
@@ -56,7 +56,7 @@ pub fn lines(simulation: &Simulation, names: &Names, screen: Screen) -> Vec<Stri
     clock.lay_out(told)
 }
 
-/// What kind of thing happened, and the lines that tell it.
+/// The kind of a thing that happened, and the lines about it.
 type Told<'w> = (&'w str, Vec<String>);
 
 /// What happened first, and how much more of each kind there is.
@@ -76,7 +76,7 @@ fn folded(mut told: Vec<Told>) -> Vec<String> {
     shown
 }
 
-/// When each cycle was, and the column in which that is said.
+/// The time of each cycle, and the column in which it is printed.
 struct Clock {
     start: Time,
     /// Cycle and time, in order.
@@ -155,7 +155,7 @@ impl Clock {
     }
 }
 
-/// In a cycle, pods of a gang went to nodes: so many to each.
+/// In one cycle, pods of a gang went to nodes: this many to each.
 type Moved<'p> = (u64, &'p str, Vec<(&'p str, u32)>);
 
 struct Teller<'s> {
@@ -163,7 +163,7 @@ struct Teller<'s> {
     cluster: &'s Cluster,
     names: &'s Names,
     clock: &'s Clock,
-    /// What is left of it beside the clock.
+    /// The screen to the right of the clock.
     screen: Screen,
 }
 
@@ -206,8 +206,8 @@ impl Teller<'_> {
         cut_middle(self.names.short(object), self.screen.name())
     }
 
-    /// Placements cycle by cycle, gang by gang in order of their first, with the nodes and how
-    /// often each.
+    /// Placements cycle by cycle, gang by gang in order of the first, with the nodes and the number
+    /// of pods on each.
     fn by_gang<'p>(&'p self, placements: &'p [Placement]) -> Vec<Moved<'p>> {
         let mut grouped: Vec<Moved> = Vec::new();
         for same in placements.chunk_by(|a, b| a.cycle == b.cycle) {
@@ -236,7 +236,7 @@ impl Teller<'_> {
         Some(self.cluster.gangs[id].counts.all())
     }
 
-    /// Pods that ended while we watched: the kubelet of the embedded cluster ends them by their
+    /// Pods that ended during the run: the kubelet of the embedded cluster ends them by their
     /// duration or deadline.
     fn ends(&self) -> Vec<(u64, Vec<String>)> {
         let mut ended: BTreeMap<(u64, &str), (u64, u64)> = BTreeMap::new();
@@ -277,7 +277,7 @@ impl Teller<'_> {
         ended.iter().map(line).collect()
     }
 
-    /// "ring-3 evicted for urgent: whole gang ring leaves"
+    /// "ring-3 evicted for urgent: gang ring is evicted as a whole"
     fn evictions(&self) -> Vec<(u64, Vec<String>)> {
         let lines = |eviction: &muster_sim::report::Eviction| {
             let pod = self.name(&eviction.pod);
@@ -299,7 +299,7 @@ impl Teller<'_> {
         self.simulation.report.evictions.iter().map(lines).collect()
     }
 
-    /// A text in one line, or in more of which the others are indented.
+    /// A text in one line, or in several lines of which all but the first are indented.
     fn sentence(&self, text: &str) -> Vec<String> {
         if width(text) <= self.screen.text() {
             return vec![text.to_owned()];
@@ -311,7 +311,7 @@ impl Teller<'_> {
 
     /// When gangs began to wait, and for what; `--events` adds the sentences.
     fn waits(&self) -> Vec<(u64, Vec<String>)> {
-        // A nomination is told as one.
+        // A nomination is shown as such.
         let waits =
             self.simulation.report.waits.iter().filter(|wait| wait.event != "WaitingForRoom");
         waits
@@ -334,7 +334,7 @@ impl Teller<'_> {
     }
 }
 
-/// As many of the places as a line has room for, and how many more there are.
+/// As many of the nodes as fit on a line, and how many more there are.
 pub fn fitting(places: &[(&str, u32)], screen: Screen) -> String {
     if let [(node, count)] = places {
         let times = if *count == 1 { String::new() } else { format!(" ×{count}") };
@@ -346,7 +346,7 @@ pub fn fitting(places: &[(&str, u32)], screen: Screen) -> String {
         let comma = if at == 0 { "" } else { ", " };
         let times = if *count == 1 { String::new() } else { format!(" ×{count}") };
         let next = format!("{comma}{node}{times}");
-        // Keep space to say how many are left out, unless this is the last one.
+        // Keep space for the number of omitted nodes, unless this is the last one.
         let reserve = if rest > 1 { width(", 9,999 nodes more") } else { 0 };
         if width(&text) + width(&next) + reserve > screen.text() {
             let more = counted(rest as u64, "node");
@@ -374,7 +374,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_that_do_not_fit_are_counted() {
+    fn nodes_that_do_not_fit_are_counted() {
         let places: Vec<(&str, u32)> = vec![("node-a", 2), ("node-b", 1), ("node-c", 4)];
         assert_eq!(fitting(&places, Screen::PIPE), "node-a ×2, node-b, node-c ×4");
         let narrow = Screen::columns(60).beside(32);

@@ -1,5 +1,5 @@
-//! The network as people look at it: domains with their room, and the gangs that sit there. A gang
-//! is shown at the smallest domain that holds its placed pods.
+//! The network for people: domains with their room, and the gangs in them. A gang is shown at the
+//! smallest domain that holds its placed pods.
 
 mod dot;
 mod json;
@@ -22,10 +22,10 @@ pub use json::network;
 pub use svg::svg;
 pub use tree::lines;
 
-/// What all pictures of the network have in common.
+/// What all pictures of the network share.
 struct Chart<'c> {
     cluster: &'c Cluster,
-    /// What room is measured by.
+    /// The resource that measures room.
     resource: ResourceId,
     names: Names,
     /// In the order of their names.
@@ -43,7 +43,7 @@ impl Room {
         (self.size - self.used).max(0)
     }
 
-    /// One of so many steps from empty to full; only what is empty is on the first, only what is
+    /// One of `steps` steps from empty to full; only what is empty is on the first, only what is
     /// full on the last.
     fn step(self, steps: usize) -> usize {
         let used = self.used.clamp(0, self.size.max(0));
@@ -70,7 +70,8 @@ impl Chart<'_> {
         Chart { cluster, resource: map::scarce(cluster), names: Names::new(keys), gangs }
     }
 
-    /// Where the picture starts: at the root, unless it holds one domain and nothing else.
+    /// The domain at which the picture starts: the root, unless it holds one domain and nothing
+    /// else.
     fn top(&self) -> DomainId {
         let mut below = self.cluster.domains.children(ROOT);
         match (below.next(), below.next(), self.own_nodes(ROOT).is_empty()) {
@@ -106,7 +107,7 @@ impl Chart<'_> {
         &self.cluster.nodes.by_rank[ranks.start as usize..ranks.end as usize]
     }
 
-    /// The nodes that no domain below this one holds. They are ranked before those.
+    /// The nodes that are in the domain, but in none below it. They are ranked before the others.
     fn own_nodes(&self, domain: DomainId) -> &[NodeId] {
         let nodes = self.nodes(domain);
         &nodes[..nodes.partition_point(|&node| self.cluster.domains.home(node) == domain)]
@@ -131,7 +132,7 @@ impl Chart<'_> {
         self.cluster.dimensions.name(self.resource)
     }
 
-    /// Whole units: nobody counts the thousandths of a cluster's cpu.
+    /// Whole units: thousandths of a cluster's cpu are of no interest.
     fn amount(&self, amount: i64) -> String {
         let unit = if self.resource_name() == "cpu" { 1000 } else { 1 };
         grouped(((amount.max(0) + unit / 2) / unit) as u64)

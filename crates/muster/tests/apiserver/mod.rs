@@ -1,5 +1,5 @@
-//! As much of an API server as a list needs: it answers each path with the objects it was given,
-//! and 404 to the rest.
+//! As much of an API server as a list needs: it answers each path with the objects that it was
+//! given, and all other paths with 404.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -16,7 +16,7 @@ pub struct ApiServer {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Paths that every cluster has, whether or not there is anything.
+/// Paths that every cluster has, even if they are empty.
 const CORE: [&str; 8] = [
     "/api/v1/namespaces",
     "/api/v1/nodes",
@@ -65,7 +65,7 @@ impl Drop for ApiServer {
     }
 }
 
-/// One request a connection.
+/// One request per connection.
 fn answer(mut stream: TcpStream, answers: &HashMap<&str, Value>) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let first = lines.next().transpose()?.unwrap_or_default();

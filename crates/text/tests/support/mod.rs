@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A text file, with its path from the top of the repository.
+/// A text file, with its path from the root of the repository.
 pub struct Text {
     pub path: String,
     pub text: String,
@@ -12,7 +12,7 @@ pub fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All text files, in order of their paths. What git and cargo keep for themselves is left out.
+/// All text files, in order of their paths, without the files of git and cargo.
 pub fn files() -> Vec<Text> {
     let mut files = Vec::new();
     collect(&top(), "", &mut files);

@@ -80,7 +80,7 @@ impl Contents for PodDisruptionBudget {
         self.spec.selector.iter_mut().for_each(|selector| walk.selector(selector));
     }
 
-    /// Without its controller a status would stay as it is; where there is none, the pods are
+    /// The status is only true while its controller updates it. Without a status the pods are
     /// counted.
     fn forget_controllers(&mut self) {
         if self.spec.min_available.is_some() || self.spec.max_unavailable.is_some() {
@@ -95,7 +95,7 @@ mod tests {
     use crate::validate::tests::problems;
 
     #[test]
-    fn a_budget_has_one_bound_that_makes_sense() {
+    fn a_budget_needs_exactly_one_valid_bound() {
         let text = "metadata: {name: b}
 spec: {minAvailable: 150%, maxUnavailable: -1, selector: {matchExpressions: [{key: a, operator: Is}]}}";
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The Namespace: only its labels matter, which selectors of pods name.
+//! The Namespace: only its labels matter, since selectors of pods refer to them.
 
 use serde::{Deserialize, Serialize};
 

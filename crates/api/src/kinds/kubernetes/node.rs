@@ -42,7 +42,7 @@ pub struct Taint {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeStatus {
-    /// Stands in for `allocatable` where only it is given.
+    /// Used for `allocatable` if that is missing.
     #[serde(skip_serializing_if = "is_default")]
     pub capacity: ResourceList,
     #[serde(skip_serializing_if = "is_default")]

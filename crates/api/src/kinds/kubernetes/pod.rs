@@ -230,8 +230,8 @@ pub struct SpreadConstraint {
     pub match_label_keys: Vec<String>,
 }
 
-/// Without its name: the API server makes one up for each pod's token, and pods would all look
-/// different by it.
+/// Without the volume's name: the API server invents one for each pod's token, and every pod would
+/// look different.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Volume {

@@ -1,4 +1,4 @@
-//! The PriorityClass: how urgent pods are, by a name.
+//! The PriorityClass: a name for a priority.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ mod tests {
     use crate::validate::tests::problems;
 
     #[test]
-    fn only_known_policies_are_good() {
+    fn only_known_policies_are_accepted() {
         assert_eq!(
             problems("metadata: {name: c}\npreemptionPolicy: Maybe", PriorityClass::problems),
             ["preemptionPolicy: \"Maybe\" is not known; write one of Never, PreemptLowerPriority"]

@@ -24,7 +24,7 @@ pub struct ResourceQuota {
 pub struct ResourceQuotaSpec {
     #[serde(skip_serializing_if = "is_default")]
     pub hard: BTreeMap<String, Quantity>,
-    /// A quota with scopes says nothing about a whole namespace and is left out.
+    /// A quota with scopes does not cover the whole namespace and is left out.
     #[serde(skip_serializing_if = "is_default")]
     pub scopes: Vec<String>,
 }
@@ -39,7 +39,8 @@ impl Contents for ResourceQuota {
 
     fn visit_names(&mut self, walk: &mut Walk<'_>) {
         walk.meta(Class::Quota, &mut self.metadata);
-        // These name storage classes and custom resources, and count what isn't scheduled.
+        // These refer to storage classes and custom resources, and count objects that are not
+        // scheduled.
         let named =
             |key: &str| key.starts_with("count/") || key.contains(".storageclass.storage.k8s.io/");
         self.spec.hard.retain(|key, _| !named(key));

@@ -1,4 +1,4 @@
-//! The PersistentVolume: which nodes it can be reached from.
+//! The PersistentVolume: which nodes can reach it.
 
 use serde::{Deserialize, Serialize};
 

@@ -115,7 +115,7 @@ pub struct HyperNodeStatus {
     pub node_count: i64,
 }
 
-/// Complete, so that other writers' conditions can be written back as they were.
+/// With all fields, so that conditions of other writers can be written back unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HyperNodeCondition {

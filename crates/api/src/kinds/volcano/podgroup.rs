@@ -105,7 +105,7 @@ pub struct NetworkTopologySpec {
 }
 
 impl PodGroup {
-    /// What is allowed but hardly meant, and what can't be read and is ignored.
+    /// What is allowed but probably not intended, and what can't be read and is ignored.
     pub fn remarks(&self) -> Vec<String> {
         let text = |key: &str| self.metadata.annotations.get(key);
         let unread = |key: &str, problem: Option<String>| {
@@ -124,7 +124,7 @@ impl PodGroup {
 }
 
 impl PodGroupSpec {
-    /// What is allowed but hardly meant.
+    /// What is allowed but probably not intended.
     fn remarks(&self) -> Vec<String> {
         let roles: i32 =
             self.min_task_member.values().fold(0, |sum, minimum| sum.saturating_add(*minimum));
@@ -138,7 +138,7 @@ impl PodGroupSpec {
             self.sub_group_policy.iter().filter(|policy| policy.match_label_keys.is_empty());
         let keyless = keyless.map(|policy| {
             format!(
-                "subGroupPolicy {} has no matchLabelKeys, so all pods that it is about are one subgroup: name the label that tells subgroups apart",
+                "subGroupPolicy {} has no matchLabelKeys, so all its pods are one subgroup: name the label that tells subgroups apart",
                 policy.name
             )
         });
@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hardly_meant_is_remarked() {
+    fn probable_mistakes_are_noted() {
         let keyed =
             SubGroupPolicy { match_label_keys: vec!["part".into()], ..SubGroupPolicy::default() };
         let bare = SubGroupPolicy { name: "pair".into(), ..SubGroupPolicy::default() };

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::{render, terminal};
 
 const CLUSTERS: u64 = 2_000;
-/// Progress is said every so many clusters.
+/// Progress is printed every so many clusters.
 const TOLD_AFTER: u64 = 1_000;
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     if let Some(seed) = args.seed {
         return one(seed, args.output);
     }
-    // A file that can't be written is known at once, not after the work.
+    // A file that can't be written is reported at once, not after the work.
     let mut plot = args.plot.as_deref().map(create).transpose()?;
     let clusters = args.clusters.unwrap_or(CLUSTERS);
     let bar = render::progress::Bar::new(true);
@@ -54,7 +54,7 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
 
 fn one(seed: u64, output: Format) -> Result<(), Failure> {
     if output == Format::Json {
-        let problem = "a single small cluster is told in words only: leave out -o json";
+        let problem = "a single small cluster is explained in words only: leave out -o json";
         return Err(Failure::input(problem));
     }
     Ok(terminal::print(&quality::describe(seed))?)

@@ -13,18 +13,18 @@ use crate::commands::embedded::scheduler_names;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Records what a simulation's engine hears and plans.
+/// Records the events and plans of a simulation's engine.
 pub struct Recorder(Rc<RefCell<Journal>>);
 
 impl Recorder {
-    /// Begins a segment in the folder, behind those that are there.
+    /// Begins a segment in the folder, after the existing ones.
     pub fn create(folder: &Path, config: Configuration) -> Result<Recorder, Failure> {
         let journal = Journal::create(folder, Limits::default(), scheduler_names(), config);
         let failed = |error| Failure::Work(format!("writing {}: {error}", folder.display()));
         Ok(Recorder(Rc::new(RefCell::new(journal.map_err(failed)?))))
     }
 
-    /// What the simulation tells of every moment.
+    /// Records one moment of the simulation.
     pub fn witness(&self) -> Box<Witness<'static>> {
         let journal = self.0.clone();
         Box::new(move |engine: &Engine, moment| {
@@ -40,7 +40,7 @@ impl Recorder {
         })
     }
 
-    /// Says what is missing, if anything is. The journal is closed with the simulation.
+    /// Warns if records are missing. The journal is closed with the simulation.
     pub fn conclude(&self, folder: &Path) -> Result<(), Failure> {
         let health = self.0.borrow().health();
         let folder = folder.display();

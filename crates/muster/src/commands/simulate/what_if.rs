@@ -1,5 +1,4 @@
-//! `muster simulate --what-if`: the same run without some objects and with them, and what is
-//! otherwise.
+//! `muster simulate --what-if`: the same run with and without some objects, and the differences.
 
 use muster_engine::Engine;
 use muster_engine::config::Config;
@@ -13,8 +12,7 @@ use crate::input::{parse_again, wall_clock};
 use crate::render::{self, progress::Bar};
 use crate::terminal::print_json;
 
-/// So many seconds are enough for pods that are asked to leave to be gone, and for those that come
-/// after them.
+/// Enough seconds for evicted pods to terminate, and for pods that are recreated after them.
 const CYCLES: u64 = 10;
 
 pub fn run(args: &SimulateArgs) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
-//! `muster topology generate`: HyperNodes from what is known of the network elsewhere. The same
-//! input gives the same bytes, and what is added to the network adds objects and members without
-//! changing the names of others.
+//! `muster topology generate`: HyperNodes from another description of the network. The same input
+//! gives the same bytes, and an addition to the network adds objects and members without changing
+//! the names of others.
 
 mod fetch;
 
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::input::{Collection, SourceArgs, read_text};
 use crate::terminal;
 
-/// The password must not be seen in the list of processes.
+/// The password must not be visible in the list of processes.
 const PASSWORD: &str = "UFM_PASSWORD";
 
 #[derive(Args)]
@@ -32,7 +32,7 @@ const PASSWORD: &str = "UFM_PASSWORD";
 With -f, --kubeconfig or --context, --from file and --from ufm leave out what is not a node there. \
 The formats are described in docs/topology-generate.md.")]
 pub struct GenerateArgs {
-    /// What knows the network
+    /// The source of the network
     #[arg(long, value_enum)]
     from: Origin,
     /// The file, or - for standard input; for ufm also the address of UFM
@@ -41,7 +41,7 @@ pub struct GenerateArgs {
     /// Labels of nodes from the top of the network to the bottom, for example zone,spine,rack
     #[arg(long, value_delimiter = ',', value_name = "LABELS")]
     labels: Vec<String>,
-    /// What the file is [default: seen from its content]
+    /// The format of the file [default: detected from its content]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Names of the levels from the top to the bottom, where the file has none [default:
@@ -56,7 +56,7 @@ pub struct GenerateArgs {
     /// The user for UFM; the password is read from the variable UFM_PASSWORD
     #[arg(long, value_name = "NAME")]
     ufm_user: Option<String>,
-    /// Certificates to trust as UFM's, in PEM [default: those of the system]
+    /// Certificates to trust for UFM, in PEM [default: those of the system]
     #[arg(long, value_name = "FILE")]
     ufm_ca: Option<PathBuf>,
     /// Don't check the certificate of UFM
@@ -78,7 +78,7 @@ enum Origin {
 
 #[derive(Copy, Clone, ValueEnum)]
 enum Format {
-    /// A line for each node: node leaf spine
+    /// One line per node: node leaf spine
     Table,
     /// [{"node": "n1", "levels": ["leaf1", "spine1"]}]
     Json,
@@ -145,7 +145,7 @@ pub fn run(args: GenerateArgs) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Options that don't go together, each with what to write instead.
+/// Options that exclude each other, each with what to write instead.
 fn usage(args: &GenerateArgs) -> Vec<String> {
     let from =
         args.from.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
@@ -265,7 +265,7 @@ fn nodes(collection: &Collection) -> Vec<&Node> {
         .collect()
 }
 
-/// The names of the cluster's nodes, if someone said where to find them.
+/// The names of the cluster's nodes, if manifests or a cluster were given.
 fn cluster(source: &SourceArgs) -> Result<Option<BTreeSet<String>>, Failure> {
     if !source.is_given() {
         return Ok(None);

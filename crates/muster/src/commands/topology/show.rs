@@ -21,7 +21,8 @@ The JSON is described in docs/topology-show.md.")]
 pub struct ShowArgs {
     #[command(flatten)]
     input: InputArgs,
-    /// How many cycles to run first on an embedded copy, one second apart; 0 shows what is there
+    /// How many cycles to run first on an embedded copy, one second apart; 0 shows the present
+    /// state
     #[arg(long, value_name = "N", default_value_t = 0)]
     cycles: u64,
     /// The time of the first cycle, for example 2026-11-15T00:00:00Z [default: the wall clock]

@@ -1,4 +1,4 @@
-//! The domains in which whole gangs could make room for one that starves.
+//! The domains in which evicting whole gangs could make room for a starving one.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::searches::short;
 use super::{MARGIN, Page};
 use crate::render::text::{DIM, styled};
 
-/// So many bundles, gangs or domains are named in one place.
+/// How many bundles, gangs or domains are named in one place.
 const NAMES: usize = 4;
 const CLUSTER: &str = "the cluster";
 
@@ -21,7 +21,7 @@ impl Page {
         for pass in &search.passes {
             let how = match pass.bundles {
                 "safe" => "if no gang may break",
-                _ => "if whole gangs leave",
+                _ => "if whole gangs may be evicted",
             };
             self.entry("", &format!("{how}, {}:", verdict(pass)));
             let trials = pass.domains.iter();
@@ -60,8 +60,8 @@ impl Page {
 fn verdict(pass: &PassFacts) -> String {
     match pass.domains.first() {
         Some(best) if best.chosen => format!("{} is cheapest", place(best)),
-        Some(one) if one.domain.is_none() => "it would not do".to_owned(),
-        Some(_) => "no domain would do".to_owned(),
+        Some(one) if one.domain.is_none() => "it would not free enough".to_owned(),
+        Some(_) => "no domain would free enough".to_owned(),
         None => "no domain can be tried".to_owned(),
     }
 }
@@ -70,24 +70,19 @@ fn place(trial: &DomainSearch) -> &str {
     trial.domain.as_deref().unwrap_or(CLUSTER)
 }
 
-/// What would happen in a domain: "2 pods that search can spare, whole gang pair (2 pods, ROI 1.00)
-/// leave: cost 1.00".
+/// The trial of a domain: "evict 2 pods that search can spare, whole gang pair (2 pods, ROI 1.00):
+/// cost 1.00".
 fn trial_text(trial: &DomainSearch, space: &str) -> String {
-    let one = match &trial.leave[..] {
-        [only] => only.kind == "whole" || only.pods.len() == 1,
-        _ => false,
-    };
-    let verb = if one { "leaves" } else { "leave" };
-    let who = listed(trial.leave.iter().map(|bundle| bundle_text(bundle, space)).collect());
+    let victims = listed(trial.leave.iter().map(|bundle| bundle_text(bundle, space)).collect());
     let why = trial.why.as_deref().unwrap_or_default();
     let mut text = match trial.cost_ppm {
-        Some(cost) => format!("{who} {verb}: cost {}", hundredths(cost)),
+        Some(cost) => format!("evict {victims}: cost {}", hundredths(cost)),
         None if trial.leave.is_empty() => why.to_owned(),
-        None => format!("if {who} {verb}: {why}"),
+        None => format!("evicting {victims} is not enough: {why}"),
     };
     if !trial.moved.is_empty() {
         let place = |(pod, node): &(String, String)| format!("{} to {node}", short(pod, space));
-        text += &format!("; elsewhere go on {}", listed(trial.moved.iter().map(place).collect()));
+        text += &format!("; moved: {}", listed(trial.moved.iter().map(place).collect()));
     }
     let mut rules: BTreeMap<&str, (Vec<&str>, usize)> = BTreeMap::new();
     for kept in &trial.kept {
@@ -110,7 +105,7 @@ fn bundle_text(bundle: &BundleFacts, space: &str) -> String {
                 bundle.roi_ppm.map_or(String::new(), |roi| format!(", ROI {}", hundredths(roi)));
             format!("whole gang {gang} ({pods}{roi})")
         }
-        "broken" => format!("{pods} of {gang}, which lacks others anyway"),
+        "broken" => format!("{pods} of {gang}, which is broken already"),
         _ => format!("{pods} that {gang} can spare"),
     }
 }
@@ -119,7 +114,7 @@ fn named<'n>(names: impl Iterator<Item = &'n str>) -> String {
     listed(names.map(str::to_owned).collect())
 }
 
-/// The first few of them, and how many there are beside.
+/// The first few of them, and how many more there are.
 fn listed(names: Vec<String>) -> String {
     let more = names.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {} more", grouped(more as u64)) } else { String::new() };
@@ -137,7 +132,7 @@ mod tests {
     use crate::render::screen::Screen;
 
     #[test]
-    fn the_domain_that_is_taken_comes_first_with_its_cost() {
+    fn the_chosen_domain_comes_first_with_its_cost() {
         let bundle = |gang: &str, kind, pods: usize, roi_ppm| BundleFacts {
             gang: format!("default/{gang}"),
             kind,
@@ -172,10 +167,10 @@ mod tests {
         let mut page = Page::new(Screen::columns(80));
         page.passes(&search, "default");
         let plain = crate::terminal::plain(&page.text);
-        let expected = "            if whole gangs leave, rack-a is cheapest:
-  → rack-a  whole gang ring (4 pods, ROI 1.00) leaves: cost 1.00
-    rack-b  1 pod that search can spare, whole gang pair (2 pods, ROI 0.50)
-            leave: cost 1.25
+        let expected = "            if whole gangs may be evicted, rack-a is cheapest:
+  → rack-a  evict whole gang ring (4 pods, ROI 1.00): cost 1.00
+    rack-b  evict 1 pod that search can spare, whole gang pair (2 pods, ROI
+            0.50): cost 1.25
     1 domain not tried, beyond maxDomains or no cheaper than what was
       found: rack-c
 ";

@@ -1,5 +1,4 @@
-//! The places that others leave for a gang: those that it was promised, and those that it could
-//! have.
+//! The nominations of a starving gang, and the evictions that could make room for it.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +8,10 @@ use muster_facts::{GangFacts, NodeTrial, NominationFacts, SearchFacts};
 use super::Page;
 use crate::render::text::{BOLD, DIM, GOOD, cut_middle, styled, width};
 
-/// So many pods are named on a node.
+/// How many pods are named on a node.
 const PODS: usize = 4;
-/// So many promises are shown.
-const PROMISES: usize = 10;
+/// How many nominations are shown.
+const NOMINATIONS: usize = 10;
 
 impl Page {
     pub(super) fn nominations(&mut self, gang: &GangFacts) {
@@ -24,9 +23,9 @@ impl Page {
         let space = space_of(gang);
         gang.nominations
             .iter()
-            .take(PROMISES)
+            .take(NOMINATIONS)
             .for_each(|nomination| self.nomination(nomination, space));
-        let more = gang.nominations.len().saturating_sub(PROMISES);
+        let more = gang.nominations.len().saturating_sub(NOMINATIONS);
         if more > 0 {
             self.line(&styled(
                 DIM,
@@ -40,14 +39,13 @@ impl Page {
             return;
         }
         self.line("");
-        self.line(&styled(BOLD, "who could make room"));
+        self.line(&styled(BOLD, "evictions that could make room"));
         gang.searches.iter().for_each(|search| self.search(search, space_of(gang)));
     }
 
-    /// "urgent-0 on node-a, for which others were asked to leave", and who is still there.
+    /// "urgent-0 on node-a, where pods were evicted for it", and the pods that are still there.
     fn nomination(&mut self, nomination: &NominationFacts, space: &str) {
-        let made =
-            if nomination.evicted { ", which others were asked to leave for it" } else { "" };
+        let made = if nomination.evicted { ", where pods were evicted for it" } else { "" };
         let since =
             nomination.since.as_ref().map_or(String::new(), |since| format!(" since {since}"));
         let name = short(&nomination.pod, space);
@@ -65,9 +63,9 @@ impl Page {
             let until = match (&leaving.until, leaving.grace_seconds) {
                 (Some(until), Some(grace)) => format!("gone by {until}, grace {grace}s"),
                 _ if leaving.deleted => "being deleted".to_owned(),
-                _ => "asked to leave".to_owned(),
+                _ => "evicted".to_owned(),
             };
-            let text = format!("{} of {gang} leaves: {until}", short(&leaving.pod, space));
+            let text = format!("{} of {gang} is terminating: {until}", short(&leaving.pod, space));
             self.line(&format!("    {}", self.screen.beside(4).cut(&text)));
         }
         let more = nomination.leaving.len().saturating_sub(PODS);
@@ -76,11 +74,11 @@ impl Page {
         }
     }
 
-    /// Pod by pod, the nodes on which others could leave for it; or domain by domain for the whole
-    /// gang.
+    /// Pod by pod, the nodes on which evictions could make room for it; or domain by domain for the
+    /// whole gang.
     fn search(&mut self, search: &SearchFacts, space: &str) {
         let found = format!(
-            "{} of {} would get a place",
+            "{} of {} would be placed",
             search.placed,
             counted(search.wanted as u64, "pod")
         );
@@ -93,7 +91,7 @@ impl Page {
                 (None, Some(reason)) if pod.nodes.is_empty() => {
                     format!("for {name}, no node: {reason}")
                 }
-                (None, _) => format!("for {name}, no node would do:"),
+                (None, _) => format!("for {name}, no node would have enough room:"),
             };
             self.entry("", &text);
             let trials = pod.nodes.iter();
@@ -104,7 +102,7 @@ impl Page {
             );
             let rest = [
                 (pod.more_nodes, "more, use --all"),
-                (pod.nobody_nodes, "with no pod that may be evicted"),
+                (pod.without_candidates, "with no pod that may be evicted"),
                 (pod.closed_nodes, "closed to it, even without other pods"),
             ];
             for (count, what) in rest.into_iter().filter(|(count, _)| *count > 0) {
@@ -113,7 +111,7 @@ impl Page {
         }
     }
 
-    /// Places with what would happen there; an arrow before the one that is taken.
+    /// Nodes or domains, each with its trial; an arrow before the chosen one.
     pub(super) fn trials(&mut self, trials: Vec<(&str, bool, String)>) {
         let most = self.screen.name();
         let longest = trials.iter().map(|(place, ..)| width(place)).max().unwrap_or(0).min(most);
@@ -130,7 +128,7 @@ impl Page {
     }
 }
 
-/// Beside the text there is room for a short name only.
+/// Beside the text there is only room for a short name.
 fn label(action: &str) -> String {
     format!("  {}", action.strip_prefix("gang").unwrap_or(action))
 }
@@ -139,7 +137,7 @@ fn space_of(gang: &GangFacts) -> &str {
     gang.line.name.split_once('/').map_or("", |(space, _)| space)
 }
 
-/// What would happen on a node: "search-1 and search-0 leave: highest priority 10, sum 20".
+/// The trial of a node: "evict search-1, search-0: highest priority 10, sum 20".
 fn trial_text(trial: &NodeTrial, space: &str) -> String {
     let pods = |pods: Vec<&str>| {
         let shown: Vec<&str> = pods.iter().take(PODS).map(|pod| short(pod, space)).collect();
@@ -149,13 +147,12 @@ fn trial_text(trial: &NodeTrial, space: &str) -> String {
         format!("{}{more}", shown.join(", "))
     };
     let leave: Vec<&str> = trial.leave.iter().map(|victim| victim.pod.as_str()).collect();
-    let verb = if leave.len() == 1 { "leaves" } else { "leave" };
     let mut text = match (&trial.cost, &trial.why) {
         (Some(cost), _) => {
-            let who = if leave.is_empty() {
-                "no pod leaves".to_owned()
+            let what = if leave.is_empty() {
+                "no eviction needed".to_owned()
             } else {
-                format!("{} {verb}", pods(leave))
+                format!("evict {}", pods(leave))
             };
             let budgets = (cost.against_budgets > 0)
                 .then(|| format!("{} against budgets", cost.against_budgets));
@@ -164,10 +161,13 @@ fn trial_text(trial: &NodeTrial, space: &str) -> String {
                 cost.highest_priority.map(|highest| format!("highest priority {highest}"));
             let sum = (cost.pods > 1).then(|| format!("sum {}", cost.sum_of_priorities));
             let keys: Vec<String> = [budgets, price, highest, sum].into_iter().flatten().collect();
-            if keys.is_empty() { who } else { format!("{who}: {}", keys.join(", ")) }
+            if keys.is_empty() { what } else { format!("{what}: {}", keys.join(", ")) }
         }
         (None, Some(why)) if leave.is_empty() => why.clone(),
-        (None, why) => format!("if {} {verb}: {}", pods(leave), why.as_deref().unwrap_or_default()),
+        (None, why) => {
+            let why = why.as_deref().unwrap_or_default();
+            format!("evicting {} is not enough: {why}", pods(leave))
+        }
     };
     if !trial.released.is_empty() {
         let lost = pods(trial.released.iter().map(String::as_str).collect());
@@ -183,7 +183,7 @@ fn trial_text(trial: &NodeTrial, space: &str) -> String {
     text
 }
 
-/// Without the namespace, if it is this one.
+/// Without the namespace, if it is `space`.
 pub(super) fn short<'n>(name: &'n str, space: &str) -> &'n str {
     name.strip_prefix(space).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name)
 }

@@ -11,7 +11,7 @@ use crate::render::screen::Screen;
 use crate::render::svg::{self, INK, LINE, MUTED, text_width};
 use crate::render::text::cut_middle;
 
-/// Colours of Okabe and Ito, which differ for all eyes.
+/// Colours of Okabe and Ito, which people with any colour vision can distinguish.
 const FAIR: &str = "#a9d6f2";
 const USED: &str = "#0072B2";
 const OVER: &str = "#D55E00";
@@ -45,7 +45,7 @@ fn draw(shares: &FairShares, dimensions: &Dimensions, out: &mut String) -> Resul
     svg::open(out, WIDTH, TOP + total.max(ROW) + 8)?;
     svg::text(out, (MARGIN, 42), 22, INK, "font-weight=\"bold\"", "What each queue should have")?;
     let how = match shares.tree {
-        true => "queues below another one divide what that one should have",
+        true => "child queues divide the share of their parent",
         false => "all queues divide the cluster",
     };
     svg::text(out, (MARGIN, 66), 14, MUTED, "", how)?;
@@ -104,14 +104,14 @@ struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// The most that a bar shows: all there is, or more where someone has more or deserves more.
+    /// The maximum of the scale: all there is, or more if some queue uses or deserves more.
     fn most(&self) -> i64 {
         let queues = self.shares.queues.iter();
         let amounts = queues.flat_map(|queue| [queue.used, queue.fair_share, queue.deserved]);
         amounts.max().unwrap_or(0).max(self.shares.total).max(1)
     }
 
-    /// Where an amount is, and no farther than the end.
+    /// The position of an amount, at most the end of the scale.
     fn x(&self, amount: i64) -> i32 {
         let across =
             i128::from(amount.max(0)) * i128::from(NUMBERS - BARS) / i128::from(self.most());
@@ -168,7 +168,7 @@ impl Panel<'_> {
         if queue.deserved > 0 {
             deserved_mark(out, self.x(queue.deserved), (middle - 14, middle + 14))?;
         }
-        // A limit beyond all there is limits nothing.
+        // A limit above all there is has no effect.
         if let Some(most) = queue.capability.filter(|&most| most <= self.most()) {
             limit_mark(out, self.x(most), (middle - 15, middle + 15))?;
         }

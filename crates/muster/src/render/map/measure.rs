@@ -1,4 +1,4 @@
-//! What a map is measured by: the resources that are drawn, and how much of them is in use.
+//! The measures of a map: the resources that are drawn, and how much of them is in use.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ impl Map<'_> {
         format!("{}   {}", styled(BOLD, "MAP"), styled(DIM, text + &note))
     }
 
-    /// The resources that the title tells of.
+    /// The resources in the title.
     fn told(&self) -> Vec<ResourceId> {
         let drawn: BTreeSet<ResourceId> =
             self.nodes.iter().map(|&node| self.drawn_resource(node)).collect();
@@ -52,8 +52,8 @@ impl Map<'_> {
         counted.chain(self.cluster.dimensions.find("cpu")).collect()
     }
 
-    /// " (8 terminating, +8 nominated)": what no queue holds any more of what is in use, and what
-    /// queues hold beyond it.
+    /// " (8 terminating, +8 nominated)": the part of what is in use that no queue holds any more,
+    /// and what queues hold beyond it.
     fn changing(&self, resource: ResourceId) -> String {
         let columns = &self.cluster.nodes;
         let sum = |column: &Columns| -> i64 {
@@ -68,14 +68,14 @@ impl Map<'_> {
         if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
     }
 
-    /// A sum in whole units: thousandths of a cluster's cpu say nothing.
+    /// A sum in whole units: thousandths of a cluster's cpu are of no interest.
     fn show(&self, resource: ResourceId, amount: i64) -> String {
         let unit = if self.cluster.dimensions.name(resource) == "cpu" { 1000 } else { 1 };
         grouped(((amount.max(0) + unit / 2) / unit) as u64)
     }
 }
 
-/// What a cluster is measured by: the resource that is drawn first, cpu where nothing is counted in
+/// The resource that measures a cluster: the one that is drawn first, cpu if nothing is counted in
 /// units.
 pub fn scarce(cluster: &Cluster) -> ResourceId {
     let nodes: Vec<NodeId> = cluster.nodes.live().collect();
@@ -83,7 +83,7 @@ pub fn scarce(cluster: &Cluster) -> ResourceId {
     first.unwrap_or_else(|| cluster.dimensions.find("cpu").expect("every cluster has cpu"))
 }
 
-/// Extended resources, best to draw first: few on a node, then much used.
+/// Extended resources, best to draw first: those with few units per node, then the most used.
 pub(super) fn counted(cluster: &Cluster, nodes: &[NodeId]) -> Vec<ResourceId> {
     let sizes = |resource: ResourceId| {
         nodes.iter().map(move |&node| cluster.nodes.allocatable[resource][node])
@@ -102,7 +102,7 @@ pub(super) fn counted(cluster: &Cluster, nodes: &[NodeId]) -> Vec<ResourceId> {
     found
 }
 
-/// Whether pods get the same devices by another resource of the same vendor: no whole card
+/// Whether pods get the same devices through another resource of the same vendor: no whole card
 /// (`volcano.sh/gpu-number`) is in use where pods share cards by memory (`volcano.sh/gpu-memory`).
 fn given_otherwise(cluster: &Cluster, nodes: &[NodeId], resource: ResourceId) -> bool {
     let vendor =

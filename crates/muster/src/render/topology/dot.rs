@@ -42,7 +42,7 @@ impl Chart<'_> {
             self.write(child, out)?;
             writeln!(out, "  \"{}\" -> \"domain {}\";", escaped(&id), escaped(self.name(child)))?;
         }
-        // Nobody reads a picture of a thousand boxes beside each other.
+        // A picture of a thousand boxes side by side is unreadable.
         if self.nodes(ROOT).len() > NAMED_NODES {
             return Ok(());
         }

@@ -42,7 +42,7 @@ struct RoomLine {
 #[derive(Serialize)]
 struct NodeLine {
     name: String,
-    /// Nothing for a node that is in no HyperNode.
+    /// `None` for a node that is in no HyperNode.
     domain: Option<String>,
     ready: bool,
     schedulable: bool,
@@ -57,7 +57,7 @@ struct GangLine {
     name: String,
     domain: String,
     tier: u32,
-    /// How many of its pods have a place.
+    /// How many of its pods are placed.
     placed: u32,
 }
 
@@ -112,7 +112,7 @@ impl Chart<'_> {
         }
     }
 
-    /// How many pods of each gang are on a node, or promised a place there.
+    /// How many pods of each gang are on a node, or nominated to it.
     pub(super) fn pods_on(&self, node: NodeId) -> BTreeMap<&str, u32> {
         let pods = &self.cluster.pods;
         let mut counts = BTreeMap::new();

@@ -1,5 +1,5 @@
 //! The network as a picture: boxes in boxes, the fuller the darker, with a coloured mark for each
-//! gang where it sits. Whatever shows it needs no fonts or scripts.
+//! gang in its domain. A viewer needs no fonts or scripts to show it.
 
 mod boxes;
 mod layout;
@@ -23,15 +23,15 @@ pub const TINTS: [&str; 5] = ["#ffffff", "#edf3fb", "#dbe7f6", "#c3d7ef", "#a6c3
 const ALARM: &str = "#b91c1c";
 const OTHERS: &str = "#b4bcc8";
 
-/// Up to so many nodes are drawn with their names, and up to so many at all.
+/// Up to this many nodes are drawn with their names, and up to this many at all.
 const NAMED: usize = 64;
 const DRAWN: usize = 2_000;
 const MARGIN: i32 = 28;
 /// The space above the tree, for the title.
 const TOP: i32 = 92;
-/// A picture of little is no narrower.
+/// A small picture is still this wide.
 const NARROWEST: i32 = 560;
-/// Of an entry of the legend.
+/// The width of an entry of the legend.
 const ENTRY: i32 = 200;
 const ROW: i32 = 22;
 const LEFT_ROW: i32 = 18;
@@ -104,7 +104,7 @@ impl Picture<'_, '_> {
         svg::rect(&mut self.out, (x, y), (width, height), more)
     }
 
-    /// What the colours of domains mean, at the right.
+    /// The colours of domains, at the right.
     fn tints(&mut self, right: i32) -> std::fmt::Result {
         let left = right - TINTS.len() as i32 * 26 - 28;
         self.text((left - 8, 67), 12, MUTED, "text-anchor=\"end\"", "empty")?;
@@ -114,7 +114,7 @@ impl Picture<'_, '_> {
         self.text((right, 67), 12, MUTED, "text-anchor=\"end\"", "full")
     }
 
-    /// Letters and colours of gangs, and what else is in the picture.
+    /// Letters and colours of gangs, and the other signs in the picture.
     fn entries(&self) -> Vec<(String, String, String)> {
         let legend = &self.map.legend;
         let named = legend.gangs.iter().map(|&(gang, letter)| {

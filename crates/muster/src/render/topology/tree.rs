@@ -1,6 +1,6 @@
 //! The network as a tree in a terminal. Nodes are drawn unit by unit while there are few and as one
-//! character when there are many; of the largest clusters only the domains are shown, and where
-//! even they are too many, one character for each of the lowest.
+//! character when there are many; of the largest clusters only the domains are shown, and if even
+//! these are too many, one character for each of the lowest.
 
 use muster_engine::explain::{counted, grouped};
 use muster_engine::ids::{DomainId, GangId, NodeId};
@@ -14,10 +14,10 @@ use crate::render::table::{Row, Table};
 use crate::render::text::{BAD, BOLD, DIM, GOOD, bar, styled, width};
 
 const BAR: usize = 8;
-/// Characters for the names of gangs, of so many that a line has.
+/// How many characters of a line the names of gangs may take.
 const GANGS: usize = 24;
 const GANGS_OF: usize = 80;
-/// More domains than these are not shown line by line: some screens are more than anyone reads.
+/// Domains beyond these are not shown line by line, since more screens than that are not read.
 const LINES: usize = 240;
 
 struct Tree<'c> {
@@ -28,18 +28,18 @@ struct Tree<'c> {
     table: Table,
 }
 
-/// How much is drawn of the nodes.
+/// In how much detail nodes are drawn.
 #[derive(Copy, Clone, PartialEq)]
 enum Detail {
-    /// A line each, with all there is to say.
+    /// One line each, with all details.
     Full,
-    /// Names and units, several a line.
+    /// Names and units, several nodes per line.
     Named,
-    /// A character each.
+    /// One character each.
     Drawn,
-    /// Only counts.
+    /// Only their number.
     Counted,
-    /// Nor the lowest domains: a character each.
+    /// Not even the lowest domains: one character for each of these.
     Shaded,
 }
 
@@ -65,8 +65,8 @@ pub fn lines(cluster: &Cluster, wide: bool, screen: Screen) -> Vec<String> {
 }
 
 impl Tree<'_> {
-    /// Adds a domain and all that is below it. `lead` is before its name, `rest` before what is
-    /// below.
+    /// Adds a domain and everything below it. `lead` is printed before its name, `rest` before what
+    /// is below.
     fn branch(&mut self, domain: DomainId, lead: &str, rest: &str) {
         let mut children: Vec<DomainId> = self.chart.cluster.domains.children(domain).collect();
         let own = self.chart.own_nodes(domain).to_vec();
@@ -80,7 +80,7 @@ impl Tree<'_> {
         }
         if !stray {
             let stem = if children.is_empty() { "   " } else { "│  " };
-            below.extend(self.seats(&own, &format!("{rest}{stem}")));
+            below.extend(self.node_lines(&own, &format!("{rest}{stem}")));
         }
         let row = self.row(
             self.chart.name(domain),
@@ -97,7 +97,7 @@ impl Tree<'_> {
         }
         if stray {
             let row = self.row("(no HyperNode)", String::new(), &own, &format!("{rest}└─ "));
-            self.table.push(row.cell("").below(self.seats(&own, &format!("{rest}      "))));
+            self.table.push(row.cell("").below(self.node_lines(&own, &format!("{rest}      "))));
         }
     }
 
@@ -118,8 +118,8 @@ impl Tree<'_> {
             .cell(free)
     }
 
-    /// "ring, wave", or how many they are; where nothing may be left out, with all names in lines
-    /// of their own.
+    /// "ring, wave", or their number; where nothing may be left out, all names in lines of their
+    /// own.
     fn gangs(&self, gangs: &[GangId], stem: &str) -> (String, Vec<String>) {
         let names: Vec<&str> = gangs.iter().map(|&gang| self.chart.gang_name(gang)).collect();
         let all = names.join(", ");
@@ -135,7 +135,7 @@ impl Tree<'_> {
         (counted(names.len() as u64, "gang"), lines.collect())
     }
 
-    fn seats(&self, nodes: &[NodeId], stem: &str) -> Vec<String> {
+    fn node_lines(&self, nodes: &[NodeId], stem: &str) -> Vec<String> {
         let screen = self.screen.beside(width(stem));
         let drawn: Vec<String> = match self.detail {
             _ if nodes.is_empty() => Vec::new(),

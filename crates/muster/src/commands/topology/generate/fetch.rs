@@ -1,4 +1,4 @@
-//! Asks UFM for its ports.
+//! Requests the list of ports from UFM.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::failure::Failure;
 
 /// How long UFM may take for all its ports; as long as Volcano waits.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// More than the ports of the largest fabrics need, which are about a kilobyte each; as much as
-/// Volcano takes.
+/// More than the ports of the largest fabrics need, at about a kilobyte each; the same limit as
+/// Volcano's.
 const BYTES: u64 = 100 << 20;
 
-/// How to get in.
+/// The credentials.
 pub struct Access {
     pub user: Option<String>,
     pub password: Option<String>,
-    /// Certificates to trust instead of those of the system.
+    /// Certificates to trust instead of the system's.
     pub certificates: Option<PathBuf>,
     pub insecure: bool,
 }
@@ -33,8 +33,8 @@ enum AddressError {
     Unreadable { url: String, source: http::uri::InvalidUri },
     #[error("{url}: not a web address; write for example https://ufm.example.com")]
     NotOfTheWeb { url: String },
-    // Neither the address nor what others can see of a command may carry a password; nor may this
-    // message.
+    // Neither the address nor the visible arguments of a command may contain a password; nor may
+    // this message.
     #[error(
         "the address of {host} has a user in it: write --ufm-user, and the password to the variable UFM_PASSWORD"
     )]
@@ -59,7 +59,7 @@ enum FetchError {
     Request(#[from] http::Error),
 }
 
-/// The list of ports as text. The client is the one that reads clusters: it has TLS and basic
+/// The list of ports as text. It uses the HTTP client for clusters, which has TLS and basic
 /// authentication.
 pub fn fetch(url: &str, access: &Access) -> Result<String, Failure> {
     let url = address(url).map_err(Failure::input)?;
@@ -71,7 +71,7 @@ pub fn fetch(url: &str, access: &Access) -> Result<String, Failure> {
     answer.map_err(|error| Failure::work(format_args!("asking UFM at {url}: {error}")))
 }
 
-/// The whole address for what people write: the host alone, or all of it.
+/// The whole address, from the host alone or from a whole address.
 fn address(url: &str) -> Result<Uri, AddressError> {
     let base = url.trim_end_matches('/');
     let whole = if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") };
@@ -122,7 +122,7 @@ fn refusal(error: kube::Error) -> FetchError {
     }
 }
 
-/// The error with what caused it: the first alone often says only that something went wrong.
+/// The error with its causes: the outermost alone often only says that something went wrong.
 fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let mut texts: Vec<String> = causes.map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! Draws the boxes: domains with a bar of who has how much, nodes with their units.
+//! Draws the boxes: domains with a bar of the gangs in them, nodes with their units.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use crate::render::text::cut_middle;
 use crate::render::topology::Chart;
 
 impl Chart<'_> {
-    /// Where much is drawn, what all have in common is left out.
+    /// In a large picture, words that are the same everywhere are left out.
     pub(super) fn tier_short(&self, domain: DomainId, detail: Detail) -> String {
         if detail == Detail::Named { self.tier_words(domain) } else { self.tier(domain) }
     }
@@ -79,7 +79,7 @@ impl Picture<'_, '_> {
         writeln!(self.out, "</g>")
     }
 
-    /// More of it, for a pointer that rests there; opens a group.
+    /// Details, shown when the pointer rests on it; opens a group.
     fn tip(&mut self, text: &str) -> std::fmt::Result {
         writeln!(self.out, "<g><title>{}</title>", escaped(text))
     }
@@ -103,7 +103,7 @@ impl Picture<'_, '_> {
         self.bar(x + pad, line + 5, wide - 2 * pad, bar, nodes)
     }
 
-    /// Who has how much of the room of these nodes.
+    /// How much of the room of these nodes each holder uses.
     fn bar(&mut self, x: i32, y: i32, wide: i32, high: i32, nodes: &[NodeId]) -> std::fmt::Result {
         self.rect(
             x,
@@ -126,8 +126,7 @@ impl Picture<'_, '_> {
         Ok(())
     }
 
-    /// The colours of those who have some of the room, in the order of the legend, with how much it
-    /// is.
+    /// The colours of those holders, in the order of the legend, with how much each uses.
     fn shares(&self, nodes: &[NodeId]) -> Vec<(String, i64)> {
         let cluster = self.chart.cluster;
         let mut shares: BTreeMap<(usize, String), i64> = BTreeMap::new();
@@ -145,12 +144,12 @@ impl Picture<'_, '_> {
         shares.into_iter().map(|((_, fill), amount)| (fill, amount)).collect()
     }
 
-    /// A mark for each gang that sits in a domain and in none below it.
+    /// A mark for each gang whose smallest domain this is.
     fn marks(&mut self, x: i32, y: i32, wide: i32, gangs: &[GangId]) -> std::fmt::Result {
         let Scale { pad, head, marks, mark_font: font, .. } = self.scale;
         let end = x + wide - pad;
         let mut left = x + pad;
-        // Those without a letter would all look the same: they are counted.
+        // Gangs without a letter would all look the same: they are counted.
         let known = |gang: &GangId| self.map.legend.hex(*gang).is_some();
         let (shown, rest): (Vec<GangId>, Vec<GangId>) = gangs.iter().partition(|gang| known(gang));
         for (at, &gang) in shown.iter().enumerate() {

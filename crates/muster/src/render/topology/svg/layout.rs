@@ -1,4 +1,4 @@
-//! Boxes in boxes: how large each is and where it stands, in pixels.
+//! Boxes in boxes: the size and position of each, in pixels.
 
 use muster_engine::ids::{DomainId, NodeId};
 use muster_engine::model::domains::ROOT;
@@ -8,12 +8,12 @@ use super::Detail;
 use crate::render::map::Map;
 use crate::render::svg::text_width;
 
-/// The shape that is aimed at, width by height: a slide with a title and a legend.
+/// The proportions to aim at, width by height: a slide with a title and a legend.
 const ASPECT: (i64, i64) = (2, 1);
 
 pub enum What {
     Domain(DomainId),
-    /// The nodes of the domain that no domain below it holds, where there are both.
+    /// The nodes that are in the domain but in none below it, if it has both.
     Loose(DomainId),
     /// Boxes without a frame.
     Plain,
@@ -24,13 +24,13 @@ pub struct Frame {
     pub what: What,
     pub width: i32,
     pub height: i32,
-    /// Its height if no gang sat in it: boxes with the same nodes are laid out alike, whoever sits
-    /// there.
+    /// Its height without marks of gangs: boxes with the same nodes are laid out alike, whatever
+    /// runs there.
     bare: i32,
     /// Each with its corner inside this one.
     pub parts: Vec<(i32, i32, Frame)>,
-    /// How far its parts may move down, to be level with those of a neighbour that has marks of
-    /// gangs above them.
+    /// How far its parts may move down, so that they are level with those of a neighbour that has
+    /// marks of gangs above them.
     slack: i32,
 }
 
@@ -39,9 +39,9 @@ pub struct Frame {
 pub struct Scale {
     pub pad: i32,
     pub font: i32,
-    /// From the top of a domain to what is in it, without marks of gangs.
+    /// From the top of a domain to its contents, without marks of gangs.
     pub head: i32,
-    /// The height of the bar of who has how much.
+    /// The height of the bar that shows its use.
     pub bar: i32,
     /// The height of a row of marks of gangs.
     pub marks: i32,
@@ -86,7 +86,7 @@ impl Layout<'_, '_> {
         let own = self.chart.own_nodes(domain);
         match (own.is_empty(), children.is_empty()) {
             (true, _) => {}
-            (false, true) => parts.push(self.seats(own)),
+            (false, true) => parts.push(self.node_boxes(own)),
             (false, false) => parts.push(self.loose(domain, own)),
         }
         let free = self.chart.gangs(domain).is_empty();
@@ -99,7 +99,7 @@ impl Layout<'_, '_> {
             return small(What::Loose(domain));
         }
         let least = text_width("in no HyperNode", self.scale.font) + self.amount_width(nodes);
-        self.framed(What::Loose(domain), vec![self.seats(nodes)], least, 0)
+        self.framed(What::Loose(domain), vec![self.node_boxes(nodes)], least, 0)
     }
 
     fn framed(&self, what: What, parts: Vec<Frame>, least: i32, marks: i32) -> Frame {
@@ -112,7 +112,7 @@ impl Layout<'_, '_> {
         Frame { what, width, height: top + height + foot, bare, parts, slack: 0 }
     }
 
-    fn seats(&self, nodes: &[NodeId]) -> Frame {
+    fn node_boxes(&self, nodes: &[NodeId]) -> Frame {
         let boxes = nodes.iter().map(|&node| {
             let (width, height) = match self.detail {
                 Detail::Named => {
@@ -154,7 +154,7 @@ fn small(what: What) -> Frame {
     Frame { what, width, height, bare: height, parts: Vec::new(), slack: 0 }
 }
 
-/// Boxes in a grid: how large it is, how high it would be bare, and where each stands.
+/// Boxes in a grid: its size, its height without marks of gangs, and the position of each box.
 struct Packed {
     width: i32,
     height: i32,
@@ -162,8 +162,8 @@ struct Packed {
     parts: Vec<(i32, i32, Frame)>,
 }
 
-/// Puts boxes into a grid, with so many columns that the whole comes nearest to the shape of a
-/// slide when a frame of this size is around it. Each box fills its place in the grid.
+/// Puts boxes into a grid, with the number of columns for which a frame of this size around it
+/// comes closest to the proportions of a slide. Each box fills its cell of the grid.
 fn pack(frames: Vec<Frame>, gap: i32, around: (i32, i32)) -> Packed {
     let bare = |columns: usize| length(&rows(&frames, columns, |frame| frame.bare), gap);
     let misfit = |&count: &usize| {
@@ -171,7 +171,7 @@ fn pack(frames: Vec<Frame>, gap: i32, around: (i32, i32)) -> Packed {
         let (wide, high) =
             (i64::from(width) * ASPECT.1, i64::from(bare(count) + around.1) * ASPECT.0);
         // Full rows first: gaps look as if something were missing. Eight nodes of a rack fill one
-        // row rather than seven.
+        // row rather than seven places of one and one of the next.
         let ragged = !frames.len().is_multiple_of(count);
         wide.max(high) * if ragged { 1_600 } else { 1_000 } / wide.min(high).max(1)
     };
@@ -193,7 +193,7 @@ fn pack(frames: Vec<Frame>, gap: i32, around: (i32, i32)) -> Packed {
     Packed { width: length(&widths, gap), height: length(&heights, gap), bare, parts }
 }
 
-/// The widths of so many columns.
+/// The widths of this many columns.
 fn columns(frames: &[Frame], count: usize) -> Vec<i32> {
     let mut widths = vec![0; count];
     for row in frames.chunks(count) {
@@ -202,7 +202,7 @@ fn columns(frames: &[Frame], count: usize) -> Vec<i32> {
     widths
 }
 
-/// The heights of the rows below so many columns.
+/// The heights of the rows of this many columns.
 fn rows(frames: &[Frame], columns: usize, height: impl Fn(&Frame) -> i32) -> Vec<i32> {
     frames.chunks(columns).map(|row| row.iter().map(&height).max().unwrap_or(0)).collect()
 }
