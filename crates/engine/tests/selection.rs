@@ -5,6 +5,8 @@
 mod lines;
 mod support;
 
+use std::collections::BTreeMap;
+
 use lines::Line;
 use muster_api::Time;
 use muster_engine::config::Config;
@@ -67,6 +69,7 @@ fn who_leaves(cluster: &str, choosers: Vec<Chooser>) -> Vec<String> {
         tier: 0,
         plugin: Box::new(chooser),
         switches: Switches::default(),
+        arguments: BTreeMap::new(),
     }));
     config.policy = Policy::new(plugins);
     let mut engine = Engine::new(config, vec!["volcano".into()]);
