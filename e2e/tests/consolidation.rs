@@ -153,19 +153,19 @@ impl End {
 fn ends(dice: &mut Dice) -> [End; 7] {
     let mut below = |bound: usize| dice.below(bound as u64) as usize;
     let some_moved = 1 + below(MOVES / 2);
-    let let_go_early = below(2) == 0;
+    let release_early = below(2) == 0;
     [
-        // Before the first place is kept; among the promises.
-        End { writes: is_promise, pass: below(PREEMPTOR), let_go: false },
-        // Some PodGroups say what is kept for their pods.
-        End { writes: is_promise, pass: PREEMPTOR + below(PREEMPTOR), let_go: false },
-        // All say so, and nobody is asked to leave.
-        End { writes: Ask::is_eviction, pass: 0, let_go: false },
-        End { writes: Ask::is_eviction, pass: some_moved, let_go: false },
-        End { writes: Ask::is_eviction, pass: below(MOVES - some_moved), let_go: let_go_early },
-        // Everyone has been asked to leave, and the first places are taken.
-        End { writes: Ask::is_bind, pass: below(8), let_go: true },
-        End { writes: Ask::is_bind, pass: below(16), let_go: true },
+        // Before the first place is reserved; among the nominations.
+        End { writes: is_nomination, pass: below(PREEMPTOR), release: false },
+        // Some PodGroups have reservations.
+        End { writes: is_nomination, pass: PREEMPTOR + below(PREEMPTOR), release: false },
+        // All have reservations, and no pod is deleted.
+        End { writes: Ask::is_eviction, pass: 0, release: false },
+        End { writes: Ask::is_eviction, pass: some_moved, release: false },
+        End { writes: Ask::is_eviction, pass: below(MOVES - some_moved), release: release_early },
+        // All pods are deleted, and the first reserved places are used.
+        End { writes: Ask::is_bind, pass: below(8), release: true },
+        End { writes: Ask::is_bind, pass: below(16), release: true },
     ]
 }
 
