@@ -230,8 +230,9 @@ fn accepted(crd: &Value) -> std::result::Result<(), &Value> {
     if fine { Ok(()) } else { Err(conditions) }
 }
 
-/// Asks again until the answer is `Ok` or the time is up; then the last answer is the error. Rests
-/// four times as long as a question took, so that asking doesn't slow down what is waited for.
+/// Repeats a question until the answer is `Ok` or the time is up; then the last answer is the
+/// error. Sleeps four times as long as a question took, so that it doesn't slow down what it waits
+/// for.
 pub async fn wait<T, E, F>(timeout: Duration, mut ask: impl FnMut() -> F) -> Result<T>
 where
     E: Display,

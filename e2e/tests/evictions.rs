@@ -130,7 +130,7 @@ fn evictions_survive_a_bad_network_and_hit_no_other_pod() -> Result<()> {
 }
 
 #[test]
-fn a_gang_that_matters_more_gets_the_room_of_those_that_matter_less_and_no_more() -> Result<()> {
+fn an_urgent_gang_evicts_lower_priorities_and_no_more_than_needed() -> Result<()> {
     configured(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         for (name, value) in [("low", 1), ("high", 10)] {

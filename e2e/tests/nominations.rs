@@ -43,8 +43,8 @@ fn on(node: &str, name: &str, class: &str) -> Gang {
     gang(name, 1, 8, class).pod_spec("nodeSelector", json!({ "kubernetes.io/hostname": node }))
 }
 
-/// What a pod says of a promise: the node, whether others leave for it, and the nominated node.
-fn promise(pod: &Value) -> (Option<&str>, bool, Option<&str>) {
+/// The nomination on a pod: the node, whether pods are evicted for it, and the nominated node.
+fn nomination(pod: &Value) -> (Option<&str>, bool, Option<&str>) {
     let note = |key: &str| pod["metadata"]["annotations"][key].as_str();
     assert_eq!(note(PIPELINED_STATUS), note(PIPELINED_NODE).map(|_| "true"), "{pod}");
     let evicted = note(EVICTION_OCCURRED).inspect(|said| assert_eq!(*said, "true")).is_some();
@@ -81,8 +81,8 @@ async fn rest() {
 }
 
 #[test]
-fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept() -> Result<()> {
-    taking(PREEMPTING, async |plane, _, scheduler| {
+fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Result<()> {
+    preempting(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 6, 4, "low").min(3).held()).await?;
@@ -136,8 +136,8 @@ fn a_promise_is_there_before_anyone_is_asked_to_leave_and_gone_when_it_is_kept()
 }
 
 #[test]
-fn what_is_freed_for_a_gang_is_kept_for_it_however_long_the_rest_takes() -> Result<()> {
-    taking(PREEMPTING, async |plane, _, scheduler| {
+fn freed_room_is_kept_for_a_gang_until_the_rest_is_free() -> Result<()> {
+    preempting(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         // Nodes whose pods can all be evicted.
@@ -182,8 +182,8 @@ async fn protect(cluster: &Cluster, app: &str) -> Result<()> {
 }
 
 #[test]
-fn whom_a_budget_protects_is_not_asked_to_leave() -> Result<()> {
-    taking(PREEMPTING, async |plane, _, scheduler| {
+fn pods_that_a_budget_protects_are_not_evicted() -> Result<()> {
+    preempting(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&gang("kept", 2, 4, "low").min(1).label("app", "kept")).await?;
@@ -205,7 +205,7 @@ fn whom_a_budget_protects_is_not_asked_to_leave() -> Result<()> {
 #[test]
 fn an_impossible_nomination_is_made_elsewhere() -> Result<()> {
     // Without the plugin the scheduler does not know of budgets; the server does.
-    taking(&PREEMPTING.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
+    preempting(&PREEMPTING.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         cluster.create_gang(&on("node-0", "kept", "low").label("app", "kept")).await?;
@@ -239,8 +239,8 @@ async fn set_ready(cluster: &Cluster, node: &str, ready: &str) -> Result<()> {
 }
 
 #[test]
-fn when_its_node_dies_a_promise_moves_or_waits_with_a_reason() -> Result<()> {
-    taking(PREEMPTING, async |plane, _, _| {
+fn a_nomination_to_a_dead_node_moves_or_waits_with_a_reason() -> Result<()> {
+    preempting(PREEMPTING, async |plane, _, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         cluster.create_gang(&on("node-0", "cheap", "low").held()).await?;
@@ -290,8 +290,8 @@ fn is_nomination(ask: &Ask) -> bool {
 }
 
 #[test]
-fn a_promise_that_the_server_refuses_evicts_nobody() -> Result<()> {
-    taking(PREEMPTING, async |plane, proxy, scheduler| {
+fn a_refused_nomination_evicts_no_pod() -> Result<()> {
+    preempting(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 4, 4, "low").min(2)).await?;
@@ -320,8 +320,8 @@ fn a_promise_that_the_server_refuses_evicts_nobody() -> Result<()> {
 }
 
 #[test]
-fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
-    taking(PREEMPTING, async |plane, proxy, scheduler| {
+fn nominations_survive_a_bad_network_and_precede_evictions() -> Result<()> {
+    preempting(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(6).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 48, 1, "low").min(8)).await?;
@@ -362,7 +362,7 @@ fn promises_get_through_a_bad_network_before_the_evictions() -> Result<()> {
 #[test]
 fn a_stopping_scheduler_still_writes_nominations_before_evictions() -> Result<()> {
     let hold = Duration::from_millis(500);
-    taking(PREEMPTING, async |plane, proxy, scheduler| {
+    preempting(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 2, 4, "low").min(1).held()).await?;

@@ -201,19 +201,19 @@ fn check(story: &Story, size: usize, seed: u64) {
     check_order(story, &leavers, seed);
 }
 
-/// All promises of a gang come before the first eviction for it, and what was written at any moment
-/// was true.
+/// All nominations of a gang are written before the first eviction for it, and what was written was
+/// true at that moment.
 fn check_order(story: &Story, leavers: &[&Life], seed: u64) {
     let first = leavers.iter().filter_map(|life| life.leaves).min();
     for life in story.gang("urgent") {
-        let told = life.promises.first().map(|(version, _)| *version);
+        let told = life.nominations.first().map(|(version, _)| *version);
         assert!(told.is_some() && told < first, "seed {seed}: {life:?}");
     }
     assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
     assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
 }
 
-/// A cluster full of gangs of four, one pod on each node; half of it is to become one gang's.
+/// A cluster full of gangs of four, one pod on each node; one gang is to get half of it.
 const LARGE: usize = 200;
 const FOUR: usize = 4;
 const PREEMPTOR: usize = 100;
@@ -318,7 +318,7 @@ async fn taking_history(
     })
     .await?;
     group(cluster, "urgent", is_scheduled).await?;
-    check_taking(&witness.tells().await?, seed);
+    check_evictions(&witness.tells().await?, seed);
     conclude(cluster, last, seed).await
 }
 

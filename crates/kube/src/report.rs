@@ -128,8 +128,8 @@ impl Reporter {
         }
     }
 
-    /// Says what a cycle has changed, and what was held back and may be said now. Returns when to
-    /// come again.
+    /// Writes what a cycle has changed, and what was held back and is due now. Returns when to call
+    /// again.
     pub fn tell(&mut self, engine: &Engine, now: Instant) -> Option<Instant> {
         let cluster = engine.cluster();
         let mut gangs = std::mem::take(&mut self.held);
@@ -239,7 +239,7 @@ impl Reporter {
         }
     }
 
-    /// A pod without a PodGroup has been bound. For a gang, its PodGroup says so.
+    /// A pod without a PodGroup has been bound. For a gang, the PodGroup says so.
     pub fn bound(&self, key: &str, uid: &str, node: &str) {
         self.record_pod(key, uid, false, "Scheduled", format!("assigned {key} to {node}"));
     }

@@ -179,7 +179,7 @@ fn start_engine(
     Ok((thread?, engine_ended))
 }
 
-/// Who has lost the lease writes no more, at once.
+/// After losing the lease it stops writing at once.
 fn leadership_over(outcome: &Result<&'static str, RunError>, leadership: &Leadership) {
     if outcome.is_err() {
         leadership.end();

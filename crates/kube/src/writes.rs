@@ -265,7 +265,7 @@ impl WriteQueue {
         events
     }
 
-    /// A patch is through, or must be tried again unless a newer one waits.
+    /// A patch is written, or must be tried again unless there is a newer one.
     fn patched(&mut self, target: Target, again: Option<Patch>) {
         self.under_way.remove(&target);
         if let Some(patch) = again {

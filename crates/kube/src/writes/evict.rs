@@ -28,7 +28,7 @@ impl Evict {
         Evict { pod: place.pod.to_string(), uid: place.uid.to_string(), method: eviction.method() }
     }
 
-    /// What came of it, unless the watch will tell.
+    /// The outcome, unless the watch will show it.
     pub async fn send(self, context: Arc<WriteContext>) -> Option<Event> {
         let mut attempt = 0;
         let refusal = loop {

@@ -9,19 +9,10 @@ use super::*;
 const CONFIG: &str =
     "actions: allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: predicates}]\n";
 
-<<<<<<< HEAD:crates/write-order/src/nominations/tests.rs
 /// A scheduler without a cluster.
 struct Bench {
     engine: Engine,
     nominations: Nominations,
-=======
-/// A scheduler without a cluster: what it would write can be read from `writes`.
-struct Bench {
-    engine: Engine,
-    nominations: Nominations,
-    sender: UnboundedSender<Write>,
-    writes: UnboundedReceiver<Write>,
->>>>>>> h-words:crates/kube/src/nominations/tests.rs
     now: Time,
     /// When the last cycle wanted to be called again.
     wake: Option<Time>,
@@ -32,14 +23,8 @@ impl Bench {
     fn new() -> Bench {
         let config = Config::parse("test", CONFIG).expect("a good configuration");
         let engine = Engine::new(config, vec!["volcano".to_owned()]);
-<<<<<<< HEAD:crates/write-order/src/nominations/tests.rs
         let (nominations, now) = (Nominations::default(), Time(1_000_000));
         let mut bench = Bench { engine, nominations, now, wake: None };
-=======
-        let (sender, writes) = unbounded_channel();
-        let (nominations, now) = (Nominations::default(), Time(1_000_000));
-        let mut bench = Bench { engine, nominations, sender, writes, now, wake: None };
->>>>>>> h-words:crates/kube/src/nominations/tests.rs
         let ready = json!([{ "type": "Ready", "status": "True" }]);
         let room = json!({ "cpu": "1", "pods": "10" });
         let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
@@ -72,7 +57,6 @@ impl Bench {
         self.now = self.now.plus_ms(20);
         let plan = self.engine.cycle(self.now);
         self.wake = plan.wake;
-<<<<<<< HEAD:crates/write-order/src/nominations/tests.rs
         let writes = self.nominations.compare(&self.engine, &plan).into_iter();
         let told = writes.map(|AnnotationWrite { object, desired, .. }| {
             let node = desired.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
@@ -80,19 +64,6 @@ impl Bench {
             format!("{} is nominated to {node}{evicts}", object.key())
         });
         told.collect()
-=======
-        self.nominations.tell(self.engine.cluster(), &plan, &self.sender);
-        let mut told = Vec::new();
-        while let Ok(Write::NominationWrite(nomination)) = self.writes.try_recv() {
-            let evicts = if nomination.patch.nominated.is_some() { " by eviction" } else { "" };
-            let text = match &nomination.patch.annotations[PIPELINED_NODE] {
-                Some(node) => format!("is nominated to {node}{evicts}"),
-                None => "has no nomination".to_owned(),
-            };
-            told.push(format!("{} {text}", nomination.bearer.key()));
-        }
-        told
->>>>>>> h-words:crates/kube/src/nominations/tests.rs
     }
 }
 
@@ -106,19 +77,11 @@ fn running() -> Value {
 }
 
 #[test]
-<<<<<<< HEAD:crates/write-order/src/nominations/tests.rs
 fn a_nomination_is_written_once_and_ended_once() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
     assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
-=======
-fn a_nomination_is_written_once_and_removed_once() {
-    let mut bench = Bench::new();
-    bench.pod("low", 1, 1, &running());
-    bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
->>>>>>> h-words:crates/kube/src/nominations/tests.rs
     assert!(bench.cycle().is_empty());
     // An older view of the pod, then its echo.
     bench.pod("high", 9, 3, &json!({}));
@@ -126,18 +89,13 @@ fn a_nomination_is_written_once_and_removed_once() {
     bench.pod("high", 9, 4, &nominated("n"));
     assert!(bench.cycle().is_empty());
     bench.hear(Event::gone(Kind::Node, "n"));
-<<<<<<< HEAD:crates/write-order/src/nominations/tests.rs
     assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
-=======
-    assert_eq!(bench.cycle(), ["d/high has no nomination"]);
->>>>>>> h-words:crates/kube/src/nominations/tests.rs
     bench.pod("high", 9, 5, &nominated("n"));
     assert!(bench.cycle().is_empty(), "its end is on the way");
     bench.pod("high", 9, 6, &json!({}));
     assert!(bench.cycle().is_empty());
     // Another writer restores the old object.
     bench.pod("high", 9, 7, &nominated("n"));
-<<<<<<< HEAD:crates/write-order/src/nominations/tests.rs
     assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
 }
 
@@ -153,23 +111,6 @@ fn a_nomination_is_ended_even_if_it_was_not_seen_yet() {
 
 #[test]
 fn a_bound_pod_says_nothing_of_nominations() {
-=======
-    assert_eq!(bench.cycle(), ["d/high has no nomination"]);
-}
-
-#[test]
-fn a_nomination_is_removed_even_if_it_was_not_seen_yet() {
-    let mut bench = Bench::new();
-    bench.pod("low", 1, 1, &running());
-    bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
-    bench.hear(Event::gone(Kind::Node, "n"));
-    assert_eq!(bench.cycle(), ["d/high has no nomination"]);
-}
-
-#[test]
-fn a_bound_pod_needs_no_nomination() {
->>>>>>> h-words:crates/kube/src/nominations/tests.rs
     let mut bench = Bench::new();
     bench.pod("high", 9, 1, &json!({}));
     assert!(bench.cycle().is_empty(), "a bind needs no nomination");
@@ -188,17 +129,10 @@ fn leftovers_of_a_crash_are_removed_from_our_pods_only() {
     bench.pod("theirs", 1, 2, &bound);
     let mut hint = json!({ "status": { "nominatedNodeName": "n" }, "spec": { "nodeName": "n" } });
     bench.pod("hint", 1, 3, &hint);
-<<<<<<< HEAD:crates/write-order/src/nominations/tests.rs
     assert_eq!(bench.cycle(), ["d/ours is nominated to nothing"]);
     assert!(bench.cycle().is_empty());
     // A hint by another for a pod that waits is nothing of ours; one from before our time was read
     // as a nomination.
-=======
-    assert_eq!(bench.cycle(), ["d/ours has no nomination"]);
-    assert!(bench.cycle().is_empty());
-    // A nominated node that another writer set on a waiting pod is left alone. One that was there
-    // before we started was read as a nomination.
->>>>>>> h-words:crates/kube/src/nominations/tests.rs
     hint["spec"] = json!({});
     bench.pod("late", 1, 4, &json!({}));
     assert!(bench.cycle().is_empty());
@@ -207,7 +141,6 @@ fn leftovers_of_a_crash_are_removed_from_our_pods_only() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("early", 1, 2, &hint);
-<<<<<<< HEAD:crates/write-order/src/nominations/tests.rs
     assert_eq!(bench.cycle(), ["d/early is nominated to nothing"]);
 }
 
@@ -217,17 +150,6 @@ fn a_refused_nomination_is_written_again_when_it_is_decided_again() {
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
     assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
-=======
-    assert_eq!(bench.cycle(), ["d/early has no nomination"]);
-}
-
-#[test]
-fn a_refused_nomination_is_written_again_when_it_is_made_again() {
-    let mut bench = Bench::new();
-    bench.pod("low", 1, 1, &running());
-    bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
->>>>>>> h-words:crates/kube/src/nominations/tests.rs
     let (uid, cause, at) = ("high-uid".to_owned(), "no".to_owned(), bench.now);
     bench.hear(Event::NominationRefused {
         key: "d/high".to_owned(),
@@ -237,19 +159,10 @@ fn a_refused_nomination_is_written_again_when_it_is_made_again() {
     });
     let uid = "low-uid".to_owned();
     bench.hear(Event::EvictionRefused { key: "d/low".to_owned(), uid, cause, at });
-<<<<<<< HEAD:crates/write-order/src/nominations/tests.rs
     assert!(bench.cycle().is_empty(), "nothing was written, so nothing is ended");
     // First the gang's wait is over, then that of the pod to be evicted.
     bench.now = bench.wake.expect("it is tried again");
     assert!(bench.cycle().is_empty());
     bench.now = bench.wake.expect("it is tried again");
     assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
-=======
-    assert!(bench.cycle().is_empty(), "nothing was written, so nothing is taken back");
-    // First the gang's backoff is over, then that of the pod that must leave.
-    bench.now = bench.wake.expect("it is tried again");
-    assert!(bench.cycle().is_empty());
-    bench.now = bench.wake.expect("it is tried again");
-    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
->>>>>>> h-words:crates/kube/src/nominations/tests.rs
 }
