@@ -7,13 +7,8 @@ use crate::base::resources::{Amounts, PODS, Sparse};
 use crate::model::Cluster;
 use crate::model::queues::{Queue, capability, divided};
 use crate::model::usage::Memory;
+use crate::shares::division::Steps;
 use crate::shares::families::Families;
-
-pub use crate::base::parts_per_million::PPM;
-pub use crate::shares::division::Part;
-pub use crate::shares::division::Round;
-pub use crate::shares::division::Steps;
-pub use crate::shares::division::Tier;
 
 /// How shares are found, and how long what was used is remembered for them, if it is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
