@@ -1,6 +1,7 @@
 //! What each queue deserves, its fair share, and what admission counts. Nothing here knows plugins.
 
 pub(crate) mod admission;
+pub(crate) mod deserved;
 pub(crate) mod division;
 pub(crate) mod fair;
 pub(crate) mod families;
