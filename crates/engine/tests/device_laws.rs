@@ -56,7 +56,7 @@ fn request(way: &'static str) -> BoxedStrategy<String> {
 }
 
 /// On a card of its node, wherever that is; two of them may be too much for it.
-fn seated(index: usize, way: &'static str) -> impl Strategy<Value = String> {
+fn bound_pod(index: usize, way: &'static str) -> impl Strategy<Value = String> {
     let leaves = prop_oneof![2 => Just(""), 1 => Just(" terminating")];
     let cores = prop::sample::select(vec![0, 20]);
     let place = (0..3usize, 0..3, 1..5, cores);
@@ -71,16 +71,17 @@ fn setting() -> impl Strategy<Value = Setting> {
     let policy = prop::sample::select(vec!["binpack", "spread"]);
     (ways, policy).prop_flat_map(|(way, policy)| {
         let nodes = (1..4usize).prop_flat_map(|count| (0..count).map(node).collect::<Vec<_>>());
-        let seats = (0..5usize)
-            .prop_flat_map(move |count| (0..count).map(|at| seated(at, way)).collect::<Vec<_>>());
+        let bound = (0..5usize).prop_flat_map(move |count| {
+            (0..count).map(|at| bound_pod(at, way)).collect::<Vec<_>>()
+        });
         let waits = prop::collection::vec((request(way), 1..4usize), 1..4);
-        (nodes, seats, waits).prop_map(move |(nodes, seats, waits)| {
+        (nodes, bound, waits).prop_map(move |(nodes, bound, waits)| {
             let gangs = waits.into_iter().enumerate();
             let gangs =
                 gangs.map(|(index, (request, size))| format!("gang g{index} x{size} {request}"));
             Setting {
                 arguments: format!("deviceshare.{way}: true, deviceshare.SchedulePolicy: {policy}"),
-                lines: nodes.into_iter().chain(seats).chain(gangs).collect(),
+                lines: nodes.into_iter().chain(bound).chain(gangs).collect(),
             }
         })
     })

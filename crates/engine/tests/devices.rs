@@ -119,7 +119,7 @@ fn a_pod_that_comes_back_to_a_node_gets_its_card_again_while_it_is_free() {
 }
 
 #[test]
-fn a_promised_card_is_taken_only_if_no_other_does() {
+fn a_nominated_card_is_taken_only_if_no_other_does() {
     let lines = "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=1 terminating\npod d gpumem=8000\npod e gpumem=2000 on=n \
                  card=0\ngang c x2 gpumem=4000";
     let mut cluster = engine(MEMORY, lines).cluster().clone();

@@ -93,7 +93,7 @@ fn mixed(index: usize) -> impl Strategy<Value = Vec<String>> {
 }
 
 /// Pods that are on nodes already, some of them on their way out, some another scheduler's.
-fn seated(index: usize, nodes: usize, leaving: bool) -> impl Strategy<Value = String> {
+fn bound_pod(index: usize, nodes: usize, leaving: bool) -> impl Strategy<Value = String> {
     let leaves = prop_oneof![3 => Just(""), 1 => Just(if leaving { " terminating" } else { "" })];
     let scheduler = prop_oneof![3 => Just(""), 1 => Just(" scheduler=default-scheduler")];
     (0..nodes, request(), leaves, scheduler).prop_map(move |(node, request, leaves, scheduler)| {
@@ -106,10 +106,10 @@ fn setting(leaving: bool, fifo: bool) -> impl Strategy<Value = Vec<String>> {
         .prop_flat_map(|list| (0..list.len()).map(gang).collect::<Vec<_>>());
     let mixed = prop::collection::vec(0..1u8, 0..3)
         .prop_flat_map(|list| (0..list.len()).map(mixed).collect::<Vec<_>>());
-    let seats = (0..4usize).prop_flat_map(move |count| {
-        (0..count).map(|index| seated(index, 3, leaving)).collect::<Vec<_>>()
+    let bound = (0..4usize).prop_flat_map(move |count| {
+        (0..count).map(|index| bound_pod(index, 3, leaving)).collect::<Vec<_>>()
     });
-    (nodes(5), gangs, mixed, seats).prop_map(move |(nodes, gangs, mixed, seats)| {
+    (nodes(5), gangs, mixed, bound).prop_map(move |(nodes, gangs, mixed, bound)| {
         let line = if fifo { "queue line fifo" } else { "queue line" };
         let queues =
             ["queue red cap.cpu=4 deserved.cpu=2", line, "queue shut closed"].map(str::to_owned);
@@ -118,7 +118,7 @@ fn setting(leaving: bool, fifo: bool) -> impl Strategy<Value = Vec<String>> {
             .chain(nodes)
             .chain(gangs)
             .chain(mixed.into_iter().flatten())
-            .chain(seats);
+            .chain(bound);
         all.collect()
     })
 }
@@ -407,10 +407,10 @@ proptest! {
         size in 1..7usize,
         request in request(),
         rule in prop::sample::select(vec!["", " select=zone:x", " tolerate=infra", " port=80"]),
-        seats in prop::collection::vec(0..1u8, 0..3).prop_flat_map(|list| (0..list.len()).map(|at| seated(at, 1, false)).collect::<Vec<_>>()),
+        bound in prop::collection::vec(0..1u8, 0..3).prop_flat_map(|list| (0..list.len()).map(|at| bound_pod(at, 1, false)).collect::<Vec<_>>()),
     ) {
         let gang = format!("gang g x{size}{request}{rule}");
-        let lines: Vec<String> = nodes.into_iter().chain(seats).chain([gang]).collect();
+        let lines: Vec<String> = nodes.into_iter().chain(bound).chain([gang]).collect();
         let (found, exists) = found_and_exists(&lines);
         prop_assert_eq!(found, exists);
     }

@@ -65,7 +65,7 @@ const HELPS: &[&str] = &[
     "volumegone v",
     "claim c volume=w",
     "claimgone c",
-    // Whoever has a place.
+    // Pods on nodes.
     "pod low-2 gang=low gpu=1 on=n",
     "pod low-2 gang=low gpu=1",
     "pod low-1 gang=low gpu=4 on=o terminating",
@@ -135,7 +135,7 @@ const DOES_NOT_HELP: &[&str] = &[
     "pod more-0 gang=more gpu=50",
     "podgone waits-0",
     "ganggone waits",
-    "podgone nobody",
+    "podgone none",
     "nodegone none",
     "classgone none",
     "budgetgone none",

@@ -5,13 +5,13 @@
 //! Volcano knows and Muster doesn't is ignored with a warning, so that a configuration can be
 //! brought along as it is.
 
-pub mod actions;
-pub mod lint;
-pub mod lists;
-pub mod modes;
-pub mod reading;
-pub mod switches;
-pub mod tiers;
+mod actions;
+mod lint;
+pub(crate) mod lists;
+mod modes;
+mod reading;
+mod switches;
+mod tiers;
 
 use std::ptr;
 

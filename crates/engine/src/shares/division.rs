@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_used_more_than_its_weight_gets_less_of_the_rest() {
+    fn a_queue_that_used_more_than_its_weight_gets_less_of_the_rest() {
         let parties = [used(queue("a", 10, 3, 100), 500_000), queue("b", 10, 1, 100)];
         assert_eq!(shares(100, PPM, &parties), [63, 37]);
         assert_eq!(shares(100, PPM / 2, &parties), [66, 34]);

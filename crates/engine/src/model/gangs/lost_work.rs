@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_nearly_done_is_dear_and_who_has_just_begun_is_not() {
+    fn a_gang_that_is_nearly_done_costs_more_than_one_that_has_just_begun() {
         let at = |now| lost_after(0, Some(now), Some(1000), now);
         assert_eq!([10, 100, 500, 900, 990].map(at), [0, 10, 250, 810, 980]);
         // An end that has passed says nothing any more.

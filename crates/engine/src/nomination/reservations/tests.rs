@@ -176,7 +176,7 @@ fn key(name: &str) -> String {
 }
 
 #[test]
-fn the_next_pod_finds_its_place_and_nobody_else_does() {
+fn only_the_next_pod_of_the_gang_gets_reserved_room() {
     let mut bench = Bench::new(PAIR);
     bench.cycle();
     bench.moves("ring-1", "b");
@@ -222,7 +222,7 @@ fn a_gang_whose_pods_move_is_neither_broken_nor_stale() {
 }
 
 #[test]
-fn what_nobody_comes_for_is_given_back_when_its_time_is_over() {
+fn unclaimed_reservations_expire() {
     let mut bench = Bench::new(PAIR);
     bench.moves("ring-1", "b");
     bench.add("gang hungry x1 gpu=1 select=only:b");
@@ -261,7 +261,7 @@ fn a_reservation_ends_when_it_is_of_no_use() {
         let (cause, at) = ("refused".to_owned(), bench.now);
         bench.apply(Event::EvictionRefused { key: key("ring-1"), uid, cause, at });
     };
-    assert!(!kept_after(refused), "nobody leaves");
+    assert!(!kept_after(refused), "its pod stays");
     let another = |bench: &mut Bench| {
         let mut group = bench.groups[&key("ring")].clone();
         group.metadata.uid = "another".into();
@@ -310,7 +310,7 @@ fn places_are_given_by_role_in_the_order_of_pods_and_nodes() {
     let roles: Vec<_> =
         read.iter().map(|place| (place.node.as_str(), place.role.as_deref())).collect();
     assert_eq!(roles, [("b", Some("work")), ("c", Some("lead")), ("c", Some("work"))]);
-    // The one who came first has the first place, whoever it is named after.
+    // The pod that came first gets the first reservation, whichever pod it replaces.
     bench.comes_back("w2", None);
     bench.comes_back("w0", None);
     bench.comes_back("lead", None);
@@ -494,8 +494,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Sums are compared with a recount after each step; a node never promises more than it has; and in the end nothing is left
-    /// over.
+    /// Sums are compared with a recount after each step; a node never has less room than is
+    /// reserved on it; and in the end nothing is left over.
     #[test]
     fn reservations_leave_no_trace(steps in prop::collection::vec(step(), 1..25)) {
         let mut bench = Bench::new(
@@ -511,7 +511,7 @@ proptest! {
             for &gang in &cluster.reserving {
                 for place in cluster.gangs[gang].reserved() {
                     let over = place.request.iter().any(|(resource, _)| cluster.nodes.future_idle(resource, place.node) < 0);
-                    prop_assert!(!over, "more is promised on {} than it has", cluster.nodes.name[place.node]);
+                    prop_assert!(!over, "more is reserved on {} than it has", cluster.nodes.name[place.node]);
                 }
             }
         }
