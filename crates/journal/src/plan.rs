@@ -15,7 +15,7 @@ pub struct NamedPlan {
     pub binds: Vec<Place>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nominations: Vec<Place>,
-    /// Pods whose promise was taken back.
+    /// Pods whose nomination was released.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<Arc<str>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

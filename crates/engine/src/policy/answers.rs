@@ -32,7 +32,7 @@ pub struct ConfiguredPlugin {
 /// All plugins, tier after tier.
 pub struct Policy {
     pub plugins: Vec<ConfiguredPlugin>,
-    /// For each question, who is asked.
+    /// For each question, the plugins that are asked.
     asked: [Vec<usize>; Question::COUNT],
 }
 
@@ -60,8 +60,8 @@ impl Policy {
             .map(|&configured| self.plugins[configured].plugin.as_ref())
     }
 
-    /// Which gang goes first. Always total. One that ran and lost pods gets its place back before
-    /// new work takes it.
+    /// Which gang goes first, as a total order. A broken gang gets its nodes back before new work
+    /// uses them.
     pub fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         let incomplete_first = self.incomplete_first(cluster, a, b);
         if incomplete_first.is_ne() {
@@ -74,8 +74,8 @@ impl Policy {
         })
     }
 
-    /// Which queue is served first, given the gang that is next in each. What is bound by halves is
-    /// finished first, whosever it is: until then it only wastes room.
+    /// Which queue is served first, given the next gang of each. A partly placed gang is completed
+    /// first, whichever queue it is in: until then it only wastes room.
     pub fn queue_order(
         &self,
         cluster: &Cluster,
@@ -96,15 +96,14 @@ impl Policy {
         })
     }
 
-    /// What holds places for less than its minimum is finished first.
+    /// A gang that is below its minimum is completed first.
     fn incomplete_first(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         let whole = self.enforces_minimum();
         let is_broken = |gang: GangId| cluster.gangs[gang].is_broken(whole);
         is_broken(b).cmp(&is_broken(a))
     }
 
-    /// Puts the pods of a gang in order where a plugin has an opinion; its list is in order
-    /// otherwise.
+    /// Sorts the pods of a gang if a plugin has an opinion; otherwise its list is in order already.
     pub fn order_pods(&self, cluster: &Cluster, pods: &mut [PodId]) {
         for plugin in self.asked(Question::PodOrder).collect::<Vec<_>>().into_iter().rev() {
             let urgency = |pod: PodId| plugin.pod_urgency(cluster, pod);
@@ -115,7 +114,7 @@ impl Policy {
         }
     }
 
-    /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
+    /// Queues are a tree: work belongs into its leaves, and limits of all ancestors apply.
     pub fn hierarchical(&self) -> bool {
         self.asked(Question::Shares).any(Plugin::has_queue_tree)
     }
@@ -132,7 +131,7 @@ impl Policy {
         self.asked(Question::Ready).try_for_each(|plugin| plugin.gang_can_start(cluster, gang))
     }
 
-    /// Any reject rejects; all that reject say why.
+    /// Any rejection rejects; all plugins that reject give their reason.
     pub fn enqueue(
         &self,
         cluster: &Cluster,
@@ -205,7 +204,7 @@ impl Policy {
         }
     }
 
-    /// What a domain adds to the score of every node below it, if anyone has an opinion.
+    /// What a domain adds to the score of every node in it, if any plugin has an opinion.
     pub fn domain_score(&self, cluster: &Cluster, shape: ShapeId, domain: DomainId) -> Option<i64> {
         let opinions = self.asked(Question::DomainScore);
         opinions
@@ -221,8 +220,8 @@ impl Policy {
         self.asked(Question::Domains).any(Plugin::spares_whole_domains)
     }
 
-    /// How much a resource counts in how full a domain is: the first opinion, or the same for all
-    /// but those that are never scarce.
+    /// How much a resource counts for the use of a domain: the first opinion, or the same for all
+    /// except those that are never scarce.
     pub fn domain_weight(&self, cluster: &Cluster, resource: ResourceId) -> i64 {
         let opinion = self
             .asked(Question::Domains)
@@ -240,13 +239,13 @@ impl Policy {
             .or_else(marked)
     }
 
-    /// The rule that keeps a pod from this claim, whatever else is taken, if any.
+    /// The rule that protects a pod from this preemptor, whatever else is evicted, if any.
     pub fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
         let mut asked = self.asked(Question::of(preemptor.purpose));
         asked.find_map(|plugin| plugin.vetoes(cluster, preemptor, victim))
     }
 
-    /// The rule that keeps a pod from being taken for this claim now, if any.
+    /// The rule that protects a pod from this preemptor now, if any.
     pub fn vetoes_after(
         &self,
         cluster: &Cluster,
@@ -260,8 +259,8 @@ impl Policy {
         })
     }
 
-    /// The pods that break a rule by leaving in this order, where the claim may: they leave last,
-    /// and what breaks fewest rules is best.
+    /// The pods whose eviction in this order violates a rule that the preemptor may violate: they
+    /// are evicted last, and the fewest violations are best.
     pub fn soft_violations(
         &self,
         cluster: &Cluster,
@@ -275,8 +274,8 @@ impl Policy {
         broken
     }
 
-    /// Whether the preemptor matters more than the victim: the first tier with an opinion decides,
-    /// and there all must agree.
+    /// Whether the preemptor outranks the victim: the first tier with an opinion decides, and there
+    /// all must agree.
     pub fn outranks(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> bool {
         let mut tier = None;
         let mut verdict = false;
@@ -293,7 +292,7 @@ impl Policy {
         verdict
     }
 
-    /// What it costs to take these pods from a node: the first opinion.
+    /// The cost of evicting these pods from a node: the first opinion.
     pub fn eviction_cost(
         &self,
         cluster: &Cluster,
@@ -305,7 +304,7 @@ impl Policy {
         asked.find_map(|plugin| plugin.eviction_cost(cluster, preemptor, node, victims))
     }
 
-    /// The rule that keeps what a gang would lose at once, if any.
+    /// The rule that protects what a gang would lose at once, if any.
     pub fn vetoes_gang_loss(
         &self,
         cluster: &Cluster,
@@ -316,7 +315,7 @@ impl Policy {
         asked.find_map(|plugin| plugin.vetoes_gang_loss(cluster, preemptor, gang))
     }
 
-    /// Why the plan of a claim may not stand.
+    /// Why the plan of a preemptor is rejected.
     pub fn rejects_outcome(
         &self,
         cluster: &Cluster,
@@ -328,8 +327,8 @@ impl Policy {
         asked.find_map(|plugin| plugin.rejects_outcome(cluster, preemptor, had, gone))
     }
 
-    /// Whether the preemptor's queue may reclaim for one more pod: some plugin must be in
-    /// charge, and all must agree.
+    /// Whether the preemptor's queue may reclaim for one more pod: some plugin must be in charge,
+    /// and all must agree.
     pub fn may_reclaim(&self, cluster: &Cluster, preemptor: &Preemptor) -> Result<(), Reason> {
         let opinions = self
             .asked(Question::Reclaim)
@@ -343,8 +342,8 @@ impl Policy {
         said
     }
 
-    /// Which of two queues gives first to a claim: whom plugins name, else the one that would be
-    /// served last.
+    /// Which of two queues gives first to a preemptor: the one that plugins name, else the one that
+    /// would be served last.
     pub fn queue_gives_first(
         &self,
         cluster: &Cluster,
@@ -360,7 +359,7 @@ impl Policy {
         first_difference(named.chain(served))
     }
 
-    /// The bundles that leave, in order, by their positions in the list: the first opinion.
+    /// The bundles to evict, in order, by their positions in the list: the first opinion.
     pub fn order_bundles(
         &self,
         cluster: &Cluster,
@@ -372,8 +371,7 @@ impl Policy {
         asked.find_map(|plugin| plugin.order_bundles(cluster, preemptor, needed, bundles))
     }
 
-    /// When time alone changes what is said of nodes: all that was found out about them holds until
-    /// then.
+    /// When answers about nodes change by time alone: cached answers hold until then.
     pub fn next_change(&self, now: Time) -> Option<Time> {
         self.asked(Question::NextChange).filter_map(|plugin| plugin.next_change(now)).min()
     }
@@ -392,7 +390,7 @@ impl Policy {
         all
     }
 
-    /// The rule that keeps such a pod where it is now, if any.
+    /// The rule that protects such a pod now, if any.
     pub fn vetoes_shuffle(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
         self.asked(Question::Shuffle).find_map(|plugin| plugin.vetoes_shuffle(cluster, pod))
     }
