@@ -108,21 +108,21 @@ pub fn queue_facts(engine: &mut Engine, id: QueueId, now: Time) -> QueueFacts {
         lineage: queue.lineage.iter().map(level).collect(),
         waiting: waiting.iter().take(WAITING).map(wait).collect(),
         waiting_in_all: waiting.len(),
-        takes_back: takes_back.map(|taking| takes_back_facts(cluster, &taking)),
+        takes_back: takes_back.map(|reclaim| takes_back_facts(cluster, &reclaim)),
         line: queue_line(engine, id),
     }
 }
 
-fn takes_back_facts(cluster: &Cluster, taking: &TakingBack) -> TakesBack {
+fn takes_back_facts(cluster: &Cluster, reclaim: &TakingBack) -> TakesBack {
     let name = |queue: &QueueId| cluster.queues[*queue].name.to_string();
     let message = |reason: &Reason| explain::message(reason, &cluster.dimensions);
-    let refused: Vec<String> = taking.refused.iter().map(message).collect();
+    let refused: Vec<String> = reclaim.refused.iter().map(message).collect();
     TakesBack {
-        action: taking.action,
-        gang: cluster.gangs[taking.gang].key.to_string(),
+        action: reclaim.action,
+        gang: cluster.gangs[reclaim.gang].key.to_string(),
         refused: (!refused.is_empty()).then(|| refused.join("; ")),
-        from: taking.from.iter().map(name).collect(),
-        kept: taking.kept.iter().map(|(queue, rule)| (name(queue), *rule)).collect(),
+        from: reclaim.from.iter().map(name).collect(),
+        kept: reclaim.kept.iter().map(|(queue, rule)| (name(queue), *rule)).collect(),
     }
 }
 

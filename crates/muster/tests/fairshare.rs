@@ -51,7 +51,10 @@ fn more_may_be_deserved_than_there_is() {
 fn enough_for_all_queues_is_said_briefly() {
     let output = fairshare(&cluster(8, &[("a", 1, 2, 3), ("b", 1, 2, 1)]), &[]);
     let printed = text(&output.stdout);
-    assert!(printed.contains("enough      everyone gets what it wants, 4 are left"), "{printed}");
+    assert!(
+        printed.contains("enough      every queue gets what it wants, 4 are left"),
+        "{printed}"
+    );
     assert!(!printed.contains("by weight"), "{printed}");
 }
 

@@ -146,7 +146,7 @@ fn ufm(status: &'static str, body: &'static str) -> (String, std::thread::JoinHa
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = format!("http://{}", listener.local_addr().expect("it is bound"));
     let answer = move || {
-        let (mut stream, _) = listener.accept().expect("someone asks");
+        let (mut stream, _) = listener.accept().expect("a request");
         let lines = BufReader::new(stream.try_clone().expect("it is open")).lines();
         let lines: Vec<String> =
             lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();

@@ -60,7 +60,7 @@ fn run(session: &mut Session) {
     serve(session, candidates, Serving::All);
 }
 
-/// Gives turns to the gangs until none of them can place anything more.
+/// Gives turns to the gangs until none can place anything more.
 pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
     let mut ready = Vec::new();
     for gang in candidates {
@@ -94,8 +94,8 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
                 waits(session, gang, reasons, starting);
                 let blocks =
                     starting && blocks(session.cluster, session.settings, gang, session.now);
-                // A fifo queue is strict, as its owner asked; a traverse queue waits only for what
-                // can come.
+                // A fifo queue is strict, as its owner asked; a traverse queue only waits for a
+                // gang that can start some day.
                 let strict = session.cluster.queues[queue].strategy == DequeueStrategy::Fifo;
                 if blocks && (strict || could_ever_fit(session, gang)) {
                     let head = session.cluster.gangs[gang].key.clone();
@@ -111,8 +111,8 @@ pub fn serve(session: &mut Session, candidates: Vec<GangId>, serving: Serving) {
     }
 }
 
-/// Whether the empty cluster could hold the gang. One that it couldn't would keep a traverse queue
-/// waiting for ever.
+/// Whether the empty cluster could hold the gang. A gang too large for that would block a traverse
+/// queue for ever.
 fn could_ever_fit(session: &mut Session, gang: GangId) -> bool {
     let missing = session.cluster.gangs[gang].missing(session.policy.enforces_minimum()).total;
     let pods = in_order(session, gang, Serving::All);
@@ -120,8 +120,7 @@ fn could_ever_fit(session: &mut Session, gang: GangId) -> bool {
         pods.iter().map(|&pod| session.cluster.pods.shape[pod]).collect();
     shapes.sort_unstable();
     shapes.dedup();
-    // Labels alone, which may have mattered to pods that are long gone, don't make pods different
-    // here.
+    // Labels alone, which may have mattered to pods that are gone, don't make pods different here.
     let (first, rest) = match shapes.as_slice() {
         [first, rest @ ..] => (&session.cluster.shapes[*first], rest),
         [] => return true,
@@ -134,7 +133,8 @@ fn could_ever_fit(session: &mut Session, gang: GangId) -> bool {
     })
 }
 
-/// Gangs that have no pod to try, because gates hold them or because there is none, say so.
+/// Gives a reason to gangs without a pod to try, because gates hold their pods or because they have
+/// none.
 fn explain_absence(session: &mut Session) {
     for gang in session.cluster.gangs.waiting().to_vec() {
         let row = &session.cluster.gangs[gang];
@@ -147,14 +147,15 @@ fn explain_absence(session: &mut Session) {
     }
 }
 
-/// Has pods for this action: those that request nothing alone are left to `backfill`.
+/// Whether it has pods for this action: gangs of which only pods without requests wait are left to
+/// `backfill`.
 fn wants_room(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
     gang.counts.pending > gang.counts.pending_best_effort && may_try(session, id)
 }
 
-/// Admitted, and something has changed since it was last refused; or it has waited so long that it
-/// keeps its queue.
+/// Whether it is admitted, and something has changed since it was last refused; or whether it has
+/// waited so long that it blocks its queue.
 pub fn may_try(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
     let news = gang.did_not_fit_at != Some(session.cluster.freed);
@@ -162,7 +163,7 @@ pub fn may_try(session: &Session, id: GangId) -> bool {
         && (news || overdue(session.cluster, session.settings, id, session.now).is_some())
 }
 
-/// Remembers why a gang waits, and that only more room can help if only nodes were in the way.
+/// Records why a gang waits. If only nodes were in the way, only more room can help.
 fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>, starting: bool) {
     let cluster = &mut *session.cluster;
     let near = cluster.gangs[id]
@@ -179,12 +180,12 @@ fn waits(session: &mut Session, id: GangId, reasons: Vec<Reason>, starting: bool
     if starting {
         gang.waiting_since.get_or_insert(session.now);
     }
-    // The head of a line must be met again, or those behind it would pass.
+    // The head of a line must be visited again, or the gangs behind it would overtake it.
     gang.did_not_fit_at = (near && nodes_only && !heads).then_some(freed);
 }
 
-/// Places what one visit to the gang may place, now if possible, else as nominations for room that
-/// is on its way.
+/// Places what one turn of the gang may place: binds if possible, else nominations to room that is
+/// being freed.
 fn turn(session: &mut Session, gang: GangId, serving: Serving) -> Result<(), Vec<Reason>> {
     let whole = session.policy.enforces_minimum();
     let row = &session.cluster.gangs[gang];

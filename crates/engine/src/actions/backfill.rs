@@ -1,5 +1,5 @@
-//! Fills what the line leaves open: gangs that lack only pods without requests, and smaller gangs
-//! that wait behind the head of a line, where they don't delay it.
+//! Fills the room that the line leaves: gangs that lack only pods without requests, and smaller
+//! gangs behind the head of a line, where they don't delay it.
 
 use muster_api::Time;
 
@@ -51,7 +51,7 @@ fn run(session: &mut Session) {
     }
 }
 
-/// Where this action is not listed, gangs that are left to it say so.
+/// If this action is not configured, gangs that only it would place get a reason.
 pub fn explain_absence(session: &mut Session) {
     for id in session.cluster.gangs.waiting().to_vec() {
         let gang = &session.cluster.gangs[id];
@@ -64,8 +64,8 @@ pub fn explain_absence(session: &mut Session) {
     }
 }
 
-/// Places gangs behind the head on room that the head doesn't need, or that they give back before
-/// it does.
+/// Places gangs behind the head on room that the head doesn't need, or that they free before the
+/// head can start.
 fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     let is_behind = |gang: &GangId| {
         let gang = &session.cluster.gangs[*gang];
@@ -85,7 +85,7 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
         behind.iter().map(|&gang| (gang, in_order(session, gang, Serving::All))).collect();
     let head_pods = in_order(session, head, Serving::All);
     let whole = session.policy.enforces_minimum();
-    // Nominations of other gangs stand for room that is about to be free: no pod may run there
+    // Nominations of other gangs wait for room that is about to be free: no pod may use it
     // meanwhile.
     let open = session.cluster.nominated_count == 0;
 
@@ -126,8 +126,8 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     }
 }
 
-/// Makes the moves again now that no pod has left: nominations of other gangs and the queue's limit
-/// must hold all the same.
+/// Repeats the moves now that the trial is undone: nominations of other gangs and the queue's limit
+/// must still allow them.
 fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool {
     let mark = txn.mark();
     for step in moves {
@@ -141,7 +141,7 @@ fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool 
             return false;
         }
     }
-    // Pods of its own that had left in the trial are there again.
+    // Pods of its own that had left in the trial are back.
     let near = txn.gangs[gang].topology_rules.is_none() || is_near_enough(txn, gang);
     if !near {
         txn.rewind(mark);
@@ -149,9 +149,9 @@ fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool 
     near
 }
 
-/// Finds the earliest time at which the head fits and leaves its pods nominated in the
-/// transaction. None: it can't fit at all. Some(None): only when pods end of which it is unknown
-/// when.
+/// Finds the earliest time at which the head fits, and leaves its pods nominated in the
+/// transaction. None: it can't fit at all. Some(None): it only fits after pods end whose end is
+/// unknown.
 fn reserve(
     txn: &mut Txn,
     policy: &Policy,
@@ -181,8 +181,8 @@ fn reserve(
     if !fits(txn, &ends[..known]) {
         return fits(txn, &ends).then_some(None);
     }
-    // The more pods have left the better it fits, so the shortest list that does is found by
-    // halving.
+    // The more pods have left the better it fits, so the shortest sufficient list is found by
+    // bisection.
     let (mut too_few, mut enough) = (0, known);
     while too_few < enough {
         txn.rewind(mark);

@@ -1,5 +1,5 @@
-//! Makes room by moving: for a gang for which there is enough in all, but not where it could use
-//! it. A pod leaves only if the same plan places it elsewhere.
+//! Makes room by moving pods: for a gang for which there is enough free room in total, but in
+//! pieces. A pod is evicted only if the same plan places it on another node.
 
 use crate::base::purpose::Purpose;
 use crate::eviction::arguments::{EVICTION_METHOD, MAX_DOMAINS, MAX_STEPS, MAX_STEPS_PER_GANG};

@@ -1,6 +1,6 @@
-//! Lets gangs into the line for room, one at a time and in order, as long as what they ask for at
-//! least can be expected to be there. A gang that was let in and can't run makes room for others
-//! after a while.
+//! Admits gangs to the line, one at a time and in order, as long as their minimum resources can be
+//! expected. An admitted gang that can't start loses its admission after a while, if another gang
+//! waits for admission.
 
 use muster_api::{DequeueStrategy, PodGroupPhase};
 
@@ -62,7 +62,7 @@ fn run(session: &mut Session) {
     admission.close(session.cluster);
 }
 
-/// Votes on each gang in order; returns those that were refused.
+/// Votes on each gang in order; returns the rejected ones.
 fn vote(session: &mut Session, admission: &mut Admission, gangs: Vec<GangId>) -> Vec<GangId> {
     let mut refused = Vec::new();
     let mut line = Line::new(session.cluster, session.policy, gangs);
@@ -87,7 +87,7 @@ fn vote(session: &mut Session, admission: &mut Admission, gangs: Vec<GangId>) ->
     refused
 }
 
-/// A gang that says nothing of its minimum resources is always let in.
+/// A gang without minimum resources is always admitted.
 fn verdict(session: &Session, admission: &Admission, gang: GangId) -> Result<(), Vec<Reason>> {
     match session.cluster.gangs[gang].min_resources {
         Some(_) => session.policy.enqueue(session.cluster, admission, gang),
@@ -105,7 +105,7 @@ fn admit(session: &mut Session, admission: &mut Admission, gang: GangId) {
     session.cluster.gangs.explain(gang, nominated.into_iter().collect());
 }
 
-/// Gangs whose admission has run out compete for it again, behind those that were refused.
+/// Gangs whose admission has expired compete for it again, after those that were rejected.
 fn take_turns(session: &mut Session, admission: &mut Admission, refused: Vec<GangId>) {
     let timeout = session.settings.admission_timeout_ms;
     if timeout == 0 {
@@ -129,7 +129,7 @@ fn take_turns(session: &mut Session, admission: &mut Admission, refused: Vec<Gan
     for &gang in &expired {
         admission.give_back(session.cluster, gang);
     }
-    // Those that had their chance before come after those that never had one.
+    // Gangs that were admitted before come after those that never were.
     let gave_back = |gang: &GangId| session.cluster.gangs[*gang].gave_back.is_some();
     let (again, first): (Vec<GangId>, Vec<GangId>) = refused.into_iter().partition(gave_back);
     vote(session, admission, first);

@@ -1,5 +1,5 @@
-//! Takes room from gangs of the same queue that matter less, and within a gang from pods that
-//! matter less.
+//! Makes room by evicting from gangs of lower priority in the same queue, and within a gang from
+//! pods of lower priority.
 
 use crate::actions::{GANG_AWARE_ENABLE, PREDICATE_ERROR_CACHE_ENABLE};
 use crate::base::ids::{GangId, PodId};
@@ -82,7 +82,7 @@ fn run(session: &mut Session) {
     }
 }
 
-/// The first pod of a gang that waits while one that matters less has a place.
+/// The first waiting pod of a gang that outranks one of its placed pods.
 fn urgent(session: &Session, id: GangId) -> Option<PodId> {
     let (cluster, gang) = (&*session.cluster, &session.cluster.gangs[id]);
     if !gang.admitted() || gang.counts.running == 0 || gang.counts.pending == 0 {

@@ -1,4 +1,4 @@
-//! Takes back for a queue what it deserves, from queues that have more than they deserve.
+//! Reclaims for a queue what it deserves, from queues that have more than they deserve.
 
 use crate::actions::{GANG_AWARE_ENABLE, PREDICATE_ERROR_CACHE_ENABLE};
 use crate::base::purpose::Purpose;

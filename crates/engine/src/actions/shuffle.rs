@@ -1,4 +1,4 @@
-//! Evicts pods that should not run where they run, not to make room: plugins say which.
+//! Evicts pods from nodes where they should not run, without a preemptor: plugins say which.
 
 use crate::base::ids::PodId;
 use crate::base::purpose::Method;

@@ -1,6 +1,5 @@
-//! Takes back what a broken gang holds: fewer pods than it needs have had places for too long, and
-//! it cannot be completed. Since when is noted on its PodGroup (`status.rs`), so that a restart
-//! doesn't give it more time.
+//! Evicts the rest of a gang that has been broken for too long and cannot be completed. Since when
+//! is written on its PodGroup (`status.rs`), so that a restart doesn't give it more time.
 
 use muster_api::Time;
 
@@ -41,7 +40,7 @@ pub static ACTION: Action = Action {
 };
 
 fn configure(args: &mut Args, settings: &mut Settings) {
-    // Negative ones all mean the same.
+    // All negative values mean the same.
     let mut read = |key| args.signed_duration_ms(key).map(|span| span.max(-1));
     let (grace, short) = (read(GRACE), read(SHORT_NAME));
     if grace.is_some() && short.is_some() && grace != short {
@@ -51,7 +50,7 @@ fn configure(args: &mut Args, settings: &mut Settings) {
     settings.stale_after_ms = grace.or(short).unwrap_or(settings.stale_after_ms);
 }
 
-/// How long a gang may be stale, in milliseconds; nothing if for ever.
+/// How long a gang may be stale, in milliseconds; `None` for ever.
 pub fn grace(gang: &Gang, settings: &Settings) -> Option<i64> {
     let own = gang.rare.as_ref().and_then(|rare| rare.staleness_grace);
     Some(own.unwrap_or(settings.stale_after_ms)).filter(|grace| *grace >= 0)
@@ -92,7 +91,7 @@ fn run(session: &mut Session) {
     }
 }
 
-/// Still stale, and nothing of what would leave must stay.
+/// It is still stale, and nothing vetoes its eviction.
 fn may_leave(cluster: &Cluster, policy: &Policy, id: GangId) -> bool {
     is_stale(&cluster.gangs[id], policy.enforces_minimum(), true)
         && kept(cluster, policy, id).is_none()
@@ -107,12 +106,12 @@ pub fn kept(cluster: &Cluster, policy: &Policy, id: GangId) -> Option<&'static s
     leaving.pods.into_iter().find_map(|pod| policy.protects(cluster, pod))
 }
 
-/// The pods of a stale gang that are evicted.
+/// Which pods of a stale gang are evicted.
 pub struct Leaving {
     pods: Vec<PodId>,
-    /// How many of the places that it holds are in torn subgroups.
+    /// How many of its placed pods are in broken subgroups.
     torn: u32,
-    /// Only those leave: it has what it needs without them.
+    /// Only these pods are evicted: the gang has its minimum without them.
     in_part: bool,
 }
 
@@ -138,7 +137,7 @@ pub fn leaving(cluster: &Cluster, id: GangId, whole: bool) -> Leaving {
     Leaving { pods, torn, in_part }
 }
 
-/// Why they are evicted.
+/// The cause of their eviction.
 pub fn cause(gang: &Gang, whole: bool, leaving: &Leaving, for_ms: i64) -> Cause {
     let of_torn = || {
         let groups = torn(gang, whole).map(|place| &gang.subgroups()[place]);
@@ -153,7 +152,7 @@ pub fn cause(gang: &Gang, whole: bool, leaving: &Leaving, for_ms: i64) -> Cause 
         0 => gang.missing_in_subgroups(),
         missing => (missing, gang.minimum),
     };
-    // With enough pods in all it is one of a role that is missing.
+    // With enough pods in total, a role lacks some.
     let enough = gang.counts.ready() >= gang.minimum;
     let roles = gang.missing(whole).roles;
     let of_role = roles.iter().zip(&gang.roles).find(|(lacks, _)| enough && **lacks > 0);
@@ -179,8 +178,7 @@ pub fn due<'c>(
     due.flat_map(|(gang, due)| due_of(cluster, policy, gang, due))
 }
 
-/// When the pods of a gang that is due then are evicted: later than that if the cluster has refused
-/// to evict them.
+/// When the pods of a gang that is due then are evicted; a veto may keep some of them longer.
 pub fn due_of(
     cluster: &Cluster,
     policy: &Policy,

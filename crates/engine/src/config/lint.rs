@@ -1,5 +1,4 @@
-//! Configurations that can be read but are hardly what was meant, and the one that can't be carried
-//! out.
+//! Configurations that are valid but probably not intended, and the one that contradicts itself.
 
 use std::ptr;
 
@@ -78,12 +77,13 @@ impl<'y> Setup<'y> {
         self.plugin(entry).filter(|chosen| question.counts(&chosen.switches))
     }
 
-    /// A plugin for which queues are a tree.
+    /// A plugin that makes queues a tree.
     fn with_tree(&self, entry: &'static Entry) -> Option<&'y Chosen<'y>> {
         self.plugin(entry).filter(|chosen| chosen.switches.hierarchy)
     }
 
-    /// The complaint that no plugin answers a question: at the plugin if it is only switched off.
+    /// The warning that no plugin answers a question, placed at the plugin if that is only switched
+    /// off.
     fn unanswered(&self, entry: &'static Entry, switch: &str, consequence: &str) -> Finding {
         let name = entry.name;
         let (at, key, message, help) = match self.plugin(entry) {

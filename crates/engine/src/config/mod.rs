@@ -1,9 +1,9 @@
 //! Volcano's scheduler configuration: which actions run, which plugins are asked, with which
 //! arguments.
 //!
-//! A mistake is a [`Diagnostic`] with its place, and all mistakes are reported at once. What
-//! Volcano knows and Muster doesn't is ignored with a warning, so that a configuration can be
-//! brought along as it is.
+//! A mistake is a [`Diagnostic`] with its position, and all mistakes are reported at once. Names
+//! that Volcano knows and Muster doesn't are ignored with a warning, so that a configuration can be
+//! used unchanged.
 
 mod actions;
 mod lint;
@@ -28,7 +28,7 @@ use crate::settings::eviction::EvictionSettings;
 pub use crate::settings::args::Args;
 pub use crate::settings::diagnostic::Diagnostic;
 
-/// What is used when no configuration is given.
+/// The default configuration.
 pub const BUILTIN: &str = r#"actions: "enqueue, allocate, backfill, reclaim, preempt"
 tiers:
 - plugins:
@@ -62,13 +62,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads a configuration. The file's name is only for messages. On error, all of them in the
-    /// order of the text.
+    /// Reads a configuration. The name of the file is only for messages. The errors are all
+    /// mistakes, in the order of the text.
     pub fn parse(file: &str, text: &str) -> Result<Config, Vec<Diagnostic>> {
         Config::parse_with(file, text, &mut Vec::new())
     }
 
-    /// The same, and `heard` gets the warnings also if there are errors.
+    /// The same, with the warnings also if there are errors.
     pub fn parse_with(
         file: &str,
         text: &str,
@@ -112,7 +112,7 @@ const TOP_KEYS: [&str; 4] = ["actions", "tiers", "configurations", "metrics"];
 
 type Parts = (Vec<&'static Action>, Policy, Settings);
 
-/// Nothing if the text has no configuration in it at all; what is wrong in one goes to the report.
+/// `None` if the text contains no configuration at all; mistakes in one go to the report.
 fn read(text: &str, report: &mut Report) -> Option<Parts> {
     let root = match muster_yaml::parse(text) {
         Ok(root) => root,

@@ -1,6 +1,6 @@
-//! How `preempt` and `reclaim` take room, in whatever place that is written: `mode` among an
-//! action's arguments, or `gangAwareEnable` there, in the arguments of a plugin or of a tier. Two
-//! places that disagree are an error, since either may be meant.
+//! The mode of `preempt` and `reclaim`, wherever it is written: `mode` among an action's arguments,
+//! or `gangAwareEnable` there, in the arguments of a plugin or of a tier. Two settings that
+//! disagree are an error, since either may be intended.
 
 use std::ptr;
 
@@ -15,7 +15,7 @@ use crate::settings::argument::Argument;
 use crate::settings::diagnostic::{Place, Report, describe};
 use crate::settings::scalar;
 
-/// The arguments that any plugin or tier may have, for the sake of these actions.
+/// The arguments that any plugin or tier may have for these actions.
 pub(super) const SWITCHES: &[Argument] = &[
     Argument {
         name: "gangAwareEnable",
@@ -32,7 +32,7 @@ fn with_mode() -> impl Iterator<Item = (&'static Action, fn(&mut Settings) -> &m
     ACTIONS.iter().copied().filter_map(mode_of)
 }
 
-/// All that is said about modes.
+/// All settings of modes.
 #[derive(Default)]
 pub(super) struct Said<'y>(Vec<Word<'y>>);
 
@@ -50,7 +50,7 @@ enum Says {
 }
 
 impl<'y> Said<'y> {
-    /// Hears what the arguments of an action say.
+    /// Reads the arguments of an action.
     pub fn by_action(
         &mut self,
         action: &'static Action,
@@ -62,7 +62,7 @@ impl<'y> Said<'y> {
         }
     }
 
-    /// Hears what the arguments of a plugin or a tier say.
+    /// Reads the arguments of a plugin or a tier.
     pub fn by_tier(&mut self, arguments: Option<&'y Yaml>, report: &mut Report) {
         let actions: Vec<&'static Action> = with_mode().map(|(action, _)| action).collect();
         self.hear(&actions, arguments, report);
@@ -83,7 +83,7 @@ impl<'y> Said<'y> {
                 "gangAwareEnable" => {
                     (about.to_vec(), scalar::boolean(&value.value).map(Says::Aware))
                 }
-                // What is no mode is complained of where the action takes its arguments.
+                // An invalid mode is reported where the action reads its arguments.
                 "mode" if about.len() == 1 => match value.as_str().and_then(Mode::named) {
                     Some(mode) => (about.to_vec(), Some(Says::Mode(mode))),
                     None => continue,

@@ -1,11 +1,11 @@
-//! A real configuration with random changes is answered, never a panic.
+//! A real configuration with random changes gets an answer, never a panic.
 
 use crate::config::Config;
 use crate::settings::diagnostic::Diagnostic;
 
 use proptest::prelude::*;
 
-/// A configuration with something of everything.
+/// A configuration with a bit of everything.
 const RICH: &str = r#"actions: "enqueue, allocate, backfill, consolidate"
 configurations:
 - name: allocate
@@ -35,17 +35,17 @@ tiers:
 metrics: {type: prometheus}
 "#;
 
-/// Between bars: what means something in YAML or here.
+/// Between bars: texts with a meaning in YAML or here.
 const SCRAPS: &str =
     "| |\n|\t|:|- |\"|'|{|}|[|]|,|~|#|&a |*a|<<: |? |>\n|-1|1e9|0.1|true|name: |gang|tiers:\n";
-/// Between bars: values that leave the YAML sound.
+/// Between bars: values that leave the YAML valid.
 const VALUES: &str = "|~|7|-1|0|\"5\"|1.5|99999999999999999999|1e300|.nan|true|\"\"|gang|drf|enqueue|[]|[[]]|{}|{a: 1}";
 
 fn one_of(choices: &'static str) -> impl Strategy<Value = &'static str> {
     prop::sample::select(choices.split('|').collect::<Vec<_>>())
 }
 
-/// Puts a scrap in the place of a few letters.
+/// Replaces a few letters by a fragment.
 fn with_scrap(text: &str, at: prop::sample::Index, removed: usize, scrap: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let at = at.index(letters.len() + 1);
@@ -69,7 +69,7 @@ fn with_value(text: &str, line: prop::sample::Index, value: &str) -> String {
     rewritten.collect()
 }
 
-/// Whatever the answer is, it has a place and a text.
+/// Every answer has a position and a text.
 fn answered(text: &str) -> Result<(), TestCaseError> {
     let found = match Config::parse("f", text) {
         Ok(config) => config.warnings,

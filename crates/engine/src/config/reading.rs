@@ -4,8 +4,8 @@ use muster_yaml::{Value, Yaml};
 
 use crate::settings::diagnostic::{Place, Report, describe};
 
-/// The entry of a map and the place of its key. An entry without a value counts as absent, as it
-/// does in Go.
+/// The entry of a map and the position of its key. An entry without a value counts as absent, as in
+/// Go.
 pub fn field<'y>(map: &'y Yaml, name: &str) -> Option<(Place, &'y Yaml)> {
     let Value::Map(entries) = &map.value else { return None };
     let (key, value) = entries.iter().find(|(key, _)| key.name == name)?;

@@ -6,7 +6,7 @@ use crate::policy::question::Switches;
 use crate::settings::diagnostic::{Report, describe};
 use crate::settings::scalar;
 
-/// Where a switch is kept. Without a place it is accepted and has no effect.
+/// Where a switch is stored. Without a place it is accepted and has no effect.
 type Target = Option<fn(&mut Switches) -> &mut bool>;
 
 /// As Volcano spells them. Each is also read with `enabled` for `enable` and the other way round,
@@ -43,7 +43,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> + Clone {
     SWITCHES.iter().map(|(name, _)| *name)
 }
 
-/// What the switch is about: the name without `enable` or `enabled`.
+/// The subject of the switch: the name without `enable` or `enabled`.
 fn subject(name: &str) -> Option<&str> {
     name.strip_prefix("enabled").or_else(|| name.strip_prefix("enable"))
 }

@@ -29,7 +29,7 @@ pub struct Chosen<'y> {
 }
 
 impl Chosen<'_> {
-    /// The value of a number among the arguments; that of its default if it isn't given.
+    /// The value of a number among the arguments, or its default.
     pub fn number(&self, argument: &str) -> Option<i64> {
         if let Some(given) = self.arguments.and_then(|arguments| arguments.entry(argument)) {
             return scalar::whole(&given.value);
@@ -39,7 +39,7 @@ impl Chosen<'_> {
     }
 }
 
-/// The plugins with what is known of them from the text, and the same plugins built.
+/// The plugins with what the text says about them, and the same plugins built.
 pub(super) fn read<'y>(
     root: &'y Yaml,
     said: &mut Said<'y>,

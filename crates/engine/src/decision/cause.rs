@@ -1,19 +1,19 @@
-//! Why a pod has to leave.
+//! Why a pod is evicted.
 
 use crate::base::ids::{GangId, NodeId, QueueId, Symbol};
 
-/// Why a pod has to leave. Text is made in `explain.rs`.
+/// Why a pod is evicted. `report/words/evictions.rs` makes the text.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Its gang, or its subgroup, has lacked pods to its minimum for too long; or pods of a role.
+    /// Its gang, subgroup or role has been below its minimum for too long.
     Stale { subgroup: bool, role: Option<Symbol>, lacks: u32, minimum: u32, for_ms: i64 },
     /// A gang of its queue with a higher priority needs the room.
     Outranked { priority: i32, preemptor: i32 },
     /// A pod of its own gang with a higher priority needs the room.
     OutrankedWithin { priority: i32 },
-    /// It goes with others of its gang: what the gang can lose, all of one that is broken, or the
-    /// rest of it, which breaks it. What that returns is in parts per million, if it was asked
-    /// for; the next best gang that stays is named with what it would have returned.
+    /// It is evicted with others of its gang: surplus pods, all pods of a broken gang, or the rest
+    /// of a gang, which breaks it. The return (ROI) is in parts per million, if it was computed;
+    /// `against` is the next best gang, which is not evicted, with its return.
     Bundle {
         whole: bool,
         broken: bool,
@@ -21,10 +21,10 @@ pub enum Cause {
         roi: Option<i64>,
         against: Option<(GangId, i64)>,
     },
-    /// Another place is kept for its successor, and its own is for others.
+    /// Its successor has room reserved on another node; this room is for the preemptor.
     Moved { to: NodeId },
     /// Its queue has more than it deserves, and another less.
     Reclaimed { from: QueueId, to: QueueId },
-    /// The zone of its node is for others now.
+    /// The zone of its node is closed to it now.
     ZoneClosed,
 }

@@ -1,4 +1,4 @@
-//! What a cycle counts for metrics: what became of nominations and what evictions took.
+//! Counters of a cycle for metrics: what became of nominations, and the effort of evictions.
 
 use std::collections::BTreeMap;
 
@@ -11,44 +11,44 @@ pub struct NominationCounters {
     pub hits: u32,
     /// Still waiting for it to become free.
     pub misses: u32,
-    /// Released: the room was lost, or a stronger gang took it.
+    /// Released: the room was lost, or a gang of higher priority took it.
     pub voided: u32,
     /// Released because they have waited too long.
     pub expired: u32,
 }
 
-/// What was tried to make room for one gang by evictions.
+/// The search for victims for one gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchRecord {
     pub gang: GangId,
     /// The name of the action.
     pub action: &'static str,
     pub work: SearchCounters,
-    /// Whether room was made.
+    /// Whether it found any.
     pub found: bool,
 }
 
-/// What the actions that take room for gangs have done in a cycle.
+/// The work of the actions that make room for gangs in a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchCounters {
-    /// Domains in which room was to be made by whole gangs.
+    /// Domains in which evicting whole gangs was considered.
     pub domains: u32,
-    /// Sets of pods that were to leave, each larger than the one before or another one.
+    /// Sets of victims that were considered.
     pub scenarios: u32,
-    /// Those of them that could not do, as amounts go, so that nothing was tried.
+    /// Those of them that free too little by sums alone, so placement was not simulated.
     pub filtered: u32,
-    /// How often it was tried whether a pod or a gang has room when others have left.
+    /// How often the placement of a pod or a gang after evictions was simulated.
     pub simulations: u32,
-    /// More would have been tried, but for a limit.
+    /// A limit ended the search early.
     pub cut_short: bool,
-    /// Pods that were to leave for a gang.
+    /// Pods that were victims at first.
     pub selected: u32,
-    /// Those of them that were not needed after all.
+    /// Those of them that were given back because they were not needed.
     pub reprieved: u32,
-    /// Gangs that hold less than their minimum since then.
+    /// Gangs that are below their minimum since then.
     pub broken: u32,
-    /// For how many seconds those that leave, and all of the gangs that break, have held
-    /// accelerators, by resource.
+    /// For how many seconds victims, and all pods of gangs that break, have used accelerators, by
+    /// resource.
     pub wasted_seconds: BTreeMap<ResourceId, i64>,
 }
 
@@ -78,7 +78,7 @@ impl SearchCounters {
         }
     }
 
-    /// What was tried, without what would have come of it.
+    /// The effort, without the victims that were found.
     pub(crate) fn in_vain(self) -> SearchCounters {
         SearchCounters { selected: 0, reprieved: 0, ..self }
     }

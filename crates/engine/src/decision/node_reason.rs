@@ -1,11 +1,11 @@
-//! Why single nodes do not do for a pod, and how many share each reason.
+//! Why a pod does not fit single nodes, and how many nodes share each reason.
 
 use serde::{Deserialize, Serialize};
 
 use crate::base::cards::Ask;
 use crate::base::ids::{ResourceId, TermId};
 
-/// Why each node of the cluster does not do.
+/// Why the nodes of the cluster don't fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
     pub nodes: u32,
@@ -20,7 +20,7 @@ pub struct Bar {
     pub why: Shown,
 }
 
-/// A [`Why`] as it is shown, with what is known of all nodes that share it.
+/// A [`Why`] for output, with what is known of all nodes that share it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shown {
     Short {
@@ -28,8 +28,8 @@ pub enum Shown {
         want: i64,
         best: i64,
     },
-    /// Too few cards do for a container: how many at best, and how much memory one has free at
-    /// most. `picky` if not every kind of card would do.
+    /// Too few cards fit a container: how many at best, and the most free memory of a card. `picky`
+    /// if the container accepts only some kinds of cards.
     Card {
         ask: Ask,
         picky: bool,
@@ -43,7 +43,7 @@ pub enum Shown {
     Plain(Why),
 }
 
-/// Why one node does not do for a pod. Small, because there is one per node and shape.
+/// Why a pod does not fit a node. Small, because there is one per node and shape.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Why {
     Fits,
@@ -56,21 +56,21 @@ pub enum Why {
     Volume,
     ClaimMissing,
     NodeGroup,
-    /// The node is for work that can be revoked.
+    /// The node is for pods that can be revoked.
     RevocableOnly,
-    /// The node's zone is for others now.
+    /// The node's zone is closed.
     ZoneClosed,
-    /// It is unknown when the node's zone is open.
+    /// The configuration does not say when the node's zone is open.
     ZoneUnknown,
     Port,
     Short(ResourceId),
-    /// No card that pods share has room.
+    /// No shared card has room.
     Card,
-    /// Pods that it wants to be with are elsewhere.
+    /// Pods that it has affinity to are elsewhere.
     Together(TermId),
-    /// Pods that it avoids are there.
+    /// Pods that it has anti-affinity to are there.
     Apart(TermId),
-    /// Pods there avoid it.
+    /// Pods there have anti-affinity to it.
     Avoided(TermId),
     Spread(TermId),
 }

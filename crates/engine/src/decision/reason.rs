@@ -1,5 +1,5 @@
-//! Why something waits: data with the numbers of that moment. Text is made in `report/words.rs`
-//! alone.
+//! Why something waits: data with the numbers of that moment. Only `report/words.rs` makes text of
+//! it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use crate::decision::node_reason::Histogram;
 /// The step that stopped a gang.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// Something that it names is missing or refused.
+    /// An object that it names is missing or refused.
     Reference,
-    /// Not let into the line.
+    /// Not admitted.
     Admission,
     /// The gang itself is not complete.
     Gang,
@@ -89,19 +89,19 @@ pub enum Reason {
     NoSuchTier {
         tier: Arc<str>,
     },
-    /// What runs of it is farther apart than it may be, so that nothing can join it.
+    /// Its running pods are farther apart than allowed, so no pod can join them.
     TooFarApart {
         domain: Arc<str>,
         tier: u32,
         limit: u32,
     },
-    /// No domain that it may be in holds what is missing.
+    /// No allowed domain holds the missing pods.
     NoDomain {
         wanted: u32,
         domains: u32,
         /// The highest tier, if it is hard.
         limit: Option<u32>,
-        /// Those that came closest.
+        /// The domains that came closest.
         near: Vec<Near>,
     },
     NotEnoughOfRole {
@@ -114,8 +114,8 @@ pub enum Reason {
         limit: Limit,
         lack: Lack,
     },
-    /// The preemptor's queue, or one above it, would have more of its fair share than one that
-    /// gives has left of its own.
+    /// The preemptor's queue, or one above it, would have a larger part of its fair share than a
+    /// queue that gives keeps of its own.
     OutdoesSibling {
         queue: Arc<str>,
         sibling: Arc<str>,
@@ -125,18 +125,18 @@ pub enum Reason {
         left: i64,
         sibling_fair: i64,
     },
-    /// One action tries nothing for it: it is like another for which that action found nothing, and
-    /// wants no less. Another action may have helped that one.
+    /// The action does not try the gang, which is like one for which the same action found no room,
+    /// and needs no less. Another action may have helped that gang.
     LikeAnother {
         purpose: Purpose,
         gang: Arc<str>,
     },
-    /// The search for room was cut short, and goes on in the next cycle.
+    /// The search for room was cut short, and continues in the next cycle.
     NotAttempted {
         purpose: Purpose,
         steps: u64,
     },
-    /// `since` is set in a traverse queue: the head has waited too long to be passed.
+    /// `since` is set in a traverse queue: the head has waited too long to be overtaken.
     Behind {
         head: Arc<str>,
         since: Option<Time>,
@@ -145,7 +145,7 @@ pub enum Reason {
         until: Time,
         failures: u32,
     },
-    /// It waits for free room only.
+    /// It only waits for free room.
     NeverPreempts {
         pod: Arc<str>,
     },
@@ -156,7 +156,7 @@ pub enum Reason {
     /// No pods could be evicted for it.
     NothingToTake {
         purpose: Purpose,
-        /// Where pods could leave, and that would not help.
+        /// How many nodes had candidates, but evicting them would not help.
         nodes: u32,
         /// Pods that a rule keeps.
         kept: Vec<(String, u32)>,
@@ -174,7 +174,7 @@ pub enum Reason {
     },
 }
 
-/// Whose limit is reached.
+/// Which limit is reached.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     Cluster,
@@ -186,7 +186,7 @@ pub enum Limit {
     Namespace(Arc<str>),
 }
 
-/// One dimension that is short.
+/// A resource that is short.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lack {
     pub resource: ResourceId,
@@ -195,11 +195,11 @@ pub struct Lack {
     pub limit: i64,
 }
 
-/// As in the list of plugins, or as a journal says: of another version, perhaps.
+/// The name of a rule: from the list of plugins, or from a journal of another version.
 type PluginName = Cow<'static, str>;
 
 impl Reason {
-    /// Whether two pods of a gang found the same of all nodes.
+    /// Whether two pods of a gang get the same answers for all nodes.
     pub(crate) fn says_the_same_of_nodes(&self, other: &Reason) -> bool {
         match (self, other) {
             (
@@ -248,7 +248,7 @@ impl Reason {
     }
 }
 
-/// A domain that could hold some of what is missing.
+/// A domain that could hold some of the missing pods.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Near {
     pub domain: Arc<str>,

@@ -1,14 +1,14 @@
-//! What becomes of a gang that holds places for less than its minimum.
+//! What becomes of a gang that is below its minimum.
 
 use muster_api::Time;
 
 use crate::decision::cause::Cause;
 
-/// What becomes of a stale gang, for `explain` and pages.
+/// What becomes of a stale gang, for `explain`.
 #[derive(Copy, Clone, Debug)]
 pub struct Staleness {
     pub since: Time,
-    /// Why its pods are evicted.
+    /// The cause that its pods would be evicted with.
     pub cause: Cause,
     pub fate: Fate,
 }
@@ -17,10 +17,10 @@ pub struct Staleness {
 pub enum Fate {
     /// Not evicted: the action is not configured.
     NotWatched,
-    /// Its grace has no end.
+    /// Its grace period has no end.
     ForEver,
-    /// Something keeps it, as long as it does.
+    /// A rule keeps it, for now.
     Kept(&'static str),
-    /// It leaves then, unless it is completed before.
+    /// It is evicted then, unless it is complete before.
     Leaves(Time),
 }

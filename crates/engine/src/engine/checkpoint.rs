@@ -1,6 +1,6 @@
-//! All that an engine remembers, to be kept elsewhere: an engine that is restored from it decides
-//! as the first would have. What is not in it (rankings, what plugins have worked out) can be found
-//! again and decides nothing.
+//! Everything that an engine remembers, for storage: an engine that is restored from it decides as
+//! the original would have. What is not in it (rankings, caches of plugins) can be computed again
+//! and decides nothing.
 
 use muster_api::Time;
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ impl Checkpoint {
 }
 
 impl Engine {
-    /// A copy, so that it can be written while the engine goes on.
+    /// A copy, so that it can be written while the engine continues.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             cluster: self.cluster.clone(),

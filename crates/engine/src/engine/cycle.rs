@@ -28,8 +28,8 @@ const PHASES: &[Phase] = &[
     Step(pass_time),
     Step(settle),
     Step(admit_all_without_enqueue),
-    // Kept room, before anything is decided, so that admission counts the nominations that stand,
-    // and no others.
+    // Nominations and reservations first, so that admission counts those that are kept, and no
+    // others.
     Step(reservations::restore),
     Step(reservations::review),
     Step(restore::restore),
@@ -39,7 +39,7 @@ const PHASES: &[Phase] = &[
     // The decisions.
     Actions,
     Step(explain_missing_backfill),
-    // What the actions decided one after the other is looked at as a whole.
+    // The decisions of the actions are reviewed together.
     Step(review::review),
     // Some pods that were to move may stay after all.
     Step(reservations::review),
@@ -55,14 +55,13 @@ const PHASES: &[Phase] = &[
 ];
 
 impl Engine {
-    /// Decides what can be decided now. The decisions stand in the model until the cluster confirms
+    /// Decides what can be decided now. The decisions stay in the model until the cluster confirms
     /// or refuses them.
     pub fn cycle(&mut self, now: Time) -> Plan {
         self.cycle_with(now, &mut |_| {})
     }
 
-    /// The same, and calls `through` after each action, so that a caller with a clock can tell how
-    /// long each takes.
+    /// The same, and calls back after each action, so that a caller with a clock can measure them.
     pub fn cycle_with(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Plan {
         self.decisions = self.decide(now, through);
         Plan::of(&self.cluster, &self.decisions)
@@ -108,7 +107,7 @@ impl Engine {
     }
 }
 
-/// What time alone has changed about nodes since the last cycle is news like any other.
+/// Changes of nodes by time alone since the last cycle count as news.
 fn pass_time(session: &mut Session) {
     let now = session.now;
     let before = std::mem::replace(&mut session.cluster.now, now);
@@ -119,7 +118,7 @@ fn pass_time(session: &mut Session) {
     session.cluster.recall_usage(now, memory(session.policy));
 }
 
-/// How long what queues used is remembered, if it is.
+/// How long the usage of queues is remembered, if it is.
 fn memory(policy: &Policy) -> Option<Memory> {
     policy.fairness().and_then(|rules| rules.memory)
 }

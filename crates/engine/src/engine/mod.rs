@@ -24,7 +24,7 @@ pub struct Engine {
     pub(crate) cluster: Cluster,
     pub(crate) config: Config,
     pub(crate) rankings: Rankings,
-    /// For which gangs no room could be made.
+    /// The gangs for which no room could be made.
     failed_searches: failed_searches::Memory,
     /// What the last cycle decided.
     decisions: Decisions,
@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    /// Goes on under another configuration. What was decided stands.
+    /// Continues with another configuration. Earlier decisions stay.
     pub fn configure(&mut self, config: Config) {
         self.config = config;
         self.rankings = Rankings::default();
@@ -58,13 +58,13 @@ impl Engine {
         self.cluster.gangs.review_broken();
     }
 
-    /// Takes in what happened.
+    /// Applies what happened.
     pub fn apply(&mut self, event: impl Borrow<Event>) {
         self.cluster.apply(event.borrow());
     }
 
-    /// Puts in order what events left for later, as a cycle does before it decides; for callers
-    /// that only read the model.
+    /// Completes what events left for later, as a cycle does before it decides; for callers that
+    /// only want to look.
     pub fn settle(&mut self) {
         self.cluster.settle();
     }

@@ -1,5 +1,5 @@
-//! Checkpoints of versions in which the failed searches were a field of the model: they are taken
-//! out of it while it is read, so that the model need not know them.
+//! Checkpoints of versions in which the failed searches were a field of the model: they are removed
+//! from it while it is read, so that the model need not know them.
 
 use std::fmt;
 
@@ -22,7 +22,8 @@ pub fn read<'de, D: Deserializer<'de>>(source: D) -> Result<(Cluster, Memory), D
     Ok((cluster, memory))
 }
 
-/// Wraps what reads a struct; `inner` is a deserializer, then a visitor, then the entries of a map.
+/// Wraps a deserializer of a struct: `inner` is a deserializer, then a visitor, then the entries of
+/// a map.
 struct WithOldField<'m, T> {
     inner: T,
     memory: &'m mut Memory,

@@ -1,4 +1,4 @@
-//! What an engine says when asked, without deciding anything.
+//! Answers of an engine to questions, which decide nothing.
 
 use muster_api::Time;
 
@@ -16,8 +16,7 @@ use crate::order::session::Session;
 use crate::placement::rankings::Rankings;
 
 impl Engine {
-    /// What a gang lacks that holds places for less than it needs, since when, and what will become
-    /// of it.
+    /// What a broken gang lacks, since when, and what will become of it.
     pub fn staleness(&self, id: GangId, now: Time) -> Option<Staleness> {
         let (cluster, policy, settings) =
             (&self.cluster, &self.config.policy, &self.config.settings);
@@ -39,8 +38,8 @@ impl Engine {
 }
 
 impl Engine {
-    /// What `preempt` and `reclaim` would try for a gang that starves, by the name of the action.
-    /// Nothing comes of it.
+    /// What `preempt` and `reclaim` would try for a starving gang, by the name of the action.
+    /// Nothing is changed.
     pub fn trace(&mut self, gang: GangId, now: Time) -> Vec<(&'static str, Trace)> {
         let mut traces = Vec::new();
         self.look(now, &mut |session, request| {
@@ -51,8 +50,8 @@ impl Engine {
         traces
     }
 
-    /// What a queue would take back for the first of its gangs that lacks room, and from which
-    /// pods.
+    /// What a queue would reclaim for the first of its gangs that lacks room, and from which
+    /// queues.
     pub fn taking_back(&mut self, queue: QueueId, now: Time) -> Option<TakingBack> {
         let mut found = None;
         self.look(now, &mut |session, request| {
@@ -63,12 +62,12 @@ impl Engine {
         found
     }
 
-    /// Visits the eviction request of each action that makes room, as in a cycle. Everything
-    /// stays as it was.
+    /// Visits the eviction request of each action that makes room, as in a cycle. Everything stays
+    /// as it was.
     fn look(&mut self, now: Time, at: &mut dyn FnMut(&mut Session, EvictionRequest)) {
         self.cluster.settle();
         let before = self.cluster.generation;
-        // Those of the cycles stay as they are.
+        // The counters of the cycles are restored.
         let rankings = std::mem::take(&mut self.rankings);
         for action in self.config.actions.clone() {
             self.rankings = Rankings::default();

@@ -1,4 +1,4 @@
-//! Prefers nodes that are fuller with the pod on them, so that others stay whole.
+//! Prefers nodes that the pod fills most, so that others stay empty.
 
 use std::cell::{Ref, RefCell};
 
@@ -41,7 +41,7 @@ struct Binpack {
     named: Vec<(String, i64)>,
     /// The weight of extended resources that aren't named.
     others: i64,
-    /// The weights by resource, for as many dimensions as there were.
+    /// The weights by resource, for the number of dimensions at that time.
     weights: RefCell<Vec<i64>>,
 }
 

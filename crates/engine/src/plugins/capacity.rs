@@ -1,5 +1,5 @@
-//! Queues with quotas of their own: a guarantee that is kept for them, a deserved amount, and a
-//! hard limit; flat or as a tree.
+//! Queues with quotas of their own: a guarantee, a deserved amount, and a hard limit; flat or as a
+//! tree.
 
 pub mod fair_shares;
 mod limits;
@@ -101,7 +101,7 @@ fn saturation(args: &mut Args) -> i128 {
     let key = "reclaimerSaturationMultiplier";
     let multiplier = args.millionths(key, 1_000_000);
     if multiplier < 1_000_000 {
-        let help = "write 1 or more: with less, queues would take from each other in turns";
+        let help = "write 1 or more: with less, queues would reclaim from each other endlessly";
         args.problem(key, "it is below 1".to_owned(), help.to_owned());
     }
     i128::from(multiplier)
@@ -127,23 +127,23 @@ fn rules(args: &mut Args, tree: bool) -> Rules {
 
 pub struct Capacity {
     tree: bool,
-    /// How many levels above a queue may speak for it when it reclaims.
+    /// For how many levels of ancestors a queue may reclaim.
     reclaim_levels: usize,
     protected_within_deserved: bool,
-    /// How much more of its share a queue that takes back counts to have than it has, in parts per
-    /// million.
+    /// The factor by which the share of a reclaiming queue is multiplied before it is compared, in
+    /// parts per million.
     saturation: i128,
     /// Queues are served by their fair shares.
     by_shares: bool,
     shares: PerEvent<Shares>,
-    /// How fair shares are found.
+    /// How fair shares are computed.
     rules: Rules,
-    /// The limits that hold for each queue.
+    /// The limits of each queue.
     limits: PerEvent<Table<QueueId, Vec<Bound>>>,
 }
 
 impl Capacity {
-    /// How much of what it deserves a queue has. One that deserves nothing is always full.
+    /// How much of what it deserves a queue uses. One that deserves nothing always counts as full.
     fn share(&self, cluster: &Cluster, queue: QueueId) -> Share {
         let row = &cluster.queues[queue];
         let deserved =
@@ -160,8 +160,8 @@ impl Capacity {
     }
 
     /// Whether a queue would have more than it deserves after a gang's turn, its share then, and
-    /// the size of the turn. A gang's turn is taken as its missing minimum of pods like its
-    /// first.
+    /// the size of the turn. For a gang below its minimum the turn is its missing pods, each
+    /// counted like its first.
     fn after_turn(&self, cluster: &Cluster, queue: QueueId, gang: GangId) -> (bool, Share, Share) {
         let (row, gang) = (&cluster.queues[queue], &cluster.gangs[gang]);
         let pending = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
@@ -191,7 +191,7 @@ impl Capacity {
 
 #[answers]
 impl Plugin for Capacity {
-    /// In a tree the branches are compared where the ways from the root part.
+    /// In a tree the branches are compared where the paths from the root part.
     fn queue_order(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
         if self.by_shares {
             return Ordering::Equal;
@@ -201,7 +201,7 @@ impl Plugin for Capacity {
         priority(b).cmp(&priority(a)).then_with(|| self.order(cluster, top_a, top_b))
     }
 
-    /// The one that stays within what it deserves goes first, then the one with the smaller share
+    /// The queue that stays within what it deserves goes first, then the one with the smaller share
     /// after its turn, then the smaller turn.
     fn turn_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         if self.by_shares {
@@ -260,8 +260,8 @@ impl Plugin for Capacity {
         self.keeps_to_deserved(cluster, gang, wanted.iter().copied())
     }
 
-    /// A queue takes back what it deserves: with one more pod it has no more than that of something
-    /// that the pod asks for.
+    /// A queue may reclaim what it deserves: with one more pod it is within that for some resource
+    /// that the pod requests.
     fn may_reclaim(&self, cluster: &Cluster, preemptor: &Preemptor) -> Option<Result<(), Reason>> {
         if preemptor.by_fair_share() {
             return Some(self.stays_within_share(cluster, preemptor));
@@ -281,9 +281,9 @@ impl Plugin for Capacity {
         Some(Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack }))
     }
 
-    /// The queue gives while it has too much of something that the preemptor's has a right to. In a
-    /// tree the queues above must have too much as well, up to where the preemptor's way parts
-    /// from theirs.
+    /// A queue gives while it has more than it deserves of some resource that the preemptor's queue
+    /// has a right to. In a tree its ancestors must have more as well, up to where its path and the
+    /// preemptor's part.
     fn vetoes_after(
         &self,
         cluster: &Cluster,
@@ -320,9 +320,9 @@ impl Plugin for Capacity {
         keeps.then_some(SHARE)
     }
 
-    /// No gang takes what would be taken back: a queue doesn't come to have too much of something,
-    /// or more of that, while a gang of another queue waits that could take it. Pods that
-    /// have just been evicted for it wait too.
+    /// No reclaim that would be undone: a queue may not exceed what it deserves in a resource, or
+    /// exceed it further, while a waiting gang of another queue could reclaim that. Gangs that were
+    /// just evicted for it wait too.
     fn rejects_outcome(
         &self,
         cluster: &Cluster,

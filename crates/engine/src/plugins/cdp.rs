@@ -1,4 +1,4 @@
-//! Cooldown protection: a pod that has just got its place keeps it for a while.
+//! Cooldown: a pod that has just been placed is safe from eviction for a while.
 
 use muster_api::Time;
 

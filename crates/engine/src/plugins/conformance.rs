@@ -1,4 +1,4 @@
-//! What keeps the cluster alive is never evicted.
+//! Pods that keep the cluster alive are never evicted.
 
 use crate::base::ids::PodId;
 use crate::model::Cluster;

@@ -32,13 +32,13 @@ struct Drf {
     tree: RefCell<Option<(u64, Branch)>>,
 }
 
-/// A queue, or what several queues' paths have in common.
+/// A queue, or the common part of several queues' paths.
 #[derive(Default)]
 struct Branch {
     weight: i64,
     children: BTreeMap<Arc<str>, Branch>,
     used: Amounts,
-    /// Nothing below it asks for more.
+    /// No gang below it requests more.
     saturated: bool,
     share: Option<Share>,
 }
@@ -60,8 +60,8 @@ impl Branch {
         Share { part: share.part, whole: share.whole.saturating_mul(self.weight.max(1)) }
     }
 
-    /// Shares from the leaves up: children count as if each had only the share of the least of
-    /// them, so that one that can't be served doesn't hold its siblings back.
+    /// Shares from the leaves up: children count as if each had only the share of the smallest of
+    /// them, so that one that can't be served doesn't block its siblings.
     fn settle(&mut self, cluster: &Cluster) {
         if self.children.is_empty() {
             self.share = Some(Share::dominant(&self.used, |resource| cluster.total.get(resource)));
@@ -97,7 +97,7 @@ fn scale(amount: i64, least: Share, own: Share) -> i64 {
     }
 }
 
-/// The tree as it is, or would be if some queues had more or less.
+/// The tree as it is, or as it would be if some queues had more or less.
 fn grow(cluster: &Cluster, changes: &[(QueueId, &Sparse, i64)]) -> Branch {
     let mut root = Branch { weight: 1000, ..Branch::default() };
     for (id, queue) in
@@ -114,7 +114,7 @@ fn grow(cluster: &Cluster, changes: &[(QueueId, &Sparse, i64)]) -> Branch {
         for (_, request, sign) in changes.iter().filter(|(changed, ..)| *changed == id) {
             at.used.add_all(request, *sign);
         }
-        // Served in full in some resource, or in want of one of which nothing is left.
+        // Fully served in some resource, or in need of one that is used up.
         let spent = |resource| cluster.queues[ROOT].taken(resource) >= cluster.total.get(resource);
         let served = |resource, asked| queue.taken(resource) > 0 && queue.taken(resource) >= asked;
         let mut asked =
@@ -125,7 +125,7 @@ fn grow(cluster: &Cluster, changes: &[(QueueId, &Sparse, i64)]) -> Branch {
     root
 }
 
-/// A gang's dominant share with (or without) so many pods like this one.
+/// A gang's dominant share with (or without) this many more pods like this one.
 fn share_after(cluster: &Cluster, gang: GangId, pod: PodId, times: i64) -> Share {
     let row = &cluster.gangs[gang];
     let mut taken = row.held.clone();
@@ -134,7 +134,7 @@ fn share_after(cluster: &Cluster, gang: GangId, pod: PodId, times: i64) -> Share
     Share::dominant(&taken, |resource| cluster.total.get(resource))
 }
 
-/// The preemptor's share with what it asks for: one pod, or as many like it as its gang lacks.
+/// The preemptor's share with its request: one pod, or as many like it as its gang lacks.
 fn share_wanted(cluster: &Cluster, preemptor: &Preemptor) -> Share {
     let row = &cluster.gangs[preemptor.gang];
     let lacks = row.minimum.saturating_sub(row.counts.ready() + row.counts.nominated).max(1);
@@ -146,7 +146,7 @@ fn share_wanted(cluster: &Cluster, preemptor: &Preemptor) -> Share {
     )
 }
 
-/// Compares two queues where their paths part, by which is served first.
+/// Compares two queues where their paths part: which is served first.
 fn compare(cluster: &Cluster, root: &Branch, a: QueueId, b: QueueId) -> Ordering {
     let (mut at_a, mut at_b) = (root, root);
     for ((name_a, _), (name_b, _)) in
@@ -192,8 +192,8 @@ impl Plugin for Drf {
         self.hierarchical.then_some(Ok(()))
     }
 
-    /// Reclaim takes from a branch that would still be served after the preemptor's, had it given
-    /// the pod.
+    /// Reclaim evicts from a branch that would still be served after the preemptor's, even if it
+    /// had given the pod.
     fn vetoes_after(
         &self,
         cluster: &Cluster,

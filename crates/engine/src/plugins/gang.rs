@@ -1,4 +1,4 @@
-//! A gang starts with at least its minimum of pods, and each role's, or not at all.
+//! A gang starts with at least its minimum of pods, and the minimum of each role, or not at all.
 
 use std::cmp::Ordering;
 
@@ -37,7 +37,7 @@ impl Plugin for Gang {
     }
 
     /// A gang gives what it has above its minimum, its roles' and its subgroups'; a gang of one
-    /// gives itself. Where whole gangs are taken, bundles see to that.
+    /// gives itself. In the modes that evict whole gangs, bundles take care of that.
     fn vetoes_after(
         &self,
         cluster: &Cluster,
@@ -62,7 +62,8 @@ impl Plugin for Gang {
             let name = |role: &Role| {
                 role.name.map_or_else(|| "".into(), |name| cluster.names.text(name).clone())
             };
-            // Of several the first by name: roles are in the order in which they were seen.
+            // Of several the first by name, since the order of roles depends on the order of
+            // events.
             let lacking = gang.roles.iter().filter(|role| role.counts.valid() < role.minimum);
             if let Some(role) = lacking.min_by_key(|role| name(role)) {
                 let (have, need) = (role.counts.valid(), role.minimum);

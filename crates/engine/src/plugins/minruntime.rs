@@ -1,5 +1,5 @@
-//! A gang that has come to run keeps its minimum for a while: as long as its
-//! queue says, or one above it.
+//! A gang that has started keeps its minimum for a while: as long as its queue says, or one above
+//! it.
 
 use std::cell::RefCell;
 
@@ -62,25 +62,25 @@ pub static ENTRY: Entry = Entry {
 };
 
 struct Protection {
-    /// Where no queue says anything, in milliseconds.
+    /// The defaults for queues without an annotation, in milliseconds.
     preempt: i64,
     reclaim: i64,
     resolve: Resolve,
-    /// When gangs came to run, of those that were asked for.
+    /// When gangs started, for those that were asked about.
     began: PerEvent<RefCell<FxHashMap<GangId, Option<Time>>>>,
 }
 
-/// Which queue speaks first for a gang that another queue wants something of.
+/// Where the search for an annotation starts if another queue reclaims.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Resolve {
-    /// The one below the lowest that is above both, on the way to the gang.
+    /// The queue below the lowest common ancestor of both, on the path to the gang's queue.
     Parting,
-    /// The gang's own.
+    /// The gang's own queue.
     Own,
 }
 
 impl Protection {
-    /// How long a gang of a queue keeps its minimum from a gang of another, or of the same.
+    /// How long a gang of a queue keeps its minimum from a gang of another queue, or of the same.
     fn min_runtime(&self, cluster: &Cluster, purpose: Purpose, from: QueueId, to: QueueId) -> i64 {
         let up = |queue: QueueId| &cluster.queues[queue].lineage[..];
         let first = |queues: &[QueueId], says: fn(&MinRuntime) -> Option<i64>| {
@@ -101,8 +101,8 @@ impl Protection {
         }
     }
 
-    /// Until when a pod keeps its place for the sake of its gang, if it does. A gang that lacks
-    /// pods to its minimum has nothing to keep.
+    /// Until when a pod is protected as part of its gang's minimum, if it is. A gang below its
+    /// minimum has nothing to protect.
     fn end(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Time> {
         let id = cluster.pods.gang[victim]?;
         let gang = &cluster.gangs[id];
@@ -126,7 +126,7 @@ impl Protection {
     }
 }
 
-/// Where the way up from a queue reaches the last step before it meets the way up from another.
+/// The last queue on the path up from a queue before it meets the path up from another.
 fn parting(from: &[QueueId], to: &[QueueId]) -> usize {
     let common = from.iter().position(|queue| to.contains(queue)).unwrap_or(from.len());
     common.saturating_sub(1)
@@ -139,7 +139,7 @@ impl Plugin for Protection {
         Some(Veto { rule: RULE, until: Some(end) })
     }
 
-    /// A gang that has more than its minimum gives that, and no more.
+    /// A gang that has more than its minimum gives the surplus, and no more.
     fn vetoes_after(
         &self,
         cluster: &Cluster,
@@ -172,10 +172,10 @@ mod tests {
         assert_eq!(parts(&alice_up, &bob_up), alice);
         assert_eq!(parts(&alice_up, &prod_up), dev, "queues of different departments");
         assert_eq!(parts(&prod_up, &alice_up), prod);
-        // Work in a queue that others are in, as it can be without a hierarchy.
+        // Work in a queue that has child queues, which is possible without a hierarchy.
         assert_eq!(parts(&alice_up, &dev_up), alice);
         assert_eq!(parts(&dev_up, &alice_up), dev);
-        // A queue without a way to the root.
+        // A queue without a path to the root.
         assert_eq!(parts(&[bob], &alice_up), bob);
     }
 }

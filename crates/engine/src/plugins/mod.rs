@@ -1,5 +1,5 @@
-//! One scheduling opinion per file. Plugins know nothing of placement, eviction or each other's
-//! turns; `config/lists.rs` lists them.
+//! One scheduling opinion per file. Plugins know nothing of placement, eviction or each other;
+//! `config/lists.rs` lists them.
 
 pub mod binpack;
 pub mod capacity;

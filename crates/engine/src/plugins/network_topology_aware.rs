@@ -1,7 +1,6 @@
-//! What makes one domain of the network better than another. Where a gang may go at all is not a
-//! matter of opinion: its closeness holds with or without this plugin (see `search.rs`). Pods that
-//! don't care are kept together, in domains that are in use anyway, so that whole domains stay free
-//! for those that do.
+//! Which of several domains is better. Where a gang may go at all does not depend on this plugin:
+//! limits of tiers hold with and without it (see `search.rs`). Pods without a limit are kept
+//! together in domains that are in use, so that whole domains stay free for gangs with limits.
 
 use crate::base::ids::{DomainId, ResourceId, ShapeId};
 use crate::base::resources::{CPU, EPHEMERAL, MEMORY, PODS};
@@ -65,7 +64,7 @@ struct NetworkTopologyAware {
     cpu: i64,
     memory: i64,
     named: Vec<(String, i64)>,
-    /// Of the score for pods without closeness; none without that score.
+    /// The weight of the score for pods without networkTopology; `None` turns that score off.
     weight: i64,
     /// In millionths.
     fading: i64,

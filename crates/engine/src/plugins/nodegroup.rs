@@ -1,4 +1,4 @@
-//! Queues that are bound to groups of nodes.
+//! Queues that are restricted to groups of nodes.
 
 use muster_api::keys::NODEGROUP_NAME;
 
@@ -72,7 +72,7 @@ impl NodeGroup {
     }
 }
 
-/// The rules of the shape's queue, or of the nearest queue above it that has some.
+/// The rules of the queue of the shape, or of the nearest queue above it that has some.
 fn rules(cluster: &Cluster, shape: ShapeId) -> Option<&NodeGroups> {
     let lineage = &cluster.queues[cluster.shapes[shape].queue?].lineage;
     lineage.iter().find_map(|&queue| cluster.queues[queue].node_groups.as_deref())
@@ -94,7 +94,7 @@ fn used(cluster: &Cluster, queue: QueueId, group: &str) -> Amounts {
     used
 }
 
-/// Marks the nodes of groups of which the queue has used as much as it may.
+/// Marks the nodes of groups of which the queue has used its limit.
 fn keep_limits(cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], why: &mut [Why]) {
     let Some(queue) = cluster.shapes[shape].queue else { return };
     let full = |group: &str, limits: &Sparse| {

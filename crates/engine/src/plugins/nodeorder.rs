@@ -149,7 +149,7 @@ impl NodeOrder {
         }
     }
 
-    /// Scores that compare nodes with each other: from 0 for the worst to full for the best.
+    /// Scores that compare nodes with each other: from 0 for the worst to the maximum for the best.
     fn score_rules(&self, cluster: &Cluster, shape: ShapeId, nodes: &[NodeId], scores: &mut [i64]) {
         let bonds = &cluster.shapes[shape].bonds;
         let terms = &cluster.terms;

@@ -1,4 +1,5 @@
-//! Admits gangs as long as what they await fits into the cluster, stretched by a factor.
+//! Admits gangs as long as the requests of admitted gangs fit into the cluster, multiplied by a
+//! factor.
 
 use crate::base::ids::GangId;
 use crate::decision::reason::{Lack, Limit, Reason};

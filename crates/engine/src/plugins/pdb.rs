@@ -1,5 +1,5 @@
-//! Pods that a PodDisruptionBudget needs are not taken; where they are deleted rather than evicted,
-//! they are taken last.
+//! Pods that a PodDisruptionBudget needs are not evicted; with `evictionMethod: delete` they are
+//! deleted last.
 
 use crate::base::ids::PodId;
 use crate::base::purpose::Method;

@@ -1,4 +1,4 @@
-//! Kubernetes' filters: whether a node takes a pod, apart from room.
+//! Kubernetes' filters: whether a node accepts a pod, apart from room.
 
 use crate::base::ids::{NodeId, ShapeId, TermId};
 use crate::base::room::Room;
@@ -67,7 +67,7 @@ struct Predicates {
     volumes: bool,
 }
 
-/// The taint of a cordoned node.
+/// The taint of a cordoned node, which pods may tolerate.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 
 impl Predicates {
@@ -114,7 +114,7 @@ impl Predicates {
             for preemptor in &shape.claims {
                 match cluster.claims.get(preemptor) {
                     None => return Why::ClaimMissing,
-                    // Not bound yet: the volume is made where the pod goes.
+                    // Not bound yet: the volume is created where the pod is placed.
                     Some(None) => {}
                     Some(Some(volume)) => match cluster.volumes.get(volume) {
                         Some(Some(selector))
@@ -152,7 +152,7 @@ impl Predicates {
             if let Some(&term) = bonds.matches.iter().find(avoided) {
                 return Why::Avoided(term);
             }
-            // The first pod of a set that wants to be together has no pod to join.
+            // The first pod of a set with affinity to itself has no pod to join.
             let first = bonds.affine_to_itself
                 && bonds.affinity.iter().all(|&term| terms.get(term).total_in(room) == 0);
             let lonely =
@@ -174,7 +174,7 @@ impl Predicates {
         Why::Fits
     }
 
-    /// The lowest count among the values that the pod could use at all.
+    /// The lowest count among the domains that the pod could use at all.
     fn level(&self, cluster: &Cluster, shape: &Shape, spread: &Spread) -> Level {
         let terms = &cluster.terms;
         let mut seen = vec![false; terms.values(spread.term) + 1];
@@ -210,7 +210,7 @@ struct Level {
     lowest: i64,
 }
 
-/// Whether node selector and required node affinity want the node.
+/// Whether node selector and required node affinity match the node.
 fn attracted(cluster: &Cluster, shape: &Shape, node: NodeId) -> bool {
     let labels = &cluster.nodes.fact[node].labels;
     let selected =

@@ -1,4 +1,4 @@
-//! Queues share the cluster in proportion to their weights; none takes more than it deserves.
+//! Queues share the cluster in proportion to their weights; none gets more than it deserves.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -35,8 +35,8 @@ impl Proportion {
     }
 }
 
-/// Something that follows from what events say and doesn't change within a cycle: found when first
-/// asked for.
+/// A value that depends only on events and doesn't change within a cycle: computed when first
+/// needed.
 pub struct PerEvent<T>(RefCell<Option<(u64, T)>>);
 
 impl<T> Default for PerEvent<T> {
@@ -160,8 +160,8 @@ impl Plugin for Proportion {
     }
 }
 
-/// Why a queue keeps a pod that another queue wants: it has no more than it deserves of what the
-/// preemptor asks for, or would have less than is guaranteed.
+/// Why a queue keeps a pod that another queue wants to evict: it has no more than it deserves of
+/// what the preemptor requests, or would have less than its guarantee.
 pub fn keeps(
     cluster: &Cluster,
     preemptor: &Preemptor,
@@ -179,7 +179,7 @@ pub fn keeps(
     guarded(cluster, victim, queue)
 }
 
-/// Whether a queue would have less than is guaranteed without a pod.
+/// Whether a queue would have less than its guarantee without a pod.
 pub fn guarded(cluster: &Cluster, victim: PodId, queue: QueueId) -> Option<&'static str> {
     let row = &cluster.queues[queue];
     let short = |(resource, amount): (ResourceId, i64)| {
@@ -192,8 +192,8 @@ pub fn guarded(cluster: &Cluster, victim: PodId, queue: QueueId) -> Option<&'sta
         .then_some("its queue's guarantee")
 }
 
-/// What counts against a queue's limit when a pod is placed in this room: what it has, and the
-/// larger of what is still leaving and what waits for that to have left.
+/// What counts towards a queue's limit when a pod is placed in this room: what it has, and the
+/// larger of what is still terminating and what is nominated to that room.
 pub fn counted(cluster: &Cluster, queue: QueueId, resource: ResourceId, room: Room) -> i64 {
     let row = &cluster.queues[queue];
     let (leaving, nominated) = (row.leaving.get(resource), row.nominated.get(resource));
@@ -205,8 +205,8 @@ pub fn counted(cluster: &Cluster, queue: QueueId, resource: ResourceId, room: Ro
         }
 }
 
-/// Admits a gang if a queue (its own or one above) can hold what all admitted gangs have and await
-/// of a resource.
+/// Admits a gang if for each resource a queue (its own or one above) can hold what all admitted
+/// gangs have and still need.
 pub fn vote(
     cluster: &Cluster,
     admission: &Admission,

@@ -1,4 +1,5 @@
-//! Proposes for each gang and subgroup the domain that costs others least: see `search.rs`.
+//! Proposes for each gang and subgroup the domain that leaves the most room for others: see
+//! `search.rs`.
 
 use crate::policy::plugin::{Entry, Plugin, answers};
 

@@ -1,4 +1,4 @@
-//! Admits gangs only as far as the ResourceQuotas of their namespace reach.
+//! Admits gangs only within the ResourceQuotas of their namespace.
 
 use crate::base::ids::GangId;
 use crate::decision::reason::{Lack, Limit, Reason};

@@ -1,4 +1,4 @@
-//! Gangs with a time by which they should have started go first: those whose time is up soonest.
+//! Gangs with a time by which they should have started go first, the earliest time first.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Time division: nodes that serve others for a part of the day and take work that can be revoked
+//! Time division: nodes that have another purpose for a part of the day and accept revocable work
 //! for the rest of it.
 
 use std::cmp::{Ordering, Reverse};
@@ -55,11 +55,11 @@ struct Tdm {
     /// By name.
     zones: Vec<(String, Window)>,
     period_ms: i64,
-    /// How far the clocks of the windows are ahead of UTC.
+    /// How far the clock of the windows is ahead of UTC.
     offset_ms: i64,
 }
 
-/// From when to when in the day, in milliseconds. An end that is not after the start is on the next
+/// Start and end in the day, in milliseconds. An end that is not after the start is on the next
 /// day.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 struct Window {
@@ -82,7 +82,7 @@ impl Window {
         if self.start < self.end { begun && !over } else { begun || !over }
     }
 
-    /// How long until it opens or closes; one that begins when it ends never does.
+    /// How long until it opens or closes; a window that begins when it ends never does.
     fn until_change(self, time_of_day: i64) -> Option<i64> {
         let until = |edge: i64| (edge - time_of_day - 1).rem_euclid(DAY) + 1;
         (self.start != self.end).then(|| until(self.start).min(until(self.end)))
@@ -100,7 +100,7 @@ fn time_of_day(text: &str) -> Option<i64> {
     Some((number(hours, 24)? * 60 + number(minutes, 60)?) * MINUTE)
 }
 
-/// Milliseconds that "UTC" or "+08:00" is ahead of UTC.
+/// How many milliseconds "UTC" or "+08:00" is ahead of UTC.
 fn offset(text: &str) -> Option<i64> {
     match text.split_at_checked(1)? {
         _ if text == "UTC" => Some(0),
@@ -158,8 +158,8 @@ fn is_revocable(cluster: &Cluster, pod: PodId) -> bool {
     cluster.shapes[cluster.pods.shape[pod]].revocable
 }
 
-/// Why no more of a gang's pods may leave now, if so. Without a word of its own it loses one pod at
-/// a time.
+/// Why no more pods of a gang may be evicted now, if so. A gang without annotations loses one pod
+/// at a time.
 fn holds_on(gang: &Gang) -> Option<&'static str> {
     let counts = &gang.counts;
     let all = i64::from(counts.all() - counts.succeeded - counts.failed);
@@ -177,7 +177,7 @@ fn holds_on(gang: &Gang) -> Option<&'static str> {
 
 #[answers]
 impl Plugin for Tdm {
-    /// What can't be revoked goes first: it has fewer nodes to choose from.
+    /// Pods that can't be revoked go first, since fewer nodes accept them.
     fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         cluster.gangs[a].revocable.cmp(&cluster.gangs[b].revocable)
     }
@@ -225,7 +225,7 @@ impl Plugin for Tdm {
 
     fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
         let rule = match preemptor.purpose {
-            // Pods of one gang may change places among themselves.
+            // Pods of one gang may evict each other.
             Purpose::Within | Purpose::Reclaim => return None,
             _ if is_revocable(cluster, preemptor.pod) => {
                 "tdm (revocable pods take room from no other pod)"
@@ -246,7 +246,7 @@ impl Plugin for Tdm {
             .filter(|_| preemptor.purpose == Purpose::Preempt)
     }
 
-    /// Pods that can be revoked, on nodes whose zone is closed. Others never agreed to go.
+    /// Revocable pods on nodes whose zone is closed. Other pods are not evicted.
     fn pods_to_shuffle(&self, cluster: &Cluster) -> Unwanted {
         let closed = |node: NodeId| {
             let zone = cluster.nodes.fact[node].zone();

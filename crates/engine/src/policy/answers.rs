@@ -35,7 +35,7 @@ pub struct ConfiguredPlugin {
 /// All plugins, tier after tier.
 pub struct Policy {
     pub plugins: Vec<ConfiguredPlugin>,
-    /// For each question, the plugins that are asked, by their places.
+    /// For each question, the plugins that are asked.
     asked: [Vec<usize>; Question::COUNT],
 }
 
@@ -63,8 +63,8 @@ impl Policy {
             .map(|&configured| self.plugins[configured].plugin.as_ref())
     }
 
-    /// Which gang goes first. Always total. One that ran and lost pods gets its place back before
-    /// new work takes it.
+    /// Which gang goes first, as a total order. A broken gang gets its nodes back before new work
+    /// uses them.
     pub fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         let incomplete_first = self.incomplete_first(cluster, a, b);
         if incomplete_first.is_ne() {
@@ -77,8 +77,8 @@ impl Policy {
         })
     }
 
-    /// Which queue is served first, given the gang that is next in each. What is bound by halves is
-    /// finished first, whosever it is: until then it only wastes room.
+    /// Which queue is served first, given the next gang of each. A partly placed gang is completed
+    /// first, whichever queue it is in: until then it only wastes room.
     pub fn queue_order(
         &self,
         cluster: &Cluster,
@@ -99,15 +99,14 @@ impl Policy {
         })
     }
 
-    /// What holds places for less than its minimum is finished first.
+    /// A gang that is below its minimum is completed first.
     fn incomplete_first(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         let whole = self.enforces_minimum();
         let is_broken = |gang: GangId| cluster.gangs[gang].is_broken(whole);
         is_broken(b).cmp(&is_broken(a))
     }
 
-    /// Puts the pods of a gang in order where a plugin has an opinion; its list is in order
-    /// otherwise.
+    /// Sorts the pods of a gang if a plugin has an opinion; otherwise its list is in order already.
     pub fn order_pods(&self, cluster: &Cluster, pods: &mut [PodId]) {
         for plugin in self.asked(Question::PodOrder).collect::<Vec<_>>().into_iter().rev() {
             let urgency = |pod: PodId| plugin.pod_urgency(cluster, pod);
@@ -118,7 +117,7 @@ impl Policy {
         }
     }
 
-    /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
+    /// Queues are a tree: work belongs into its leaves, and limits of all ancestors apply.
     pub fn hierarchical(&self) -> bool {
         self.asked(Question::Shares).any(Plugin::has_queue_tree)
     }
@@ -135,7 +134,7 @@ impl Policy {
         self.asked(Question::Ready).try_for_each(|plugin| plugin.gang_can_start(cluster, gang))
     }
 
-    /// Any reject rejects; all that reject say why.
+    /// Any rejection rejects; all plugins that reject give their reason.
     pub fn enqueue(
         &self,
         cluster: &Cluster,
@@ -208,7 +207,7 @@ impl Policy {
         }
     }
 
-    /// What a domain adds to the score of every node below it, if a plugin has an opinion.
+    /// What a domain adds to the score of every node in it, if any plugin has an opinion.
     pub fn domain_score(&self, cluster: &Cluster, shape: ShapeId, domain: DomainId) -> Option<i64> {
         let opinions = self.asked(Question::DomainScore);
         opinions
@@ -224,8 +223,8 @@ impl Policy {
         self.asked(Question::Domains).any(Plugin::spares_whole_domains)
     }
 
-    /// How much a resource counts in how full a domain is: the first opinion, or the same for all
-    /// but those that are never scarce.
+    /// How much a resource counts for the use of a domain: the first opinion, or the same for all
+    /// except those that are never scarce.
     pub fn domain_weight(&self, cluster: &Cluster, resource: ResourceId) -> i64 {
         let opinion = self
             .asked(Question::Domains)
@@ -243,13 +242,13 @@ impl Policy {
             .or_else(marked)
     }
 
-    /// The rule that keeps a pod from this preemptor, whatever else is evicted, if any.
+    /// The rule that protects a pod from this preemptor, whatever else is evicted, if any.
     pub fn vetoes(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> Option<Veto> {
         let mut asked = self.asked(Question::of(preemptor.purpose));
         asked.find_map(|plugin| plugin.vetoes(cluster, preemptor, victim))
     }
 
-    /// The rule that keeps a pod from this preemptor after what was evicted already, if any.
+    /// The rule that protects a pod from this preemptor now, if any.
     pub fn vetoes_after(
         &self,
         cluster: &Cluster,
@@ -263,8 +262,8 @@ impl Policy {
         })
     }
 
-    /// The pods that break a rule by leaving in this order, where the preemptor may: they leave
-    /// last, and what breaks fewest rules is best.
+    /// The pods whose eviction in this order violates a rule that the preemptor may violate: they
+    /// are evicted last, and the fewest violations are best.
     pub fn soft_violations(
         &self,
         cluster: &Cluster,
@@ -278,8 +277,8 @@ impl Policy {
         broken
     }
 
-    /// Whether the preemptor matters more than the victim: the first tier with an opinion decides,
-    /// and there all must agree.
+    /// Whether the preemptor outranks the victim: the first tier with an opinion decides, and there
+    /// all must agree.
     pub fn outranks(&self, cluster: &Cluster, preemptor: &Preemptor, victim: PodId) -> bool {
         let mut tier = None;
         let mut verdict = false;
@@ -296,7 +295,7 @@ impl Policy {
         verdict
     }
 
-    /// What it costs to take these pods from a node: the first opinion.
+    /// The cost of evicting these pods from a node: the first opinion.
     pub fn eviction_cost(
         &self,
         cluster: &Cluster,
@@ -308,7 +307,7 @@ impl Policy {
         asked.find_map(|plugin| plugin.eviction_cost(cluster, preemptor, node, victims))
     }
 
-    /// The rule that keeps what a gang would lose at once, if any.
+    /// The rule that protects what a gang would lose at once, if any.
     pub fn vetoes_gang_loss(
         &self,
         cluster: &Cluster,
@@ -319,7 +318,7 @@ impl Policy {
         asked.find_map(|plugin| plugin.vetoes_gang_loss(cluster, preemptor, gang))
     }
 
-    /// Why the plan for a preemptor may not stand.
+    /// Why the plan of a preemptor is rejected.
     pub fn rejects_outcome(
         &self,
         cluster: &Cluster,
@@ -331,8 +330,8 @@ impl Policy {
         asked.find_map(|plugin| plugin.rejects_outcome(cluster, preemptor, had, gone))
     }
 
-    /// Whether the preemptor's queue may reclaim for one more pod: some plugin must be in
-    /// charge, and all must agree.
+    /// Whether the preemptor's queue may reclaim for one more pod: some plugin must be in charge,
+    /// and all must agree.
     pub fn may_reclaim(&self, cluster: &Cluster, preemptor: &Preemptor) -> Result<(), Reason> {
         let opinions = self
             .asked(Question::Reclaim)
@@ -347,7 +346,7 @@ impl Policy {
     }
 
     /// Which of two queues gives first to a preemptor: the one that plugins name, else the one that
-    /// is served last.
+    /// would be served last.
     pub fn queue_gives_first(
         &self,
         cluster: &Cluster,
@@ -363,7 +362,7 @@ impl Policy {
         first_difference(named.chain(served))
     }
 
-    /// The bundles that leave, in order, by their positions in the list: the first opinion.
+    /// The bundles to evict, in order, by their positions in the list: the first opinion.
     pub fn order_bundles(
         &self,
         cluster: &Cluster,
@@ -375,8 +374,7 @@ impl Policy {
         asked.find_map(|plugin| plugin.order_bundles(cluster, preemptor, needed, bundles))
     }
 
-    /// When time alone changes what is said of nodes: all that was found out about them holds until
-    /// then.
+    /// When answers about nodes change by time alone: cached answers hold until then.
     pub fn next_change(&self, now: Time) -> Option<Time> {
         self.asked(Question::NextChange).filter_map(|plugin| plugin.next_change(now)).min()
     }
@@ -395,7 +393,7 @@ impl Policy {
         all
     }
 
-    /// The rule that keeps such a pod where it is now, if any.
+    /// The rule that protects such a pod now, if any.
     pub fn vetoes_shuffle(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
         self.asked(Question::Shuffle).find_map(|plugin| plugin.vetoes_shuffle(cluster, pod))
     }

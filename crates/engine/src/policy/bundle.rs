@@ -1,40 +1,40 @@
-//! Pods of one gang that leave together. A *safe* bundle is what a gang can lose and still run, or
-//! all of a gang that doesn't run anyway; a *whole* bundle is the rest of it in a domain, and
-//! breaks it.
+//! Pods of one gang that are evicted together. A *safe* bundle is surplus of a gang, or all of a
+//! gang that is broken already; a *whole* bundle is the rest of a gang in a domain, and evicting it
+//! breaks the gang.
 
 use crate::base::ids::{GangId, PodId, ResourceId};
 
-/// The rule that keeps what a gang needs where it may not be broken.
+/// The rule that protects what a gang needs where it may not be broken.
 pub const GANG_AT_MINIMUM: &str = "gang at its minimum";
 
-/// What a gang lacks in a domain, by resource; only what it does lack.
+/// What a gang lacks in a domain, by resource; only resources that it lacks.
 pub type Needed = Vec<(ResourceId, i64)>;
 
 #[derive(Clone, Debug)]
 pub struct Bundle {
     pub gang: GangId,
     pub kind: BundleKind,
-    /// The gang lacks pods to its minimum anyway.
+    /// The gang is broken already.
     pub broken: bool,
-    /// They go all together or not at all.
+    /// They are evicted all together or not at all.
     pub all_or_nothing: bool,
-    /// In the order in which they would leave.
+    /// In the order in which they would be evicted.
     pub pods: Vec<PodId>,
-    /// What the gang could lose goes with the rest of it.
+    /// The surplus of the gang is evicted with the rest of it.
     pub rest: Vec<PodId>,
-    /// Pods that could leave instead of these, if each may leave alone.
+    /// The pods that could be evicted instead of these, if each can be evicted alone.
     pub instead: Vec<PodId>,
-    /// What the preemptor gains for what is lost everywhere, in parts per million; nothing is lost
-    /// with a safe one.
+    /// The return: what the preemptor gains relative to what is lost everywhere, in parts per
+    /// million; a safe bundle loses nothing.
     pub roi: Option<i64>,
-    /// Those before which nothing else goes have the same number; no matter of what they return.
+    /// Bundles of equal rank have the same number, whatever they return.
     pub class: u32,
     /// How much it frees that was not requested, by pods and resources.
     pub(crate) unasked: usize,
 }
 
 impl Bundle {
-    /// One pod that may leave alone.
+    /// One pod that can be evicted alone.
     pub fn single(gang: GangId, pod: PodId) -> Bundle {
         Bundle {
             gang,
@@ -50,14 +50,14 @@ impl Bundle {
         }
     }
 
-    /// The same with these of its pods.
+    /// The same bundle with only these of its pods.
     pub fn of(&self, pods: Vec<PodId>) -> Bundle {
         let &Bundle { gang, kind, broken, all_or_nothing, roi, class, unasked, .. } = self;
         let (rest, instead) = (Vec::new(), Vec::new());
         Bundle { gang, kind, broken, all_or_nothing, pods, rest, instead, roi, class, unasked }
     }
 
-    /// The smallest bundles that it can be cut into. Pods that could leave instead are with the
+    /// The smallest parts that can be evicted on their own; the alternatives are listed with the
     /// first.
     pub fn units(&self) -> Vec<Bundle> {
         if self.all_or_nothing || self.pods.len() < 2 {
@@ -68,7 +68,7 @@ impl Bundle {
         units
     }
 
-    /// The smallest bundles that it can be cut into, with those of pods that could leave instead.
+    /// The smallest parts that can be evicted on their own, and the alternatives.
     pub fn one_by_one(&self) -> Vec<Bundle> {
         match self.all_or_nothing {
             true => vec![self.clone()],

@@ -28,22 +28,22 @@ pub struct Entry {
     pub arguments: &'static [Argument],
     /// Where it differs from Volcano's plugin of the same name, on purpose.
     pub differs: &'static str,
-    /// Takes its arguments; what is left over was misspelt.
+    /// Reads its arguments; those that are left over were misspelt.
     pub build: fn(&mut Args, &Switches) -> Box<dyn Plugin>,
 }
 
-/// How far an answer about a node looks. It says when the answer must be asked for again.
+/// What an answer about a node depends on. It determines when the plugin must be asked again.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// At what the node says of itself.
+    /// On the node's own facts.
     NodeFacts,
-    /// At what is on the node.
+    /// On the pods of the node.
     NodePods,
-    /// At what is on other nodes too.
+    /// On the pods of other nodes too.
     OtherNodes,
 }
 
-/// A vote on letting a gang into the line.
+/// A vote on the admission of a gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vote {
     Abstain,
@@ -61,9 +61,9 @@ pub struct Veto {
 /// Pods that should not run where they run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unwanted {
-    /// Those that are to leave now, in order.
+    /// The pods to evict now, in order.
     pub pods: Vec<(PodId, Cause)>,
-    /// When others are to leave.
+    /// When more pods will have to be evicted.
     pub next: Option<Time>,
 }
 
@@ -74,7 +74,7 @@ pub trait Plugin: Send {
     /// The questions that it is asked. Written by `#[answers]`.
     fn answers(&self) -> Vec<Question>;
 
-    // Order.
+    // Orders.
     fn gang_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
         Ordering::Equal
     }
@@ -85,7 +85,7 @@ pub trait Plugin: Send {
     fn turn_order(&self, _: &Cluster, _a: GangId, _b: GangId) -> Ordering {
         Ordering::Equal
     }
-    /// Of a gang's pods, the most urgent is placed first.
+    /// Of the pods of a gang, the most urgent is placed first.
     fn pod_urgency(&self, _: &Cluster, _: PodId) -> i64 {
         0
     }
@@ -102,51 +102,51 @@ pub trait Plugin: Send {
     fn enqueue(&self, _: &Cluster, _: &Admission, _: GangId) -> Vote {
         Vote::Abstain
     }
-    /// Whether a queue's line is served at all.
+    /// Whether the gangs of a queue are served at all.
     fn overused(&self, _: &Cluster, _: QueueId) -> Option<Reason> {
         None
     }
-    /// Whether a gang's queue may take one more pod of a shape for it.
+    /// Whether a gang's queue may use one more pod of a shape for it.
     fn may_allocate(&self, _: &Cluster, _: GangId, _: ShapeId, _: Room) -> Result<(), Reason> {
         Ok(())
     }
-    /// Whether a gang's queue may have so much more for it, even after evictions: asked before any
-    /// pod has to.
+    /// Whether a gang's queue may use this much more for it, even after evictions: asked before any
+    /// pod is evicted.
     fn could_ever_allocate(&self, _: &Cluster, _: GangId, _wanted: &Needed) -> Result<(), Reason> {
         Ok(())
     }
 
-    // Placement.
+    // Placement. Marks the nodes that don't fit, among those that still fit.
     /// Marks the nodes that won't do, among those that still fit.
     fn filter(&self, _: Scope, _: &Cluster, _: (ShapeId, Room), _: &[NodeId], _: &mut [Why]) {}
     /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
     fn score(&self, _: Scope, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
 
-    /// When time alone changes what it says of nodes, if it does.
+    /// When its answers about nodes change by time alone, if they do.
     fn next_change(&self, _now: Time) -> Option<Time> {
         None
     }
 
-    /// Points for all nodes below a domain, because of what is in it; for the root, for those that
-    /// no other domain holds.
+    /// Points for all nodes below a domain, because of what is in the domain; for the root, for
+    /// nodes in no other domain.
     fn domain_score(&self, _: &Cluster, _: ShapeId, _: DomainId) -> Option<i64> {
         None
     }
-    /// How pods share the cards of a node. The ranking sees to it that each finds one.
+    /// How pods share the cards of a node. The ranking makes sure that each gets one.
     fn sharing(&self) -> Option<Sharing> {
         None
     }
 
-    /// How much a resource counts in how full a domain is.
+    /// How much a resource counts for the use of a domain.
     fn domain_weight(&self, _: &Cluster, _: ResourceId) -> Option<i64> {
         None
     }
-    /// Of domains that are equally near, take the one that leaves the largest others whole.
+    /// Of domains that are equally near, prefer the one that leaves the largest others empty.
     fn spares_whole_domains(&self) -> bool {
         false
     }
 
-    // Eviction.
+    // Eviction. Protects a pod from eviction; returns the name of the rule.
     /// Protects a pod from eviction, with a word for the rule.
     fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         None
@@ -155,16 +155,16 @@ pub trait Plugin: Send {
     fn vetoes(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<Veto> {
         None
     }
-    /// The same, given all that has been evicted for it already.
+    /// The same, given all pods that have been evicted for it already.
     fn vetoes_after(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<&'static str> {
         None
     }
-    /// When time alone ends the rule of [`Plugin::vetoes_after`] for such a pod, if it does.
+    /// When time alone ends the rule by which it vetoes such a pod, if it does.
     fn restrains_until(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<Time> {
         None
     }
-    /// Which of these pods, leaving in this order, break a rule that is broken only if there is no
-    /// other way.
+    /// Which of these pods, evicted in this order, violate a rule that the preemptor violates only
+    /// if it must.
     fn soft_violations(
         &self,
         _: &Cluster,
@@ -173,11 +173,11 @@ pub trait Plugin: Send {
         _broken: &mut Vec<PodId>,
     ) {
     }
-    /// Whether the preemptor matters more than the victim.
+    /// Whether the preemptor outranks the victim.
     fn outranks(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<bool> {
         None
     }
-    /// What it costs to evict these pods from a node, if not what their priorities say.
+    /// The cost of evicting these pods from a node, if not determined by their priorities.
     fn eviction_cost(
         &self,
         _: &Cluster,
@@ -191,13 +191,13 @@ pub trait Plugin: Send {
     fn may_reclaim(&self, _: &Cluster, _: &Preemptor) -> Option<Result<(), Reason>> {
         None
     }
-    /// Keeps what a gang would lose at once, given all that has been taken already. Asked where
-    /// queues are measured by fair shares.
+    /// Protects what a gang would lose at once, given all that has been evicted already. Asked
+    /// where queues are measured by fair shares.
     fn vetoes_gang_loss(&self, _: &Cluster, _: &Preemptor, _gang: GangId) -> Option<&'static str> {
         None
     }
-    /// Why a plan may not stand in which the preemptor has its nodes and these pods have left for
-    /// it; its queue had so much before.
+    /// Why a plan is rejected in which the preemptor has its nodes and these pods are evicted for
+    /// it; `_had` is what its queue used before.
     fn rejects_outcome(
         &self,
         _: &Cluster,
@@ -211,8 +211,9 @@ pub trait Plugin: Send {
     fn queue_gives_first(&self, _: &Cluster, _: &Preemptor, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
     }
-    /// In which order bundles leave a domain that lacks this much, where whole gangs are evicted:
-    /// their places in the list. A bundle that is not named stays.
+    /// Which bundles are evicted from a domain that lacks this much, in the modes that evict whole
+    /// gangs: the positions of these bundles in the order of eviction. Bundles that are not named
+    /// stay.
     fn order_bundles(
         &self,
         _: &Cluster,
@@ -227,30 +228,31 @@ pub trait Plugin: Send {
     fn pods_to_shuffle(&self, _: &Cluster) -> Unwanted {
         Unwanted::default()
     }
-    /// Keeps such a pod where it is, given all that have left, with a word for the rule.
+    /// Protects such a pod, given all pods that have been evicted; returns the name of the rule.
     fn vetoes_shuffle(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         None
     }
 
-    // Shares.
+    // Shares. Queues are a tree: work belongs into its leaves, and limits of all ancestors apply.
     /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
     fn has_queue_tree(&self) -> bool {
         false
     }
-    /// How the fair shares of queues are found, if it goes by them.
+    /// How the fair shares of queues are computed, if queues are measured by them.
     fn fairness(&self) -> Option<Rules> {
         None
     }
-    /// Queues are to be served by their fair shares from now on.
+    /// From now on queues are served by their fair shares.
     fn measure_by_fair_shares(&mut self) {}
 
-    // Reports.
+    // Reports. The queue's fair share and how much of it the queue uses, if queues are measured by
+    // that rather than by what they deserve.
     /// The queue's fair share and what it has of it, if queues are measured by that rather than by
     /// what they deserve.
     fn fair_share_of(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
         None
     }
-    /// What the queue should have and what it has of it, as this plugin sees them.
+    /// What the queue should have and what it uses of that, from the view of this plugin.
     fn deserves(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
         None
     }

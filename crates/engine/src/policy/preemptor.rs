@@ -1,11 +1,11 @@
-//! The gang that wants room, and how it takes room from others.
+//! The gang that needs room, and how it may evict pods.
 
 use muster_api::Time;
 
 use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::{Method, Mode, Purpose};
 
-/// The gang for which room is made, and the pod of it that is to be placed.
+/// A gang that needs room which other pods use.
 #[derive(Copy, Clone, Debug)]
 pub struct Preemptor {
     pub mode: Mode,
@@ -13,13 +13,13 @@ pub struct Preemptor {
     pub gang: GangId,
     pub pod: PodId,
     pub now: Time,
-    /// How pods are evicted for it.
+    /// How its victims are evicted.
     pub method: Method,
 }
 
 impl Preemptor {
-    /// Gangs are evicted whole rather than pod by pod: breaking a gang is then not forbidden but
-    /// costs something.
+    /// Whole gangs are evicted rather than single pods: the minimum of a gang is then not a veto,
+    /// but a cost.
     pub fn by_gang(&self) -> bool {
         self.mode != Mode::Task
     }

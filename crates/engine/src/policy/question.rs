@@ -1,5 +1,5 @@
-//! What plugins can be asked: one table of questions, with the switches of the configuration that
-//! let their answers count, and of the functions of [`Plugin`] by which they are answered.
+//! What plugins can be asked: one table of the questions, with the switches of the configuration
+//! that enable their answers, and of the functions of [`Plugin`] that answer them.
 //!
 //! A plugin says which questions it answers by overriding functions. The attribute
 //! `#[answers]` makes the list of them, so no override can be forgotten:
@@ -100,7 +100,7 @@ macro_rules! table {
         questions { $($question:ident: $counts:expr,)* }
         functions { $($function:ident: $($answered:ident)+,)* }
     ) => {
-        /// Which of a plugin's answers count, as the configuration says.
+        /// Which answers of a plugin count, by the configuration.
         #[derive(Clone, Debug)]
         pub struct Switches {
             $(pub $switch: bool,)*
@@ -179,7 +179,7 @@ table! {
         Preempt: |on| on.preemptable,
         Reclaim: |on| on.reclaimable,
         Shuffle: |on| on.shuffle,
-        // No switch of Volcano's is about these.
+        // Volcano has no switches for these.
         Shares: |_| true,
         NextChange: |_| true,
     }
@@ -252,7 +252,7 @@ macro_rules! have_questions {
 }
 
 impl Question {
-    /// The question whose answers count where room is taken for a purpose.
+    /// The question whose answers count when room is made for a purpose.
     pub fn of(purpose: Purpose) -> Question {
         match purpose {
             Purpose::Preempt | Purpose::Within | Purpose::Consolidate => Question::Preempt,

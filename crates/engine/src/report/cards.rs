@@ -1,5 +1,4 @@
-//! What the plan says of cards: the annotations that tell a node's device plugin which cards a pod
-//! has.
+//! The cards in the plan: annotations that tell a node's device plugin which cards a pod has.
 
 use muster_api::Time;
 
@@ -8,7 +7,7 @@ use crate::model::Cluster;
 use crate::model::devices::notes::{note_of_bound, note_of_nominated};
 use crate::model::pods::PodState;
 
-/// Notes in the plan which cards its pods have, and those with a nomination.
+/// Notes in the plan which cards its bound and nominated pods have.
 pub fn note_cards(cluster: &Cluster, now: Time, plan: &mut Decisions) {
     if cluster.devices.sharing().is_none() {
         return;

@@ -1,5 +1,5 @@
-//! What users read: the plan of a cycle by names, words for reasons and causes, the status of
-//! PodGroups, notes on cards. Nothing here knows settings, policy or whatever decides.
+//! What users read: words for reasons and causes, the status of PodGroups, notes on cards. Nothing
+//! here knows settings, policy or how anything is decided.
 
 pub mod cards;
 pub mod plan;

@@ -1,5 +1,5 @@
-//! What there is to say of each gang after a cycle: the phase and condition of its PodGroup, and
-//! for pods without one why they wait. What has not changed is not written again.
+//! The status of each gang after a cycle: the phase and condition of its PodGroup, and for pods
+//! without one why they wait. Only changes are reported.
 
 use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
 
@@ -11,8 +11,8 @@ use crate::model::gangs::{Condition, Gang, Origin, Reported};
 use crate::model::notes::{GroupAnnotations, Texts};
 use crate::report::words;
 
-/// Brings phases and conditions up to date and notes the changes in the plan. `timed` says of which
-/// gangs the time since they became stale is kept.
+/// Updates phases and conditions and puts the changes into the plan. `timed` says for which gangs
+/// the time since they are stale is recorded.
 pub fn update(
     cluster: &mut Cluster,
     whole: bool,
@@ -22,7 +22,7 @@ pub fn update(
 ) {
     for id in cluster.gangs.take_changed() {
         let gang = &cluster.gangs[id];
-        // A gang without a PodGroup has no phase that could be shown.
+        // A pod without a PodGroup has no visible phase.
         let phase = if gang.origin == Origin::Group { phase(gang, whole) } else { gang.phase };
         let condition = condition(cluster, gang, phase, whole, now);
         let report = report(cluster, gang, phase);
@@ -69,7 +69,7 @@ fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Report
     })
 }
 
-/// The status of a gang's PodGroup, as last put into a plan; nothing for a gang without one.
+/// The status of a gang's PodGroup, as last put into a plan; `None` for a gang without one.
 pub fn of(cluster: &Cluster, gang: GangId) -> Option<PodGroupStatus> {
     let gang = &cluster.gangs[gang];
     let reported = gang.reported.filter(|_| gang.origin == Origin::Group)?;
@@ -97,8 +97,8 @@ pub fn said(reported: Reported, condition: &Condition) -> PodGroupStatus {
     }
 }
 
-/// A gang runs when its minimum does, is complete when all that ran is over, and is unknown when a
-/// part of it runs without the rest.
+/// A gang is running if its minimum is, completed when all its pods have ended, and unknown if only
+/// a part of it runs.
 fn phase(gang: &Gang, whole: bool) -> PodGroupPhase {
     let counts = &gang.counts;
     let placed = counts.running + counts.allocated;
@@ -112,7 +112,7 @@ fn phase(gang: &Gang, whole: bool) -> PodGroupPhase {
         };
     }
     if placed > 0 {
-        // Pods on their way out still fill the gang until they are gone.
+        // Terminating pods count for the gang until they are gone.
         let filled = counts.ready() + counts.releasing >= gang.minimum;
         return if filled { PodGroupPhase::Running } else { PodGroupPhase::Unknown };
     }

@@ -99,7 +99,7 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             outdoes_sibling(own, other, *resource, dimensions)
         }
         Reason::LikeAnother { purpose, gang } => like_another(*purpose, gang),
-        // The reason of the gang at which the action stopped, and of those behind it.
+        // Reported for the gang at which the search stopped, and for those behind it.
         Reason::NotAttempted { purpose, steps } => format!(
             "{} stopped after {} in this cycle and continues in the next",
             action(*purpose),
@@ -254,7 +254,7 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
             format!("the resource quota of namespace {space} is {most} {name}, {used} used")
         }
     };
-    // A queue that has all it deserves is not asked what the next gang wants.
+    // The request of the next gang is unknown here, since the queue is full.
     if lack.want == 0 { reached } else { format!("{reached}, want {}", show(lack.want)) }
 }
 

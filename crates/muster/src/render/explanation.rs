@@ -239,20 +239,20 @@ impl Page {
     }
 
     /// Whether a queue takes back what it deserves, and from which queues.
-    fn takes_back(&mut self, taking: &TakesBack) {
-        let for_whom = format!("for {} by {}", taking.gang, taking.action);
-        match (&taking.refused, &taking.from[..]) {
+    fn takes_back(&mut self, reclaim: &TakesBack) {
+        let for_gang = format!("for {} by {}", reclaim.gang, reclaim.action);
+        match (&reclaim.refused, &reclaim.from[..]) {
             (Some(refused), _) => {
-                self.entry("takes back", &format!("nothing {for_whom}: {refused}"))
+                self.entry("takes back", &format!("nothing {for_gang}: {refused}"))
             }
             (None, []) => {
-                self.entry("takes back", &format!("nothing {for_whom}: no queue uses too much"))
+                self.entry("takes back", &format!("nothing {for_gang}: no queue uses too much"))
             }
             (None, from) => {
-                self.entry("takes back", &format!("{for_whom} from {}", from.join(", ")))
+                self.entry("takes back", &format!("{for_gang} from {}", from.join(", ")))
             }
         }
-        for (queue, rule) in &taking.kept {
+        for (queue, rule) in &reclaim.kept {
             self.entry("", &format!("not from {queue}: kept by {rule}"));
         }
     }

@@ -359,6 +359,10 @@ pub fn fitting(places: &[(&str, u32)], screen: Screen) -> String {
 
 /// "NotEnoughResources" → "not enough resources".
 pub fn words(word: &str) -> String {
+    // The code of this reason is a contract, but it is not plain English.
+    if word == "NobodyMovesForIt" {
+        return "no pods are moved for it".to_owned();
+    }
     let mut text = String::new();
     for letter in word.chars() {
         if letter.is_ascii_uppercase() && !text.is_empty() {

@@ -1,7 +1,7 @@
-//! Queues measured by their fair shares (`shares.rs`), where room is taken by scenarios. A queue
-//! takes back what keeps it within its share; another gives while it has more than its own, or more
-//! than it deserves for one that has less; and afterwards the preemptor may not be better off than
-//! the queues that gave, so that none takes anything back again.
+//! Queues measured by their fair shares (`shares.rs`), for mode `scenario`. A queue may reclaim as
+//! long as it stays within its share; another queue gives while it has more than its own, or more
+//! than it deserves if the first has less; and afterwards the preemptor's queue may not have more
+//! of its share than the queues that gave, so that nothing is reclaimed back.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use crate::policy::preemptor::Preemptor;
 use crate::shares::deserved::by_quota;
 use crate::shares::fair::Shares;
 
-/// The rule that keeps what a queue has.
+/// The rule that protects what a queue has.
 pub const SHARE: &str = "its queue's fair share";
 
 /// One, in parts per million.
@@ -29,7 +29,7 @@ struct Standing {
     over_share: bool,
     within_deserved: Reverse<bool>,
     priority: Reverse<i32>,
-    /// It would use what it has no share of.
+    /// It would use resources of which it has no share.
     without_share: bool,
     share_after: Share,
     share: Share,
@@ -53,8 +53,8 @@ impl Capacity {
         self.with_shares(cluster, |shares| shares.allocatable(cluster, queue, resource))
     }
 
-    /// Whether a queue stays within its fair share with all that a gang lacks, in all that it asks
-    /// for.
+    /// Whether a queue stays within its fair share with everything that a gang lacks, in all
+    /// resources that it requests.
     pub(super) fn stays_within_share(
         &self,
         cluster: &Cluster,
@@ -65,7 +65,8 @@ impl Capacity {
         asked.try_for_each(|(id, want)| self.is_within_share(cluster, preemptor, (id, want), 0))
     }
 
-    /// Whether it has stayed within it, with all that the gang was given: subgroups come whole.
+    /// Whether it has stayed within it with everything that the gang was given: subgroups are
+    /// placed as a whole.
     pub(super) fn has_stayed_within_share(
         &self,
         cluster: &Cluster,
@@ -78,8 +79,8 @@ impl Capacity {
             .try_for_each(|id| self.is_within_share(cluster, preemptor, (id, given(id)), given(id)))
     }
 
-    /// Whether the preemptor's queue may have so much more of a resource; so much of what it has is
-    /// not counted.
+    /// Whether the preemptor's queue may have this much more of a resource; `given` is not counted
+    /// of what it uses.
     fn is_within_share(
         &self,
         cluster: &Cluster,
@@ -99,9 +100,9 @@ impl Capacity {
         Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack })
     }
 
-    /// Whether a queue keeps what a gang of it would lose now. Where the ways of the two queues
-    /// part, the one that gives has more than its share of something that is asked for; or more
-    /// than it deserves, and the preemptor's stays within what it deserves.
+    /// Whether a queue keeps what one of its gangs would lose now. Where the paths of the two
+    /// queues part, the giving branch has more than its share of some requested resource; or more
+    /// than it deserves, and the preemptor's branch stays within what it deserves.
     pub(super) fn keeps_share(
         &self,
         cluster: &Cluster,
@@ -124,8 +125,8 @@ impl Capacity {
         !(above_share || above_deserved() && entitled())
     }
 
-    /// On the way up from the preemptor's queue, no queue may come to have more of its share than a
-    /// sibling that gave has left of its own.
+    /// On the path up from the preemptor's queue, no queue may have more of its share than a
+    /// sibling that gave keeps of its own.
     pub(super) fn outdoes_a_sibling(
         &self,
         cluster: &Cluster,
@@ -167,8 +168,8 @@ impl Capacity {
         })
     }
 
-    /// No gang takes what would be taken back: a gang of a queue that gave, which waits or has just
-    /// left, would stay within its queue's share, finds nothing free, and the preemptor's queue
+    /// No reclaim that would be undone: the case that a gang of a queue that gave, waiting or just
+    /// evicted, would stay within its queue's share, finds no free room, and the preemptor's queue
     /// would have to give to it.
     pub(super) fn gives_back(
         &self,
@@ -203,7 +204,7 @@ impl Capacity {
         })
     }
 
-    /// What a gang that waits could take from a queue by the rules, if it finds nothing free.
+    /// What a waiting gang could reclaim from a queue by the rules, if it finds no free room.
     fn takes_from(&self, cluster: &Cluster, gang: GangId, own: QueueId) -> Option<ResourceId> {
         let queue = cluster.gangs[gang].queue;
         let (to, from) = self.parting(cluster, queue, own);
@@ -249,7 +250,7 @@ impl Capacity {
         involved
     }
 
-    /// Which of two queues gives first: where their ways part, the one that has more than its
+    /// Which of two queues gives first: where their paths part, the one that has more than its
     /// share, then the one that has more than it deserves, then lower priority, then the larger
     /// share.
     pub(super) fn gives_first(
@@ -311,7 +312,7 @@ impl Capacity {
         }
     }
 
-    /// What a queue's fair share is, and how much of it the queue has.
+    /// A queue's fair share, and how much of it the queue uses.
     pub(super) fn share_of(&self, cluster: &Cluster, queue: QueueId) -> (Amounts, Share) {
         let mut fair = Amounts::default();
         let mut share = Share::ZERO;
@@ -324,7 +325,7 @@ impl Capacity {
     }
 }
 
-/// Whether a queue's quotas are about a resource: all that they name, or everything if they name
+/// Whether a queue's quotas cover a resource: all that they name, or everything if they name
 /// nothing.
 fn is_deserved(queue: &Queue, resource: ResourceId) -> bool {
     let named = |list: &Sparse| list.get(resource).is_some();
@@ -332,8 +333,8 @@ fn is_deserved(queue: &Queue, resource: ResourceId) -> bool {
     silent || named(&queue.deserved) || named(&queue.guarantee)
 }
 
-/// Whether a queue deserves these amounts of what is asked for: of all that its quotas are about,
-/// if that is anything.
+/// Whether a queue deserves these amounts of the requested resources: of all that its quotas cover,
+/// if there are any.
 fn within_deserved(
     queue: &Queue,
     asked: impl Iterator<Item = ResourceId>,
@@ -343,8 +344,8 @@ fn within_deserved(
     deserved.peek().is_some() && deserved.all(|id| amount(id) <= by_quota(queue, id))
 }
 
-/// Compares two ratios of numbers above zero that are too large to be multiplied: by whole parts,
-/// then by what is left, upside down.
+/// Compares two ratios of numbers above zero that are too large to be multiplied: by the whole
+/// parts, then by the inverted remainders.
 fn compare_ratios(a: (i128, i128), b: (i128, i128)) -> Ordering {
     let (whole_a, whole_b) = (a.0 / a.1, b.0 / b.1);
     let (left_a, left_b) = (a.0 % a.1, b.0 % b.1);
@@ -354,13 +355,13 @@ fn compare_ratios(a: (i128, i128), b: (i128, i128)) -> Ordering {
     })
 }
 
-/// What the pods of a gang ask for.
+/// What the pods of a gang request.
 fn asked(cluster: &Cluster, gang: GangId) -> impl Iterator<Item = ResourceId> {
     let requested = cluster.gangs[gang].requested.iter();
     requested.filter(|&(id, amount)| id != PODS && amount > 0).map(|(id, _)| id)
 }
 
-/// What a gang asks for that lacks pods to its minimum: all of it; or one pod.
+/// What a gang below its minimum requests: all its missing pods; or one pod.
 pub(super) fn wanted(cluster: &Cluster, gang: GangId) -> Amounts {
     let row = &cluster.gangs[gang];
     let mut missing = missing_after_nominations(row, true);
@@ -376,7 +377,7 @@ pub(super) fn wanted(cluster: &Cluster, gang: GangId) -> Amounts {
     amounts
 }
 
-/// These pods, and those without which their subgroups would not be whole.
+/// These pods, and those without which their subgroups would be incomplete.
 fn with_company(
     cluster: &Cluster,
     gang: GangId,
@@ -419,7 +420,7 @@ fn has_room(cluster: &Cluster, gang: GangId, wanted: &Amounts) -> bool {
     cluster.nodes.live().map(places).sum::<i64>() >= wanted.get(PODS)
 }
 
-/// The same, taken as pods like the first, which is cheaper to tell.
+/// The same, with every pod counted like the first, which is cheaper.
 fn next_turn(cluster: &Cluster, gang: GangId) -> Amounts {
     let row = &cluster.gangs[gang];
     let homeless = |pod: &&PodId| cluster.pods.state[**pod].is_homeless();

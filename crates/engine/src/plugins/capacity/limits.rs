@@ -1,5 +1,5 @@
-//! What a queue may have at most: its capability, those of the queues above it, and what it
-//! deserves where gangs that cannot be evicted must keep to that.
+//! The most that a queue may use: its capability, those of the queues above it, and what it
+//! deserves if non-preemptable gangs must stay within that.
 
 use crate::base::ids::{GangId, QueueId, ResourceId, Table};
 use crate::base::resources::PODS;
@@ -17,8 +17,8 @@ pub(super) struct Bound {
 }
 
 impl Capacity {
-    /// The limits on the way up: its own, and in a tree those of all above it. The root limits
-    /// nothing unless set.
+    /// The limits on the path up: its own, and in a tree those of all its ancestors. The root
+    /// limits nothing unless set.
     pub(super) fn with_bounds<R>(
         &self,
         cluster: &Cluster,
@@ -71,9 +71,9 @@ impl Capacity {
         own.min((above - siblings).max(assured))
     }
 
-    /// Gangs that can't be evicted may not borrow: they would never give it back. A queue that
-    /// names nothing deserves nothing; where it names something, it has no opinion on the rest.
-    /// The root limits only what it names.
+    /// Non-preemptable gangs may not borrow: they would never give it back. A queue that names no
+    /// resource deserves nothing; one that names some doesn't limit the others. The root only
+    /// limits what it names.
     pub(super) fn keeps_to_deserved(
         &self,
         cluster: &Cluster,
@@ -88,7 +88,7 @@ impl Capacity {
             let row = &cluster.queues[queue];
             let silent = queue != ROOT && row.deserved.is_empty() && row.guarantee.is_empty();
             for (resource, want) in wanted.clone() {
-                // What is guaranteed is kept for the queue, so that no other queue misses it.
+                // The guaranteed amount is kept for the queue, so other queues don't miss it.
                 let named = row.deserved.get(resource).max(row.guarantee.get(resource));
                 let nothing = (silent && resource != PODS).then_some(0);
                 let used = row.protected.get(resource);

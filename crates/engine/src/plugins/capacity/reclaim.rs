@@ -1,4 +1,4 @@
-//! Which queue may reclaim from which: from what they deserve, and where in the tree they are.
+//! Which queue may reclaim from which: by what they deserve, and by their positions in the tree.
 
 use crate::base::ids::{QueueId, ResourceId, ShapeId};
 use crate::base::resources::{PODS, Share};
@@ -7,7 +7,7 @@ use crate::model::queues::ROOT;
 use crate::plugins::capacity::Capacity;
 
 impl Capacity {
-    /// Where the ways of two queues from the root part; the queues themselves if they aren't a
+    /// Where the paths of two queues from the root part; the queues themselves if they aren't a
     /// tree.
     pub(super) fn parting(&self, cluster: &Cluster, a: QueueId, b: QueueId) -> (QueueId, QueueId) {
         if !self.tree {
@@ -18,8 +18,8 @@ impl Capacity {
         parting.map_or((a, b), |(&a, &b)| (a, b))
     }
 
-    /// Of what pods ask for, what their queue has no more of than it deserves with so many of them,
-    /// or one that speaks for it.
+    /// The resources that pods request and of which their queue, or an ancestor that may stand in
+    /// for it, has no more than it deserves with this many of them.
     pub(super) fn rights(
         &self,
         cluster: &Cluster,
@@ -39,7 +39,7 @@ impl Capacity {
         asked.filter(move |&(resource, want)| within(resource, want)).map(|(resource, _)| resource)
     }
 
-    /// A queue and those above it, up to where its way from the root parts from another's.
+    /// A queue and those above it, up to where its path from the root parts from another's.
     pub(super) fn up_to_parting<'c>(
         &self,
         cluster: &'c Cluster,
@@ -52,7 +52,7 @@ impl Capacity {
         &lineage[..=end]
     }
 
-    /// Whether a queue has more of a resource than it deserves, as another sees it.
+    /// Whether a queue has more of a resource than it deserves, from the view of another.
     fn has_too_much(
         &self,
         cluster: &Cluster,
@@ -66,8 +66,8 @@ impl Capacity {
         })
     }
 
-    /// What another queue may take back with pods like this: it has a right to it, and this one has
-    /// too much of it.
+    /// What another queue may reclaim with pods like this: resources that it has a right to, and of
+    /// which this queue has too much.
     pub(super) fn open_to(
         &self,
         cluster: &Cluster,
@@ -79,8 +79,8 @@ impl Capacity {
             .filter(move |&resource| self.has_too_much(cluster, from, to, resource))
     }
 
-    /// A preemptor that would have more than it deserves of something must still have less of it
-    /// than the one that gives, or the two would take from each other in turns.
+    /// A preemptor that would have more than it deserves of a resource must still have less of it
+    /// than the queue that gives, or the two would reclaim from each other endlessly.
     pub(super) fn turns_the_tables(
         &self,
         cluster: &Cluster,

@@ -1,4 +1,4 @@
-//! Why pods leave, and what was tried to make room, as text.
+//! Why pods are evicted, and the search for victims, as text.
 
 use muster_text::{counted, duration};
 
@@ -9,7 +9,7 @@ use crate::decision::decisions::{Decisions, Eviction};
 use crate::decision::staleness::{Fate, Staleness};
 use crate::model::Cluster;
 
-/// Why a pod has to leave, in a sentence.
+/// Why a pod is evicted, in a sentence.
 pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
     let name = |queue: QueueId| &cluster.queues[queue].name;
     let preemptor = eviction.preemptor.map_or("", |gang| &cluster.gangs[gang].key);
@@ -83,7 +83,7 @@ fn lacking(cluster: &Cluster, role: Option<Symbol>, lacks: u32, minimum: u32) ->
     }
 }
 
-/// What a stale gang lacks, in a sentence that begins with what lacks it.
+/// What a stale gang lacks, in a sentence that begins with its subject.
 pub fn staleness(cluster: &Cluster, stale: &Staleness) -> String {
     match stale.cause {
         Cause::Stale { subgroup, role, lacks, minimum, .. } => {
@@ -104,11 +104,11 @@ pub fn fate(fate: Fate) -> String {
     }
 }
 
-/// How many of those that leave are named.
-const LEAVERS: usize = 4;
+/// How many victims are named.
+const VICTIMS: usize = 4;
 
-/// What was tried to make others leave for a gang, and what came of it, line by line. Nothing if
-/// nothing had to be tried.
+/// The search for victims for a gang and its outcome, line by line. Nothing if no search was
+/// needed.
 pub fn search(cluster: &Cluster, plan: &Decisions, search: &SearchRecord) -> Vec<String> {
     let SearchRecord { gang, action, work, found } = search;
     if work.scenarios + work.simulations == 0 {
@@ -120,9 +120,9 @@ pub fn search(cluster: &Cluster, plan: &Decisions, search: &SearchRecord) -> Vec
         (false, true) => ", cut short",
         (false, false) => ", none makes enough room",
     };
-    // What comes of it goes before the numbers, which may be cut off.
+    // The outcome comes before the numbers, which may be cut off.
     let tried = match (work.domains, work.scenarios) {
-        // Pod by pod there are no scenarios.
+        // Mode `task` has no scenarios.
         (0, 0) => {
             format!("{action} simulated {}{outcome}", counted(u64::from(work.simulations), "way"))
         }
@@ -140,11 +140,11 @@ pub fn search(cluster: &Cluster, plan: &Decisions, search: &SearchRecord) -> Vec
         Cause::Moved { to } => {
             format!("{} moves to {}", name(eviction.pod), cluster.nodes.name[to])
         }
-        _ => format!("{} leaves", name(eviction.pod)),
+        _ => format!("{} is evicted", name(eviction.pod)),
     };
     let all: Vec<String> = plan.evictions.iter().filter(own).map(told).collect();
-    let more = all.len().saturating_sub(LEAVERS);
+    let more = all.len().saturating_sub(VICTIMS);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let taken = format!("{action} takes one: {}{more}", all[..all.len().min(LEAVERS)].join(", "));
+    let taken = format!("{action} chose one: {}{more}", all[..all.len().min(VICTIMS)].join(", "));
     [Some(tried), (!all.is_empty()).then_some(taken)].into_iter().flatten().collect()
 }

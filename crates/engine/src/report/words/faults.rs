@@ -15,7 +15,7 @@ pub fn fault_word(fault: &Fault) -> &'static str {
     }
 }
 
-/// Why a HyperNode is not in the tree, in a sentence that goes on after its name and says what to
+/// Why a HyperNode is not in the tree, in a sentence that continues after its name and says what to
 /// change.
 pub fn fault(fault: &Fault) -> String {
     match fault {

@@ -49,7 +49,7 @@ fn card_text(ask: &Ask, picky: bool, best: u32, free: i64) -> String {
     let alone = ask.cores >= ALL_CORES;
     let memory = match ask.memory {
         Memory::Mib(0) | Memory::Percent(0) => None,
-        // A pod that gets the whole card has its memory.
+        // A pod that gets the whole card gets all its memory.
         Memory::Percent(_) if alone => None,
         Memory::Mib(amount) => Some(format!("{} MiB", grouped(amount.unsigned_abs()))),
         Memory::Percent(percent) => Some(format!("{percent}% of {its} memory")),

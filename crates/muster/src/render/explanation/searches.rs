@@ -43,9 +43,9 @@ impl Page {
         gang.searches.iter().for_each(|search| self.search(search, space_of(gang)));
     }
 
-    /// "urgent-0 on node-a, where pods were evicted for it", and the pods that are still there.
+    /// "urgent-0 on node-a; pods were evicted for it", and the pods that are still there.
     fn nomination(&mut self, nomination: &NominationFacts, space: &str) {
-        let made = if nomination.evicted { ", where pods were evicted for it" } else { "" };
+        let made = if nomination.evicted { "; pods were evicted for it" } else { "" };
         let since =
             nomination.since.as_ref().map_or(String::new(), |since| format!(" since {since}"));
         let name = short(&nomination.pod, space);
