@@ -288,7 +288,7 @@ proptest! {
     #[test]
     fn a_rewound_transaction_leaves_no_trace(
         lines in setting(true, true),
-        moves in prop::collection::vec((0..4u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
+        moves in prop::collection::vec((0..6u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
     ) {
         let mut cluster = builtin(&events(&lines)).cluster().clone();
         let (pods, nodes): (Vec<PodId>, Vec<NodeId>) = (cluster.pods.live().collect(), cluster.nodes.live().collect());
@@ -304,6 +304,14 @@ proptest! {
                 1 => txn.nominate(pod, node),
                 2 if txn.pods.state[pod].node().is_some() => txn.evict(pod),
                 2 => txn.release(pod),
+                3 => {
+                    let gang = txn.pods.gang[pod];
+                    gang.into_iter().for_each(|gang| txn.reserve(gang, pod, node, START));
+                }
+                4 => {
+                    let gang = txn.pods.gang[pod];
+                    gang.into_iter().for_each(|gang| txn.end_reservations_for(gang, &pods));
+                }
                 _ => match marks.pop() {
                     Some((mark, sums)) if node.0 % 2 == 0 => {
                         txn.rewind(mark);
