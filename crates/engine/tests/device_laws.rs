@@ -14,7 +14,7 @@ use muster_engine::model::pods::PodState;
 use muster_engine::plan::Placement;
 use muster_engine::{Engine, Event, Plan, Room, Txn};
 use proptest::prelude::*;
-use random::{START, bounded, change, events_apart, rewinds_leave_no_trace, shuffled};
+use random::{CHANGES, START, bounded, change, events_apart, rewinds_leave_no_trace, shuffled};
 
 const ROOMS: [Room; 3] = [Room::Idle, Room::FutureIdle, Room::Backfill];
 const SEED: u64 = 20_261_116;
@@ -260,7 +260,7 @@ proptest! {
     #[test]
     fn a_rewound_transaction_leaves_every_card_as_it_was(
         setting in setting(),
-        moves in prop::collection::vec((0..5u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
+        moves in prop::collection::vec((0..=CHANGES, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
     ) {
         let mut cluster = setting.engine(&setting.events()).cluster().clone();
         rewinds_leave_no_trace(&mut cluster, moves)?;
@@ -269,7 +269,7 @@ proptest! {
     #[test]
     fn moves_that_are_made_again_take_the_same_cards(
         setting in setting(),
-        moves in prop::collection::vec((0..4u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..20),
+        moves in prop::collection::vec((0..CHANGES, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..20),
     ) {
         let mut cluster = setting.engine(&setting.events()).cluster().clone();
         let (pods, nodes): (Vec<PodId>, Vec<NodeId>) = (cluster.pods.live().collect(), cluster.nodes.live().collect());

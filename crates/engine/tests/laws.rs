@@ -18,7 +18,7 @@ use muster_engine::plan::Eviction;
 use muster_engine::{Engine, Event, Plan, Policy, Room, Scope, Txn, Why};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
-use random::{START, bounded, events_apart, rewinds_leave_no_trace, shuffled};
+use random::{CHANGES, START, bounded, events_apart, rewinds_leave_no_trace, shuffled};
 
 const SEED: u64 = 20_261_115;
 
@@ -277,7 +277,7 @@ proptest! {
     #[test]
     fn a_rewound_transaction_leaves_no_trace(
         lines in setting(true, true),
-        moves in prop::collection::vec((0..5u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
+        moves in prop::collection::vec((0..=CHANGES, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
     ) {
         let mut cluster = builtin(&events(&lines)).cluster().clone();
         prop_assume!(cluster.pods.live().next().is_some());

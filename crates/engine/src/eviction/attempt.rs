@@ -9,7 +9,7 @@ use crate::base::room::Room;
 use crate::decision::counters::{SearchCounters, SearchRecord};
 use crate::decision::reason::Reason;
 use crate::eviction::causes::Causes;
-use crate::eviction::commit::commit;
+use crate::eviction::commit::{commit, reserve_for_moved};
 use crate::eviction::refusal::{Refusal, refuse};
 use crate::eviction::request::EvictionRequest;
 use crate::eviction::review::give_back_by_worth;
@@ -231,8 +231,10 @@ pub fn serve(
         tell_search(session, gang, request, attempt.record.work.in_vain(), false);
         return false;
     }
+    let Attempt { mut causes, record, .. } = attempt;
+    let until = session.now.plus_ms(session.settings.reservation_limit_ms);
+    reserve_for_moved(&mut txn, &mut causes, until);
     let moves = txn.commit();
-    let Attempt { causes, record, .. } = attempt;
     tell_search(session, gang, request, record.work, true);
     commit(session, gang, request, &moves, &causes);
     failed_searches.forget(session.cluster);

@@ -5,7 +5,6 @@ use crate::eviction::bundles::broken;
 use crate::eviction::domain_fit::DomainFit;
 use crate::eviction::fit::StillFits;
 use crate::model::Cluster;
-use crate::model::pods::PodState;
 use crate::model::txn::Txn;
 use crate::placement::rankings::Rankings;
 use crate::policy::bundle::{Bundle, BundleKind};
@@ -27,7 +26,7 @@ pub fn give_back<S: AsRef<[PodId]>>(
         let mark = txn.mark();
         for &pod in pods {
             if let Some(node) = txn.pods.state[pod].leaving() {
-                txn.keep_running(pod, PodState::Running(node));
+                txn.keep_running(pod, node);
             }
         }
         if target.still_fits(txn, rankings, pods) {

@@ -85,19 +85,17 @@ fn review_moves(session: &mut Session, moved: Vec<(GangId, Leaver)>) {
         }
     }
     for (gang, set) in sets {
-        let cluster = &mut *session.cluster;
-        let places = cluster.end_moves(gang, set.iter().map(|&(pod, _)| pod));
-        let mut txn = Txn::begin(cluster);
-        let stay = give_back_by_worth(&mut txn, session.rankings, session.policy, [set.clone()]);
+        let pods: Vec<PodId> = set.iter().map(|&(pod, _)| pod).collect();
+        let mut txn = Txn::begin(session.cluster);
+        txn.end_reservations_for(gang, &pods);
+        let stay = give_back_by_worth(&mut txn, session.rankings, session.policy, [set]);
         if stay == 0 {
-            drop(txn);
-            places.into_iter().for_each(|place| session.cluster.keep_place(gang, place));
             continue;
         }
         txn.commit();
         session.cluster.freed += 1;
         session.plan.search_counters.reprieved += stay;
-        session.plan.evictions.retain(|eviction| set.iter().all(|&(pod, _)| pod != eviction.pod));
+        session.plan.evictions.retain(|eviction| !pods.contains(&eviction.pod));
     }
 }
 

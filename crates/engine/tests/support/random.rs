@@ -75,13 +75,20 @@ pub fn rewinds_leave_no_trace(cluster: &mut Cluster, moves: Vec<Move>) -> TestCa
     Ok(())
 }
 
-const CHANGES: u8 = 4;
+pub const CHANGES: u8 = 6;
 
 pub fn change(txn: &mut Txn, what: u8, pod: PodId, node: NodeId) {
     match what {
         0 => txn.allocate(pod, node),
         1 => txn.nominate(pod, node),
         2 if txn.pods.state[pod].node().is_some() => txn.evict(pod),
-        _ => txn.release(pod),
+        2 | 3 => txn.release(pod),
+        _ => {
+            let Some(gang) = txn.pods.gang[pod] else { return };
+            match what {
+                4 => txn.reserve(gang, pod, node, START),
+                _ => txn.end_reservations_for(gang, &[pod]),
+            }
+        }
     }
 }

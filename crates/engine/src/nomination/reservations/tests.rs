@@ -87,8 +87,8 @@ impl Bench {
             (cluster.pods.gang[pod].expect("ours"), cluster.nodes.find(node).expect("a node"));
         let mut txn = Txn::begin(cluster);
         txn.evict(pod);
+        txn.reserve(gang, pod, node, self.now.plus_ms(LIMIT_MS));
         let _ = txn.commit();
-        cluster.reserve(gang, pod, node, self.now.plus_ms(LIMIT_MS));
         cluster.audit().expect("a reservation is in every sum");
         let now = self.now;
         self.pods.entry(key(name)).and_modify(|pod| pod.metadata.deletion_timestamp = Some(now));
@@ -290,6 +290,38 @@ fn a_pod_that_fails_on_its_way_out_is_awaited_like_one_that_has_left() {
     bench.restart();
     bench.cycle();
     assert_eq!(bench.reserved(), 2, "a restart changes nothing");
+}
+
+#[test]
+fn a_dropped_transaction_gives_reservations_back() {
+    let mut bench = Bench::new("node a b gpu=4\ngang ring x3 gpu=1 on=a");
+    bench.cycle();
+    bench.moves("ring-1", "b");
+    bench.moves("ring-2", "b");
+    let (gang, pods) = (bench.gang("ring"), ["ring-1", "ring-2"].map(|name| bench.pod(name)));
+    let stays = bench.pod("ring-0");
+    let state = |cluster: &Cluster| {
+        (cluster.sums(), cluster.gangs[gang].notes.clone(), cluster.outlook_version())
+    };
+    let cluster = &mut bench.engine.cluster;
+    let [a, b] = ["a", "b"].map(|name| cluster.nodes.find(name).expect("a node"));
+    let before = state(cluster);
+    let mut txn = Txn::begin(cluster);
+    txn.end_reservations_for(gang, &pods);
+    let ended = state(&txn);
+    assert!(txn.gangs[gang].reserved().is_empty());
+    assert_ne!(ended.2, before.2, "others may ask its pods to leave again");
+    let mark = txn.mark();
+    txn.keep_running(pods[0], a);
+    txn.nominate(stays, b);
+    txn.evict_from(stays, a);
+    txn.reserve(gang, stays, b, START);
+    assert_eq!(txn.audit(), Ok(()));
+    txn.rewind(mark);
+    assert_eq!(state(&txn), ended, "what was done before the mark is not undone");
+    drop(txn);
+    assert_eq!(state(cluster), before);
+    cluster.audit().expect("sums follow from states and reservations");
 }
 
 #[test]
