@@ -186,7 +186,7 @@ impl Decider {
             journal.event(&event);
         }
         self.reporter.hear(&event);
-        self.nominations.hear(&event);
+        self.nominations.hear(&self.engine, &event);
         if let Event::Bound { key, uid, node } = &event {
             if let Some(known) = self.engine.pod(key) {
                 let waited = wall_clock().0 - known.created.0;

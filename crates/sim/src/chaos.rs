@@ -236,7 +236,7 @@ impl<'c> Day<'c> {
     }
 
     fn apply(&mut self, event: Event) {
-        self.writes.nominations.hear(&event);
+        self.writes.nominations.hear(&self.engine, &event);
         self.engine.apply(&event);
         (self.witness)(&self.engine, Moment::Event(&event));
     }

@@ -58,9 +58,11 @@ impl Observed {
 }
 
 impl Nominations {
-    /// Takes note of what the cluster says.
-    pub fn hear(&mut self, event: &Event) {
+    /// Takes note of what the cluster says, before the engine does.
+    pub fn hear(&mut self, engine: &Engine, event: &Event) {
         match event {
+            // What an old version says would hide what the object says now.
+            Event::Object(Object::Pod(pod)) if engine.knows_newer(pod) => {}
             Event::Object(Object::Pod(pod)) => self.hear_pod(pod),
             Event::Gone { kind: Kind::Pod, key, .. } => {
                 self.said.remove(key);

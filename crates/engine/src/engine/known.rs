@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use muster_api::Time;
+use muster_api::core::Pod;
 
 use crate::engine::Engine;
+use crate::model::apply::{stale, version_of};
 use crate::model::gangs::{Gang, Origin};
 use crate::model::pods::PodState;
 use crate::report::words;
@@ -60,6 +62,12 @@ impl Engine {
         let fact = &cluster.pods.fact[pod];
         let gang = cluster.pods.gang[pod].map(|gang| KnownGang::of(&cluster.gangs[gang]));
         Some(KnownPod { uid: &fact.uid, created: fact.created, gang, standing })
+    }
+
+    /// Whether the engine knows a newer version of a pod's object.
+    pub fn knows_newer(&self, pod: &Pod) -> bool {
+        let known = self.cluster.pods.find(&pod.metadata.key());
+        known.is_some_and(|id| stale(version_of(&pod.metadata), self.cluster.pods.fact[id].version))
     }
 
     /// The gang of a PodGroup, by `namespace/name`.

@@ -33,7 +33,7 @@ impl Bench {
     }
 
     fn hear(&mut self, event: Event) {
-        self.nominations.hear(&event);
+        self.nominations.hear(&self.engine, &event);
         self.engine.apply(event);
     }
 
@@ -96,6 +96,18 @@ fn a_nomination_is_written_once_and_ended_once() {
     assert!(bench.cycle().is_empty());
     // Another writer restores the old object.
     bench.pod("high", 9, 7, &nominated("n"));
+    assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
+}
+
+#[test]
+fn an_old_version_does_not_hide_what_a_pod_says_now() {
+    let mut bench = Bench::new();
+    bench.pod("low", 1, 1, &running());
+    bench.pod("high", 9, 2, &json!({}));
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
+    bench.pod("high", 9, 3, &nominated("n"));
+    bench.pod("high", 9, 2, &json!({}));
+    bench.hear(Event::gone(Kind::Node, "n"));
     assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
 }
 
