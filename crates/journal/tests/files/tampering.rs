@@ -240,7 +240,7 @@ fn a_file_that_was_cut_is_read_up_to_there_and_replays() {
 }
 
 #[test]
-fn a_changed_byte_of_the_file_is_told() {
+fn a_changed_byte_of_the_file_is_told_or_changes_nothing() {
     let small = Small::recorded();
     for at in 0..small.file.len() {
         let mut file = small.file.clone();
@@ -250,8 +250,8 @@ fn a_changed_byte_of_the_file_is_told() {
         match end {
             Err(ReadError::Damaged { .. } | ReadError::Foreign { .. }) | Ok(Some(_)) => {}
             Err(error) => panic!("byte {at}: {error}"),
-            // The head of a gzip stream has fields that say nothing that matters: a time, a system.
-            Ok(None) => assert!(at < 10 && read == small.values, "byte {at} goes unnoticed"),
+            // Some bits of a gzip stream mean nothing: a time in its head, padding after a flush.
+            Ok(None) => assert_eq!(read, small.values, "byte {at}"),
         }
     }
 }
