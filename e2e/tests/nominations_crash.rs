@@ -341,7 +341,7 @@ fn check_evictions(story: &Story, seed: u64) {
     let node = |life: &&Life| life.bound.as_ref().map(|(_, node)| node.clone());
     let left: BTreeSet<String> = leavers.iter().filter_map(node).collect();
     let taken: BTreeSet<String> = urgent.iter().filter_map(node).collect();
-    assert_eq!(left, taken, "seed {seed}: what was left is what was taken");
+    assert_eq!(left, taken, "seed {seed}: the gang runs on the freed nodes");
     // All nominations of a gang are written before the first eviction for it.
     let first = leavers.iter().filter_map(|life| life.leaves).min();
     for life in &urgent {

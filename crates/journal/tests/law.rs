@@ -88,7 +88,7 @@ impl Keeper<'_> {
                     let events_lost_nothing = plan == NamedPlan::of(original_plan, original);
                     assert!(
                         events_lost_nothing,
-                        "at {now} the engine that heard decoded events decides otherwise"
+                        "at {now} the engine that heard decoded events decides differently"
                     );
                 }
                 for shadow in &mut self.shadows {
@@ -96,7 +96,7 @@ impl Keeper<'_> {
                     assert_eq!(
                         plan,
                         NamedPlan::of(&its, shadow),
-                        "at {now} a restored engine decides otherwise"
+                        "at {now} a restored engine decides differently"
                     );
                     shadow
                         .cluster()

@@ -41,7 +41,7 @@ impl Bench {
         self.engine.apply(event);
     }
 
-    /// A pod as the watch tells it; `more` is merged into the object.
+    /// A pod as the watch reports it; `more` is merged into the object.
     fn pod(&mut self, name: &str, priority: i32, version: u64, more: &Value) {
         let containers = json!([{ "name": "c", "resources": { "requests": { "cpu": "1" } } }]);
         let mut pod = json!({
@@ -167,7 +167,7 @@ fn a_refused_nomination_is_written_again_when_it_is_made_again() {
     });
     let uid = "low-uid".to_owned();
     bench.hear(Event::EvictionRefused { key: "d/low".to_owned(), uid, cause, at });
-    assert!(bench.cycle().is_empty(), "nothing was written, so nothing is taken back");
+    assert!(bench.cycle().is_empty(), "nothing was written, so nothing is removed");
     // First the gang's backoff is over, then that of the pod that must leave.
     bench.now = bench.wake.expect("it is tried again");
     assert!(bench.cycle().is_empty());
