@@ -338,7 +338,7 @@ fn check_evictions(story: &Story, seed: u64) {
     let node = |life: &&Life| life.bound.as_ref().map(|(_, node)| node.clone());
     let left: BTreeSet<String> = leavers.iter().filter_map(node).collect();
     let taken: BTreeSet<String> = urgent.iter().filter_map(node).collect();
-    assert_eq!(left, taken, "seed {seed}: what was left is what was taken");
+    assert_eq!(left, taken, "seed {seed}: the gang runs on the freed nodes");
     check_order(story, &leavers, seed);
 }
 

@@ -70,7 +70,7 @@ fn a_bad_configuration_is_rejected_and_the_old_one_stays() -> Result<()> {
         assert_eq!(
             bound(&cluster.pods("default").await?),
             2,
-            "the old one goes on: gangs are whole"
+            "the old one stays in use: gangs are whole"
         );
 
         // Without the plugin, pods of a gang start as they fit.

@@ -219,7 +219,7 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
     let dimensions = &cluster.dimensions;
     Some(match outcome {
         Outcome::Works { .. } => return None,
-        Outcome::Closed => "it does not take the pod, even without other pods".to_owned(),
+        Outcome::Closed => "it can't take the pod, even without other pods".to_owned(),
         Outcome::NoCandidates => "no pod there may be evicted".to_owned(),
         Outcome::NotTried => "not tried: enough other nodes were more promising".to_owned(),
         Outcome::TooLittle { lacks, .. } => {
@@ -235,7 +235,7 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
             ),
             Obstacle::Node(shown) => shown_text(shown, dimensions),
             Obstacle::Company => {
-                "would do only beside nominated pods that may never start".to_owned()
+                "it fits only beside nominated pods that may never start".to_owned()
             }
         },
     })

@@ -25,7 +25,7 @@ const SHOWN: usize = 20;
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Difference { segment, record, now, muster, recorded, computed } = self;
-        write!(f, "{segment}, record {record}: the cycle at {now} decides otherwise")?;
+        write!(f, "{segment}, record {record}: the cycle at {now} decides differently")?;
         let ours = env!("CARGO_PKG_VERSION");
         if muster != ours {
             write!(f, "; it was recorded by muster {muster}, and this is {ours}")?;

@@ -63,9 +63,7 @@ pub enum ReplayError {
     Folder { folder: PathBuf, source: io::Error },
     #[error("no segment of a journal in {}: expected files like {}", folder.display(), Segment::name(1))]
     Empty { folder: PathBuf },
-    #[error(
-        "{segment}, record {record}: this muster doesn't take the recorded configuration: {what}"
-    )]
+    #[error("{segment}, record {record}: this version rejects the recorded configuration: {what}")]
     Config { segment: String, record: u64, what: String },
     #[error("{segment}, record {record}: {what}")]
     Disorder { segment: String, record: u64, what: &'static str },

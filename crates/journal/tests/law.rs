@@ -87,12 +87,12 @@ impl Keeper<'_> {
                     let events_lost_nothing = plan == *original_plan;
                     assert!(
                         events_lost_nothing,
-                        "at {now} the engine that heard decoded events decides otherwise"
+                        "at {now} the engine that heard decoded events decides differently"
                     );
                 }
                 for shadow in &mut self.shadows {
                     let its = shadow.cycle(now);
-                    assert_eq!(plan, its, "at {now} a restored engine decides otherwise");
+                    assert_eq!(plan, its, "at {now} a restored engine decides differently");
                     shadow
                         .cluster()
                         .audit()

@@ -252,12 +252,12 @@ impl Metrics {
         queues.deserved.register(
             volcano,
             "queue_deserved",
-            "What each queue deserves, where it says so",
+            "What each queue deserves, if it sets that",
         );
         queues.capacity.register(
             volcano,
             "queue_capacity",
-            "The most that each queue may use, where it says so",
+            "The most that each queue may use, if it sets that",
         );
         for (phase, family) in PHASES.iter().zip(&self.queues.phases) {
             let help = format!("PodGroups of each queue in phase {phase}");
@@ -322,7 +322,7 @@ impl Metrics {
 
     pub fn text(&self) -> String {
         let mut text = String::new();
-        encode(&mut text, &self.registry).expect("a string takes everything");
+        encode(&mut text, &self.registry).expect("writing to a string can't fail");
         text
     }
 

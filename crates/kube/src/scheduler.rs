@@ -66,7 +66,7 @@ pub enum RunError {
     Listen { address: SocketAddr, source: std::io::Error },
     #[error("the journal in {}: {source}", folder.display())]
     Journal { folder: PathBuf, source: std::io::Error },
-    #[error("the lease was lost; another replica goes on")]
+    #[error("the lease was lost; another replica takes over")]
     LeaseLost,
     #[error("the thread that decides has ended: this is a bug, please report it with the log")]
     EngineDied,
@@ -312,7 +312,7 @@ struct Refused {
 impl Refused {
     fn tell(&self, problems: &[String]) {
         let problems = problems.join("; ");
-        error!(%problems, "the new configuration is refused, the old one goes on");
+        error!(%problems, "the new configuration is refused, the old one stays in use");
         self.metrics.refused_configs.inc();
         let record = Record {
             kind: "Lease",

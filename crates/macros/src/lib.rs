@@ -1,8 +1,8 @@
-//! Which questions a plugin answers, read from the functions that it overrides. So no plugin can
-//! override a function and forget to say so, after which it would never be called.
+//! Which questions a plugin answers, derived from the functions that it overrides. So no plugin can
+//! override a function without listing it, in which case it would never be called.
 //!
-//! These two only find the names of functions. What is made of them is written where the table of
-//! questions is: `crates/engine/src/policy/question.rs`.
+//! These two macros only find the names of functions. What is made of them is defined next to the
+//! table of questions: `crates/engine/src/policy/question.rs`.
 
 use proc_macro::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
@@ -17,7 +17,7 @@ pub fn answers(_: TokenStream, item: TokenStream) -> TokenStream {
     tokens
 }
 
-/// On the trait `Plugin`: each of its functions must have a question, but for `answers` itself.
+/// On the trait `Plugin`: each of its functions must have a question, except for `answers` itself.
 #[proc_macro_attribute]
 pub fn each_function_has_a_question(_: TokenStream, item: TokenStream) -> TokenStream {
     let (_, body) = head_and_body(item.clone());
@@ -25,7 +25,7 @@ pub fn each_function_has_a_question(_: TokenStream, item: TokenStream) -> TokenS
     [item, call("::muster_engine::have_questions!", asked)].into_iter().collect()
 }
 
-/// The block that an item ends with, and what stands before it.
+/// The block at the end of an item, and everything before it.
 fn head_and_body(item: TokenStream) -> (TokenStream, TokenStream) {
     let mut head: Vec<TokenTree> = item.into_iter().collect();
     let body = match head.pop() {
@@ -35,7 +35,8 @@ fn head_and_body(item: TokenStream) -> (TokenStream, TokenStream) {
     (head.into_iter().collect(), body)
 }
 
-/// The names of functions in a block. Those inside of functions are in blocks of their own.
+/// The names of the functions in a block. Functions inside functions are in blocks of their own and
+/// don't count.
 fn functions(body: &TokenStream) -> Vec<Ident> {
     let mut names = Vec::new();
     let mut follows_fn = false;
@@ -51,7 +52,7 @@ fn functions(body: &TokenStream) -> Vec<Ident> {
     names
 }
 
-/// A macro called with names. They keep their places in the text, for messages.
+/// A macro called with names. They keep their positions in the source, for messages.
 fn call(path: &str, names: impl IntoIterator<Item = Ident>) -> TokenStream {
     let mut tokens: TokenStream = path.parse().expect("a path");
     let names: TokenStream = names.into_iter().map(TokenTree::Ident).collect();

@@ -172,7 +172,8 @@ mod tests {
     fn json_escapes_every_control_character_and_is_read_back() {
         let name = "a\x1b[31m\u{9b}1m\u{202e}\u{7f}é";
         let mut json = Vec::new();
-        serde_json::to_writer(AsciiControls(&mut json), name).expect("memory takes everything");
+        serde_json::to_writer(AsciiControls(&mut json), name)
+            .expect("writing to memory can't fail");
         let json = String::from_utf8(json).expect("JSON is text");
         assert_eq!(json, r#""a\u001b[31m\u009b1m\u202e\u007fé""#);
         assert_eq!(serde_json::from_str::<String>(&json).expect("valid JSON"), name);

@@ -17,7 +17,7 @@ fn anonymous(text: &str) -> String {
     trim(&mut objects);
     anonymise(&mut objects);
     let mut text = Vec::new();
-    write(&objects, &mut text).expect("memory takes everything");
+    write(&objects, &mut text).expect("writing to memory can't fail");
     String::from_utf8(text).expect("it is text")
 }
 

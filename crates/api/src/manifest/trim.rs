@@ -121,7 +121,7 @@ metadata: {name: g, namespace: default, resourceVersion: "8", annotations: {volc
         });
         trim(&mut objects);
         let mut text = Vec::new();
-        write(&objects, &mut text).expect("memory takes everything");
+        write(&objects, &mut text).expect("writing to memory can't fail");
         let expected = r#"---
 apiVersion: v1
 kind: Node

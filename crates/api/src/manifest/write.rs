@@ -190,7 +190,7 @@ mod tests {
 
     fn written(objects: &[Object]) -> String {
         let mut text = Vec::new();
-        write(objects, &mut text).expect("memory takes everything");
+        write(objects, &mut text).expect("writing to memory can't fail");
         String::from_utf8(text).expect("it is text")
     }
 

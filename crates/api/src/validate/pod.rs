@@ -95,7 +95,7 @@ fn check_resources(problems: &mut Problems, path: &str, resources: &Resources) {
         for (name, amount) in amounts.iter().filter(|(name, _)| is_countable(name)) {
             let whole = amount.milli_value() % 1_000 == 0;
             let message = format!(
-                "{amount} is not a whole number; {name} can only be asked for in whole units"
+                "{amount} is not a whole number; {name} can only be requested in whole units"
             );
             problems.check(whole, format!("{path}.{field}[{name}]"), message);
         }
@@ -259,7 +259,7 @@ spec:
             [
                 "spec.containers[0].resources.requests[cpu]: -1 is negative; write 0 or more",
                 "spec.containers[0].resources.requests[nvidia.com/gpu]: 500m is not a whole number; nvidia.com/gpu can \
-                 only be asked for in whole units",
+                 only be requested in whole units",
                 "spec.containers[1].resources.requests[memory]: 2Gi is more than 1Gi in limits; lower it or raise limits",
                 "spec.overhead[cpu]: -1 is negative; write 0 or more",
             ]

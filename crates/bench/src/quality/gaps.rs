@@ -24,7 +24,7 @@ pub struct Gaps {
     pub breaks_for_nothing: Vec<u64>,
     /// A higher tier was used than necessary.
     pub farther: Vec<u64>,
-    /// A gang of higher priority loses pods than necessary.
+    /// A gang of higher priority than necessary loses pods.
     pub too_high: Vec<u64>,
     /// Where the engine's choice equals the optimum in all of these, how much more it loses.
     pub gap: Distribution,

@@ -131,8 +131,8 @@ fn manifests(spec: &LoadSpec, gpus: u32) -> Vec<u8> {
         ..WorkloadSpec::new(Profile::Research, Amount::Load { percent, gpus })
     };
     let mut out = Vec::new();
-    cluster(&machines, &mut out).expect("a vector takes everything");
-    workload(&work, &mut out).expect("a vector takes everything");
+    cluster(&machines, &mut out).expect("writing to a vector can't fail");
+    workload(&work, &mut out).expect("writing to a vector can't fail");
     out
 }
 

@@ -39,7 +39,7 @@ pub fn pod_name(small: &Small, pod: usize) -> String {
 
 pub fn text(small: &Small) -> String {
     let mut text = String::new();
-    write(small, &mut text).expect("a string takes everything");
+    write(small, &mut text).expect("writing to a string can't fail");
     text
 }
 

@@ -31,7 +31,7 @@ pub enum Outcome {
     Wrong(&'static str),
     BreaksForNothing,
     FartherThanNeeded,
-    /// A gang of higher priority loses pods than necessary.
+    /// A gang of higher priority than necessary loses pods.
     TooHigh,
     /// The loss above the optimum, in parts per million of the optimum.
     Gap(i64),

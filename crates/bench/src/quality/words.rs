@@ -9,7 +9,7 @@ use super::verdict::{Outcome, Verdict};
 
 pub fn describe(seed: u64, small: &Small, verdict: &Verdict) -> String {
     let mut text = String::new();
-    write(seed, small, verdict, &mut text).expect("a string takes everything");
+    write(seed, small, verdict, &mut text).expect("writing to a string can't fail");
     text
 }
 

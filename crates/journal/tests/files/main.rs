@@ -217,7 +217,7 @@ fn a_plan_that_was_not_decided_is_reported() {
         (found.segment.as_str(), found.record, found.now),
         ("muster-000001.journal", 10, NOW.plus_ms(3000))
     );
-    let report = "muster-000001.journal, record 10: the cycle at 2027-01-15T08:00:03Z decides otherwise\n\
+    let report = "muster-000001.journal, record 10: the cycle at 2027-01-15T08:00:03Z decides differently\n\
                   only in the recorded plan:\n  bind default/last (uid uid-last) to n1\n\
                   only in the plan of now:\n  bind default/last (uid uid-last) to n0\n\
                   the same in both: 0";

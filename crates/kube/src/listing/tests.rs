@@ -70,7 +70,7 @@ fn pages_are_joined_and_progress_is_reported() {
     assert_eq!(listing.notes, [""; 0]);
     let nodes: Vec<_> = told.iter().filter(|(kind, _)| *kind == "Node").collect();
     assert_eq!(nodes, [&("Node", 2), &("Node", 3)]);
-    assert_eq!(told.len(), 12, "every kind is told");
+    assert_eq!(told.len(), 12, "progress is reported for every kind");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub fn svg(curves: &Curves, cluster: &Cluster) -> String {
     let mut out = String::new();
     Picture { curves, cluster, queues: shown(curves, cluster) }
         .draw(&mut out)
-        .expect("a string takes everything");
+        .expect("writing to a string can't fail");
     out
 }
 

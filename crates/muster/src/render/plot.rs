@@ -43,7 +43,7 @@ impl Area {
 
 pub fn load(load: &Load) -> String {
     let mut out = String::new();
-    draw(load, &mut out).expect("a string takes everything");
+    draw(load, &mut out).expect("writing to a string can't fail");
     out
 }
 

@@ -37,7 +37,7 @@ impl Bench {
         self.engine.apply(event);
     }
 
-    /// A pod as the watch tells it; `more` is merged into the object.
+    /// A pod as the watch reports it; `more` is merged into the object.
     fn pod(&mut self, name: &str, priority: i32, version: u64, more: &Value) {
         let containers = json!([{ "name": "c", "resources": { "requests": { "cpu": "1" } } }]);
         let mut pod = json!({
@@ -171,8 +171,8 @@ fn a_refused_nomination_is_written_again_when_it_is_decided_again() {
     });
     let uid = "low-uid".to_owned();
     bench.hear(Event::EvictionRefused { key: "d/low".to_owned(), uid, cause, at });
-    assert!(bench.cycle().is_empty(), "nothing was written, so nothing is ended");
-    // First the gang's wait is over, then that of the pod to be evicted.
+    assert!(bench.cycle().is_empty(), "nothing was written, so nothing is removed");
+    // First the gang's backoff is over, then that of the pod that must leave.
     bench.now = bench.wake.expect("it is tried again");
     assert!(bench.cycle().is_empty());
     bench.now = bench.wake.expect("it is tried again");

@@ -63,7 +63,7 @@ pub struct QueueSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "schema::resources"))]
     pub capability: Option<ResourceList>,
-    /// Whether other queues may take back what this queue uses above its share; unset means yes.
+    /// Whether other queues may reclaim what this queue uses above its share; unset means yes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reclaimable: Option<bool>,
     /// Other clusters that work may be sent to.
@@ -204,7 +204,7 @@ pub enum QueueState {
     #[serde(alias = "")]
     Open,
     Closed,
-    /// Takes no new work; what it has goes on.
+    /// Accepts no new work; existing work continues.
     Closing,
     Unknown,
 }

@@ -34,7 +34,7 @@ const MIDDLE: &str = "text-anchor=\"middle\"";
 
 pub fn svg(shares: &FairShares, dimensions: &Dimensions) -> String {
     let mut out = String::new();
-    draw(shares, dimensions, &mut out).expect("a string takes everything");
+    draw(shares, dimensions, &mut out).expect("writing to a string can't fail");
     out
 }
 

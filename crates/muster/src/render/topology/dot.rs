@@ -16,12 +16,12 @@ pub fn dot(cluster: &Cluster) -> String {
     let mut text = String::from(
         "digraph topology {\n  node [shape=box, style=\"rounded,filled\", fontname=\"Helvetica\", color=\"#64748b\"];\n  edge [arrowhead=none, color=\"#64748b\"];\n",
     );
-    chart.write(chart.top(), &mut text).expect("a string takes everything");
+    chart.write(chart.top(), &mut text).expect("writing to a string can't fail");
     for (name, reason) in chart.left() {
         let label = escaped(&format!("{name}\nnot in the tree: {reason}"));
         let style = "style=\"rounded,dashed\", fontcolor=\"#b91c1c\"";
         writeln!(text, "  \"left {}\" [label=\"{label}\", {style}];", escaped(name))
-            .expect("a string takes everything");
+            .expect("writing to a string can't fail");
     }
     text + "}\n"
 }

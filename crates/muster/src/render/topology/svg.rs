@@ -62,7 +62,7 @@ pub fn svg(cluster: &Cluster) -> String {
     let scale = SCALES.iter().find(|(of, _)| *of == detail).expect("there is one for each").1;
     let tree = Layout { chart: &chart, map: &map, detail, scale }.domain(chart.top());
     let mut picture = Picture { chart: &chart, map: &map, detail, scale, out: String::new() };
-    picture.page(&tree).expect("a string takes everything");
+    picture.page(&tree).expect("writing to a string can't fail");
     picture.out
 }
 
