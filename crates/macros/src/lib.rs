@@ -2,7 +2,17 @@
 //! override a function and forget to say so, after which it would never be called.
 //!
 //! These two only find the names of functions. What is made of them is written where the table of
-//! questions is: `crates/engine/src/policy/question.rs`.
+//! questions is: `crates/engine/src/policy/question.rs`. There are also the examples of what compiles
+//! and what does not; in short:
+//!
+//! ```ignore
+//! #[answers]
+//! impl Plugin for LongNamesFirst {
+//!     fn pod_urgency(&self, cluster: &Cluster, pod: PodId) -> i64 {
+//!         cluster.pods.name(pod).len() as i64
+//!     }
+//! }
+//! ```
 
 use proc_macro::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
