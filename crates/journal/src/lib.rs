@@ -4,6 +4,12 @@
 //! A journal is a folder of segments. Each starts with everything that the engine remembered, so
 //! that each can be replayed alone. The scheduler's thread only encodes; a thread of the journal
 //! compresses and writes.
+//!
+//! ```no_run
+//! let summary = muster_journal::replay("journal".as_ref(), 0, |_| {}, |_| {})?;
+//! println!("{} cycles were decided as before", summary.cycles);
+//! # Ok::<(), muster_journal::ReplayError>(())
+//! ```
 
 mod difference;
 mod frame;

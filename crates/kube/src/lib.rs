@@ -1,4 +1,14 @@
 //! Muster on a Kubernetes API server: watches become events, plans become writes.
+//!
+//! ```no_run
+//! use muster_kube::{Options, run};
+//!
+//! async fn schedule(options: Options) {
+//!     if let Err(error) = run(options).await {
+//!         eprintln!("error: {error}");
+//!     }
+//! }
+//! ```
 
 mod client;
 mod clock;
