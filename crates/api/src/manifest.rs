@@ -199,7 +199,7 @@ impl Reader<'_> {
     fn refused(&mut self, refusal: &Refusal) {
         let (message, help) = match refusal {
             Refusal::NotText { .. } => {
-                let help = "it must be text in UTF-8: save it so";
+                let help = "save it as text in UTF-8";
                 ("this is not a YAML or JSON file".to_owned(), Some(help.to_owned()))
             }
             Refusal::TooLarge { .. } => {

@@ -130,7 +130,7 @@ fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
                 if weight_counts(engine, queue, lack.resource) { " or its weight" } else { "" };
             // A gang that would have to request nothing is not helped by requesting less.
             let less = if short < lack.want {
-                format!(", or ask for {amount} less")
+                format!(", or request {amount} less")
             } else {
                 String::new()
             };

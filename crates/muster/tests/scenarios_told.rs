@@ -138,9 +138,8 @@ fn pods_are_moved_for_a_growing_gang_but_not_for_a_non_preemptible_one() {
         |cluster: &[String]| printed(&["simulate"], cluster, &config("")).contains("moves to");
     let claim = |cluster: &[String]| {
         let page = printed(&["explain", "claim"], cluster, &config(""));
-        let (_, rest) = page
-            .split_once("evictions that could make room\n")
-            .expect("it says evictions that could make room");
+        let (_, rest) =
+            page.split_once("evictions that could make room\n").expect("the section is there");
         rest.split("\n\n").next().unwrap_or_default().to_owned()
     };
     let spec = "minMember: 1, queue: a";
@@ -292,6 +291,6 @@ fn advice_never_suggests_requesting_nothing_or_a_useless_weight() {
         help.into_iter().find(|help| help.contains("muster fairshare")).unwrap_or_default()
     };
     assert_eq!(advice(8, 8, &["n2", "n2"]), "raise what queue b deserves: muster fairshare");
-    let some_left = "raise what queue b deserves or its weight, or ask for 4 nvidia.com/gpu less: muster fairshare";
+    let some_left = "raise what queue b deserves or its weight, or request 4 nvidia.com/gpu less: muster fairshare";
     assert_eq!(advice(4, 4, &["n2"]), some_left);
 }

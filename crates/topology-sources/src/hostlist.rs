@@ -16,7 +16,7 @@ pub enum HostListError {
     NotClosed { text: String },
     #[error("{text:?} has an empty name; write names with one comma between them")]
     EmptyName { text: String },
-    #[error("{text:?} stands for more than {NAMES} names; write fewer")]
+    #[error("{text:?} expands to more than {NAMES} names; write fewer")]
     TooMany { text: String },
     #[error("{item:?}: {problem}")]
     Range { item: String, problem: RangeError },
@@ -29,7 +29,7 @@ pub enum RangeError {
     NotANumber { text: String },
     #[error("the range {first}-{last} goes down; write {last}-{first}")]
     Down { first: String, last: String },
-    #[error("{range:?} stands for more than {NAMES} names; write fewer")]
+    #[error("{range:?} expands to more than {NAMES} names; write fewer")]
     TooMany { range: String },
 }
 

@@ -64,7 +64,7 @@ fn lacking(places: &[Place], labels: &[String], level: usize) -> Option<String> 
     let so = match level {
         0 => format!("in no HyperNode: {nodes} without the label {label}"),
         _ => format!(
-            "{nodes} {lack} the label {label}, so what is above comes from others of the same {}",
+            "{nodes} {lack} the label {label}, which is taken from other nodes of the same {}",
             labels[level - 1]
         ),
     };
@@ -120,7 +120,7 @@ mod tests {
             forest.notes,
             [
                 "in no HyperNode: 2 nodes without the label rack: n3, n4",
-                "1 node lacks the label spine, so what is above comes from others of the same rack: n2"
+                "1 node lacks the label spine, which is taken from other nodes of the same rack: n2"
             ]
         );
     }

@@ -51,7 +51,7 @@ pub enum PlaceMistake {
     NodeTwice { node: String, first: Option<Origin> },
     /// Either a wrong label or line, or two switches of one name. Only a person can tell which.
     #[error(
-        "{level} {value} is {}: correct what is wrong, or add --names path if they are different ones of the same name",
+        "{level} {value} is {}: correct what is wrong, or add --names path if they are different ones with the same name",
         parents.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
     )]
     SeveralParents { level: String, value: String, parents: Vec<Parent> },
@@ -233,7 +233,7 @@ mod tests {
             read(text, Naming::Value).expect_err("r1 has two parents"),
             [
                 "rack r1 is under spine s1 (n1, n2, first at t:1) and under spine s2 (n3, first at t:3): \
-                 correct what is wrong, or add --names path if they are different ones of the same name"
+                 correct what is wrong, or add --names path if they are different ones with the same name"
             ]
         );
         let found = read(text, Naming::Path).expect("paths differ");

@@ -122,11 +122,11 @@ fn tabs_and_stray_colons_get_advice() {
 fn input_that_is_not_yaml_is_rejected_at_once() {
     assert_eq!(
         lines(b"\x1f\x8b\x08\x00"),
-        ["test.yaml:1:1: this is not a YAML or JSON file (it must be text in UTF-8: save it so)"]
+        ["test.yaml:1:1: this is not a YAML or JSON file (save it as text in UTF-8)"]
     );
     assert_eq!(
         lines(b"a: 1\n\xff\xfe"),
-        ["test.yaml:2:1: this is not a YAML or JSON file (it must be text in UTF-8: save it so)"]
+        ["test.yaml:2:1: this is not a YAML or JSON file (save it as text in UTF-8)"]
     );
 }
 

@@ -113,7 +113,7 @@ struct WorkloadArgs {
     #[arg(long, value_name = "GPUS", value_parser = clap::value_parser!(u32).range(1..))]
     largest: Option<u32>,
 
-    /// Let a third of the gangs ask for a GPU model that clusters of this template have
+    /// Let a third of the gangs request a GPU model that clusters of this template have
     #[arg(long, value_name = "TEMPLATE", value_parser = templates())]
     typed: Option<Template>,
 

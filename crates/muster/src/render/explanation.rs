@@ -242,15 +242,11 @@ impl Page {
     fn takes_back(&mut self, reclaim: &TakesBack) {
         let for_gang = format!("for {} by {}", reclaim.gang, reclaim.action);
         match (&reclaim.refused, &reclaim.from[..]) {
-            (Some(refused), _) => {
-                self.entry("takes back", &format!("nothing {for_gang}: {refused}"))
-            }
+            (Some(refused), _) => self.entry("reclaims", &format!("nothing {for_gang}: {refused}")),
             (None, []) => {
-                self.entry("takes back", &format!("nothing {for_gang}: no queue uses too much"))
+                self.entry("reclaims", &format!("nothing {for_gang}: no queue uses too much"))
             }
-            (None, from) => {
-                self.entry("takes back", &format!("{for_gang} from {}", from.join(", ")))
-            }
+            (None, from) => self.entry("reclaims", &format!("{for_gang} from {}", from.join(", "))),
         }
         for (queue, rule) in &reclaim.kept {
             self.entry("", &format!("not from {queue}: kept by {rule}"));

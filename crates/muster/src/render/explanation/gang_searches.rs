@@ -70,7 +70,7 @@ fn place(trial: &DomainSearch) -> &str {
     trial.domain.as_deref().unwrap_or(CLUSTER)
 }
 
-/// The trial of a domain: "evict 2 pods that search can spare, whole gang pair (2 pods, ROI 1.00):
+/// The trial of a domain: "evict 2 pods that search can spare, the whole gang pair (2 pods, ROI 1.00):
 /// cost 1.00".
 fn trial_text(trial: &DomainSearch, space: &str) -> String {
     let victims = listed(trial.leave.iter().map(|bundle| bundle_text(bundle, space)).collect());
@@ -103,7 +103,7 @@ fn bundle_text(bundle: &BundleFacts, space: &str) -> String {
         "whole" => {
             let roi =
                 bundle.roi_ppm.map_or(String::new(), |roi| format!(", ROI {}", hundredths(roi)));
-            format!("whole gang {gang} ({pods}{roi})")
+            format!("the whole gang {gang} ({pods}{roi})")
         }
         "broken" => format!("{pods} of {gang}, which is broken already"),
         _ => format!("{pods} that {gang} can spare"),
@@ -168,9 +168,9 @@ mod tests {
         page.passes(&search, "default");
         let plain = crate::terminal::plain(&page.text);
         let expected = "            if whole gangs may be evicted, rack-a is cheapest:
-  → rack-a  evict whole gang ring (4 pods, ROI 1.00): cost 1.00
-    rack-b  evict 1 pod that search can spare, whole gang pair (2 pods, ROI
-            0.50): cost 1.25
+  → rack-a  evict the whole gang ring (4 pods, ROI 1.00): cost 1.00
+    rack-b  evict 1 pod that search can spare, the whole gang pair (2 pods,
+            ROI 0.50): cost 1.25
     1 domain not tried, beyond maxDomains or no cheaper than what was
       found: rack-c
 ";
