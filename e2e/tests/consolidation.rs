@@ -299,6 +299,7 @@ async fn clear(cluster: &Cluster) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_killed_scheduler_consolidates_a_cluster_and_all_pods_run_again() -> Result<()> {
     bed::test(Options { kwok: true, ..Options::default() }, async |plane| {
         let cluster = plane.cluster();

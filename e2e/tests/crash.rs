@@ -93,6 +93,7 @@ async fn said(cluster: &Cluster, gang: &str) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_scheduler_killed_at_any_moment_loses_no_pod_and_splits_no_gang() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();

@@ -103,6 +103,7 @@ fn hypernode_cases() -> Vec<Case> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_api_server_accepts_our_definitions_and_enforces_them() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
@@ -132,6 +133,7 @@ fn the_api_server_accepts_our_definitions_and_enforces_them() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_api_server_fills_in_defaults_and_drops_what_it_does_not_know() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
@@ -156,6 +158,7 @@ fn the_api_server_fills_in_defaults_and_drops_what_it_does_not_know() -> Result<
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn only_volcanos_podgroups_have_their_status_in_the_main_resource() -> Result<()> {
     for definitions in [Definitions::Muster, Definitions::Volcano] {
         bed::test(Options::default(), async |plane| {

@@ -50,6 +50,7 @@ async fn stale_since(cluster: &Cluster, wanted: impl Fn(&Value) -> bool) -> Resu
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_broken_gang_is_evicted_as_soon_as_its_budget_allows() -> Result<()> {
     configured(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
@@ -102,6 +103,7 @@ fn a_broken_gang_is_evicted_as_soon_as_its_budget_allows() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn evictions_survive_a_bad_network_and_hit_no_other_pod() -> Result<()> {
     configured(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -130,6 +132,7 @@ fn evictions_survive_a_bad_network_and_hit_no_other_pod() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn an_urgent_gang_evicts_lower_priorities_and_no_more_than_needed() -> Result<()> {
     configured(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();

@@ -81,6 +81,7 @@ async fn rest() {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Result<()> {
     preempting(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
@@ -136,6 +137,7 @@ fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Resu
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn freed_room_is_kept_for_a_gang_until_the_rest_is_free() -> Result<()> {
     preempting(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
@@ -182,6 +184,7 @@ async fn protect(cluster: &Cluster, app: &str) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn pods_that_a_budget_protects_are_not_evicted() -> Result<()> {
     preempting(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
@@ -203,6 +206,7 @@ fn pods_that_a_budget_protects_are_not_evicted() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn an_impossible_nomination_is_made_elsewhere() -> Result<()> {
     // Without the plugin the scheduler does not know of budgets; the server does.
     preempting(&PREEMPTING.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
@@ -239,6 +243,7 @@ async fn set_ready(cluster: &Cluster, node: &str, ready: &str) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_nomination_to_a_dead_node_moves_or_waits_with_a_reason() -> Result<()> {
     preempting(PREEMPTING, async |plane, _, _| {
         let cluster = plane.cluster();
@@ -290,6 +295,7 @@ fn is_nomination(ask: &Ask) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_refused_nomination_evicts_no_pod() -> Result<()> {
     preempting(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -320,6 +326,7 @@ fn a_refused_nomination_evicts_no_pod() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn nominations_survive_a_bad_network_and_precede_evictions() -> Result<()> {
     preempting(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -360,6 +367,7 @@ fn nominations_survive_a_bad_network_and_precede_evictions() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_stopping_scheduler_still_writes_nominations_before_evictions() -> Result<()> {
     let hold = Duration::from_millis(500);
     preempting(PREEMPTING, async |plane, proxy, scheduler| {
@@ -393,6 +401,7 @@ fn a_stopping_scheduler_still_writes_nominations_before_evictions() -> Result<()
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_card_of_a_pod_is_written_with_its_nomination_and_its_bind() -> Result<()> {
     let shared = format!(
         "{PREEMPTING}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n"

@@ -343,6 +343,7 @@ fn check_evictions(story: &Story, seed: u64) {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_scheduler_killed_while_gangs_are_evicted_breaks_no_more_gangs() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, WHOLE_GANGS, LARGE).await?;
@@ -373,6 +374,7 @@ async fn prepare(plane: &ControlPlane, config: &str, nodes: usize) -> Result<Str
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_scheduler_killed_while_it_evicts_keeps_nominations_and_evicts_no_more() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, CONFIG, NODES).await?;

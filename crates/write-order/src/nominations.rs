@@ -73,6 +73,8 @@ impl Nominations {
                 self.doubtful.insert(key.clone());
             }
             Event::Bound { key, .. } | Event::BindFailed { key, .. } => {
+                // A nomination that was still to be written gave way to the bind.
+                self.asked.remove(key);
                 self.doubtful.insert(key.clone());
             }
             _ => {}

@@ -178,3 +178,20 @@ fn a_refused_nomination_is_written_again_when_it_is_decided_again() {
     bench.now = bench.wake.expect("it is tried again");
     assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
 }
+
+#[test]
+fn a_nomination_is_written_again_after_a_bind_that_failed() {
+    let mut bench = Bench::new();
+    bench.pod("low", 1, 1, &running());
+    bench.pod("high", 9, 2, &json!({}));
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
+    // The bind takes the place of the nomination that was still to be written.
+    bench.hear(Event::Gone { kind: Kind::Pod, key: "d/low".into(), uid: "low-uid".into() });
+    assert!(bench.cycle().is_empty());
+    bench.pod("other", 9, 3, &running());
+    let (key, uid) = ("d/high".to_owned(), "high-uid".to_owned());
+    bench.hear(Event::BindFailed { key, uid, cause: "no answer".to_owned(), at: bench.now });
+    bench.pod("other", 1, 4, &running());
+    bench.now = bench.now.plus_ms(60_000);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
+}
