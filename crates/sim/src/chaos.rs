@@ -7,7 +7,7 @@ mod churn;
 mod dice;
 mod network;
 mod verify;
-mod wire;
+mod watch;
 mod work;
 mod writes;
 
@@ -21,7 +21,7 @@ use muster_engine::{Engine, Event, Plan};
 
 use crate::{Progress, World, invariants};
 use dice::Dice;
-use wire::Wire;
+use watch::Wire;
 use writes::Writes;
 
 /// An invariant that did not hold.
