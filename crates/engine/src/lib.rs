@@ -58,7 +58,7 @@ pub use base::room::Room;
 pub use config::lists::{ACTIONS, PLUGINS, VOLCANO_ONLY};
 pub use decision::cause::Cause;
 pub use decision::counters::{NominationCounters, SearchCounters, SearchRecord};
-pub use decision::decisions::{Decisions, Eviction};
+pub use decision::decisions::{Bind, Decisions, Eviction};
 pub use decision::node_reason::{Bar, Histogram, Shown, Why};
 pub use decision::reason::{Lack, Limit, Near, Reason, Stage};
 pub use decision::staleness::{Fate, Staleness};

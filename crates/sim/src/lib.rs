@@ -26,8 +26,10 @@ pub mod generate;
 pub mod invariants;
 pub mod report;
 mod simulation;
+mod violation;
 mod world;
 
 pub use report::Report;
 pub use simulation::{Options, Progress, STEP_MS, Simulation, Until};
-pub use world::World;
+pub use violation::{Invariant, Violation};
+pub use world::{Refusal, World};

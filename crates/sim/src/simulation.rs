@@ -16,13 +16,14 @@ use crate::chaos::{Moment, Witness};
 use crate::curves::Curves;
 use crate::invariants;
 use crate::report::{self, CycleLine, EventLine, Report};
+use crate::violation::Violation;
 use crate::world::World;
 
-/// How often time alone may pass in vain: gangs that can't run may take turns for ever.
+/// How many cycles in a row may plan nothing: gangs that can't run may take turns for ever.
 const PATIENCE: u32 = 20;
 
-/// How often places may be promised without anyone coming or leaving: a promise that doesn't come
-/// true is given again and again.
+/// How many cycles in a row may only nominate: a nomination that is never fulfilled is made again
+/// and again.
 const LAST_PATIENCE: u32 = 1000;
 
 /// The clock between two cycles.
@@ -60,7 +61,7 @@ pub struct Simulation {
     pub world: World,
     pub engine: Engine,
     pub report: Report,
-    /// What queues use and should have, if someone wants to see it.
+    /// What queues use and should have, if that is to be shown.
     pub curves: Option<Curves>,
     /// Hears what the engine hears and plans.
     witness: Option<Box<Witness<'static>>>,
@@ -123,8 +124,8 @@ impl Simulation {
     }
 
     /// Runs to the end and concludes the report. An invariant that does not hold is an error.
-    pub fn run(&mut self, mut progress: impl FnMut(Progress)) -> Result<(), String> {
-        let (mut in_vain, mut fruitless) = (0, 0);
+    pub fn run(&mut self, mut progress: impl FnMut(Progress)) -> Result<(), Violation> {
+        let (mut idle, mut unproductive) = (0, 0);
         loop {
             let plan = self.step()?;
             progress(Progress {
@@ -138,10 +139,10 @@ impl Simulation {
                 Until::Stable => {
                     let still =
                         plan.binds.is_empty() && plan.evictions.is_empty() && !self.awaits_events();
-                    fruitless = if still { fruitless + 1 } else { 0 };
-                    in_vain = if still && plan.nominations.is_empty() { in_vain + 1 } else { 0 };
+                    unproductive = if still { unproductive + 1 } else { 0 };
+                    idle = if still && plan.nominations.is_empty() { idle + 1 } else { 0 };
                     match self.next_moment(&plan) {
-                        Some(moment) if in_vain < PATIENCE && fruitless < LAST_PATIENCE => {
+                        Some(moment) if idle < PATIENCE && unproductive < LAST_PATIENCE => {
                             self.pass((moment.0 - self.world.now.0).max(STEP_MS));
                         }
                         _ => break,
@@ -154,7 +155,7 @@ impl Simulation {
     }
 
     /// One cycle: plan, and do what was planned.
-    pub fn step(&mut self) -> Result<Plan, String> {
+    pub fn step(&mut self) -> Result<Plan, Violation> {
         self.cycle += 1;
         let begin = Instant::now();
         let plan = self.engine.cycle(self.world.now);
@@ -247,7 +248,7 @@ impl Simulation {
                 Ok(event) => event,
                 Err(cause) => {
                     let (key, uid) = (pod.to_string(), uid.to_string());
-                    Event::BindFailed { key, uid, cause, at: self.world.now }
+                    Event::BindFailed { key, uid, cause: cause.to_string(), at: self.world.now }
                 }
             });
             self.report.binds.push(placement(place, self.cycle));
@@ -338,8 +339,8 @@ impl Simulation {
         }
         let arrival = self.coming.last().map(|(time, _)| *time);
         let next = [arrival, self.world.next_end()].into_iter().flatten().min();
-        // Time alone matters only while there is something it could help, or someone watches what
-        // it does.
+        // Time alone matters only while there is something it could help, or while what it does is
+        // recorded.
         let gangs = &self.engine.cluster().gangs;
         let waits = || gangs.iter().any(|(_, gang)| gang.counts.pending > 0);
         let watched = self.curves.is_some();

@@ -15,6 +15,21 @@ use muster_write_order::{AnnotationWrite, ObjectName};
 /// Annotations that a plan wants on a pod.
 pub type Notes<'n> = &'n [(&'static str, String)];
 
+/// Why the server does not take a write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the pod is gone")]
+    PodIsGone,
+    #[error("the object is gone")]
+    ObjectIsGone,
+    #[error("the pod is bound already")]
+    PodIsBound,
+    #[error("the pod is being deleted")]
+    PodIsDeleted,
+    #[error("node {0} is gone")]
+    NodeIsGone(String),
+}
+
 #[derive(Clone, Default)]
 pub struct World {
     pub now: Time,
@@ -118,25 +133,25 @@ impl World {
         Some(Event::from(pod.clone()))
     }
 
-    /// Binds a pod, if it is still the one that was meant and nobody was faster. What is noted of
-    /// its cards is written with it.
+    /// Binds a pod, if it is still the one that was meant and no other writer was faster. What is
+    /// noted of its cards is written with it.
     pub fn bind(
         &mut self,
         key: &str,
         uid: &str,
         node: &str,
         notes: Notes,
-    ) -> Result<Event, String> {
+    ) -> Result<Event, Refusal> {
         let pod =
-            self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or("the pod is gone")?;
+            self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or(Refusal::PodIsGone)?;
         if pod.spec.node_name.is_some() {
-            return Err("the pod is bound already".into());
+            return Err(Refusal::PodIsBound);
         }
         if pod.metadata.deletion_timestamp.is_some() {
-            return Err("the pod is being deleted".into());
+            return Err(Refusal::PodIsDeleted);
         }
         if !self.nodes.contains_key(node) {
-            return Err(format!("node {node} is gone"));
+            return Err(Refusal::NodeIsGone(node.to_owned()));
         }
         let bound = self.change_pod(key, |pod| {
             pod.spec.node_name = Some(node.to_owned());
@@ -170,7 +185,7 @@ impl World {
 
     /// Asks a pod to leave, if it is still the one that was meant: it goes with the next tick, and
     /// comes back pending if something recreates it.
-    pub fn evict(&mut self, key: &str, uid: &str) -> Result<Event, String> {
+    pub fn evict(&mut self, key: &str, uid: &str) -> Result<Event, Refusal> {
         let now = self.now;
         let current = self.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid);
         let evicted = current.then(|| {
@@ -179,7 +194,7 @@ impl World {
                 pod.metadata.annotations.insert(EVICTED.into(), "true".into());
             })
         });
-        evicted.flatten().ok_or_else(|| "the pod is gone".to_owned())
+        evicted.flatten().ok_or(Refusal::PodIsGone)
     }
 
     pub fn remove_pod(&mut self, key: &str) -> Option<Event> {
@@ -315,7 +330,7 @@ fn deadline(pod: &Pod) -> Option<Time> {
     Some(pod.status.start_time?.plus_ms(pod.spec.active_deadline_seconds?.saturating_mul(1000)))
 }
 
-/// The same pod as its controller makes it again: pending, new, without a promise.
+/// The same pod as its controller makes it again: pending, new, without a nomination.
 fn reborn(mut pod: Pod, now: Time) -> Pod {
     pod.metadata.creation_timestamp = Some(now);
     pod.metadata.deletion_timestamp = None;

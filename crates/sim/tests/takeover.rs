@@ -1,5 +1,5 @@
-//! Room that is taken from others, on random small clusters without news: whoever is evicted comes
-//! back and waits, and every cluster comes to rest. Nobody gives what he has just taken.
+//! Evictions on random small clusters without news: evicted pods come back and wait, and every
+//! cluster comes to rest. No queue gives back what it has just taken.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -26,7 +26,7 @@ const QUEUES: [&str; 3] = ["red", "blue", "green"];
 
 fn config(mode: &str, quota: &str, queues: Queues) -> String {
     let hierarchy = queues == Queues::Tree;
-    // Who matters more and is larger than its queue deserves may be taken back for.
+    // A gang of a higher priority may be larger than its queue deserves, which others take back.
     let last = if queues == Queues::TwoResources { "" } else { ", preempt" };
     let actions = match mode {
         "scenario" => format!("allocate, consolidate, reclaim{last}, stalegangeviction"),
@@ -243,7 +243,7 @@ fn play(text: &str, config: &str, queues: Queues) -> Result<usize, Box<dyn Error
     let mut simulation = Simulation::new(world, Engine::new(config, names), options);
     let mut takes = Vec::new();
     for cycle in 1..=CYCLES {
-        simulation.step().map_err(|what| format!("in cycle {cycle} {what}"))?;
+        simulation.step().map_err(|violation| format!("in cycle {cycle} {violation}"))?;
         takes.extend(takes_of(&simulation, &queue_of));
         simulation.pass(STEP_MS);
     }
@@ -312,7 +312,7 @@ impl fmt::Display for Take {
     }
 }
 
-/// What was taken in this cycle. Who only moves isn't taken from its queue.
+/// What was taken in this cycle. A pod that only moves is not taken from its queue.
 fn takes_of(simulation: &Simulation, queue_of: &BTreeMap<String, String>) -> Vec<Take> {
     let cluster = simulation.engine.cluster();
     let shares = Shares::of(cluster, simulation.engine.policy().hierarchical(), 0);

@@ -15,11 +15,12 @@ pub mod pods;
 pub mod queues;
 pub(crate) mod reservations;
 pub(crate) mod selectors;
-pub(crate) mod shapes;
+pub mod shapes;
 pub(crate) mod terms;
 pub(crate) mod topology;
 pub(crate) mod txn;
 pub mod usage;
 
+pub use apply::budgets::Budget;
 pub use cluster::{Cluster, Guards};
 pub use topology::{domains, hypernodes, subgroups};

@@ -116,7 +116,7 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
         render::progress::Bar::new(args.output != Format::Json && args.output != Format::Yaml);
     let result = simulation.run(|progress| bar.show(&progress));
     bar.done();
-    result.map_err(Failure::Work)?;
+    result.map_err(Failure::work)?;
     if let (Some(recorder), Some(folder)) = (&recorder, &args.journal) {
         recorder.conclude(folder)?;
     }

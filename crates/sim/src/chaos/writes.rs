@@ -12,6 +12,7 @@ use muster_write_order::{
 };
 
 use super::Day;
+use crate::world::Refusal;
 
 /// The key and uid of an object.
 type Name = (String, String);
@@ -156,7 +157,9 @@ impl Day<'_> {
     fn write(&mut self, write: Write) {
         let Write { request, fate, awaited, .. } = write;
         let failure = match fate {
-            Fate::Arrives | Fate::HalfKnown => self.arrive(&request, fate).err(),
+            Fate::Arrives | Fate::HalfKnown => {
+                self.arrive(&request, fate).err().map(|refusal| refusal.to_string())
+            }
             Fate::Refused => Some("refused by admission".to_owned()),
             Fate::Lost => {
                 self.history.lost += 1;
@@ -187,15 +190,13 @@ impl Day<'_> {
         }
     }
 
-    fn arrive(&mut self, request: &Request, fate: Fate) -> Result<(), String> {
+    fn arrive(&mut self, request: &Request, fate: Fate) -> Result<(), Refusal> {
         let event = match request {
             Request::Bind { pod: (key, uid), node, notes } => {
                 self.world.bind(key, uid, node, notes)
             }
             Request::Evict { pod: (key, uid) } => self.world.evict(key, uid),
-            Request::Annotate(write) => {
-                self.world.annotate(write).ok_or_else(|| "the object is gone".to_owned())
-            }
+            Request::Annotate(write) => self.world.annotate(write).ok_or(Refusal::ObjectIsGone),
         }?;
         self.history.half_known += u64::from(fate == Fate::HalfKnown);
         self.tell(event);
