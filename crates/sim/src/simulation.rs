@@ -13,7 +13,7 @@ use muster_engine::{Bind, Cause, Engine, Event, Plan, explain, status};
 use crate::chaos::{Moment, Witness};
 use crate::curves::Curves;
 use crate::invariants;
-use crate::report::{CycleLine, EventLine, Eviction, Placement, Report};
+use crate::report::{CycleLine, EventLine, Eviction, HeldNomination, Placement, Report};
 use crate::world::World;
 
 /// How often time alone may pass in vain: gangs that can't run may take turns for ever.
@@ -171,6 +171,7 @@ impl Simulation {
             evictions: plan.evictions.len(),
             nominations: plan.nominations.len(),
         });
+        self.tell_held_nominations();
         self.tell_waits();
         if self.options.events {
             self.tell_searches(&plan);
@@ -196,6 +197,22 @@ impl Simulation {
             let line = |event| EventLine { cycle: self.cycle, object: object.to_string(), event };
             self.report.events.extend(explain::search(cluster, plan, search).into_iter().map(line));
         }
+    }
+
+    fn tell_held_nominations(&mut self) {
+        let cluster = self.engine.cluster();
+        let held = cluster.nomination_ledger.iter().filter_map(|(&pod, nomination)| {
+            let stands = cluster.pods.state[pod] == PodState::Nominated(nomination.node);
+            stands.then(|| HeldNomination {
+                pod: cluster.pods.name(pod).to_string(),
+                node: cluster.nodes.name[nomination.node].to_string(),
+                cycle: self.cycle,
+                evicted: nomination.needs_evictions,
+            })
+        });
+        let begin = self.report.held_nominations.len();
+        self.report.held_nominations.extend(held);
+        self.report.held_nominations[begin..].sort_by(|a, b| a.pod.cmp(&b.pod));
     }
 
     fn tell_waits(&mut self) {
