@@ -14,6 +14,7 @@ pub mod output;
 pub mod rules;
 pub mod run;
 pub mod shrink;
+pub mod tamper;
 mod timeline;
 mod yaml;
 
