@@ -15,7 +15,7 @@ use muster_write_order::{AnnotationWrite, Desired};
 use crate::chaos::{Moment, Witness};
 use crate::curves::Curves;
 use crate::invariants;
-use crate::report::{self, CycleLine, EventLine, Report};
+use crate::report::{self, CycleLine, EventLine, HeldNomination, Report};
 use crate::violation::Violation;
 use crate::world::World;
 
@@ -174,6 +174,7 @@ impl Simulation {
             evictions: plan.evictions.len(),
             nominations: plan.nominations.len(),
         });
+        self.tell_held_nominations();
         self.tell_waits();
         if self.options.events {
             self.tell_searches();
@@ -195,6 +196,22 @@ impl Simulation {
             let line = |event| EventLine { cycle: self.cycle, object: gang.to_string(), event };
             self.report.events.extend(lines.into_iter().map(line));
         }
+    }
+
+    fn tell_held_nominations(&mut self) {
+        let cluster = self.engine.cluster();
+        let held = cluster.nomination_ledger.iter().filter_map(|(&pod, nomination)| {
+            let stands = cluster.pods.state[pod] == PodState::Nominated(nomination.node);
+            stands.then(|| HeldNomination {
+                pod: cluster.pods.name(pod).to_string(),
+                node: cluster.nodes.name[nomination.node].to_string(),
+                cycle: self.cycle,
+                evicted: nomination.needs_evictions,
+            })
+        });
+        let begin = self.report.held_nominations.len();
+        self.report.held_nominations.extend(held);
+        self.report.held_nominations[begin..].sort_by(|a, b| a.pod.cmp(&b.pod));
     }
 
     fn tell_waits(&mut self) {
