@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId, Symbol};
 use crate::base::resources::{CPU, PODS, Sparse};
 use crate::model::cluster::{Cluster, add_up};
-use crate::model::notes::GroupAnnotations;
 use crate::model::pods::{PodState, Sum};
 
 /// A place for one pod of a gang. What survives of the pod that left is its role, its subgroup and
@@ -89,9 +88,7 @@ impl Cluster {
             Some(reservation) => self.insert_reservation(gang, place, reservation),
             None => drop(self.drop_reservation(gang, place)),
         }
-        let notes = &mut self.gangs[gang].notes;
-        notes.iter_mut().for_each(|notes| notes.size = size);
-        notes.take_if(|notes| **notes == GroupAnnotations::default());
+        self.gangs[gang].notes.iter_mut().for_each(|notes| notes.size = size);
         self.outlook_changes = outlook_changes;
     }
 

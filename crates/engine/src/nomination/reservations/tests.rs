@@ -301,7 +301,9 @@ fn a_dropped_transaction_gives_reservations_back() {
     let (gang, pods) = (bench.gang("ring"), ["ring-1", "ring-2"].map(|name| bench.pod(name)));
     let stays = bench.pod("ring-0");
     let state = |cluster: &Cluster| {
-        (cluster.sums(), cluster.gangs[gang].notes.clone(), cluster.outlook_version())
+        let size = cluster.gangs[gang].notes.as_ref().map_or(0, |notes| notes.size);
+        let reserved = cluster.gangs[gang].reserved().to_vec();
+        (cluster.sums(), (reserved, size), cluster.outlook_version())
     };
     let cluster = &mut bench.engine.cluster;
     let [a, b] = ["a", "b"].map(|name| cluster.nodes.find(name).expect("a node"));
