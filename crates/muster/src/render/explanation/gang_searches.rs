@@ -169,8 +169,8 @@ mod tests {
         let plain = crate::terminal::plain(&page.text);
         let expected = "            if whole gangs may be evicted, rack-a is cheapest:
   → rack-a  evict the whole gang ring (4 pods, ROI 1.00): cost 1.00
-    rack-b  evict 1 pod that search can spare, the whole gang pair (2 pods,
-            ROI 0.50): cost 1.25
+    rack-b  evict 1 pod that search can spare, the whole gang pair (2 pods, ROI
+            0.50): cost 1.25
     1 domain not tried, beyond maxDomains or no cheaper than what was
       found: rack-c
 ";
