@@ -108,7 +108,7 @@ pub fn validate_queue(queue: &Queue) -> Vec<Problem> {
     for (index, cluster) in spec.extend_clusters.iter().enumerate() {
         problems.amounts(&format!("spec.extendClusters[{index}].capacity"), &cluster.capacity);
     }
-    check_hierarchy(&mut problems, &meta);
+    check_hierarchy(&mut problems, meta);
     problems.min_runtimes(meta);
     problems.0
 }
