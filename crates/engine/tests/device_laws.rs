@@ -14,7 +14,9 @@ use muster_engine::model::pods::PodState;
 use muster_engine::plan::Placement;
 use muster_engine::{Engine, Event, Plan, Room, Txn};
 use proptest::prelude::*;
-use random::{CHANGES, START, bounded, change, events_apart, rewinds_leave_no_trace, shuffled};
+use random::{
+    CHANGES, START, STATE_CHANGES, bounded, change, events_apart, rewinds_leave_no_trace, shuffled,
+};
 
 const ROOMS: [Room; 3] = [Room::Idle, Room::FutureIdle, Room::Backfill];
 const SEED: u64 = 20_261_116;
@@ -269,7 +271,7 @@ proptest! {
     #[test]
     fn moves_that_are_made_again_take_the_same_cards(
         setting in setting(),
-        moves in prop::collection::vec((0..CHANGES, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..20),
+        moves in prop::collection::vec((0..STATE_CHANGES, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..20),
     ) {
         let mut cluster = setting.engine(&setting.events()).cluster().clone();
         let (pods, nodes): (Vec<PodId>, Vec<NodeId>) = (cluster.pods.live().collect(), cluster.nodes.live().collect());
