@@ -296,7 +296,7 @@ impl Stage {
         let traces = self.engine.trace(gang, self.now);
         let passes = traces.into_iter().flat_map(|(_, trace)| trace.passes);
         let taken = passes.flat_map(|pass| pass.domains).find(|trial| trial.chosen)?;
-        let DomainOutcome::Works { gone, .. } = taken.outcome else {
+        let DomainOutcome::Works { victims, .. } = taken.outcome else {
             panic!("taken, and doesn't do: {taken:?}")
         };
         Some(gone.into_iter().flat_map(|bundle| bundle.pods).collect())

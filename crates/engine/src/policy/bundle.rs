@@ -30,7 +30,7 @@ pub struct Bundle {
     /// Bundles of equal rank have the same number, whatever they return.
     pub class: u32,
     /// How much it frees that was not requested, by pods and resources.
-    pub(crate) unasked: usize,
+    pub(crate) unneeded: usize,
 }
 
 impl Bundle {
@@ -46,15 +46,15 @@ impl Bundle {
             instead: Vec::new(),
             roi: None,
             class: 0,
-            unasked: 0,
+            unneeded: 0,
         }
     }
 
     /// The same bundle with only these of its pods.
     pub fn of(&self, pods: Vec<PodId>) -> Bundle {
-        let &Bundle { gang, kind, broken, all_or_nothing, roi, class, unasked, .. } = self;
+        let &Bundle { gang, kind, broken, all_or_nothing, roi, class, unneeded, .. } = self;
         let (rest, instead) = (Vec::new(), Vec::new());
-        Bundle { gang, kind, broken, all_or_nothing, pods, rest, instead, roi, class, unasked }
+        Bundle { gang, kind, broken, all_or_nothing, pods, rest, instead, roi, class, unneeded }
     }
 
     /// The smallest parts that can be evicted on their own; the alternatives are listed with the
