@@ -32,7 +32,7 @@ pub fn split(
     found: &mut Vec<Bundle>,
 ) {
     pods.sort_by(|a, b| order_within(txn, needed, a, b));
-    // A gang whose missing pods are nominated does not pod_count as broken.
+    // A gang whose missing pods are nominated does not count as broken.
     let broken =
         !txn.gangs[gang].ready(true) && missing_after_nominations(&txn.gangs[gang], true).total > 0;
     let mark = txn.mark();

@@ -163,7 +163,7 @@ impl<'s> DomainFit<'s> {
                     (Ok(()), None) => rankings.best(&ask),
                 };
                 let Some(node) = found else { break };
-                near = near.map(|near| Vicinity { of: txn.domains.home(node), ..near });
+                near = near.map(|near| Vicinity { of: txn.domains.smallest_around(node), ..near });
                 txn.nominate(pod, node);
                 pods.pop();
             }

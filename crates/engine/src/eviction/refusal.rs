@@ -44,7 +44,7 @@ pub fn refuse(session: &mut Session, gang: GangId, purpose: Purpose, refused: Ve
     reasons.retain(|known| {
         !is_from(known, purpose) && refused.iter().all(|reason| !same(known, reason))
     });
-    // An action that finds no candidates is_new nothing if another one names protected candidates.
+    // An action that finds no candidates adds nothing if another one names protected candidates.
     let names_rules = reasons.iter().any(|known| finds_no_candidates(known) == Some(false));
     let is_new = |reason: &Reason| !names_rules || finds_no_candidates(reason) != Some(true);
     // A queue that deserves nothing has nothing to reclaim. That explains why there are no
