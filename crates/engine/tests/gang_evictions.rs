@@ -38,7 +38,7 @@ fn counting(script: &str) -> (Engine, Arc<AtomicUsize>) {
         .plugins
         .iter_mut()
         .find(|configured| configured.name == "conformance")
-        .expect("its seat");
+        .expect("the plugin");
     configured.plugin = Box::new(Counter(count.clone()));
     let mut engine = Engine::new(config, vec!["volcano".into()]);
     for (line, serial) in script.lines().filter_map(Line::parse).zip(0..) {

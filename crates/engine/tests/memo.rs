@@ -81,7 +81,7 @@ const HELPS: &[&str] = &[
     "podgone foreign",
     "bound news o",
     "unbound news",
-    "unpromised urgent",
+    "nominationrefused urgent",
     "stays cheap",
     // What is said of them.
     "gang low min=2 queue=b",
@@ -209,7 +209,7 @@ fn apply(engine: &mut Engine, text: &str) {
         "budgetgone" => Event::gone(Kind::PodDisruptionBudget, key),
         "bound" => Event::Bound { uid: uid(), key, node: line.names[1].into() },
         "unbound" => Event::BindFailed { uid: uid(), key, cause, at: START },
-        "unpromised" => Event::NominationRefused { uid: uid(), key, cause, at: START },
+        "nominationrefused" => Event::NominationRefused { uid: uid(), key, cause, at: START },
         "stays" => Event::EvictionRefused { uid: uid(), key, cause, at: START },
         _ => {
             let manifests = line.manifests(BORN, 1);

@@ -296,10 +296,10 @@ impl Stage {
         let traces = self.engine.trace(gang, self.now);
         let passes = traces.into_iter().flat_map(|(_, trace)| trace.passes);
         let taken = passes.flat_map(|pass| pass.domains).find(|trial| trial.chosen)?;
-        let DomainOutcome::Works { gone, .. } = taken.outcome else {
-            panic!("taken, and doesn't do: {taken:?}")
+        let DomainOutcome::Works { victims, .. } = taken.outcome else {
+            panic!("the chosen domain does not work: {taken:?}")
         };
-        Some(gone.into_iter().flat_map(|bundle| bundle.pods).collect())
+        Some(victims.into_iter().flat_map(|bundle| bundle.pods).collect())
     }
 
     /// So many cycles, a second apart. A pod that is to leave does, and its controller creates it

@@ -104,9 +104,9 @@ fn name(cluster: &Cluster, domain: DomainId) -> Option<String> {
 
 fn told(cluster: &Cluster, trial: &DomainTrial) -> DomainSearch {
     let (leave, cost_ppm) = match &trial.outcome {
-        DomainOutcome::Works { gone, cost, .. } => (&gone[..], Some(*cost)),
-        DomainOutcome::Fails { gone, .. } | DomainOutcome::TooLittle { gone, .. } => {
-            (&gone[..], None)
+        DomainOutcome::Works { victims, cost, .. } => (&victims[..], Some(*cost)),
+        DomainOutcome::Fails { victims, .. } | DomainOutcome::TooLittle { victims, .. } => {
+            (&victims[..], None)
         }
         DomainOutcome::TooSmall | DomainOutcome::NotTried => (&[][..], None),
     };

@@ -184,8 +184,8 @@ fn nomination(a: &Trial, b: &Trial) -> Ordering {
 fn told(cluster: &Cluster, node: NodeId, trial: &Trial, chosen: bool) -> NodeTrial {
     let none: &[PodId] = &[];
     let (leave, released, cost) = match &trial.outcome {
-        Outcome::Works { gone, taken_back, cost } => (&gone[..], &taken_back[..], Some(cost)),
-        Outcome::Fails { gone, .. } => (&gone[..], none, None),
+        Outcome::Works { victims, released, cost } => (&victims[..], &released[..], Some(cost)),
+        Outcome::Fails { victims, .. } => (&victims[..], none, None),
         Outcome::TooLittle { victims, .. } => (&victims[..], none, None),
         Outcome::Closed | Outcome::NoCandidates | Outcome::NotTried => (none, none, None),
     };
@@ -234,7 +234,7 @@ fn why(cluster: &Cluster, outcome: &Outcome) -> Option<String> {
                 dimensions.show(*resource, *best)
             ),
             Obstacle::Node(shown) => shown_text(shown, dimensions),
-            Obstacle::Company => {
+            Obstacle::NeedsNominated => {
                 "it fits only beside nominated pods that may never start".to_owned()
             }
         },

@@ -155,7 +155,8 @@ fn empty(cluster: &Cluster, hyper: &HyperNode) -> Option<Finding> {
 }
 
 fn outside(cluster: &Cluster) -> Option<Finding> {
-    let mut outside = cluster.nodes.live().filter(|&node| cluster.domains.home(node) == ROOT);
+    let mut outside =
+        cluster.nodes.live().filter(|&node| cluster.domains.smallest_around(node) == ROOT);
     let first = outside.next()?;
     let count = counted(1 + outside.count() as u64, "node");
     let text = if cluster.hyper_nodes.is_empty() {

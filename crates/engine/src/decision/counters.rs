@@ -78,8 +78,8 @@ impl SearchCounters {
         }
     }
 
-    /// The effort, without the victims that were found.
-    pub(crate) fn in_vain(self) -> SearchCounters {
+    /// The effort of a search that found no victims in the end.
+    pub(crate) fn without_victims(self) -> SearchCounters {
         SearchCounters { selected: 0, reprieved: 0, ..self }
     }
 }

@@ -22,7 +22,7 @@ pub enum Stage {
     Gang,
     /// Its queue may not take more.
     Quota,
-    /// Another gang of the queue goes first.
+    /// Another gang of the queue is served first.
     Order,
     /// No room on the nodes.
     Nodes,

@@ -1,4 +1,4 @@
-//! The arguments that the actions which take room have in common.
+//! Arguments that the evicting actions share.
 
 use crate::settings::argument::Argument;
 
@@ -61,6 +61,6 @@ pub const MAX_STEPS: Argument = Argument {
     meaning: "scenario: the same for all gangs of a cycle",
 };
 
-/// Those of actions that take whole gangs and nothing else.
+/// The arguments of actions that only evict bundles of gangs.
 pub const BY_GANG: &[Argument] =
     &[MAX_DOMAINS, ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, ROI_THRESHOLD, ORDER, EVICTION_METHOD];

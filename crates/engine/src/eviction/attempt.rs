@@ -1,4 +1,4 @@
-//! One gang that lacks room and makes others leave, all or nothing.
+//! Makes room for one gang by evicting pods: for everything it lacks, or not at all.
 
 use muster_api::Time;
 
@@ -12,11 +12,11 @@ use crate::eviction::causes::Causes;
 use crate::eviction::commit::{commit, reserve_for_moved};
 use crate::eviction::refusal::{Refusal, refuse};
 use crate::eviction::request::EvictionRequest;
-use crate::eviction::review::give_back_by_worth;
+use crate::eviction::review::give_back_by_importance;
 use crate::eviction::search::Search;
 use crate::eviction::search_log::Record;
 use crate::eviction::trace::Trace;
-use crate::eviction::turns::{anyone_spares, grows, turn_of};
+use crate::eviction::turns::{any_gang_can_spare, grows, turn_of};
 use crate::eviction::verdict::gave_too_much;
 use crate::model::shapes::one_shape;
 use crate::model::txn::{Mark, Txn};
@@ -34,9 +34,9 @@ pub struct Attempt<'t> {
     pub gang: GangId,
     pub request: EvictionRequest<'t>,
     pub now: Time,
-    /// Why each leaves, where that is known with the choice.
+    /// Why each victim is evicted, if the search says so; [`cause`] derives the others.
     pub causes: Causes,
-    /// When a rule ends that stood in the way and that time alone ends.
+    /// When the first of the vetoes in the way expires, if any does.
     pub until: Option<Time>,
     pub record: Record<'t>,
 }
@@ -65,13 +65,16 @@ impl<'t> Attempt<'t> {
         }
     }
 
-    pub fn preemptor(
+    /// Places these pods, by evictions if need be. Leaves its moves in the transaction, or says why
+    /// there is no room.
+    pub fn make_room(
         &mut self,
         txn: &mut Txn,
         rankings: &mut Rankings,
         placement: &PlacementRequest,
     ) -> Result<(), Vec<Reason>> {
-        // What others have left is for those who may take back; the rest is lent by `allocate`.
+        // Room that evictions freed may only go to queues that may reclaim. All other free room is
+        // left to `allocate`.
         if let (Mode::Scenario, Purpose::Reclaim, Some(&first)) =
             (self.request.settings.mode, self.request.purpose, placement.pods.first())
         {
@@ -79,7 +82,7 @@ impl<'t> Attempt<'t> {
                 .may_reclaim(txn, &self.preemptor_for(first))
                 .map_err(|reason| vec![reason])?;
         }
-        // Nobody leaves where nobody has to.
+        // Without need nothing is evicted: the gang may fit as things are.
         let full = one_shape(txn, placement.pods).is_some_and(|shape| {
             rankings.of(txn, self.policy, shape, Room::FutureIdle).best(txn).is_none()
         });
@@ -90,30 +93,30 @@ impl<'t> Attempt<'t> {
         let queue = txn.gangs[self.gang].queue;
         let mut had = txn.queues[queue].held.clone();
         had.add_amounts(&txn.queues[queue].nominated, 1);
-        self.take(txn, rankings, placement, &had)?;
+        self.evict_by_mode(txn, rankings, placement, &had)?;
         if self.request.settings.mode == Mode::Scenario {
-            // Pods that look at other nodes mind where others went.
-            let far =
+            // Rules that look at other nodes may reject the placement once victims have moved.
+            let depends =
                 placement.pods.iter().any(|&pod| txn.depends_on_other_nodes(txn.pods.shape[pod]));
-            return match !far || would_be_reaffirmed(txn, self.policy, rankings, self.gang) {
+            return match !depends || would_be_reaffirmed(txn, self.policy, rankings, self.gang) {
                 true => Ok(()),
                 false => Err(vec![Refusal::default().reason(self.request.purpose)]),
             };
         }
-        let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
-        // Who matters more in its queue goes before what queues deserve.
+        let victims: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
+        // Only `reclaim` is bound by what queues deserve. Inside a queue priority decides.
         let reclaims = self.request.purpose == Purpose::Reclaim;
-        let (Some(&first), false, true) = (placement.pods.first(), gone.is_empty(), reclaims)
+        let (Some(&first), false, true) = (placement.pods.first(), victims.is_empty(), reclaims)
         else {
             return Ok(());
         };
-        match self.policy.rejects_outcome(txn, &self.preemptor_for(first), &had, &gone) {
+        match self.policy.rejects_outcome(txn, &self.preemptor_for(first), &had, &victims) {
             Some(reason) => Err(vec![reason]),
             None => Ok(()),
         }
     }
 
-    pub fn take(
+    fn evict_by_mode(
         &mut self,
         txn: &mut Txn,
         rankings: &mut Rankings,
@@ -131,7 +134,7 @@ impl<'t> Attempt<'t> {
                 true => steps.saturating_mul(doubled),
                 false => u64::MAX,
             };
-            let attempt = Search {
+            let search = Search {
                 policy,
                 settings: self.request.settings,
                 budget,
@@ -139,25 +142,25 @@ impl<'t> Attempt<'t> {
                 placement: *placement,
                 had,
             };
-            let taken = attempt.take(txn, rankings, &mut self.until, &mut self.record);
-            let cut = |reason: &Reason| matches!(reason, Reason::NotAttempted { .. });
+            let found = search.make_room(txn, rankings, &mut self.until, &mut self.record);
+            let not_attempted = |reason: &Reason| matches!(reason, Reason::NotAttempted { .. });
             self.record.work.cut_short =
-                taken.as_ref().is_err_and(|refused| refused.iter().any(cut));
-            self.causes = taken?;
+                found.as_ref().is_err_and(|refused| refused.iter().any(not_attempted));
+            self.causes = found?;
             return Ok(());
         }
-        let force = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {
-            self.one(txn, rankings, pod, left)
+        let place_pod = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {
+            self.place_pod(txn, rankings, pod, left)
         };
-        place_gang_with(txn, policy, rankings, placement, force)?;
-        let gone = txn.evicted().into_iter().map(|(pod, _)| vec![(pod, self.gang)]);
-        self.record.work.reprieved += give_back_by_worth(txn, rankings, policy, gone);
+        place_gang_with(txn, policy, rankings, placement, place_pod)?;
+        let victims = txn.evicted().into_iter().map(|(pod, _)| vec![(pod, self.gang)]);
+        self.record.work.reprieved += give_back_by_importance(txn, rankings, policy, victims);
         Ok(())
     }
 }
 
-/// Makes room for what a gang lacks, all of it or nothing; or for one pod more. Counts the moves
-/// that were tried.
+/// Makes room for the pods that a gang lacks, all or none; or for one pod above its minimum.
+/// Returns whether it did, and adds the transaction's steps to `steps`.
 pub fn serve(
     session: &mut Session,
     gang: GangId,
@@ -167,7 +170,7 @@ pub fn serve(
 ) -> bool {
     let more = grows(session, gang);
     let (pods, missing) = turn_of(session, gang);
-    if more && !anyone_spares(session, gang, request) {
+    if more && !any_gang_can_spare(session, gang, request) {
         return false;
     }
     let signature = Signature::of(session.cluster, gang, &pods, &missing, request.settings.mode);
@@ -188,9 +191,9 @@ pub fn serve(
         }
         return false;
     }
-    let lack = SearchKey { signature: signature.clone(), pods: pods.len(), missing: missing.total };
+    let key = SearchKey { signature: signature.clone(), pods: pods.len(), missing: missing.total };
     let mut attempt = Attempt::new(session, gang, request, None);
-    attempt.record.progress = failed_searches.resume(&session.cluster.gangs[gang].key, &lack);
+    attempt.record.progress = failed_searches.resume(&session.cluster.gangs[gang].key, &key);
     let mut txn = Txn::begin(session.cluster);
     let placement = PlacementRequest {
         gang,
@@ -200,48 +203,50 @@ pub fn serve(
         avoid: &[],
         near: None,
     };
-    let result = attempt.preemptor(&mut txn, session.rankings, &placement);
+    let result = attempt.make_room(&mut txn, session.rankings, &placement);
     *steps += txn.steps();
     if let Err(refused) = result {
-        let first = txn.mark() == Mark::START;
+        let untouched = txn.mark() == Mark::START;
         let Attempt { until, record, .. } = attempt;
         drop(txn);
         session.plan.wake_at_any(until);
-        let cut = refused.iter().any(|reason| matches!(reason, Reason::NotAttempted { .. }));
-        if cut {
+        let cut_short = refused.iter().any(|reason| matches!(reason, Reason::NotAttempted { .. }));
+        if cut_short {
             failed_searches.cut_short(
                 session.cluster.gangs[gang].key.clone(),
-                lack,
+                key,
                 record.progress,
             );
             session.plan.wake_at(session.now);
         }
-        tell_search(session, gang, request, record.work.in_vain(), false);
-        let nobody = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
-        let telling = request.settings.mode == Mode::Scenario && !cut || refused.iter().all(nobody);
-        if let Some(signature) = signature.filter(|_| first && telling) {
+        record_search(session, gang, request, record.work.without_victims(), false);
+        let no_victims = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
+        let conclusive =
+            request.settings.mode == Mode::Scenario && !cut_short || refused.iter().all(no_victims);
+        if let Some(signature) = signature.filter(|_| untouched && conclusive) {
             failed_searches.note(session.cluster, gang, signature, (refused.clone(), until));
         }
         refuse(session, gang, request.purpose, refused);
         return false;
     }
-    // Room that is free is for `allocate` to give, which asks whether the queue may have it.
+    // Free room is left to `allocate`, which checks what the queue may have.
     if more && (!txn.displaces() || gave_too_much(session.policy, &txn, request, &pods)) {
         drop(txn);
-        tell_search(session, gang, request, attempt.record.work.in_vain(), false);
+        record_search(session, gang, request, attempt.record.work.without_victims(), false);
         return false;
     }
     let Attempt { mut causes, record, .. } = attempt;
     let until = session.now.plus_ms(session.settings.reservation_limit_ms);
     reserve_for_moved(&mut txn, &mut causes, until);
     let moves = txn.commit();
-    tell_search(session, gang, request, record.work, true);
+    record_search(session, gang, request, record.work, true);
     commit(session, gang, request, &moves, &causes);
     failed_searches.forget(session.cluster);
     true
 }
 
-/// Makes room for one pod of a gang that runs, by pods of its own that matter less.
+/// Makes room for one pod of a running gang by evicting pods of the same gang that are less
+/// important. Returns whether it did.
 pub fn serve_within(
     session: &mut Session,
     gang: GangId,
@@ -251,10 +256,10 @@ pub fn serve_within(
     let request = EvictionRequest { purpose: Purpose::Within, ..request };
     let mut attempt = Attempt::new(session, gang, request, None);
     let mut txn = Txn::begin(session.cluster);
-    if attempt.one(&mut txn, session.rankings, pod, 1).is_err() {
+    if attempt.place_pod(&mut txn, session.rankings, pod, 1).is_err() {
         drop(txn);
         session.plan.wake_at_any(attempt.until);
-        session.plan.search_counters.add(&attempt.record.work.in_vain());
+        session.plan.search_counters.add(&attempt.record.work.without_victims());
         return false;
     }
     let moves = txn.commit();
@@ -263,7 +268,7 @@ pub fn serve_within(
     true
 }
 
-fn tell_search(
+fn record_search(
     session: &mut Session,
     gang: GangId,
     request: EvictionRequest,

@@ -1,6 +1,6 @@
-//! Pods of one gang that leave together, and the order in which bundles do. A *safe* bundle is what
-//! a gang can lose and still run, or all of a gang that doesn't run anyway; a *whole* bundle is the
-//! rest of it in a domain, and breaks it.
+//! Splits the pods of a gang into bundles, and orders the pods inside. A *safe* bundle is surplus,
+//! or pods of a gang that is broken already; a *whole* bundle is the rest of the gang in a domain,
+//! and evicting it breaks the gang.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeSet;
@@ -13,17 +13,17 @@ use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::txn::Txn;
 use crate::policy::bundle::{Bundle, BundleKind, Needed};
 
-/// A pod that may be asked to leave.
+/// A candidate for eviction.
 #[derive(Copy, Clone, Debug)]
 pub struct Tenant {
     pub pod: PodId,
-    /// What its node lacks for a pod of the claimant, against what the claimant wants in all; none
-    /// if no pod would fit there whoever leaves.
+    /// What its node lacks for a pod of the preemptor, relative to all that the preemptor wants;
+    /// nothing if no pod would fit there even if all candidates were evicted.
     pub deficit: Option<i64>,
 }
 
-/// Splits the pods of a gang in a domain: what it can lose, and the rest. Leaves the transaction as
-/// it was.
+/// Splits the candidates of a gang in a domain: its surplus, and the rest. Leaves the transaction
+/// as it was.
 pub fn split(
     txn: &mut Txn,
     gang: GangId,
@@ -32,22 +32,22 @@ pub fn split(
     found: &mut Vec<Bundle>,
 ) {
     pods.sort_by(|a, b| order_within(txn, needed, a, b));
-    // One that was promised what it lacks is as good as whole.
+    // A gang whose missing pods are nominated does not count as broken.
     let broken =
         !txn.gangs[gang].ready(true) && missing_after_nominations(&txn.gangs[gang], true).total > 0;
     let mark = txn.mark();
     let mut safe = Vec::new();
     let mut core = Vec::with_capacity(pods.len());
     let mut instead = Vec::new();
-    // Nobody is broken for room that is of no use.
-    let mut helps = false;
+    // A gang is only broken if that frees room of use to the preemptor.
+    let mut useful = false;
     for &mut Tenant { pod, deficit } in pods {
         if deficit.is_some() && (broken || txn.gangs[gang].can_spare(txn.pods.place(pod))) {
             txn.evict(pod);
             safe.push(pod);
         } else {
             core.push(pod);
-            helps |= deficit.is_some();
+            useful |= deficit.is_some();
             instead.extend(deficit.map(|_| pod));
         }
     }
@@ -55,7 +55,7 @@ pub fn split(
     let mut add = |txn: &Txn, kind, all_or_nothing, pods: Vec<PodId>, others: Vec<PodId>| {
         if !pods.is_empty() {
             let roi = (kind == BundleKind::Whole).then(|| roi(txn, gang, &pods, needed));
-            let unasked = unasked(txn, &pods, needed);
+            let unneeded = unneeded(txn, &pods, needed);
             let (rest, instead) =
                 if kind == BundleKind::Whole { (others, Vec::new()) } else { (Vec::new(), others) };
             let class = 0;
@@ -69,15 +69,15 @@ pub fn split(
                 instead,
                 roi,
                 class,
-                unasked,
+                unneeded,
             });
         }
     };
     add(txn, BundleKind::Safe, false, safe, instead);
-    for place in (0..txn.gangs[gang].subgroups().len()).rev() {
-        let of_it = |pod: &PodId| txn.pods.subgroup[*pod] as usize == place;
-        let whole: Vec<PodId> = core.iter().copied().filter(of_it).collect();
-        if helps && !broken && txn.gangs[gang].can_spare_subgroup(place, whole.len() as u32) {
+    for subgroup in (0..txn.gangs[gang].subgroups().len()).rev() {
+        let is_in_subgroup = |pod: &PodId| txn.pods.subgroup[*pod] as usize == subgroup;
+        let whole: Vec<PodId> = core.iter().copied().filter(is_in_subgroup).collect();
+        if useful && !broken && txn.gangs[gang].can_spare_subgroup(subgroup, whole.len() as u32) {
             core.retain(|pod| !whole.contains(pod));
             let before = txn.mark();
             whole.iter().for_each(|&pod| txn.evict(pod));
@@ -91,13 +91,14 @@ pub fn split(
         }
     }
     txn.rewind(mark);
-    if helps && !broken {
+    if useful && !broken {
         add(txn, BundleKind::Whole, true, core, rest);
     }
 }
 
-/// Which pod of a gang leaves first: who frees more of what is needed where that helps, then who
-/// matters less, then who has less, then who is where least is lacking, then the youngest.
+/// The order of eviction in a gang: pods whose room is of use, then those that free more of what is
+/// needed, less important pods, smaller pods, pods whose node lacks least, and the youngest pods
+/// first.
 fn order_within(cluster: &Cluster, needed: &Needed, a: &Tenant, b: &Tenant) -> Ordering {
     let alike = cluster.pods.shape[a.pod] == cluster.pods.shape[b.pod];
     let by = |key: &dyn Fn(PodId) -> i64| {
@@ -112,9 +113,9 @@ fn order_within(cluster: &Cluster, needed: &Needed, a: &Tenant, b: &Tenant) -> O
         let fact = &cluster.pods.fact[tenant.pod];
         (Reverse(fact.started), Reverse(&fact.key))
     };
-    let helps = |tenant: &Tenant| tenant.deficit.is_none();
-    helps(a)
-        .cmp(&helps(b))
+    let useless = |tenant: &Tenant| tenant.deficit.is_none();
+    useless(a)
+        .cmp(&useless(b))
         .then_with(|| by(&freed))
         .then_with(|| order(a).cmp(&order(b)))
         .then_with(|| by(&size))
@@ -122,12 +123,13 @@ fn order_within(cluster: &Cluster, needed: &Needed, a: &Tenant, b: &Tenant) -> O
         .then_with(|| age(a).cmp(&age(b)))
 }
 
-/// How much of what is needed it frees.
+/// How much this frees of what is needed, summed over resources.
 fn gain(needed: &Needed, has: impl Fn(ResourceId) -> i64) -> i64 {
     needed.iter().map(|&(resource, need)| share(has(resource).min(need), need)).sum()
 }
 
-/// What these pods of a gang free of what is needed, against all that the gang has of it.
+/// The return of evicting these pods of a gang: what they free of what is needed, relative to all
+/// that the gang holds of it.
 pub fn roi(cluster: &Cluster, gang: GangId, pods: &[PodId], needed: &Needed) -> i64 {
     let local = |resource| {
         pods.iter().map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum()
@@ -137,22 +139,22 @@ pub fn roi(cluster: &Cluster, gang: GangId, pods: &[PodId], needed: &Needed) -> 
     share(gain(needed, local), cost)
 }
 
-/// How much pods free that nobody asked for, by pods and resources.
-pub fn unasked(cluster: &Cluster, pods: &[PodId], needed: &Needed) -> usize {
-    let asked = |resource| needed.iter().any(|&(need, _)| need == resource);
-    let more = |&pod: &PodId| {
+/// How much pods free that is not needed: the number of such resources, summed over pods.
+pub fn unneeded(cluster: &Cluster, pods: &[PodId], needed: &Needed) -> usize {
+    let is_needed = |resource| needed.iter().any(|&(need, _)| need == resource);
+    let unneeded = |&pod: &PodId| {
         let request = &cluster.shapes[cluster.pods.shape[pod]].request;
-        request.iter().filter(|&(resource, _)| resource != PODS && !asked(resource)).count()
+        request.iter().filter(|&(resource, _)| resource != PODS && !is_needed(resource)).count()
     };
-    pods.iter().map(more).sum()
+    pods.iter().map(unneeded).sum()
 }
 
-pub fn count(bundles: &[Bundle]) -> u32 {
+pub fn pod_count(bundles: &[Bundle]) -> u32 {
     bundles.iter().map(|bundle| bundle.pods.len() as u32).sum()
 }
 
-/// The gangs that are broken.
-pub fn broken(taken: &[Bundle]) -> BTreeSet<GangId> {
+/// The gangs that these bundles break.
+pub fn gangs_broken_by(taken: &[Bundle]) -> BTreeSet<GangId> {
     taken
         .iter()
         .filter(|bundle| bundle.kind == BundleKind::Whole)
@@ -165,8 +167,8 @@ mod tests {
     use super::*;
     use crate::base::parts_per_million::PPM;
 
-    /// The tables of the design, in its units: what is needed, what a victim has here, and
-    /// everywhere.
+    /// The return in the units of the design's tables, from what is needed and what a victim has in
+    /// the domain and everywhere.
     fn returned(needed: &[i64], local: &[i64], global: &[i64]) -> i64 {
         let needed: Needed =
             needed.iter().enumerate().map(|(at, &need)| (ResourceId::from(at), need)).collect();
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asked_for_does_not_count() {
+    fn resources_that_are_not_needed_do_not_count() {
         assert_eq!(returned(&[4], &[4], &[4]), PPM);
         assert_eq!(returned(&[4], &[4, 1], &[4, 1]), PPM);
     }

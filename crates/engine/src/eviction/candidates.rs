@@ -1,4 +1,4 @@
-//! Who may be asked to leave: every veto is here.
+//! Which pods may be evicted: every veto is here.
 
 use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::Purpose;
@@ -14,15 +14,15 @@ use crate::policy::bundle::{Bundle, BundleKind};
 use crate::policy::plugin::Veto;
 use crate::policy::preemptor::Preemptor;
 
-/// The rule that keeps what would be given back at once.
-const GOES_FIRST: &str = "being served before the preemptor";
+/// The rule that protects gangs which would get their room back at once.
+const SERVED_FIRST: &str = "being served before the preemptor";
 
-/// The rule that keeps those who would be one too many.
+/// The rule that protects pods beyond the largest number of moves.
 pub const TOO_MANY: Veto = Veto { rule: "maxMoves", until: None };
 
-/// Whether a pod may be asked to leave for a claim, but for rules that count others that have gone.
+/// Whether a pod may be evicted for a preemptor, apart from rules that count earlier evictions.
 pub enum Eligibility {
-    /// The claimant has no right to its place at all.
+    /// The action does not evict such pods for this preemptor, so that no rule needs to protect it.
     OutOfScope,
     Vetoed(Veto),
     Evictable,
@@ -42,68 +42,68 @@ pub fn group_eligibility(
     }
 }
 
-/// Whether pods of a gang may be asked to leave for a claim at all.
+/// Whether the action evicts pods of a gang for this preemptor at all.
 pub fn in_scope(cluster: &Cluster, preemptor: &Preemptor, gang: GangId) -> bool {
     let (own, other) = (&cluster.gangs[preemptor.gang], &cluster.gangs[gang]);
-    let lower_nominations = !preemptor.by_gang() || other.priority < own.priority;
+    let lower_priority = !preemptor.by_gang() || other.priority < own.priority;
     let movable = other.origin == Origin::Group;
     let in_scope = match preemptor.purpose {
-        Purpose::Preempt => gang != preemptor.gang && other.queue == own.queue && lower_nominations,
+        Purpose::Preempt => gang != preemptor.gang && other.queue == own.queue && lower_priority,
         Purpose::Within => gang == preemptor.gang,
         Purpose::Reclaim => other.queue != own.queue && cluster.queues[other.queue].reclaimable,
         Purpose::Consolidate => gang != preemptor.gang && movable,
     };
-    // Nobody breaks a gang that is being bound.
+    // A gang that is being bound is not evicted by bundles.
     let binding = preemptor.by_gang() && other.counts.allocated > 0;
-    // Who wants more than its minimum takes from those who have more than theirs.
+    // A preemptor that has its minimum evicts only surplus, so only from gangs that are complete.
     in_scope
         && (other.ready(true) || !wants_more(cluster, preemptor))
         && (preemptor.purpose == Purpose::Within
             || !binding && !was_nominated_this_cycle(cluster, gang))
 }
 
-/// Whether a gang that takes by gangs has its minimum already: then it breaks nobody.
+/// Whether the preemptor evicts bundles and has its minimum already. Then it breaks no gang.
 pub fn wants_more(cluster: &Cluster, preemptor: &Preemptor) -> bool {
     preemptor.by_gang()
         && missing_after_nominations(&cluster.gangs[preemptor.gang], true).total == 0
 }
 
-/// The same for one of its pods.
+/// The eligibility of a pod whose gang is in scope.
 pub fn eligibility(
     cluster: &Cluster,
     policy: &Policy,
     preemptor: &Preemptor,
     pod: PodId,
 ) -> Eligibility {
-    let modest = cluster.shapes[cluster.pods.shape[preemptor.pod]].best_effort;
+    let best_effort = cluster.shapes[cluster.pods.shape[preemptor.pod]].best_effort;
     let runs = matches!(cluster.pods.state[pod], PodState::Running(_));
-    let anyone = matches!(preemptor.purpose, Purpose::Reclaim | Purpose::Consolidate);
-    let outranked = anyone || policy.outranks(cluster, preemptor, pod);
-    if !runs || !outranked || modest && !cluster.shapes[cluster.pods.shape[pod]].best_effort {
+    let any_priority = matches!(preemptor.purpose, Purpose::Reclaim | Purpose::Consolidate);
+    let outranked = any_priority || policy.outranks(cluster, preemptor, pod);
+    if !runs || !outranked || best_effort && !cluster.shapes[cluster.pods.shape[pod]].best_effort {
         return Eligibility::OutOfScope;
     }
     let refused =
         cluster.eviction_refused.get(&pod).copied().filter(|until| *until > preemptor.now);
     let eviction_refused =
         refused.map(|until| Veto { rule: "an eviction that was refused", until: Some(until) });
-    let always = || policy.protects(cluster, pod).map(|rule| Veto { rule, until: None });
-    let veto = eviction_refused.or_else(always).or_else(|| moves(cluster, preemptor, pod));
+    let protected = || policy.protects(cluster, pod).map(|rule| Veto { rule, until: None });
+    let veto = eviction_refused.or_else(protected).or_else(|| gang_moves(cluster, preemptor, pod));
     let veto = veto.or_else(|| policy.vetoes(cluster, preemptor, pod));
     veto.map_or(Eligibility::Evictable, Eligibility::Vetoed)
 }
 
-/// A gang of which some leave for places that are kept for them would lose those in vain if others
-/// were lost.
-pub fn moves(cluster: &Cluster, preemptor: &Preemptor, pod: PodId) -> Option<Veto> {
+/// While pods of a gang move to reserved nodes, its other pods are protected: without them the
+/// reservations would be useless.
+fn gang_moves(cluster: &Cluster, preemptor: &Preemptor, pod: PodId) -> Option<Veto> {
     let gang = cluster.pods.gang[pod].filter(|_| preemptor.purpose != Purpose::Consolidate)?;
-    let until = cluster.gangs[gang].reserved().iter().map(|place| place.until).min()?;
+    let until = cluster.gangs[gang].reserved().iter().map(|reservation| reservation.until).min()?;
     Some(Veto { rule: "its gang's move to other nodes", until: Some(until) })
 }
 
-/// Whether others were asked to leave for a gang in this cycle: whoever takes from it now would let
-/// them go for nobody.
+/// Whether pods are evicted for a gang in this cycle. Evicting the gang too, or releasing its
+/// nominations, would make those evictions useless.
 pub fn was_nominated_this_cycle(cluster: &Cluster, gang: GangId) -> bool {
-    let just_now = |pod: &PodId| {
+    let nominated_now = |pod: &PodId| {
         let nomination = cluster
             .nomination_ledger
             .get(pod)
@@ -112,10 +112,10 @@ pub fn was_nominated_this_cycle(cluster: &Cluster, gang: GangId) -> bool {
             cluster.pods.state[*pod] == PodState::Nominated(nomination.node)
         })
     };
-    !cluster.nomination_ledger.is_empty() && cluster.gangs[gang].pods.iter().any(just_now)
+    !cluster.nomination_ledger.is_empty() && cluster.gangs[gang].pods.iter().any(nominated_now)
 }
 
-/// Evicts a pod, unless a rule that counts what has gone forbids it.
+/// Evicts a pod, unless a rule that counts earlier evictions forbids it.
 pub fn evict_one(
     txn: &mut Txn,
     policy: &Policy,
@@ -132,29 +132,31 @@ pub fn evict_one(
 }
 
 impl Search<'_> {
-    /// Asks the pods of a bundle to leave, after the rules that count what has gone: who goes
-    /// together goes whole or not at all, others as far as they may. Freely, if it doesn't
-    /// matter yet what their queue keeps.
+    /// Evicts a bundle as far as the rules that count earlier evictions allow: all of it or nothing
+    /// if its pods belong together, otherwise each pod that may be evicted. Returns what was
+    /// evicted. With `moves_expected`, fair shares are not asked: the pods are expected to move,
+    /// and the losses are checked afterwards.
     pub fn evict(
         &self,
         txn: &mut Txn,
         bundle: &Bundle,
-        freely: bool,
+        moves_expected: bool,
         log: &mut SearchLog,
     ) -> Option<Bundle> {
         let mark = txn.mark();
-        let mut gone = Vec::with_capacity(bundle.pods.len());
-        let stays = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Running(_));
-        let rest: Vec<PodId> = bundle.rest.iter().filter(stays).copied().collect();
-        let core: Vec<PodId> = bundle.pods.iter().filter(stays).copied().collect();
+        let mut evicted = Vec::with_capacity(bundle.pods.len());
+        let runs = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Running(_));
+        let rest: Vec<PodId> = bundle.rest.iter().filter(runs).copied().collect();
+        let core: Vec<PodId> = bundle.pods.iter().filter(runs).copied().collect();
         for (at, &pod) in rest.iter().chain(&core).enumerate() {
-            // What a gang can spare leaves pod by pod, then the others at once.
+            // Asked before each pod of the surplus, and once before the rest, which is evicted at
+            // once.
             if at <= rest.len()
-                && !freely
+                && !moves_expected
                 && let Some(rule) = self.vetoed_for_its_gang(txn, bundle.gang)
             {
                 log.counting_rule_refused = true;
-                log.keep(&bundle.pods, Veto { rule, until: None });
+                log.record_veto(&bundle.pods, Veto { rule, until: None });
                 txn.rewind(mark);
                 return None;
             }
@@ -166,25 +168,26 @@ impl Search<'_> {
                 Err(veto) => {
                     log.counting_rule_refused = true;
                     if bundle.all_or_nothing {
-                        log.keep(&bundle.pods, veto);
+                        log.record_veto(&bundle.pods, veto);
                         txn.rewind(mark);
                         return None;
                     }
-                    log.keep(&[pod], veto);
+                    log.record_veto(&[pod], veto);
                 }
-                Ok(pod) => gone.push(pod),
+                Ok(pod) => evicted.push(pod),
             }
         }
-        if !gone.is_empty() && !freely && self.served_before_preemptor(txn, bundle.gang) {
+        if !evicted.is_empty() && !moves_expected && self.served_before_preemptor(txn, bundle.gang)
+        {
             log.counting_rule_refused = true;
-            log.keep(&gone, Veto { rule: GOES_FIRST, until: None });
+            log.record_veto(&evicted, Veto { rule: SERVED_FIRST, until: None });
             txn.rewind(mark);
             return None;
         }
-        (!gone.is_empty()).then(|| bundle.of(gone))
+        (!evicted.is_empty()).then(|| bundle.of(evicted))
     }
 
-    /// The rule that keeps what leaves a gang at once, if queues are measured by fair shares.
+    /// The rule that protects a gang from losing more, if queues are measured by fair shares.
     pub fn vetoed_for_its_gang(&self, cluster: &Cluster, gang: GangId) -> Option<&'static str> {
         match self.fair_share_order() {
             true => self.policy.vetoes_gang_loss(cluster, &self.preemptor, gang),
@@ -192,11 +195,11 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a gang that has left would be served before the claimant: it gets its room back.
+    /// Whether an evicted gang would be served before the preemptor, and so get its room back.
     pub fn served_before_preemptor(&self, cluster: &Cluster, gang: GangId) -> bool {
-        let next = |gang: GangId| (cluster.gangs[gang].queue, gang);
+        let queued = |gang: GangId| (cluster.gangs[gang].queue, gang);
         self.fair_share_order()
             && self.preemptor.purpose == Purpose::Reclaim
-            && self.policy.queue_order(cluster, next(gang), next(self.preemptor.gang)).is_lt()
+            && self.policy.queue_order(cluster, queued(gang), queued(self.preemptor.gang)).is_lt()
     }
 }

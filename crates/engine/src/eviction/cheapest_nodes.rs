@@ -1,5 +1,5 @@
-//! Which bundles clear nodes for least: an order in which those go first that together free a place
-//! for a pod, wherever that loses least. Reckoned with amounts only, nothing moves.
+//! An order of bundles that clears room for one pod after the other, each on the node where that
+//! loses least. It is estimated from amounts only; nothing is evicted here.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -9,15 +9,15 @@ use crate::base::parts_per_million::share;
 use crate::model::Cluster;
 use crate::policy::bundle::{Bundle, BundleKind};
 
-/// A node that is being cleared.
+/// A node to clear.
 struct Site {
     node: NodeId,
-    /// What it has free of each resource that pods of the shape ask for, without those that have
-    /// been taken.
+    /// The free amounts of the resources that the shape requests, including what taken bundles
+    /// free.
     free: Vec<i64>,
-    /// Who could leave: the bundle that it goes with, and what it frees.
+    /// The bundles with pods here, and what each frees here.
     tenants: Vec<(usize, Vec<i64>)>,
-    /// How often its price has changed.
+    /// How often a bundle here was taken: an older price in the queue is outdated.
     version: u32,
 }
 
@@ -25,7 +25,7 @@ struct Clearing<'c> {
     losses: &'c [i64],
     bundles: &'c [Bundle],
     taken: Vec<bool>,
-    /// How many of a gang's pods may still go alone.
+    /// How many pods each gang can still lose one by one.
     spare: BTreeMap<GangId, usize>,
     sites: Vec<Site>,
     at_node: BTreeMap<NodeId, usize>,
@@ -34,10 +34,11 @@ struct Clearing<'c> {
     request: Vec<(ResourceId, i64)>,
 }
 
-/// Puts bundles, each of which goes as a whole, in the order in which they clear places for so many
-/// pods of each shape, the largest first; then the rest as they were. `losses` is what is lost with
-/// each, `spare` how many pods each gang can lose.
-pub fn by_place(
+/// Orders bundles so that taking them one by one clears room for these numbers of pods of each
+/// shape, the largest shape first; the bundles that are not needed come last, in their old order. A
+/// bundle is only taken whole. `losses` is what is lost with each bundle, `spare` how many pods
+/// each gang can lose.
+pub fn by_cheapest_room(
     cluster: &Cluster,
     shapes: &[(ShapeId, u32)],
     nodes: &[NodeId],
@@ -54,15 +55,15 @@ pub fn by_place(
             clearing.occupy(cluster, *node, pods);
         }
         clearing.clear(i64::from(count), &mut order);
-        clearing.place(shape, i64::from(count), &mut placed);
+        clearing.assign(shape, i64::from(count), &mut placed);
         (taken, spare) = (clearing.taken, clearing.spare);
     }
     order.extend((0..bundles.len()).filter(|&at| !taken[at]));
     order
 }
 
-/// Those of the bundles that clear a place for one pod of a shape, where least is lost.
-pub fn one_place(
+/// The bundles that clear room for one pod of a shape where least is lost.
+pub fn for_one_pod(
     cluster: &Cluster,
     shape: ShapeId,
     nodes: &[NodeId],
@@ -128,7 +129,7 @@ impl<'c> Clearing<'c> {
         clearing
     }
 
-    /// Pods of other shapes have places there.
+    /// Counts pods of other shapes that are to be placed on a node.
     fn occupy(&mut self, cluster: &Cluster, node: NodeId, pods: &[(ShapeId, i64)]) {
         let Some(site) = self.at_node.get(&node).map(|&at| &mut self.sites[at]) else { return };
         for &(shape, count) in pods {
@@ -138,21 +139,22 @@ impl<'c> Clearing<'c> {
         }
     }
 
-    /// How many pods fit.
-    fn holds(&self, free: &[i64]) -> i64 {
+    /// How many pods of the shape fit.
+    fn pods_that_fit(&self, free: &[i64]) -> i64 {
         let fits = |(&free, &(_, want)): (&i64, &(ResourceId, i64))| free.max(0) / want.max(1);
         free.iter().zip(&self.request).map(fits).min().unwrap_or(0)
     }
 
-    /// The gang that loses one of those that it can spare with a bundle.
-    fn spares(&self, bundle: usize) -> Option<GangId> {
+    /// The gang whose surplus a bundle reduces, if it does.
+    fn surplus_of(&self, bundle: usize) -> Option<GangId> {
         let bundle = &self.bundles[bundle];
         (bundle.kind == BundleKind::Safe && !bundle.all_or_nothing && !bundle.broken)
             .then_some(bundle.gang)
     }
 
-    /// Who has to leave a site so that one more pod fits, and what is lost with them: those with
-    /// whom least is lost first, or those who free most, if that is less.
+    /// The bundles to take from a site so that one more pod fits, and what is lost with them. Tries
+    /// the smallest losses first, and then the bundles that free most of the scarcest resource, if
+    /// that loses less.
     fn price(&self, site: usize) -> Option<(i64, Vec<usize>)> {
         let mut tenants: Vec<&(usize, Vec<i64>)> =
             self.sites[site].tenants.iter().filter(|(bundle, _)| !self.taken[*bundle]).collect();
@@ -176,72 +178,75 @@ impl<'c> Clearing<'c> {
     /// The same, with the tenants in this order.
     fn price_of(&self, site: usize, tenants: &[&(usize, Vec<i64>)]) -> Option<(i64, Vec<usize>)> {
         let site = &self.sites[site];
-        let more = self.holds(&site.free) + 1;
+        let target = self.pods_that_fit(&site.free) + 1;
         let mut free = site.free.clone();
-        let mut gone: Vec<&(usize, Vec<i64>)> = Vec::new();
+        let mut chosen: Vec<&(usize, Vec<i64>)> = Vec::new();
         for &tenant in tenants {
-            if self.holds(&free) >= more {
+            if self.pods_that_fit(&free) >= target {
                 break;
             }
             let of_gang = |gang: GangId| {
-                gone.iter().filter(|(bundle, _)| self.spares(*bundle) == Some(gang)).count()
+                chosen.iter().filter(|(bundle, _)| self.surplus_of(*bundle) == Some(gang)).count()
             };
             let enough =
                 |gang: GangId| of_gang(gang) >= self.spare.get(&gang).copied().unwrap_or(0);
-            if self.spares(tenant.0).is_some_and(enough) {
+            if self.surplus_of(tenant.0).is_some_and(enough) {
                 continue;
             }
             add(&mut free, &tenant.1, 1);
-            gone.push(tenant);
+            chosen.push(tenant);
         }
-        if self.holds(&free) < more {
+        if self.pods_that_fit(&free) < target {
             return None;
         }
-        for at in (0..gone.len()).rev() {
-            add(&mut free, &gone[at].1, -1);
-            if self.holds(&free) >= more {
-                gone.remove(at);
+        for at in (0..chosen.len()).rev() {
+            add(&mut free, &chosen[at].1, -1);
+            if self.pods_that_fit(&free) >= target {
+                chosen.remove(at);
             } else {
-                add(&mut free, &gone[at].1, 1);
+                add(&mut free, &chosen[at].1, 1);
             }
         }
-        let gone: Vec<usize> = gone.into_iter().map(|(bundle, _)| *bundle).collect();
-        Some((gone.iter().map(|&bundle| self.losses[bundle]).sum(), gone))
+        let chosen: Vec<usize> = chosen.into_iter().map(|(bundle, _)| *bundle).collect();
+        Some((chosen.iter().map(|&bundle| self.losses[bundle]).sum(), chosen))
     }
 
-    /// Takes bundles until so many pods have places, the cheapest place first.
+    /// Takes bundles until there is room for `count` pods, at the cheapest site first.
     fn clear(&mut self, count: i64, order: &mut Vec<usize>) {
-        let mut lacking = count - self.sites.iter().map(|site| self.holds(&site.free)).sum::<i64>();
-        let mut line: BinaryHeap<Reverse<(i64, usize, u32)>> = BinaryHeap::new();
-        let enter = |clearing: &Clearing,
-                     line: &mut BinaryHeap<Reverse<(i64, usize, u32)>>,
-                     site: usize| {
+        let mut lacking =
+            count - self.sites.iter().map(|site| self.pods_that_fit(&site.free)).sum::<i64>();
+        let mut queue: BinaryHeap<Reverse<(i64, usize, u32)>> = BinaryHeap::new();
+        let push = |clearing: &Clearing,
+                    queue: &mut BinaryHeap<Reverse<(i64, usize, u32)>>,
+                    site: usize| {
             if let Some((price, _)) = clearing.price(site) {
-                line.push(Reverse((price, site, clearing.sites[site].version)));
+                queue.push(Reverse((price, site, clearing.sites[site].version)));
             }
         };
         if lacking > 0 {
-            (0..self.sites.len()).for_each(|site| enter(self, &mut line, site));
+            (0..self.sites.len()).for_each(|site| push(self, &mut queue, site));
         }
         while lacking > 0
-            && let Some(Reverse((known, site, version))) = line.pop()
+            && let Some(Reverse((known, site, version))) = queue.pop()
         {
             if version != self.sites[site].version {
                 continue;
             }
-            let Some((price, gone)) = self.price(site) else { continue };
+            let Some((price, chosen)) = self.price(site) else { continue };
             if price != known {
-                line.push(Reverse((price, site, version)));
+                queue.push(Reverse((price, site, version)));
                 continue;
             }
-            for bundle in gone {
+            for bundle in chosen {
                 self.taken[bundle] = true;
                 order.push(bundle);
-                if let Some(left) = self.spares(bundle).and_then(|gang| self.spare.get_mut(&gang)) {
+                if let Some(left) =
+                    self.surplus_of(bundle).and_then(|gang| self.spare.get_mut(&gang))
+                {
                     *left -= 1;
                 }
                 for at in self.places[bundle].clone() {
-                    let before = self.holds(&self.sites[at].free);
+                    let before = self.pods_that_fit(&self.sites[at].free);
                     let freed = self.sites[at]
                         .tenants
                         .iter()
@@ -249,22 +254,22 @@ impl<'c> Clearing<'c> {
                         .map(|(_, freed)| freed.clone());
                     add(&mut self.sites[at].free, &freed.unwrap_or_default(), 1);
                     self.sites[at].version += 1;
-                    lacking -= self.holds(&self.sites[at].free) - before;
-                    enter(self, &mut line, at);
+                    lacking -= self.pods_that_fit(&self.sites[at].free) - before;
+                    push(self, &mut queue, at);
                 }
             }
         }
     }
 
-    /// Where so many pods would be, for those that come after them.
-    fn place(
+    /// Assigns `count` pods to sites, so that the shapes that follow do not use their room.
+    fn assign(
         &self,
         shape: ShapeId,
         mut count: i64,
         placed: &mut BTreeMap<NodeId, Vec<(ShapeId, i64)>>,
     ) {
         for site in &self.sites {
-            let pods = self.holds(&site.free).min(count);
+            let pods = self.pods_that_fit(&site.free).min(count);
             if pods > 0 {
                 placed.entry(site.node).or_default().push((shape, pods));
                 count -= pods;

@@ -1,4 +1,4 @@
-//! Carries out what was decided.
+//! Puts a successful search into the plan and into the model.
 
 use muster_api::Time;
 
@@ -35,12 +35,12 @@ pub fn commit(
         session.plan.evictions.push(eviction);
     }
     let leaving = |step: &Move| step.to.node().filter(|&node| step.to == PodState::Releasing(node));
-    let mut left: Vec<NodeId> = moves.iter().filter_map(leaving).collect();
-    left.sort_unstable();
-    left.dedup();
+    let mut vacated: Vec<NodeId> = moves.iter().filter_map(leaving).collect();
+    vacated.sort_unstable();
+    vacated.dedup();
     for step in moves {
         if let PodState::Nominated(node) = step.to
-            && left.binary_search(&node).is_ok()
+            && vacated.binary_search(&node).is_ok()
         {
             let nomination = Nomination {
                 node,
@@ -54,7 +54,7 @@ pub fn commit(
     }
     let places = session.cluster.gangs[gang].counts.nominated;
     session.cluster.gangs.explain(gang, vec![Reason::Nominated { places }]);
-    // Who lost a promise waits again.
+    // A gang that lost a nomination waits again and must be tried again.
     for step in moves.iter().filter(|step| step.to == PodState::Pending) {
         if let Some(other) = session.cluster.pods.gang[step.pod] {
             session.cluster.gangs[other].did_not_fit_at = None;
@@ -62,8 +62,8 @@ pub fn commit(
     }
 }
 
-/// Pods that were given another node leave theirs like other pods. Their successors do not exist
-/// yet, so the room is reserved.
+/// Turns moves into evictions with reservations: the pod that moves is evicted like any other, and
+/// as its successor does not exist yet, the room for it is reserved.
 pub fn reserve_for_moved(txn: &mut Txn, causes: &mut Causes, until: Time) {
     for (pod, from, to) in txn.moved() {
         txn.evict_from(pod, from);

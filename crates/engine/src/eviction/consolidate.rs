@@ -1,5 +1,5 @@
-//! Room by moving: pods leave nodes of a domain for other places, as few as possible, and only if
-//! each has one.
+//! Makes room by moving pods from nodes of a domain to other nodes: as few as possible, and only if
+//! there is a node for each.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::eviction::domain_fit::DomainFit;
 use crate::eviction::evict_until_it_fits::{Evicted, Rules, Stop, evict_until_it_fits};
 use crate::eviction::give_back::give_back;
 use crate::eviction::need::Need;
-use crate::eviction::per_domain::{HEADS, Way};
+use crate::eviction::per_domain::{HEADS, Solution};
 use crate::eviction::relocate::move_one;
 use crate::eviction::search::Search;
 use crate::eviction::search_log::SearchLog;
@@ -29,18 +29,19 @@ use crate::placement::domains::allowed_domains;
 use crate::placement::rankings::Rankings;
 use crate::policy::bundle::Bundle;
 
-/// What it costs to move a pod, before its size: fewer pods first, then smaller ones.
+/// The cost of a move, to which the size of the pod adds a little: fewer moves come first, then
+/// smaller pods.
 const MOVE: i64 = 1_000_000;
 
-/// So many moves are compared with other ways; more of them are taken as they are found.
+/// Up to this many moves are compared with other solutions. A solution with more is taken as found.
 const FEW: usize = 8;
 
-/// Those who move, and where to.
+/// The pods that move, and where to.
 pub type Moved = Vec<(PodId, NodeId)>;
 
-/// A way that did not do: someone there could not be placed elsewhere.
+/// A failed attempt: there was no other node for this pod.
 struct Stranded {
-    home: NodeId,
+    node: NodeId,
     pod: PodId,
 }
 
@@ -48,22 +49,22 @@ struct Stranded {
 struct Movable {
     node: NodeId,
     bundle: Bundle,
-    /// There is room for it somewhere as things are.
+    /// Whether there is room for it elsewhere without other moves.
     directly: bool,
 }
 
-/// Who may be moved, and how far others move for them.
+/// Which pods may be moved.
 #[derive(Copy, Clone)]
-struct Means<'m> {
-    /// Those on the nodes where room is to be made.
+struct MovablePods<'m> {
+    /// Pods on the nodes where room is to be made.
     here: &'m [Movable],
-    /// Those anywhere, where some may move so that others find a place.
-    chain: Option<&'m [Movable]>,
+    /// Pods on any node, if pods may also be moved to make room for those that move.
+    anywhere: Option<&'m [Movable]>,
 }
 
 impl Search<'_> {
-    /// Whether there is enough in the whole cluster, so that nobody need be lost.
-    pub fn there_is_enough(&self, txn: &Txn, need: &Need) -> bool {
+    /// Whether the free amounts of the whole cluster suffice, so that moves alone may make room.
+    pub fn has_enough_in_sum(&self, txn: &Txn, need: &Need) -> bool {
         let ranks = txn.domains.ranks(ROOT);
         let nodes = &txn.nodes.by_rank[ranks.start as usize..ranks.end as usize];
         need.lacks(txn, nodes).is_empty()
@@ -78,39 +79,41 @@ impl Search<'_> {
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
         log: &mut SearchLog,
-    ) -> Option<Way> {
+    ) -> Option<Solution> {
         let here = self.movable(txn, rankings, nodes, log);
         let start = txn.mark();
-        let means = Means { here: &here, chain: None };
-        let found = self.move_some(txn, rankings, need, (domain, nodes), means, log);
+        let movable = MovablePods { here: &here, anywhere: None };
+        let found = self.move_some(txn, rankings, need, (domain, nodes), movable, log);
         log.refusals_recorded = true;
         let found = match found {
             Some(moved) if moved.len() == 1 || moved.len() > FEW => Some(moved),
             known => {
                 let known = known.map(|moved| (moved, txn.since(start)));
                 txn.rewind(start);
-                self.move_otherwise(txn, rankings, need, (domain, nodes), (&here, known), log)
+                self.move_fewer(txn, rankings, need, (domain, nodes), (&here, known), log)
             }
         };
         log.refusals_recorded = false;
         let Some(moved) = found else {
             log.refusal.nodes += nodes.len() as u32;
             let why = vec![log.refusal.clone().reason(Purpose::Consolidate)];
-            log.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: Vec::new(), why }));
+            log.trace(|trace| {
+                trace.conclude_domain(DomainOutcome::Fails { victims: Vec::new(), why })
+            });
             return None;
         };
         let bundle = |&(pod, _): &(PodId, NodeId)| Some(Bundle::single(txn.pods.gang[pod]?, pod));
-        let gone: Vec<Bundle> = moved.iter().filter_map(bundle).collect();
+        let victims: Vec<Bundle> = moved.iter().filter_map(bundle).collect();
         let cost = moved.len() as i64 * MOVE;
         let causes = moved.iter().map(|&(pod, to)| (pod, Cause::Moved { to })).collect();
-        log.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone, moved, cost }));
-        Some(Way { cost, causes, reprieved: 0 })
+        log.trace(|trace| trace.conclude_domain(DomainOutcome::Works { victims, moved, cost }));
+        Some(Solution { cost, causes, given_back: 0 })
     }
 
-    /// Looks for a way with fewer moves than the one that is known, where pods may also move for
-    /// those that move; and without each of the nodes that were to be cleared. Leaves the moves
-    /// of the best in the transaction.
-    fn move_otherwise(
+    /// Looks for a solution with fewer moves than the known one: pods may also be moved to make
+    /// room for those that move, and each of the nodes to clear is left out once. Leaves the moves
+    /// of the best solution in the transaction.
+    fn move_fewer(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
@@ -122,7 +125,7 @@ impl Search<'_> {
         let ranks = txn.domains.ranks(ROOT);
         let all = txn.nodes.by_rank[ranks.start as usize..ranks.end as usize].to_vec();
         let all = self.movable(txn, rankings, &all, log);
-        let means = Means { here, chain: Some(&all) };
+        let movable = MovablePods { here, anywhere: Some(&all) };
         let mut cleared: Vec<NodeId> = match &known {
             Some((moved, _)) => {
                 moved.iter().filter_map(|&(pod, _)| txn.pods.state[pod].node()).collect()
@@ -139,7 +142,7 @@ impl Search<'_> {
             }
             let left: Vec<NodeId> =
                 nodes.iter().copied().filter(|&node| Some(node) != without).collect();
-            let found = self.move_some(txn, rankings, need, (domain, &left), means, log);
+            let found = self.move_some(txn, rankings, need, (domain, &left), movable, log);
             if let Some(moved) = found
                 && best.as_ref().is_none_or(|(best, _)| moved.len() < best.len())
             {
@@ -152,36 +155,37 @@ impl Search<'_> {
         Some(moved)
     }
 
-    /// Looks for a way by these means. Leaves the transaction as it was if there is none.
+    /// Looks for a solution that moves only these pods. Leaves the transaction as it was if there
+    /// is none.
     fn move_some(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
-        means: Means,
+        movable: MovablePods,
         log: &mut SearchLog,
     ) -> Option<Moved> {
         let mut left: Vec<NodeId> = nodes.to_vec();
         let mut stay: BTreeSet<PodId> = BTreeSet::new();
         let mark = txn.mark();
         loop {
-            let found = self.try_moves(txn, rankings, need, (domain, &left), (means, &stay), log);
+            let found = self.try_moves(txn, rankings, need, (domain, &left), (movable, &stay), log);
             let Err(stranded) = found else { return found.ok() };
             txn.rewind(mark);
             log.refusals_recorded = true;
-            // It can't be placed elsewhere beside the others: others, then.
+            // There is no other node for it: move other pods instead.
             log.budget_exhausted |= stranded.is_some() && !self.may_go_on(txn);
-            let Stranded { home, pod } = stranded.filter(|_| self.may_go_on(txn))?;
-            match means.chain {
-                None => left.retain(|&node| node != home),
+            let Stranded { node, pod } = stranded.filter(|_| self.may_go_on(txn))?;
+            match movable.anywhere {
+                None => left.retain(|&other| other != node),
                 Some(_) if stay.len() >= HEADS => return None,
                 Some(_) => stay.extend([pod]),
             }
         }
     }
 
-    /// Single pods on these nodes that may be moved.
+    /// The pods on these nodes that may be moved.
     fn movable(
         &self,
         txn: &Txn,
@@ -203,7 +207,7 @@ impl Search<'_> {
                 match eligibility(txn, self.policy, &self.preemptor, pod) {
                     Eligibility::OutOfScope => continue,
                     Eligibility::Vetoed(veto) => {
-                        log.keep(&[pod], veto);
+                        log.record_veto(&[pod], veto);
                         continue;
                     }
                     Eligibility::Evictable => {}
@@ -224,90 +228,97 @@ impl Search<'_> {
         rankings: &mut Rankings,
         need: &Need,
         (domain, nodes): (DomainId, &[NodeId]),
-        (means, stay): (Means, &BTreeSet<PodId>),
+        (movable, stay): (MovablePods, &BTreeSet<PodId>),
         log: &mut SearchLog,
     ) -> Result<Moved, Option<Stranded>> {
         let open: BTreeSet<NodeId> = nodes.iter().copied().collect();
         let moves = |one: &&Movable| {
-            let may_move = one.directly || means.chain.is_some();
+            let may_move = one.directly || movable.anywhere.is_some();
             open.contains(&one.node) && may_move && !stay.contains(&one.bundle.pods[0])
         };
-        let (here, prices) = priced(txn, means.here.iter().filter(moves));
-        let order =
-            cheapest_nodes::by_place(txn, &need.shapes, nodes, &here, &prices, BTreeMap::new());
+        let (here, prices) = priced(txn, movable.here.iter().filter(moves));
+        let order = cheapest_nodes::by_cheapest_room(
+            txn,
+            &need.shapes,
+            nodes,
+            &here,
+            &prices,
+            BTreeMap::new(),
+        );
         let mut fit = DomainFit::new(txn, self.policy, self.placement, &need.pods, domain);
         let order = order.into_iter().map(|at| here[at].pods[0]);
         let rules = Rules { most: self.settings.max_moves, ..Rules::default() };
         let evicted = evict_until_it_fits(txn, rankings, &mut fit, order, rules, |txn, pod, _| {
             let evicted = evict_one(txn, self.policy, &self.preemptor, pod);
-            evicted.map_err(|veto| log.keep(&[pod], veto)).ok()
+            evicted.map_err(|veto| log.record_veto(&[pod], veto)).ok()
         });
-        let Evicted { fits, mut gone, stopped, .. } = evicted;
+        let Evicted { fits, mut evicted, stopped, .. } = evicted;
         if let Some(Stop::TooMany(pod)) = stopped {
-            log.keep(&[pod], TOO_MANY);
+            log.record_veto(&[pod], TOO_MANY);
         }
-        log.record.work.scenarios += gone.len() as u32;
+        log.record.work.scenarios += evicted.len() as u32;
         if fits {
-            give_back(txn, rankings, &mut fit, &gone);
-            gone.retain(|&pod| txn.pods.state[pod].leaving().is_some());
+            give_back(txn, rankings, &mut fit, &evicted);
+            evicted.retain(|&pod| txn.pods.state[pod].leaving().is_some());
         }
         log.record.work.simulations += fit.tries;
         if !fits {
             return Err(None);
         }
-        self.move_all(txn, rankings, gone, (means, stay), log).map_err(Some)
+        self.move_all(txn, rankings, evicted, (movable, stay), log).map_err(Some)
     }
 
-    /// Finds other places for all of them, the largest first; or says from where some could not go.
+    /// Finds other nodes for all of these pods, the largest first; or says for which pod there is
+    /// none, and where it runs.
     fn move_all(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
-        mut gone: Vec<PodId>,
-        (means, stay): (Means, &BTreeSet<PodId>),
+        mut evicted: Vec<PodId>,
+        (movable, stay): (MovablePods, &BTreeSet<PodId>),
         log: &mut SearchLog,
     ) -> Result<Moved, Stranded> {
         let size = |cluster: &Cluster, pod: PodId| size_of(cluster, cluster.pods.shape[pod]);
-        gone.sort_by_key(|&pod| Reverse(size(txn, pod)));
+        evicted.sort_by_key(|&pod| Reverse(size(txn, pod)));
         let mut at = 0;
-        while let Some(&pod) = gone.get(at) {
-            let PodState::Releasing(home) = txn.pods.state[pod] else {
+        while let Some(&pod) = evicted.get(at) {
+            let PodState::Releasing(node) = txn.pods.state[pod] else {
                 at += 1;
                 continue;
             };
-            let company =
-                gone[at..].iter().filter(|&&other| txn.pods.gang[other] == txn.pods.gang[pod]);
-            let left = company.count() as u32;
+            let siblings =
+                evicted[at..].iter().filter(|&&other| txn.pods.gang[other] == txn.pods.gang[pod]);
+            let left = siblings.count() as u32;
             if move_one(txn, self.policy, rankings, pod, left) {
                 at += 1;
                 continue;
             }
-            let others = means.chain.map_or(Vec::new(), |all| {
-                self.in_the_way(txn, rankings, pod, all, |other| {
-                    stay.contains(&other) || gone.contains(&other)
+            let others = movable.anywhere.map_or(Vec::new(), |all| {
+                self.pods_to_move_as_well(txn, rankings, pod, all, |other| {
+                    stay.contains(&other) || evicted.contains(&other)
                 })
             });
             if others.is_empty() {
-                return Err(Stranded { home, pod });
+                return Err(Stranded { node, pod });
             }
-            if gone.len() + others.len() > self.settings.max_moves {
+            if evicted.len() + others.len() > self.settings.max_moves {
                 log.refusal.kept.entry(TOO_MANY.rule).or_insert(others.len() as u32);
-                return Err(Stranded { home, pod });
+                return Err(Stranded { node, pod });
             }
             others.iter().for_each(|&other| txn.evict(other));
-            gone.extend(others);
-            gone[at..].sort_by_key(|&pod| Reverse(size(txn, pod)));
+            evicted.extend(others);
+            evicted[at..].sort_by_key(|&pod| Reverse(size(txn, pod)));
         }
         let moved = |&pod: &PodId| match txn.pods.state[pod] {
             PodState::Nominated(node) => Some((pod, node)),
             _ => None,
         };
-        Ok(gone.iter().filter_map(moved).collect())
+        Ok(evicted.iter().filter_map(moved).collect())
     }
 
-    /// Who has to move as well so that a pod finds a place: those of its gang that hold it back, or
-    /// else the fewest smaller pods, who find a place all the more.
-    fn in_the_way(
+    /// The pods to move as well so that a pod finds a node: the rest of its gang if topology rules
+    /// tie it to them, otherwise as few smaller pods as possible, which are easier to place.
+    fn pods_to_move_as_well(
         &self,
         txn: &Txn,
         rankings: &mut Rankings,
@@ -319,16 +330,16 @@ impl Search<'_> {
             return Vec::new();
         };
         let runs = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Running(_));
-        let restrained = |pod: PodId| self.policy.vetoes_after(txn, &self.preemptor, pod).is_some();
-        let may_go = |pod: PodId| runs(&pod) && !stays(pod) && !restrained(pod);
+        let vetoed = |pod: PodId| self.policy.vetoes_after(txn, &self.preemptor, pod).is_some();
+        let may_go = |pod: PodId| runs(&pod) && !stays(pod) && !vetoed(pod);
         if txn.gangs[gang].topology_rules.is_some() {
             let own = |one: &&Movable| one.bundle.gang == gang && may_go(one.bundle.pods[0]);
-            let company: Vec<PodId> =
+            let siblings: Vec<PodId> =
                 all.iter().filter(own).map(|one| one.bundle.pods[0]).collect();
-            if !company.is_empty()
-                && company.len() == txn.gangs[gang].pods.iter().filter(|pod| runs(pod)).count()
+            if !siblings.is_empty()
+                && siblings.len() == txn.gangs[gang].pods.iter().filter(|pod| runs(pod)).count()
             {
-                return company;
+                return siblings;
             }
         }
         let tops = allowed_domains(txn, gang, pod).unwrap_or_default();
@@ -344,12 +355,13 @@ impl Search<'_> {
             may_go(other) && size_of(txn, txn.pods.shape[other]) < size_of(txn, shape)
         };
         let (others, prices) = priced(txn, all.iter().filter(smaller));
-        let cleared = cheapest_nodes::one_place(txn, shape, &nodes, &others, &prices);
+        let cleared = cheapest_nodes::for_one_pod(txn, shape, &nodes, &others, &prices);
         cleared.into_iter().map(|at| others[at].pods[0]).collect()
     }
 }
 
-/// What it costs to move each of them: one for whom nothing is free makes at least one more move.
+/// What it costs to move each pod: one that fits nowhere as things are needs at least one more
+/// move.
 fn priced<'m>(
     cluster: &Cluster,
     movable: impl Iterator<Item = &'m Movable>,

@@ -1,4 +1,4 @@
-//! Domains in which room could be made for a gang, and who may leave each.
+//! Domains in which room could be made for a gang, and the candidates for eviction in each.
 
 use std::collections::BTreeSet;
 
@@ -23,30 +23,32 @@ use crate::policy::plugin::Veto;
 /// A domain in which room may be made.
 pub struct CandidateDomain {
     pub domain: DomainId,
-    /// The nodes there that take pods of the gang.
+    /// Its nodes that accept pods of the gang.
     pub nodes: Vec<NodeId>,
-    /// What it has too little of.
+    /// What it lacks in sum.
     pub lack: Needed,
-    /// No way to make room there costs less.
+    /// A lower bound for the cost of room there.
     pub least: i64,
-    /// Who may be asked to leave, once anyone has asked.
+    /// The candidates for eviction, once they have been collected.
     pub victims: Option<Victims>,
 }
 
+/// The candidates for eviction in a domain.
 #[derive(Default)]
 pub struct Victims {
-    /// What is lacking; all that is wanted where nothing is in all, since what there is is in
-    /// pieces.
+    /// Resources the domain lacks. If the totals suffice but no node fits (fragmentation), the full
+    /// request.
     pub needed: Needed,
-    /// In the order in which they leave.
+    /// In the order of eviction.
     pub bundles: Vec<Bundle>,
+    /// Pods that a rule protects.
     pub kept: Vec<(PodId, Veto)>,
 }
 
 impl Search<'_> {
-    /// Of these domains, those that could hold the gang if they were empty; where least is lacking
-    /// first.
-    pub fn promising(
+    /// Of these domains, those that could hold the gang if they were empty, the lowest bound of the
+    /// cost first.
+    pub fn feasible_domains(
         &self,
         txn: &Txn,
         rankings: &mut Rankings,
@@ -72,7 +74,8 @@ impl Search<'_> {
             if holds && need.wanted.iter().all(|&(resource, wanted)| total(resource) >= wanted) {
                 let lack = need.lacks(txn, &nodes);
                 let least = lack.iter().map(|&(resource, lack)| need.weigh(resource, lack)).sum();
-                // Promises that are taken back cost nothing, and who is moved half.
+                // Releasing nominations costs nothing, and a move costs half as much as an
+                // eviction.
                 let least = if lower_nominations(txn, &self.preemptor, &nodes).is_empty() {
                     least
                 } else {
@@ -82,27 +85,28 @@ impl Search<'_> {
                 found.push(CandidateDomain { domain, nodes, lack, least, victims: None });
             }
         }
-        found.sort_by_key(|field| field.least);
+        found.sort_by_key(|candidate| candidate.least);
         found
     }
 
-    /// Who may be asked to leave a domain, in order.
-    pub fn victims(&self, txn: &mut Txn, need: &Need, field: &CandidateDomain) -> Victims {
-        let needed = if field.lack.is_empty() { need.wanted.clone() } else { field.lack.clone() };
-        let ranks = txn.domains.ranks(field.domain);
+    /// Collects the candidates for eviction in a domain, in the order of eviction.
+    pub fn victims(&self, txn: &mut Txn, need: &Need, candidate: &CandidateDomain) -> Victims {
+        let needed =
+            if candidate.lack.is_empty() { need.wanted.clone() } else { candidate.lack.clone() };
+        let ranks = txn.domains.ranks(candidate.domain);
         let place =
             |cluster: &Cluster, node: NodeId| (cluster.nodes.rank[node] - ranks.start) as usize;
         let mut open = vec![false; ranks.len()];
-        field.nodes.iter().for_each(|&node| open[place(txn, node)] = true);
+        candidate.nodes.iter().for_each(|&node| open[place(txn, node)] = true);
         let is_open = |cluster: &Cluster, node: NodeId| {
             ranks.contains(&cluster.nodes.rank[node]) && open[place(cluster, node)]
         };
-        // What breaks leaves as a whole, wherever it is.
+        // In mode `scenario` a gang that breaks is evicted as a whole, on all nodes.
         let everywhere = self.fair_share_order();
         let mut gangs: Vec<GangId> = Vec::new();
-        let mut met: FxHashSet<GangId> = FxHashSet::default();
-        for &pod in field.nodes.iter().flat_map(|&node| &txn.nodes.pods_on[node]) {
-            gangs.extend(txn.pods.gang[pod].filter(|&gang| met.insert(gang)));
+        let mut seen: FxHashSet<GangId> = FxHashSet::default();
+        for &pod in candidate.nodes.iter().flat_map(|&node| &txn.nodes.pods_on[node]) {
+            gangs.extend(txn.pods.gang[pod].filter(|&gang| seen.insert(gang)));
         }
         gangs.retain(|&gang| in_scope(txn, &self.preemptor, gang));
         let mut local: Vec<(GangId, PodId)> = Vec::new();
@@ -114,33 +118,33 @@ impl Search<'_> {
             local.extend(txn.gangs[gang].pods.iter().copied().filter(here).map(|pod| (gang, pod)));
         }
         let mut kept: Vec<(PodId, Veto)> = Vec::new();
-        let mut partly: BTreeSet<GangId> = BTreeSet::new();
+        let mut partly_kept: BTreeSet<GangId> = BTreeSet::new();
         local.retain(|&(gang, pod)| match eligibility(txn, self.policy, &self.preemptor, pod) {
             Eligibility::OutOfScope => false,
             Eligibility::Vetoed(veto) => {
                 kept.push((pod, veto));
-                partly.insert(gang);
+                partly_kept.insert(gang);
                 false
             }
             Eligibility::Evictable => true,
         });
-        let deficits = self.deficits(txn, need, field.domain, &local);
+        let deficits = self.deficits(txn, need, candidate.domain, &local);
         let mut bundles: Vec<Bundle> = Vec::new();
-        let mut free: Vec<Tenant> = Vec::new();
+        let mut tenants: Vec<Tenant> = Vec::new();
         for pods in local.chunk_by(|a, b| a.0 == b.0) {
             let gang = pods[0].0;
-            free.clear();
-            free.extend(pods.iter().map(|&(_, pod)| {
+            tenants.clear();
+            tenants.extend(pods.iter().map(|&(_, pod)| {
                 let node = txn.pods.state[pod].node().filter(|&node| is_open(txn, node));
                 let deficit = node.and_then(|node| deficits[place(txn, node)]);
                 Tenant { pod, deficit }
             }));
             let before = bundles.len();
-            bundles::split(txn, gang, &mut free, &needed, &mut bundles);
-            // A gang is not broken for a part of it.
+            bundles::split(txn, gang, &mut tenants, &needed, &mut bundles);
+            // A gang is not broken if a rule protects some of its pods: the rest is not worth it.
             let whole =
                 |bundle: &mut Bundle| bundle.gang == gang && bundle.kind == BundleKind::Whole;
-            if partly.contains(&gang)
+            if partly_kept.contains(&gang)
                 && bundles.len() > before
                 && let Some(bundle) = bundles.pop_if(whole)
             {
@@ -175,8 +179,8 @@ impl Search<'_> {
         Victims { needed, bundles, kept }
     }
 
-    /// What each node of a domain lacks for a pod of the gang, against all that is wanted; nothing
-    /// if no pod would fit there whoever leaves.
+    /// What each node of a domain lacks for a pod of the gang, relative to all that is wanted;
+    /// nothing if no pod would fit there even if all candidates were evicted.
     fn deficits(
         &self,
         cluster: &Cluster,
@@ -184,10 +188,10 @@ impl Search<'_> {
         domain: DomainId,
         local: &[(GangId, PodId)],
     ) -> Vec<Option<i64>> {
-        let asked = |&(shape, _): &(ShapeId, u32)| {
+        let requested = |&(shape, _): &(ShapeId, u32)| {
             cluster.shapes[shape].request.iter().map(|(resource, _)| resource)
         };
-        let resources: BTreeSet<ResourceId> = need.shapes.iter().flat_map(asked).collect();
+        let resources: BTreeSet<ResourceId> = need.shapes.iter().flat_map(requested).collect();
         let resources: Vec<ResourceId> = resources.into_iter().collect();
         let ranks = cluster.domains.ranks(domain);
         let mut freed = vec![0; ranks.len() * resources.len()];
@@ -201,7 +205,7 @@ impl Search<'_> {
                 *sum += cluster.request_of(cluster.pods.shape[pod], resource);
             }
         }
-        // Where the queue may take no more, it helps that anyone leaves.
+        // If a limit of the queue is in the way, any eviction helps.
         let limited = |&(shape, _): &(ShapeId, u32)| {
             self.policy.may_allocate(cluster, self.preemptor.gang, shape, Room::FutureIdle).is_err()
         };

@@ -1,6 +1,6 @@
-//! Places for a gang in one domain, found as room appears there: whoever waits takes what is free,
-//! nobody starts over. And the way back: those who left may stay after all if whom they displace
-//! finds another place.
+//! Places a gang in one domain while pods are evicted there: each call places only the pods that
+//! still wait. When evictions are undone, the pods of the gang that are displaced are placed
+//! elsewhere in the domain.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -25,28 +25,28 @@ pub struct DomainFit<'s> {
     policy: &'s Policy,
     placement: PlacementRequest<'s>,
     domain: DomainId,
-    /// Who has no place yet, by shape, the largest shapes first; the next one last.
+    /// The pods to place, by shape, the largest shape first. The next pod of a shape is the last.
     waiting: Vec<(ShapeId, Vec<PodId>)>,
-    /// The gang has its minimum without them.
-    more: bool,
+    /// Whether the gang has its minimum already.
+    has_minimum: bool,
     /// One pod of each shape.
     samples: Vec<PodId>,
-    /// Who is placed one by one needs to be near these, if it cares; else all are placed together,
-    /// since it matters who goes where.
+    /// Whether pods are placed one by one, near `others` if the gang has topology rules. Otherwise
+    /// all are placed together, since the node of one pod matters to the others.
     one_by_one: bool,
     others: Option<PlacedPods>,
-    /// All together are placed again only after so many calls, more and more.
+    /// How often `fit_more` was called. Placing all pods together waits for call number `pause`,
+    /// since it is expensive; after each failure the pause grows.
     calls: usize,
     pause: usize,
-    /// How many pods may still be placed again for no other reason than that others might fit
-    /// better then.
+    /// How many pods may still be placed again only because another order might fit better.
     patience: usize,
-    /// How often it was tried whether there is room.
+    /// How often placement was tried.
     pub tries: u32,
 }
 
 impl<'s> DomainFit<'s> {
-    /// Nobody has a place yet of those who are required.
+    /// None of the required pods is placed yet.
     pub fn new(
         txn: &Txn,
         policy: &'s Policy,
@@ -56,10 +56,11 @@ impl<'s> DomainFit<'s> {
     ) -> DomainFit<'s> {
         let gang = &txn.gangs[placement.gang];
         let plain = |&pod: &PodId| txn.asks_for_amounts_only(txn.pods.shape[pod]);
-        let same = one_shape(txn, placement.pods).is_some();
+        let single_shape = one_shape(txn, placement.pods).is_some();
         let all = required.len() == placement.pods.len();
-        let one_by_one = gang.rules().is_empty() && (same || all) && required.iter().all(plain);
-        let more = missing_after_nominations(gang, true).total == 0;
+        let one_by_one =
+            gang.rules().is_empty() && (single_shape || all) && required.iter().all(plain);
+        let has_minimum = missing_after_nominations(gang, true).total == 0;
         let near = gang.topology_rules.is_some();
         let others = near.then(|| PlacedPods::of(txn, &gang.pods));
         let mut waiting: Vec<(ShapeId, Vec<PodId>)> = Vec::new();
@@ -81,7 +82,7 @@ impl<'s> DomainFit<'s> {
             placement,
             domain,
             waiting,
-            more,
+            has_minimum,
             samples,
             one_by_one,
             others,
@@ -92,8 +93,8 @@ impl<'s> DomainFit<'s> {
         }
     }
 
-    /// Gives places to all where least is left over, whatever else is good about a node: the best
-    /// places for some may be the only ones for others.
+    /// Places each pod on the node where least is left over, whatever else speaks for another one:
+    /// the best node for some pods may be the only one for others.
     fn fit_tightly(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         self.tries += 1;
         let (policy, gang) = (self.policy, self.placement.gang);
@@ -120,8 +121,8 @@ impl<'s> DomainFit<'s> {
         true
     }
 
-    /// Everyone waits again.
-    fn stand_up(&mut self, txn: &mut Txn) {
+    /// Releases all pods that were placed here, so that they wait again.
+    fn release_all(&mut self, txn: &mut Txn) {
         let is_placed_here = |pod: &PodId| self.is_placed_here(txn, *pod);
         let placed: Vec<PodId> =
             self.placement.pods.iter().copied().filter(is_placed_here).collect();
@@ -162,7 +163,7 @@ impl<'s> DomainFit<'s> {
                     (Ok(()), None) => rankings.best(&ask),
                 };
                 let Some(node) = found else { break };
-                near = near.map(|near| Vicinity { of: txn.domains.home(node), ..near });
+                near = near.map(|near| Vicinity { of: txn.domains.smallest_around(node), ..near });
                 txn.nominate(pod, node);
                 pods.pop();
             }
@@ -170,12 +171,12 @@ impl<'s> DomainFit<'s> {
         self.waiting.iter().all(|(_, pods)| pods.is_empty())
     }
 
-    /// Places all that wait, or nobody.
+    /// Places all waiting pods or none.
     fn fit_together(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         self.tries += 1;
         let mark = txn.mark();
         let gang = self.placement.gang;
-        let missing = match self.more {
+        let missing = match self.has_minimum {
             true => self.placement.missing.clone(),
             false => missing_after_nominations(&txn.gangs[gang], true),
         };
@@ -186,18 +187,19 @@ impl<'s> DomainFit<'s> {
             && domain_of(txn, gang).is_none_or(|at| txn.domains.holds(self.domain, at));
         if !placed {
             txn.rewind(mark);
-            // The sums are there and the places are not.
+            // There is enough in sum, but not on single nodes: try less often.
             self.pause = self.calls + self.calls.div_ceil(4);
         }
         placed
     }
 
-    /// Whether the pod's room is used by the gang and none of those who use it has another place,
-    /// so that nothing need be tried.
-    fn is_needed(&self, txn: &Txn, rankings: &mut Rankings, pod: PodId, node: NodeId) -> bool {
-        let back = &txn.shapes[txn.pods.shape[pod]].request;
-        let fits =
-            back.iter().all(|(resource, amount)| txn.nodes.future_idle(resource, node) >= amount);
+    /// Whether pods of the gang on the node need this pod's room and none of them fits elsewhere in
+    /// the domain, so that there is no need to try.
+    fn needs_room_of(&self, txn: &Txn, rankings: &mut Rankings, pod: PodId, node: NodeId) -> bool {
+        let request = &txn.shapes[txn.pods.shape[pod]].request;
+        let fits = request
+            .iter()
+            .all(|(resource, amount)| txn.nodes.future_idle(resource, node) >= amount);
         let ranks = txn.domains.ranks(self.domain);
         let mut movable = |&sample: &PodId| {
             let shape = txn.pods.shape[sample];
@@ -210,7 +212,9 @@ impl<'s> DomainFit<'s> {
                     .best_of(txn, ranks.clone())
                     .is_some()
         };
-        !fits && self.sits_on(txn, node).next().is_some() && !self.samples.iter().any(&mut movable)
+        !fits
+            && self.nominated_on(txn, node).next().is_some()
+            && !self.samples.iter().any(&mut movable)
     }
 
     fn is_placed_here(&self, cluster: &Cluster, pod: PodId) -> bool {
@@ -218,20 +222,25 @@ impl<'s> DomainFit<'s> {
             && matches!(cluster.pods.state[pod], PodState::Nominated(_))
     }
 
-    /// Those of the gang that have been promised a place on the node.
-    fn sits_on(&self, cluster: &Cluster, node: NodeId) -> impl Iterator<Item = PodId> {
+    /// The pods of the gang that are nominated to the node.
+    fn nominated_on(&self, cluster: &Cluster, node: NodeId) -> impl Iterator<Item = PodId> {
         cluster.nodes.pods_on[node].iter().copied().filter(|&pod| self.is_placed_here(cluster, pod))
     }
 
-    /// Places those again whose room is gone now that these pods are back.
-    fn displace(&mut self, txn: &mut Txn, rankings: &mut Rankings, back: &[PodId]) -> bool {
+    /// Places pods of the gang elsewhere where these pods run again and the room is short.
+    fn displace(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        running_again: &[PodId],
+    ) -> bool {
         let ranks = txn.domains.ranks(self.domain);
-        for &pod in back {
+        for &pod in running_again {
             let Some(node) = txn.pods.state[pod].node() else { continue };
             let request = &txn.shapes[txn.pods.shape[pod]].request.clone();
             while request.iter().any(|(resource, _)| txn.nodes.future_idle(resource, node) < 0) {
-                let mut sitting: Vec<PodId> = self.sits_on(txn, node).collect();
-                sitting.sort_by_cached_key(|&pod| {
+                let mut nominated: Vec<PodId> = self.nominated_on(txn, node).collect();
+                nominated.sort_by_cached_key(|&pod| {
                     let ranking =
                         rankings.of(txn, self.policy, txn.pods.shape[pod], Room::FutureIdle);
                     (
@@ -239,26 +248,26 @@ impl<'s> DomainFit<'s> {
                         Reverse(txn.pods.name(pod).clone()),
                     )
                 });
-                // Else the node had too little of it anyway.
-                let Some(&first) = sitting.first() else { break };
+                // Otherwise the node lacked the resource before.
+                let Some(&first) = nominated.first() else { break };
                 txn.release(first);
                 self.wait(txn.pods.shape[first], first);
             }
         }
-        self.fit_each(txn, rankings) || self.samples.len() > 1 && self.fit_otherwise(txn, rankings)
+        self.fit_each(txn, rankings) || self.samples.len() > 1 && self.fit_all_again(txn, rankings)
     }
 
-    /// Small pods may have taken the room of large ones: everyone is placed again, as long as
-    /// patience lasts.
-    fn fit_otherwise(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+    /// Small pods may have taken the room of large ones: places all pods again, as long as patience
+    /// lasts.
+    fn fit_all_again(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         let left = self.patience.checked_sub(self.placement.pods.len());
         let Some(left) = left else { return false };
         self.patience = left;
-        self.stand_up(txn);
+        self.release_all(txn);
         self.fit_each(txn, rankings)
     }
 
-    /// Whether the queue may have the gang there with all who stay.
+    /// Whether the queue may still have the gang now that victims run again.
     fn is_allowed(&self, txn: &mut Txn) -> bool {
         self.samples.iter().all(|&pod| {
             let PodState::Nominated(node) = txn.pods.state[pod] else { return true };
@@ -272,22 +281,28 @@ impl<'s> DomainFit<'s> {
         })
     }
 
-    /// The same where it matters who goes where.
-    fn displace_all(&mut self, txn: &mut Txn, rankings: &mut Rankings, back: &[PodId]) -> bool {
+    /// The same for a gang whose pods are placed together.
+    fn displace_all(
+        &mut self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        running_again: &[PodId],
+    ) -> bool {
         let gang = self.placement.gang;
         let nodes: BTreeSet<NodeId> =
-            back.iter().filter_map(|&pod| txn.pods.state[pod].node()).collect();
+            running_again.iter().filter_map(|&pod| txn.pods.state[pod].node()).collect();
         if nodes.iter().all(|&node| nominations_still_fit(txn, self.policy, gang, node)) {
             return true;
         }
-        // A subgroup of which some stood up would not be missed if the others make up the minimum.
-        let displaced = nodes.iter().flat_map(|&node| self.sits_on(txn, node));
+        // Whole subgroups are released: an incomplete one would not be completed again if the other
+        // pods make up the minimum.
+        let displaced = nodes.iter().flat_map(|&node| self.nominated_on(txn, node));
         let groups: BTreeSet<u32> = displaced.map(|pod| txn.pods.subgroup[pod]).collect();
-        let stands_up = |pod: &PodId| {
+        let is_displaced = |pod: &PodId| {
             self.is_placed_here(txn, *pod) && groups.contains(&txn.pods.subgroup[*pod])
         };
         let displaced: Vec<PodId> =
-            txn.gangs[gang].pods.iter().copied().filter(stands_up).collect();
+            txn.gangs[gang].pods.iter().copied().filter(is_displaced).collect();
         displaced.into_iter().for_each(|pod| txn.release(pod));
         self.fit_together(txn, rankings)
             && nodes.iter().all(|&node| nominations_still_fit(txn, self.policy, gang, node))
@@ -305,15 +320,15 @@ impl Target for DomainFit<'_> {
 
     fn fit_anew(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
         if self.one_by_one {
-            self.stand_up(txn);
+            self.release_all(txn);
             if self.fit_each(txn, rankings) {
                 return true;
             }
-            self.stand_up(txn);
+            self.release_all(txn);
             if self.samples.len() > 1 && self.fit_tightly(txn, rankings) {
                 return true;
             }
-            self.stand_up(txn);
+            self.release_all(txn);
         }
         self.fit_together(txn, rankings)
     }
@@ -322,12 +337,12 @@ impl Target for DomainFit<'_> {
 impl StillFits for DomainFit<'_> {
     fn surely_needs(&self, txn: &Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
         pods.iter().any(|&pod| {
-            let home = txn.pods.state[pod].leaving();
-            home.is_some_and(|node| self.is_needed(txn, rankings, pod, node))
+            let node = txn.pods.state[pod].leaving();
+            node.is_some_and(|node| self.needs_room_of(txn, rankings, pod, node))
         })
     }
 
-    /// Only the pods that are displaced are placed again.
+    /// Places only the displaced pods again.
     fn still_fits(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
         let fits = match self.one_by_one {
             true => self.displace(txn, rankings, pods) && self.is_allowed(txn),

@@ -11,29 +11,29 @@ use crate::policy::answers::Policy;
 
 /// Pods are evicted until this fits.
 pub trait Target: StillFits {
-    /// Places what there is room for. Whether everything is placed.
+    /// Places what there is room for. Returns whether everything is placed.
     fn fit_more(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool;
 
-    /// Places everything from the beginning, once nothing more will be evicted.
+    /// Places everything from scratch, once nothing more will be evicted. Returns whether it fits.
     fn fit_anew(&mut self, _: &mut Txn, _: &mut Rankings) -> bool {
         false
     }
 }
 
-/// Evicted pods run on as long as this fits.
+/// Evictions can be undone as long as this fits.
 pub trait StillFits {
-    /// Whether it surely does not fit without the room of these pods, so that nothing need be
-    /// tried.
+    /// Whether it certainly does not fit without the room of these pods, so that there is no need
+    /// to try.
     fn surely_needs(&self, _: &Txn, _: &mut Rankings, _: &[PodId]) -> bool {
         false
     }
 
-    /// Whether it fits now that these pods run again. May place it anew, which is undone if the
-    /// answer is no.
+    /// Whether it fits now that these pods run again. It may be placed anew for that, which the
+    /// caller undoes if the answer is no.
     fn still_fits(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool;
 }
 
-/// A pod of a gang that lacks room on a node.
+/// A pod that needs room on a node.
 pub struct NodeFit<'s> {
     pub policy: &'s Policy,
     pub gang: GangId,

@@ -1,7 +1,7 @@
-//! Evictions that turn out not to be needed are undone.
+//! Undoes evictions that turn out not to be needed.
 
 use crate::base::ids::PodId;
-use crate::eviction::bundles::broken;
+use crate::eviction::bundles::gangs_broken_by;
 use crate::eviction::domain_fit::DomainFit;
 use crate::eviction::fit::StillFits;
 use crate::model::Cluster;
@@ -9,8 +9,8 @@ use crate::model::txn::Txn;
 use crate::placement::rankings::Rankings;
 use crate::policy::bundle::{Bundle, BundleKind};
 
-/// Lets evicted pods run on if what they were evicted for still fits: set after set in this order,
-/// each as a whole or not at all. Returns how many pods run on.
+/// Lets evicted pods run on if what they were evicted for still fits: one set after the other in
+/// this order, each as a whole or not at all. Returns how many pods run on.
 pub fn give_back<S: AsRef<[PodId]>>(
     txn: &mut Txn,
     rankings: &mut Rankings,
@@ -38,8 +38,8 @@ pub fn give_back<S: AsRef<[PodId]>>(
     given_back
 }
 
-/// Gives back bundles that were evicted for a gang, the last evicted first: those that break a
-/// gang, then what goes together, then single pods.
+/// Gives back bundles that are not needed, the last evicted first: whole bundles, then sets that
+/// belong together, then single pods. Safe pods of a gang that stays broken are not given back.
 pub fn give_back_bundles(
     txn: &mut Txn,
     rankings: &mut Rankings,
@@ -48,7 +48,7 @@ pub fn give_back_bundles(
 ) {
     give_back(txn, rankings, fit, taken.iter().rev().filter(|one| one.kind == BundleKind::Whole));
     retain_leaving(txn, taken);
-    let broken = broken(taken);
+    let broken = gangs_broken_by(taken);
     let safe = || taken.iter().rev().filter(|bundle| !broken.contains(&bundle.gang));
     give_back(txn, rankings, fit, safe().filter(|bundle| bundle.all_or_nothing));
     let alone = safe().filter(|bundle| !bundle.all_or_nothing);

@@ -1,4 +1,4 @@
-//! What is lost by those who leave.
+//! What evictions cost the victims.
 
 use std::collections::BTreeSet;
 
@@ -7,31 +7,31 @@ use crate::decision::cause::Cause;
 use crate::model::pods::PodState;
 use crate::order::session::Session;
 
-/// Counts what is lost by those whom the plan asks to leave for others: gangs that break, and the
-/// time that accelerators were held for nothing.
+/// Counts the gangs that the plan breaks for other gangs, and the accelerator time that is lost
+/// with the victims and with all pods of these gangs.
 pub fn count_losses(session: &mut Session) {
     let (cluster, plan) = (&*session.cluster, &mut *session.plan);
-    let mut losers: Vec<PodId> = Vec::new();
+    let mut victims: Vec<PodId> = Vec::new();
     let mut broken: BTreeSet<GangId> = BTreeSet::new();
     for eviction in plan.evictions.iter().filter(|eviction| eviction.preemptor.is_some()) {
-        losers.push(eviction.pod);
-        let anyway = matches!(eviction.cause, Cause::Bundle { broken: true, .. });
+        victims.push(eviction.pod);
+        let was_broken = matches!(eviction.cause, Cause::Bundle { broken: true, .. });
         broken.extend(
             cluster.pods.gang[eviction.pod]
-                .filter(|&gang| !anyway && !cluster.gangs[gang].ready(true)),
+                .filter(|&gang| !was_broken && !cluster.gangs[gang].ready(true)),
         );
     }
     for &gang in &broken {
         let runs = |pod: &PodId| matches!(cluster.pods.state[*pod], PodState::Running(_));
-        losers.extend(cluster.gangs[gang].pods.iter().copied().filter(runs));
+        victims.extend(cluster.gangs[gang].pods.iter().copied().filter(runs));
     }
-    losers.sort_unstable();
-    losers.dedup();
+    victims.sort_unstable();
+    victims.dedup();
     plan.search_counters.broken += broken.len() as u32;
     let dimensions = (0..cluster.dimensions.len()).map(ResourceId::from);
     let accelerators: Vec<ResourceId> =
         dimensions.filter(|&resource| cluster.dimensions.name(resource).contains('/')).collect();
-    for pod in losers {
+    for pod in victims {
         let Some(started) = cluster.pods.fact[pod].started else { continue };
         let seconds = (session.now.0 - started.0).max(0) / 1000;
         for &resource in &accelerators {

@@ -1,4 +1,5 @@
-//! Nominations of gangs with lower priority: taken back and given again.
+//! Nominations of gangs with lower priority: released for the preemptor, and given again if there
+//! is room left.
 
 use crate::base::ids::{GangId, NodeId, PodId, ShapeId};
 use crate::base::room::Room;
@@ -10,9 +11,9 @@ use crate::placement::fit::has_room;
 use crate::policy::answers::Policy;
 use crate::policy::preemptor::Preemptor;
 
-/// Gangs that hold promises on nodes which the claimant may take back: of its queue, with lower
-/// priority. Not if others were asked to leave for them just now: they would go for nobody. Not for
-/// more than a minimum.
+/// Gangs whose nominations on these nodes the preemptor may have: of its queue, with lower
+/// priority. Not if pods are evicted for them in this cycle, since these evictions would become
+/// useless; and none if the preemptor has its minimum already.
 pub fn lower_nominations(
     cluster: &Cluster,
     preemptor: &Preemptor,
@@ -37,28 +38,29 @@ pub fn lower_nominations(
     gangs
 }
 
-/// Takes back the promises of weaker gangs with a place on one of the nodes, all of each gang.
+/// Releases all nominations of each lower gang with one on these nodes. Returns them by gang.
 pub fn release_lower(
     txn: &mut Txn,
     preemptor: &Preemptor,
     nodes: &[NodeId],
 ) -> Vec<Vec<(PodId, NodeId)>> {
-    let mut taken = Vec::new();
+    let mut released = Vec::new();
     for gang in lower_nominations(txn, preemptor, nodes) {
         let nominated = |&pod: &PodId| match txn.pods.state[pod] {
             PodState::Nominated(node) => Some((pod, node)),
             _ => None,
         };
-        let places: Vec<(PodId, NodeId)> =
+        let nominations: Vec<(PodId, NodeId)> =
             txn.gangs[gang].pods.iter().filter_map(nominated).collect();
-        places.iter().for_each(|&(pod, _)| txn.release(pod));
-        taken.push(places);
+        nominations.iter().for_each(|&(pod, _)| txn.release(pod));
+        released.push(nominations);
     }
-    taken
+    released
 }
 
-/// Gives promises again that the claimant left room for: all of a gang's or none, gangs in order.
-pub fn give_again(txn: &mut Txn, policy: &Policy, nominations: &[Vec<(PodId, NodeId)>]) {
+/// Nominates pods again to the nodes that they had, where the preemptor left room: all of a gang or
+/// none, gangs in order.
+pub fn nominate_again(txn: &mut Txn, policy: &Policy, nominations: &[Vec<(PodId, NodeId)>]) {
     let gang = |places: &[(PodId, NodeId)]| places.first().and_then(|&(pod, _)| txn.pods.gang[pod]);
     let mut of_gangs: Vec<(GangId, &Vec<(PodId, NodeId)>)> =
         nominations.iter().filter_map(|places| Some((gang(places)?, places))).collect();
@@ -75,16 +77,16 @@ pub fn give_again(txn: &mut Txn, policy: &Policy, nominations: &[Vec<(PodId, Nod
     }
 }
 
-/// Whether everyone who was promised a place on the node still has one, and all of the gang if its
-/// pods look at other nodes too; of its other pods one of each shape, since what its queue may take
-/// is no matter of nodes.
+/// Whether all pods that are nominated to the node still fit there. If rules of the gang look at
+/// other nodes, its pods elsewhere must fit too. Otherwise one pod elsewhere of each shape is
+/// enough, since only the limits of the queue can have changed for it.
 pub fn nominations_still_fit(txn: &mut Txn, policy: &Policy, gang: GangId, node: NodeId) -> bool {
     let nominated = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Nominated(_));
     let own = &txn.gangs[gang].pods;
-    let far = own.iter().any(|&pod| txn.depends_on_other_nodes(txn.pods.shape[pod]));
-    let away = |pod: &&PodId| nominated(pod) && txn.pods.state[**pod].node() != Some(node);
-    let mut elsewhere: Vec<PodId> = own.iter().filter(away).copied().collect();
-    if !far {
+    let depends = own.iter().any(|&pod| txn.depends_on_other_nodes(txn.pods.shape[pod]));
+    let is_elsewhere = |pod: &&PodId| nominated(pod) && txn.pods.state[**pod].node() != Some(node);
+    let mut elsewhere: Vec<PodId> = own.iter().filter(is_elsewhere).copied().collect();
+    if !depends {
         elsewhere.sort_by_key(|&pod| txn.pods.shape[pod]);
         elsewhere.dedup_by_key(|pod| txn.pods.shape[*pod]);
     }
@@ -96,14 +98,15 @@ pub fn nominations_still_fit(txn: &mut Txn, policy: &Policy, gang: GangId, node:
         };
         let (shape, mark) = (txn.pods.shape[pod], txn.mark());
         txn.release(pod);
-        let stands = policy.may_allocate(txn, of, shape, Room::FutureIdle).is_ok()
+        let fits = policy.may_allocate(txn, of, shape, Room::FutureIdle).is_ok()
             && has_room(txn, policy, shape, at, Room::FutureIdle);
         txn.rewind(mark);
-        stands
+        fits
     })
 }
 
-/// Whether the claimant fits as well if those who were promised a place on the node never come.
+/// Whether the preemptor also fits if pods of other gangs that are nominated to the node never
+/// start.
 pub fn fits_without_nominated(
     txn: &mut Txn,
     policy: &Policy,
@@ -115,15 +118,15 @@ pub fn fits_without_nominated(
         return true;
     }
     let nominated = |pod: &PodId| matches!(txn.pods.state[*pod], PodState::Nominated(_));
-    let others = |pod: &PodId| txn.pods.gang[*pod] != Some(preemptor.gang);
+    let is_other = |pod: &PodId| txn.pods.gang[*pod] != Some(preemptor.gang);
     let pods: Vec<PodId> = txn.nodes.pods_on[node]
         .iter()
         .copied()
-        .filter(|pod| nominated(pod) && others(pod))
+        .filter(|pod| nominated(pod) && is_other(pod))
         .collect();
     let mark = txn.mark();
     pods.into_iter().for_each(|pod| txn.release(pod));
-    let stands = has_room(txn, policy, shape, node, Room::FutureIdle);
+    let fits = has_room(txn, policy, shape, node, Room::FutureIdle);
     txn.rewind(mark);
-    stands
+    fits
 }

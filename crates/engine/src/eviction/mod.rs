@@ -1,4 +1,4 @@
-//! Which pods leave for which gang. Nothing here knows which action asked, but for its name.
+//! Which pods are evicted for which gang. Of the action that asks, this code knows only the name.
 
 pub mod arguments;
 pub mod attempt;

@@ -15,16 +15,16 @@ use crate::policy::bundle::{Bundle, BundleKind, Needed};
 
 /// What a gang lacks.
 pub struct Need {
-    /// In the order in which they are placed.
+    /// The pods to place, in the order of placement.
     pub pods: Vec<PodId>,
-    /// How many pods of each, the largest first.
+    /// How many pods of each shape, the largest first.
     pub shapes: Vec<(ShapeId, u32)>,
-    /// What they ask for in all.
+    /// What they request in sum.
     pub wanted: Needed,
 }
 
 impl Need {
-    /// What the nodes will have too little of, in all.
+    /// What these nodes will have too little of, in sum.
     pub fn lacks(&self, cluster: &Cluster, nodes: &[NodeId]) -> Needed {
         let mut lacks = self.wanted.clone();
         for (resource, lack) in &mut lacks {
@@ -37,14 +37,14 @@ impl Need {
         lacks
     }
 
-    /// An amount against what is wanted in all, in parts per million, so that resources can be
-    /// added up and domains compared.
+    /// An amount relative to all that is wanted of the resource, in parts per million: so amounts
+    /// of different resources can be added and domains compared.
     pub fn weigh(&self, resource: ResourceId, amount: i64) -> i64 {
         let wanted = self.wanted.iter().find(|(of, _)| *of == resource);
         wanted.map_or(0, |&(_, wanted)| parts_per_million::share(amount, wanted))
     }
 
-    /// What is lost with a bundle of what is needed: all that the gang had, if it is broken.
+    /// What is lost of the needed resources with a bundle: all that the gang held, if it breaks.
     pub fn loss(&self, cluster: &Cluster, victims: &Victims, bundle: &Bundle) -> i64 {
         let gang = &cluster.gangs[bundle.gang];
         let has = |resource| match bundle.kind {
@@ -62,7 +62,7 @@ impl Search<'_> {
     pub fn need(&self, cluster: &Cluster) -> Need {
         let pods = required(cluster, self.placement.pods, self.placement.missing);
         let mut shapes = shapes(cluster, &pods);
-        // Of equal size, as they are placed.
+        // Shapes of equal size stay in the order of placement.
         let first = |shape: ShapeId| pods.iter().position(|&pod| cluster.pods.shape[pod] == shape);
         shapes.sort_by_cached_key(|&(shape, _)| (Reverse(size_of(cluster, shape)), first(shape)));
         let mut sums: BTreeMap<ResourceId, i64> = BTreeMap::new();

@@ -7,7 +7,7 @@ use crate::base::ids::{NodeId, PodId, ResourceId, ShapeId};
 use crate::base::room::Room;
 use crate::eviction::candidates::{Eligibility, group_eligibility};
 use crate::eviction::lower_nominations::lower_nominations;
-use crate::eviction::order::{priority, queue_gives_first};
+use crate::eviction::order::{eviction_order, priority};
 use crate::eviction::per_pod::SearchLog;
 use crate::eviction::trace::Outcome;
 use crate::model::Cluster;
@@ -16,32 +16,31 @@ use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 use crate::policy::preemptor::Preemptor;
 
-/// A node that may do.
+/// A node on which room may be made.
 pub struct Candidate {
     pub node: NodeId,
-    /// Who may be asked to leave, in order.
+    /// The candidates for eviction, in order.
     pub victims: Vec<PodId>,
-    /// What the first of them that free enough, as numbers go, would cost.
-    pub guess: Cost,
+    /// The cost of the first of them that free enough by amounts alone.
+    pub estimate: Cost,
 }
 
 /// What it costs to make room on a node; the smallest is the best.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost {
-    /// How many leave against a rule that should hold where it can.
+    /// Victims whose eviction violates a soft rule.
     pub broken: usize,
-    /// As a plugin prices it, if one does.
+    /// The cost according to a plugin, if one has an opinion.
     pub price: Option<i64>,
     pub highest: i32,
     pub sum: i64,
     pub pods: usize,
-    /// Of equal ones, the place where the pods that run longest have run for the shortest time.
+    /// Among equal nodes, the one whose longest-running victim has run for the shortest time.
     pub oldest: Reverse<i64>,
     pub rank: u32,
 }
 
-/// The nodes on which pods could leave for the claim and would free enough, the most promising
-/// first.
+/// The nodes where evictions for the preemptor would free enough, the lowest estimated cost first.
 pub fn candidates(
     cluster: &Cluster,
     policy: &Policy,
@@ -64,25 +63,26 @@ pub fn candidates(
             log.conclude(node, || Outcome::NoCandidates);
             continue;
         }
-        victims.sort_by(|&a, &b| queue_gives_first(cluster, policy, preemptor, a, b));
+        victims.sort_by(|&a, &b| eviction_order(cluster, policy, preemptor, a, b));
         let broken = policy.soft_violations(cluster, preemptor, &victims);
         if !broken.is_empty() {
             victims.sort_by_key(|pod| broken.contains(pod));
         }
         match enough(cluster, preemptor, shape, node, &victims) {
             Ok(needed) => {
-                let guess = cost(cluster, policy, preemptor, node, &victims[..needed]);
-                found.push(Candidate { node, victims, guess });
+                let estimate = cost(cluster, policy, preemptor, node, &victims[..needed]);
+                found.push(Candidate { node, victims, estimate });
             }
             Err(lacks) => log.conclude(node, || Outcome::TooLittle { victims, lacks }),
         }
     }
-    found.sort_by(|a, b| a.guess.cmp(&b.guess));
+    found.sort_by(|a, b| a.estimate.cmp(&b.estimate));
     found.iter().for_each(|candidate| log.conclude(candidate.node, || Outcome::NotTried));
     found
 }
 
-/// The pods on a node that the claimant may have, but for what counts others that have gone.
+/// The pods on a node that may be evicted for the preemptor, apart from rules that count earlier
+/// evictions.
 fn eligible(
     cluster: &Cluster,
     policy: &Policy,
@@ -90,19 +90,19 @@ fn eligible(
     node: NodeId,
     log: &mut SearchLog,
 ) -> Vec<PodId> {
-    let mut free = Vec::new();
+    let mut evictable = Vec::new();
     for &pod in &cluster.nodes.pods_on[node] {
         match group_eligibility(cluster, policy, preemptor, pod) {
             Eligibility::OutOfScope => {}
-            Eligibility::Vetoed(veto) => log.keep(node, pod, veto),
-            Eligibility::Evictable => free.push(pod),
+            Eligibility::Vetoed(veto) => log.record_veto(node, pod, veto),
+            Eligibility::Evictable => evictable.push(pod),
         }
     }
-    free
+    evictable
 }
 
-/// How many of the pods must leave, in order, until the node has enough of everything, as numbers
-/// go; or what it lacks even without them.
+/// How many of these pods must be evicted, in order, until the node has enough of everything by
+/// amounts alone; or what it lacks even without all of them.
 pub fn enough(
     cluster: &Cluster,
     preemptor: &Preemptor,
@@ -142,16 +142,16 @@ pub fn cost(
     policy: &Policy,
     preemptor: &Preemptor,
     node: NodeId,
-    gone: &[PodId],
+    victims: &[PodId],
 ) -> Cost {
     let started = |&pod: &PodId| cluster.pods.fact[pod].started.map_or(i64::MAX, |time| time.0);
     Cost {
-        broken: policy.soft_violations(cluster, preemptor, gone).len(),
-        price: policy.eviction_cost(cluster, preemptor, node, gone),
-        highest: gone.iter().map(|&pod| priority(cluster, pod)).max().unwrap_or(i32::MIN),
-        sum: gone.iter().map(|&pod| i64::from(priority(cluster, pod)) + (1 << 31)).sum(),
-        pods: gone.len(),
-        oldest: Reverse(gone.iter().map(started).min().unwrap_or(i64::MAX)),
+        broken: policy.soft_violations(cluster, preemptor, victims).len(),
+        price: policy.eviction_cost(cluster, preemptor, node, victims),
+        highest: victims.iter().map(|&pod| priority(cluster, pod)).max().unwrap_or(i32::MIN),
+        sum: victims.iter().map(|&pod| i64::from(priority(cluster, pod)) + (1 << 31)).sum(),
+        pods: victims.len(),
+        oldest: Reverse(victims.iter().map(started).min().unwrap_or(i64::MAX)),
         rank: cluster.nodes.rank[node],
     }
 }

@@ -1,4 +1,4 @@
-//! The order in which pods and bundles leave.
+//! The order in which pods and bundles are evicted.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use crate::policy::bundle::{Bundle, BundleKind, Needed};
 use crate::policy::preemptor::Preemptor;
 use crate::settings::eviction::BundleSettings;
 
-/// Who leaves first: the queue that gives first, then lower priority, then who started last.
-pub fn queue_gives_first(
+/// The order of eviction: by queue, as the plugins say, then the less important pod first.
+pub fn eviction_order(
     cluster: &Cluster,
     policy: &Policy,
     preemptor: &Preemptor,
@@ -24,15 +24,15 @@ pub fn queue_gives_first(
     let queue = |pod: PodId| cluster.pods.gang[pod].map(|gang| cluster.gangs[gang].queue);
     let queues = match (queue(a), queue(b)) {
         (Some(a), Some(b)) if a != b => {
-            policy.queue_gives_first(cluster, preemptor, a, b).then_with(|| named(cluster, a, b))
+            policy.queue_gives_first(cluster, preemptor, a, b).then_with(|| by_name(cluster, a, b))
         }
         _ => Ordering::Equal,
     };
-    queues.then_with(|| worth_order(cluster, a, b))
+    queues.then_with(|| importance_order(cluster, a, b))
 }
 
-/// Who matters less: lower priority, then who started last.
-pub fn worth_order(cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
+/// Less important pods come first: of lower priority, then those that started last.
+pub fn importance_order(cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
     let worth = |pod: PodId| {
         let fact = &cluster.pods.fact[pod];
         (priority(cluster, pod), cluster.pods.order[pod], Reverse(fact.started), Reverse(&fact.key))
@@ -40,7 +40,7 @@ pub fn worth_order(cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
     worth(a).cmp(&worth(b))
 }
 
-fn named(cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
+fn by_name(cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
     cluster.queues[a].name.cmp(&cluster.queues[b].name)
 }
 
@@ -49,9 +49,9 @@ pub fn priority(cluster: &Cluster, pod: PodId) -> i32 {
         .map_or(cluster.pods.fact[pod].priority, |gang| cluster.gangs[gang].priority)
 }
 
-/// Puts bundles in the order in which they are evicted: as the first plugin says that has an
-/// opinion, otherwise in the usual order. A bundle is evicted once and as it is, whatever a plugin
-/// says.
+/// Puts bundles in the order of eviction: as the first plugin with an opinion says, otherwise in
+/// the default order. The result has each bundle at most once and unchanged, whatever a plugin
+/// returns.
 pub fn ordered(
     cluster: &Cluster,
     policy: &Policy,
@@ -65,15 +65,15 @@ pub fn ordered(
         return bundles;
     };
     let mut left: Vec<Option<Bundle>> = bundles.into_iter().map(Some).collect();
-    let named = chosen.into_iter().filter_map(|at| left.get_mut(at)?.take());
-    let mut ordered: Vec<Bundle> = named.collect();
+    let known = chosen.into_iter().filter_map(|at| left.get_mut(at)?.take());
+    let mut ordered: Vec<Bundle> = known.collect();
     ordered.iter_mut().zip(0..).for_each(|(bundle, class)| bundle.class = class);
     ordered
 }
 
-/// Puts bundles in the order in which they are taken. What returns about the same is equal: from
-/// the best down, everything within a threshold of the first of a group belongs to it, and inside a
-/// group the next key decides.
+/// Puts bundles in the default order. Returns that differ little count as equal: all bundles within
+/// the threshold of the best one form a group, which is ordered by the next key; then the same for
+/// the rest.
 fn sort(
     cluster: &Cluster,
     policy: &Policy,
@@ -87,7 +87,7 @@ fn sort(
     queues.sort_unstable();
     queues.dedup();
     queues.sort_by(|&a, &b| policy.queue_gives_first(cluster, preemptor, a, b));
-    // Queues of which neither gives first are one.
+    // Queues between which the plugins see no difference share a number.
     let mut turns: Vec<(QueueId, usize)> = queues.iter().map(|&queue| (queue, 0)).collect();
     for at in 1..turns.len() {
         let later =
@@ -104,11 +104,11 @@ fn sort(
         }
         _ => a.kind.cmp(&b.kind).then(priority(a).cmp(&priority(b))),
     };
-    // Only where somebody says how far it has come.
-    let told = bundles
+    // Lost work counts only if at least one gang reports its progress.
+    let any_progress = bundles
         .iter()
         .any(|bundle| bundle.kind == BundleKind::Whole && says_how_far(cluster, bundle.gang));
-    let whole = bundles.iter().filter(|bundle| told && bundle.kind == BundleKind::Whole);
+    let whole = bundles.iter().filter(|bundle| any_progress && bundle.kind == BundleKind::Whole);
     let lost: BTreeMap<GangId, i64> =
         whole.map(|bundle| (bundle.gang, lost_with(cluster, bundle.gang, preemptor.now))).collect();
     let lost =
@@ -117,8 +117,8 @@ fn sort(
         priority(a)
             .cmp(&priority(b))
             .then_with(|| lost(a).cmp(&lost(b)))
-            .then_with(|| a.unasked.cmp(&b.unasked))
-            // What would be served last leaves first.
+            .then_with(|| a.unneeded.cmp(&b.unneeded))
+            // The gang that would be served last is evicted first.
             .then_with(|| policy.gang_order(cluster, b.gang, a.gang))
     };
     let returns = |bundle: &Bundle| Reverse(bundle.roi.unwrap_or(i64::MAX));
@@ -136,8 +136,8 @@ fn sort(
     }
 }
 
-/// Puts bundles in the order in which they are taken, each as small as it can be. Leaves the
-/// transaction as it was.
+/// Splits bundles into the smallest parts that can be evicted alone, and puts these in the order of
+/// eviction. Leaves the transaction as it was.
 pub fn fair_share_order(
     txn: &mut Txn,
     policy: &Policy,
@@ -149,10 +149,10 @@ pub fn fair_share_order(
     for unit in units {
         queues.entry(txn.gangs[unit.gang].queue).or_default().push(unit);
     }
-    // The next one last.
+    // The next part to evict is the last of each queue.
     let mut queues: Vec<(QueueId, Vec<Bundle>)> = queues.into_iter().collect();
     for (_, units) in &mut queues {
-        by_worth(txn, policy, preemptor, units);
+        sort_by_importance(txn, policy, preemptor, units);
         units.reverse();
     }
     let mut ordered: Vec<Bundle> = Vec::new();
@@ -160,7 +160,7 @@ pub fn fair_share_order(
         ordered.extend(queues.pop().into_iter().flat_map(|(_, units)| units.into_iter().rev()));
     }
     let mark = txn.mark();
-    while let Some(at) = first_to_give(txn, policy, preemptor, &queues) {
+    while let Some(at) = first_to_evict_from(txn, policy, preemptor, &queues) {
         let Some(unit) = queues[at].1.pop() else { break };
         unit.pods.iter().for_each(|&pod| txn.evict(pod));
         ordered.push(unit);
@@ -171,7 +171,7 @@ pub fn fair_share_order(
     ordered
 }
 
-fn first_to_give(
+fn first_to_evict_from(
     cluster: &Cluster,
     policy: &Policy,
     preemptor: &Preemptor,
@@ -184,19 +184,21 @@ fn first_to_give(
     })
 }
 
-/// What matters least first: lower priority, then what breaks nobody, then whose work is lost least
-/// where somebody says so, then what would be served last. A gang breaks once it has lost what it
-/// can spare, and is compared with others as it is then. Leaves the transaction as it was.
-fn by_worth(txn: &mut Txn, policy: &Policy, preemptor: &Preemptor, units: &mut [Bundle]) {
-    let told =
+/// The least important part first: by priority, then safe parts before whole bundles, then gangs
+/// that are broken already, then the gang that loses the least work if any reports it, then the
+/// gang that would be served last. Whole bundles are compared as if all safe parts were evicted.
+/// Leaves the transaction as it was.
+fn sort_by_importance(txn: &mut Txn, policy: &Policy, preemptor: &Preemptor, units: &mut [Bundle]) {
+    let any_progress =
         units.iter().any(|unit| unit.kind == BundleKind::Whole && says_how_far(txn, unit.gang));
-    let lost = |cluster: &Cluster, unit: &Bundle| match told && unit.kind == BundleKind::Whole {
-        true => lost_with(cluster, unit.gang, preemptor.now),
-        false => 0,
-    };
+    let lost =
+        |cluster: &Cluster, unit: &Bundle| match any_progress && unit.kind == BundleKind::Whole {
+            true => lost_with(cluster, unit.gang, preemptor.now),
+            false => 0,
+        };
     let lost: BTreeMap<GangId, i64> =
         units.iter().map(|unit| (unit.gang, lost(txn, unit))).collect();
-    // Pods of one gang stay in the order in which they would leave.
+    // Stable sorts: the pods of one gang keep their order of eviction.
     units.sort_by_key(|unit| unit.kind);
     let (safe, whole) =
         units.split_at_mut(units.partition_point(|unit| unit.kind == BundleKind::Safe));
@@ -211,8 +213,8 @@ fn by_worth(txn: &mut Txn, policy: &Policy, preemptor: &Preemptor, units: &mut [
     });
 }
 
-/// Nothing of higher priority goes where something of lower priority would do, and nothing breaks
-/// where something can be spared.
+/// The class of a part is the position of its priority and kind among all of them: a part is not
+/// evicted if one of a lower class would do.
 fn classify(cluster: &Cluster, units: &mut [Bundle]) {
     let level = |unit: &Bundle| (cluster.gangs[unit.gang].priority, unit.kind);
     let mut levels: Vec<(i32, BundleKind)> = units.iter().map(level).collect();

@@ -1,4 +1,4 @@
-//! Modes `gang` and `scenario`: bundles of gangs leave, domain by domain.
+//! Modes `gang` and `scenario`: evicts bundles, domain by domain.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use muster_api::Time;
 use crate::base::ids::{DomainId, GangId, NodeId, PodId};
 use crate::base::purpose::Purpose;
 use crate::decision::reason::Reason;
-use crate::eviction::bundles::{broken, count};
+use crate::eviction::bundles::{gangs_broken_by, pod_count};
 use crate::eviction::causes::Causes;
 use crate::eviction::cheapest_nodes;
 use crate::eviction::domain_candidates::{CandidateDomain, Victims};
 use crate::eviction::domain_fit::DomainFit;
 use crate::eviction::evict_until_it_fits::{Evicted, Rules, evict_until_it_fits};
 use crate::eviction::give_back::give_back_bundles;
-use crate::eviction::lower_nominations::{give_again, release_lower};
+use crate::eviction::lower_nominations::{nominate_again, release_lower};
 use crate::eviction::need::Need;
 use crate::eviction::refusal::Refusal;
 use crate::eviction::relocate::is_moved;
@@ -30,30 +30,30 @@ use crate::placement::search::place_gang;
 use crate::policy::bundle::{Bundle, BundleKind, GANG_AT_MINIMUM, Needed};
 use crate::policy::plugin::Veto;
 
-/// How many bundles are tried as the first where the usual order leads to nothing.
+/// How many bundles are tried in first position if the usual order finds no solution.
 pub const HEADS: usize = 16;
 
-/// Those who left a domain so that everyone has a place there.
+/// The evictions that make room for the whole gang in a domain.
 struct Cleared {
     cost: i64,
     taken: Vec<Bundle>,
-    /// Those of them that have another place, and where.
+    /// Those of the victims that are moved, and where to.
     moved: Vec<(PodId, NodeId)>,
-    /// How many were to leave before it turned out that they need not.
-    reprieved: u32,
+    /// How many pods were evicted and then given back.
+    given_back: u32,
 }
 
-/// A way to make room in a domain.
-pub struct Way {
+/// How room is made in a domain: the moves are in the transaction.
+pub struct Solution {
     pub cost: i64,
     pub causes: Causes,
-    pub reprieved: u32,
+    pub given_back: u32,
 }
 
 impl Search<'_> {
-    /// Makes room for what the gang lacks in the transaction, and says why each leaves; or why not,
-    /// and when the first rule ends that stood in the way and that time alone ends.
-    pub fn take(
+    /// Makes room in the transaction for what the gang lacks, and returns the cause of each
+    /// eviction; or why there is no room. `until` is when the first veto in the way expires.
+    pub fn make_room(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
@@ -71,7 +71,7 @@ impl Search<'_> {
             self.policy.may_reclaim(txn, &self.preemptor).map_err(|reason| vec![reason])?;
         }
         let moves = self.preemptor.purpose == Purpose::Consolidate;
-        if moves && !self.there_is_enough(txn, &need) {
+        if moves && !self.has_enough_in_sum(txn, &need) {
             return Err(Vec::new());
         }
         let steps = domains_for(txn, self.preemptor.gang).map_err(|reason| vec![reason])?;
@@ -96,40 +96,44 @@ impl Search<'_> {
             (true, true) => &[BundleKind::Whole],
             (true, false) => &[BundleKind::Safe, BundleKind::Whole],
         };
-        let mut fields: Vec<Vec<CandidateDomain>> = Vec::new();
+        let mut candidates: Vec<Vec<CandidateDomain>> = Vec::new();
         for &allowed in passes {
             log.begin_pass(allowed);
             let mut left = bundle_settings.max_domains;
             for (at, step) in steps.iter().enumerate() {
-                if fields.len() == at {
-                    fields.push(self.promising(txn, rankings, &need, step));
+                if candidates.len() == at {
+                    candidates.push(self.feasible_domains(txn, rankings, &need, step));
                 }
-                for &domain in step
-                    .iter()
-                    .filter(|&&domain| fields[at].iter().all(|field| field.domain != domain))
-                {
+                for &domain in step.iter().filter(|&&domain| {
+                    candidates[at].iter().all(|candidate| candidate.domain != domain)
+                }) {
                     log.record.work.scenarios += 1;
                     log.record.work.filtered += 1;
-                    log.tell(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
+                    log.trace(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
                 }
                 let progress = &log.record.progress;
-                fields[at].sort_by_cached_key(|field| progress.turn(field.domain));
-                let known = |field: &&CandidateDomain| progress.tried.contains(&field.domain);
-                let known = fields[at].iter().filter(known).count();
-                let most = left.min(fields[at].len() - known);
-                let (tried, others) = fields[at][known..].split_at_mut(most);
+                candidates[at].sort_by_cached_key(|candidate| progress.turn(candidate.domain));
+                let known =
+                    |candidate: &&CandidateDomain| progress.tried.contains(&candidate.domain);
+                let known = candidates[at].iter().filter(known).count();
+                let most = left.min(candidates[at].len() - known);
+                let (tried, others) = candidates[at][known..].split_at_mut(most);
                 let all = others.is_empty();
-                for field in &*others {
-                    log.tell(|trace| trace.begin_domain(field.domain, DomainOutcome::NotTried));
+                for candidate in &*others {
+                    log.trace(|trace| {
+                        trace.begin_domain(candidate.domain, DomainOutcome::NotTried)
+                    });
                 }
                 left -= tried.len();
-                if let Some(way) = self.take_in(txn, rankings, &need, tried, allowed, &mut log) {
+                if let Some(solution) =
+                    self.in_cheapest_domain(txn, rankings, &need, tried, allowed, &mut log)
+                {
                     let work = &mut log.record.work;
-                    work.selected += way.causes.len() as u32 + way.reprieved;
-                    work.reprieved += way.reprieved;
-                    return Ok(way.causes);
+                    work.selected += solution.causes.len() as u32 + solution.given_back;
+                    work.reprieved += solution.given_back;
+                    return Ok(solution.causes);
                 }
-                // By scenarios the next cycle goes on with the others.
+                // In mode `scenario` the next cycle tries the other domains.
                 log.domains_skipped |= !all && self.fair_share_order();
                 if log.domains_skipped {
                     break;
@@ -149,8 +153,8 @@ impl Search<'_> {
         Err(vec![limit.unwrap_or_else(|| refused.reason(purpose))])
     }
 
-    /// Makes room in the domain of a step where that costs least.
-    fn take_in(
+    /// Makes room in the one of these domains where that costs least.
+    fn in_cheapest_domain(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
@@ -158,16 +162,16 @@ impl Search<'_> {
         step: &mut [CandidateDomain],
         allowed: BundleKind,
         log: &mut SearchLog,
-    ) -> Option<Way> {
-        let mut best: Option<(Way, DomainId, Vec<Move>)> = None;
+    ) -> Option<Solution> {
+        let mut best: Option<(Solution, DomainId, Vec<Move>)> = None;
         for at in 0..step.len() {
-            // One is begun in any case, so that the search comes to an end.
+            // At least one domain is tried in each cycle, so that the search ends at some time.
             if log.record.work.domains > 0 && !self.may_go_on(txn) {
                 log.domains_skipped |= best.is_none();
                 break;
             }
             let domain = step[at].domain;
-            log.tell(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
+            log.trace(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
             if best.as_ref().is_some_and(|(best, ..)| best.cost <= step[at].least) {
                 continue;
             }
@@ -182,7 +186,8 @@ impl Search<'_> {
                 _ => self.attempt(txn, rankings, need, &mut step[at], allowed, log),
             };
             if found.is_none() && log.budget_exhausted {
-                // The next cycle goes on here; with more, if this was all that was tried.
+                // The next cycle continues with this domain, and with twice the budget if it was
+                // the only one.
                 log.record.progress.doubled += u32::from(log.record.work.domains == 1);
                 log.refusal = refusal;
                 log.domains_skipped |= best.is_none();
@@ -192,23 +197,23 @@ impl Search<'_> {
             if self.fair_share_order() {
                 log.record.progress.finish(domain);
             }
-            if let Some(way) = found
-                && best.as_ref().is_none_or(|(best, ..)| way.cost < best.cost)
+            if let Some(solution) = found
+                && best.as_ref().is_none_or(|(best, ..)| solution.cost < best.cost)
             {
-                let unbeaten = step[at + 1..].iter().all(|next| next.least >= way.cost);
+                let unbeaten = step[at + 1..].iter().all(|next| next.least >= solution.cost);
                 if unbeaten {
-                    // What can't be beaten stays as it is.
-                    log.tell(|trace| trace.choose(domain));
-                    return Some(way);
+                    // No other domain can cost less: the moves stay in the transaction.
+                    log.trace(|trace| trace.choose(domain));
+                    return Some(solution);
                 }
-                best = Some((way, domain, txn.since(mark)));
+                best = Some((solution, domain, txn.since(mark)));
             }
             txn.rewind(mark);
         }
-        let (way, domain, moves) = best?;
-        log.tell(|trace| trace.choose(domain));
+        let (solution, domain, moves) = best?;
+        log.trace(|trace| trace.choose(domain));
         txn.replay(&moves);
-        Some(way)
+        Some(solution)
     }
 
     /// Makes room in one domain. Leaves its moves in the transaction either way.
@@ -217,30 +222,32 @@ impl Search<'_> {
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
-        field: &mut CandidateDomain,
+        candidate: &mut CandidateDomain,
         allowed: BundleKind,
         log: &mut SearchLog,
-    ) -> Option<Way> {
-        if field.victims.is_none() {
-            field.victims = Some(self.victims(txn, need, field));
+    ) -> Option<Solution> {
+        if candidate.victims.is_none() {
+            candidate.victims = Some(self.victims(txn, need, candidate));
         }
-        let nominations = release_lower(txn, &self.preemptor, &field.nodes);
-        let victims = field.victims.as_ref()?;
-        victims.kept.iter().for_each(|&(pod, veto)| log.keep(&[pod], veto));
+        let nominations = release_lower(txn, &self.preemptor, &candidate.nodes);
+        let victims = candidate.victims.as_ref()?;
+        victims.kept.iter().for_each(|&(pod, veto)| log.record_veto(&[pod], veto));
         let (mut bundles, others): (Vec<&Bundle>, Vec<&Bundle>) =
             victims.bundles.iter().partition(|bundle| bundle.kind <= allowed);
         let minimum = Veto { rule: GANG_AT_MINIMUM, until: None };
-        others.iter().for_each(|bundle| log.keep(&bundle.pods, minimum));
+        others.iter().for_each(|bundle| log.record_veto(&bundle.pods, minimum));
         let start = txn.mark();
         log.counting_rule_refused = false;
-        let mut cleared = self.clear(txn, rankings, need, (field, victims), (&bundles, false), log);
+        let mut cleared =
+            self.clear(txn, rankings, need, (candidate, victims), (&bundles, false), log);
         let others = bundles.iter().any(|bundle| !bundle.instead.is_empty());
-        let promising = match &cleared {
-            Some(cleared) => cleared.cost > field.least && (others || bundles.len() > 1),
-            // All have left who may: in another order they are no more, unless a rule counted.
+        let worth_trying = match &cleared {
+            Some(cleared) => cleared.cost > candidate.least && (others || bundles.len() > 1),
+            // All candidates are evicted already: another order helps only if a rule counts
+            // evictions.
             None => others || log.counting_rule_refused,
         };
-        if promising {
+        if worth_trying {
             let worst = cleared
                 .as_ref()
                 .map(|cleared| cleared.taken.iter().map(|bundle| bundle.class).max());
@@ -248,11 +255,11 @@ impl Search<'_> {
             let moves = txn.since(start);
             txn.rewind(start);
             log.refusals_recorded = true;
-            let better = self.clear_otherwise(
+            let better = self.clear_in_other_orders(
                 txn,
                 rankings,
                 need,
-                (field, victims),
+                (candidate, victims),
                 (&bundles, cleared.as_ref()),
                 log,
             );
@@ -263,24 +270,26 @@ impl Search<'_> {
             }
         }
         let Some(mut cleared) = cleared else {
-            log.refusal.nodes += field.nodes.len() as u32;
+            log.refusal.nodes += candidate.nodes.len() as u32;
             return None;
         };
-        give_again(txn, self.policy, &nominations);
+        nominate_again(txn, self.policy, &nominations);
         let causes = self.causes(txn, &mut cleared.taken, victims);
-        let Cleared { cost, taken, moved, reprieved } = cleared;
-        log.tell(|trace| trace.conclude_domain(DomainOutcome::Works { gone: taken, moved, cost }));
-        Some(Way { cost, causes, reprieved })
+        let Cleared { cost, taken, moved, given_back } = cleared;
+        log.trace(|trace| {
+            trace.conclude_domain(DomainOutcome::Works { victims: taken, moved, cost })
+        });
+        Some(Solution { cost, causes, given_back })
     }
 
-    /// Looks for a way that costs less than the one that is known, with these bundles in another
-    /// order. Leaves its moves in the transaction if it finds one.
-    fn clear_otherwise(
+    /// Looks for a cheaper solution than the known one by evicting these bundles in other orders.
+    /// Leaves its moves in the transaction if it finds one.
+    fn clear_in_other_orders(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
-        (field, victims): (&CandidateDomain, &Victims),
+        (candidate, victims): (&CandidateDomain, &Victims),
         (bundles, known): (&[&Bundle], Option<&Cleared>),
         log: &mut SearchLog,
     ) -> Option<Cleared> {
@@ -288,7 +297,7 @@ impl Search<'_> {
         let single: Vec<Bundle> = bundles.iter().flat_map(|bundle| bundle.one_by_one()).collect();
         let losses: Vec<i64> =
             single.iter().map(|bundle| need.loss(txn, victims, bundle)).collect();
-        // Place after place, each where least is lost.
+        // First an order that clears room for one pod after the other, each where least is lost.
         let mut spare: BTreeMap<GangId, usize> = BTreeMap::new();
         for bundle in bundles
             .iter()
@@ -296,9 +305,16 @@ impl Search<'_> {
         {
             *spare.entry(bundle.gang).or_default() += bundle.pods.len();
         }
-        let order =
-            cheapest_nodes::by_place(txn, &need.shapes, &field.nodes, &single, &losses, spare);
-        // And where a rule lets only so many go, each of the first before all others.
+        let order = cheapest_nodes::by_cheapest_room(
+            txn,
+            &need.shapes,
+            &candidate.nodes,
+            &single,
+            &losses,
+            spare,
+        );
+        // If a rule limits how many may be evicted, also try each of the first bundles in front of
+        // all others.
         let heads =
             if known.is_none() && log.counting_rule_refused { HEADS.min(order.len()) } else { 1 };
         for head in 0..heads {
@@ -309,7 +325,8 @@ impl Search<'_> {
             let ahead = std::iter::once(order[head]);
             let others = order.iter().copied().filter(|&at| at != order[head]);
             let ordered: Vec<&Bundle> = ahead.chain(others).map(|at| &single[at]).collect();
-            let found = self.clear(txn, rankings, need, (field, victims), (&ordered, false), log);
+            let found =
+                self.clear(txn, rankings, need, (candidate, victims), (&ordered, false), log);
             if let Some(found) =
                 found.filter(|found| known.is_none_or(|known| found.cost < known.cost))
             {
@@ -322,37 +339,34 @@ impl Search<'_> {
         if known.is_some() || !log.counting_rule_refused || !self.fair_share_order() || !moves {
             return None;
         }
-        // Whoever has another place isn't taken from its queue.
+        // A pod that is moved is not taken from its queue.
         let ordered: Vec<&Bundle> = order.iter().map(|&at| &single[at]).collect();
-        self.clear(txn, rankings, need, (field, victims), (&ordered, true), log)
+        self.clear(txn, rankings, need, (candidate, victims), (&ordered, true), log)
     }
 
-    /// Lets bundles leave in this order until everyone has a place, and as few as possible; then
-    /// also those whom their queue keeps, if they may be moved. Leaves its moves in the
-    /// transaction either way.
+    /// Evicts bundles in this order until the gang fits, and gives back what is not needed. With
+    /// `moves`, bundles that fair shares protect are evicted at last too, if they can be moved
+    /// instead. Leaves its moves in the transaction either way.
     fn clear(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
-        (field, victims): (&CandidateDomain, &Victims),
+        (candidate, victims): (&CandidateDomain, &Victims),
         (bundles, moves): (&[&Bundle], bool),
         log: &mut SearchLog,
     ) -> Option<Cleared> {
-        let mut fit = DomainFit::new(txn, self.policy, self.placement, &need.pods, field.domain);
-        let lacks = need.lacks(txn, &field.nodes);
-        let (budget, asks_again) = (self.budget, moves);
-        let rules = Rules { lacks, budget, asks_again, ..Rules::default() };
-        let candidates = bundles.iter().copied();
-        let evicted = evict_until_it_fits(
-            txn,
-            rankings,
-            &mut fit,
-            candidates,
-            rules,
-            |txn, bundle, again| self.evict(txn, bundle, again, log),
-        );
-        let Evicted { fits, gone: mut taken, lacks, untried, stopped } = evicted;
+        let mut fit =
+            DomainFit::new(txn, self.policy, self.placement, &need.pods, candidate.domain);
+        let lacks = need.lacks(txn, &candidate.nodes);
+        let (budget, tries_again) = (self.budget, moves);
+        let rules = Rules { lacks, budget, tries_again, ..Rules::default() };
+        let order = bundles.iter().copied();
+        let evicted =
+            evict_until_it_fits(txn, rankings, &mut fit, order, rules, |txn, bundle, again| {
+                self.evict(txn, bundle, again, log)
+            });
+        let Evicted { fits, evicted: mut taken, lacks, untried, stopped } = evicted;
         log.record.work.scenarios += taken.len() as u32;
         log.record.work.filtered += untried;
         if stopped.is_some() {
@@ -361,10 +375,10 @@ impl Search<'_> {
         }
         if !fits {
             log.record.work.simulations += fit.tries;
-            log.tell(|trace| trace.conclude_domain(self.failed(txn, rankings, taken, lacks)));
+            log.trace(|trace| trace.conclude_domain(self.failed(txn, rankings, taken, lacks)));
             return None;
         }
-        let asked = count(&taken);
+        let evicted = pod_count(&taken);
         give_back_bundles(txn, rankings, &mut fit, &mut taken);
         log.record.work.simulations += fit.tries;
         let moved = if self.fair_share_order() {
@@ -377,16 +391,16 @@ impl Search<'_> {
         {
             return None;
         }
-        if let Err(reason) = self.stands(txn, &taken, &moved) {
-            // In another order it might.
+        if let Err(reason) = self.check_outcome(txn, &taken, &moved) {
+            // Another order might be allowed.
             log.counting_rule_refused |= self.fair_share_order();
             log.limit.get_or_insert_with(|| reason.clone());
             let why = vec![reason];
-            log.tell(|trace| trace.conclude_domain(DomainOutcome::Fails { gone: taken, why }));
+            log.trace(|trace| trace.conclude_domain(DomainOutcome::Fails { victims: taken, why }));
             return None;
         }
-        // All of a gang that breaks is lost with its whole bundle.
-        let gangs = broken(&taken);
+        // The loss of a whole bundle includes the surplus of its gang.
+        let gangs = gangs_broken_by(&taken);
         let lost =
             |bundle: &&Bundle| bundle.kind == BundleKind::Whole || !gangs.contains(&bundle.gang);
         let loss = |bundle: &Bundle| match bundle.kind {
@@ -398,19 +412,19 @@ impl Search<'_> {
             }
         };
         let cost = taken.iter().filter(lost).map(loss).sum();
-        Some(Cleared { cost, reprieved: asked - count(&taken), taken, moved })
+        Some(Cleared { cost, given_back: evicted - pod_count(&taken), taken, moved })
     }
 
-    /// Why a domain doesn't do, with all gone who may be asked.
+    /// The outcome of a domain where the gang does not fit although all candidates are evicted.
     fn failed(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
-        gone: Vec<Bundle>,
+        victims: Vec<Bundle>,
         lacks: Needed,
     ) -> DomainOutcome {
         if !lacks.is_empty() {
-            return DomainOutcome::TooLittle { gone, lacks };
+            return DomainOutcome::TooLittle { victims, lacks };
         }
         let mark = txn.mark();
         let own = txn.gangs[self.preemptor.gang].pods.clone();
@@ -422,6 +436,6 @@ impl Search<'_> {
         placed.into_iter().for_each(|pod| txn.release(pod));
         let why = place_gang(txn, self.policy, rankings, &self.placement).err().unwrap_or_default();
         txn.rewind(mark);
-        DomainOutcome::Fails { gone, why }
+        DomainOutcome::Fails { victims, why }
     }
 }

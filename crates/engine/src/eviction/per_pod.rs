@@ -1,4 +1,4 @@
-//! Mode `task`: one pod after the other, each on the node where that costs least.
+//! Mode `task`: places one pod after the other, each on the node where that costs least.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::eviction::candidates::evict_one;
 use crate::eviction::evict_until_it_fits::{Evicted, Rules, evict_until_it_fits};
 use crate::eviction::fit::NodeFit;
 use crate::eviction::give_back::give_back;
-use crate::eviction::lower_nominations::{fits_without_nominated, give_again, release_lower};
+use crate::eviction::lower_nominations::{fits_without_nominated, nominate_again, release_lower};
 use crate::eviction::node_candidates::{Candidate, Cost, candidates, cost};
 use crate::eviction::refusal::Refusal;
 use crate::eviction::search_log::Record;
@@ -27,7 +27,7 @@ use crate::policy::plugin::Veto;
 use crate::policy::preemptor::Preemptor;
 
 impl<'t> Attempt<'t> {
-    pub fn one(
+    pub fn place_pod(
         &mut self,
         txn: &mut Txn,
         rankings: &mut Rankings,
@@ -37,15 +37,16 @@ impl<'t> Attempt<'t> {
         if let Some(trace) = &mut self.record.trace {
             trace.begin(pod);
         }
-        let result = self.find_place(txn, rankings, pod, left);
+        let result = self.nominate(txn, rankings, pod, left);
         if let Some(trace) = &mut self.record.trace {
             trace.end(txn.pods.state[pod].node(), result.as_ref().err());
         }
         result
     }
 
-    /// Promises a pod a place: a free one if there is any, else one that others leave.
-    fn find_place(
+    /// Nominates a pod: to a node with free room if there is one, otherwise to a node where pods
+    /// are evicted for it.
+    fn nominate(
         &mut self,
         txn: &mut Txn,
         rankings: &mut Rankings,
@@ -63,16 +64,15 @@ impl<'t> Attempt<'t> {
             }
             Some(_) => None,
         };
-        // What others have just left is not simply free: the queue may have no more than it may
-        // take back, all in all.
-        let takes_back =
-            self.request.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
+        // Room that this search has freed is not simply free: altogether the queue may take no more
+        // than it may reclaim.
+        let reclaims = self.request.purpose == Purpose::Reclaim && (free.is_none() || txn.evicts());
         if free.is_none() && txn.never_preempts(pod) {
             return Err(
                 refused.unwrap_or(Reason::NeverPreempts { pod: txn.pods.name(pod).clone() })
             );
         }
-        if takes_back {
+        if reclaims {
             self.policy.may_reclaim(txn, &preemptor)?;
         }
         if let Some(node) = free {
@@ -89,8 +89,7 @@ impl<'t> Attempt<'t> {
         )
     }
 
-    /// Of the domains that may hold the gang, those that could hold all that it lacks if they were
-    /// empty.
+    /// Of these domains, those that could hold everything the gang lacks if they were empty.
     fn large_enough(
         &self,
         txn: &Txn,
@@ -115,31 +114,31 @@ impl<'t> Attempt<'t> {
     }
 }
 
-/// How many nodes are compared for one pod.
+/// How many nodes with a solution are compared for one pod.
 const CANDIDATES: usize = 100;
 
-/// How many nodes without a solution are tried for each that may have one.
+/// How many nodes are tried at most for each of these, counting those without a solution.
 const PATIENCE: usize = 8;
 
-/// A node that does.
-pub struct Way {
+/// A node where the pod fits after these moves.
+pub struct Solution {
     pub cost: Cost,
     pub moves: Vec<Move>,
-    /// How many were to leave before it turned out that they need not.
-    pub reprieved: u32,
+    /// How many pods were evicted and then given back.
+    pub given_back: u32,
 }
 
-/// What comes to light while nodes are tried, and why nobody can make room.
+/// What is found while nodes are tried, and why no room could be made.
 pub struct SearchLog<'f, 't> {
     pub refusal: Refusal,
     pub record: &'f mut Record<'t>,
 }
 
 impl SearchLog<'_, '_> {
-    pub fn keep(&mut self, node: NodeId, pod: PodId, veto: Veto) {
-        self.refusal.keep(veto);
+    pub fn record_veto(&mut self, node: NodeId, pod: PodId, veto: Veto) {
+        self.refusal.record_veto(veto);
         if let Some(trace) = &mut self.record.trace {
-            trace.keep(node, pod, veto.rule);
+            trace.record_veto(node, pod, veto.rule);
         }
     }
 
@@ -150,9 +149,9 @@ impl SearchLog<'_, '_> {
     }
 }
 
-/// Finds the cheapest place for the claimant's pod among nodes of these ranks, and makes it in the
-/// transaction: pods leave, weaker promises are taken back, and the pod is promised the place. At
-/// most so many nodes are tried.
+/// Finds the node of these ranks where room for the preemptor's pod costs least, and makes it in
+/// the transaction: evicts pods, releases lower nominations and nominates the pod. Compares at most
+/// `most` nodes with a solution.
 pub fn make_room(
     txn: &mut Txn,
     policy: &Policy,
@@ -164,17 +163,17 @@ pub fn make_room(
 ) -> Result<(), Refusal> {
     let mut log = SearchLog { refusal: Refusal::default(), record };
     let candidates = candidates(txn, policy, rankings, preemptor, ranks, &mut log);
-    let mut best: Option<Way> = None;
+    let mut best: Option<Solution> = None;
     let mut solved = 0;
     for candidate in candidates.iter().take(most.saturating_mul(PATIENCE)) {
         let mark = txn.mark();
         log.record.work.simulations += 1;
         match attempt(txn, rankings, policy, preemptor, candidate, &mut log) {
-            Some((gone, reprieved)) => {
-                let cost = cost(txn, policy, preemptor, candidate.node, &gone);
-                log.conclude(candidate.node, || worked(txn, mark, &gone, &cost));
+            Some((victims, given_back)) => {
+                let cost = cost(txn, policy, preemptor, candidate.node, &victims);
+                log.conclude(candidate.node, || worked(txn, mark, &victims, &cost));
                 if best.as_ref().is_none_or(|known| cost < known.cost) {
-                    best = Some(Way { cost, moves: txn.since(mark), reprieved });
+                    best = Some(Solution { cost, moves: txn.since(mark), given_back });
                 }
                 solved += 1;
             }
@@ -190,16 +189,16 @@ pub fn make_room(
             break;
         }
     }
-    let Way { cost, moves, reprieved } = best.ok_or(log.refusal)?;
+    let Solution { cost, moves, given_back } = best.ok_or(log.refusal)?;
     let work = &mut log.record.work;
-    work.selected += cost.pods as u32 + reprieved;
-    work.reprieved += reprieved;
+    work.selected += cost.pods as u32 + given_back;
+    work.reprieved += given_back;
     txn.replay(&moves);
     Ok(())
 }
 
-/// Makes room on one node, with as few gone as possible, and says how many were given back. Leaves
-/// its moves in the transaction either way.
+/// Makes room on one node with as few victims as possible. Returns the victims, and how many pods
+/// were given back. Leaves its moves in the transaction either way.
 pub fn attempt(
     txn: &mut Txn,
     rankings: &mut Rankings,
@@ -214,42 +213,43 @@ pub fn attempt(
     let nominations = release_lower(txn, preemptor, &[node]);
     let victims = candidate.victims.iter().copied();
     let evict = |txn: &mut Txn, pod, _| {
-        evict_one(txn, policy, preemptor, pod).map_err(|veto| log.keep(node, pod, veto)).ok()
+        evict_one(txn, policy, preemptor, pod).map_err(|veto| log.record_veto(node, pod, veto)).ok()
     };
-    let Evicted { fits: true, mut gone, .. } =
+    let Evicted { fits: true, evicted: mut victims, .. } =
         evict_until_it_fits(txn, rankings, &mut fit, victims, Rules::default(), evict)
     else {
         return None;
     };
-    let given_back = give_back(txn, rankings, &mut fit, gone.iter().rev());
-    gone.retain(|&pod| txn.pods.state[pod].leaving().is_some());
+    let given_back = give_back(txn, rankings, &mut fit, victims.iter().rev());
+    victims.retain(|&pod| txn.pods.state[pod].leaving().is_some());
     if !fits_without_nominated(txn, policy, preemptor, shape, node) {
         return None;
     }
     txn.nominate(preemptor.pod, node);
-    give_again(txn, policy, &nominations);
-    Some((gone, given_back))
+    nominate_again(txn, policy, &nominations);
+    Some((victims, given_back))
 }
 
-/// The node does, with these gone.
-fn worked(txn: &Txn, mark: Mark, gone: &[PodId], cost: &Cost) -> Outcome {
-    let lost = |step: &Move| {
+/// The outcome of a node where the pod fits.
+fn worked(txn: &Txn, mark: Mark, victims: &[PodId], cost: &Cost) -> Outcome {
+    let was_released = |step: &Move| {
         matches!(step.from, PodState::Nominated(_)) && txn.pods.state[step.pod] == PodState::Pending
     };
-    let taken_back =
-        txn.since(mark).iter().filter(|step| lost(step)).map(|step| step.pod).collect();
+    let released =
+        txn.since(mark).iter().filter(|step| was_released(step)).map(|step| step.pod).collect();
     let cost = EvictionCost {
         broken: cost.broken,
         price: cost.price,
         highest_priority: Some(cost.highest).filter(|_| cost.pods > 0),
-        // The cost adds to each, so that one more pod is dearer even if its priority is below zero.
+        // `Cost` adds 2³¹ to each priority, so that one more pod always costs more, even one of
+        // negative priority.
         sum_of_priorities: cost.sum - ((cost.pods as i64) << 31),
         pods: cost.pods,
     };
-    Outcome::Works { gone: gone.to_vec(), taken_back, cost }
+    Outcome::Works { victims: victims.to_vec(), released, cost }
 }
 
-/// The node doesn't do, with all gone who could be taken.
+/// The outcome of a node where the pod does not fit although all candidates are evicted.
 pub fn failed(
     txn: &Txn,
     policy: &Policy,
@@ -258,15 +258,15 @@ pub fn failed(
     node: NodeId,
 ) -> Outcome {
     let shape = txn.pods.shape[preemptor.pod];
-    let leaves = |step: &Move| {
+    let is_evicted = |step: &Move| {
         matches!(step.from, PodState::Running(_))
             && txn.pods.state[step.pod] == PodState::Releasing(node)
     };
-    let gone = txn.since(mark).into_iter().filter(leaves).map(|step| step.pod).collect();
+    let victims = txn.since(mark).into_iter().filter(is_evicted).map(|step| step.pod).collect();
     let limit = policy
         .may_allocate(txn, preemptor.gang, shape, Room::FutureIdle)
         .err()
         .map(Obstacle::Limit);
-    let lack = || shortcoming(txn, policy, shape, node, Room::FutureIdle).map(Obstacle::Node);
-    Outcome::Fails { gone, obstacle: limit.or_else(lack).unwrap_or(Obstacle::Company) }
+    let node = || shortcoming(txn, policy, shape, node, Room::FutureIdle).map(Obstacle::Node);
+    Outcome::Fails { victims, obstacle: limit.or_else(node).unwrap_or(Obstacle::NeedsNominated) }
 }

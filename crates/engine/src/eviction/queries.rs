@@ -1,4 +1,4 @@
-//! What would be taken from others, for those who ask.
+//! Answers which pods would be evicted for a gang, and changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::eviction::attempt::Attempt;
 use crate::eviction::refusal::deserves_nothing;
 use crate::eviction::request::EvictionRequest;
 use crate::eviction::trace::Trace;
-use crate::eviction::turns::{anyone_spares, grows, starves, turn_of};
+use crate::eviction::turns::{any_gang_can_spare, grows, starves, turn_of};
 use crate::eviction::verdict::{IN_NEED, gave_too_much};
 use crate::model::Cluster;
 use crate::model::txn::Txn;
 use crate::order::session::Session;
 use crate::placement::request::PlacementRequest;
 
-/// Who would leave for a gang, or why nobody does.
+/// The pods that would be evicted for a gang, or why none would be.
 pub type Outcome = Result<Vec<PodId>, Vec<Reason>>;
 
-/// What is tried to make room for a gang, if it starves or grows; nothing comes of it.
+/// What is tried to make room for a gang; nothing if it neither starves nor grows.
 pub fn trace(session: &mut Session, gang: GangId, request: EvictionRequest) -> Option<Trace> {
     let overused =
         || session.policy.overused(session.cluster, session.cluster.gangs[gang].queue).is_some();
@@ -32,13 +32,13 @@ pub fn trace(session: &mut Session, gang: GangId, request: EvictionRequest) -> O
     if refused.iter().any(deserves_nothing) {
         return None;
     }
-    // Pod by pod it is in the last attempt.
+    // In mode `task` the last attempt has the reason.
     let refused = if request.settings.mode == Mode::Task { Vec::new() } else { refused };
     Some(Trace { refused, ..trace })
 }
 
-/// Decides once more whether room is made for a gang that starves or grows, and tells what is
-/// tried. Everything stays as it was.
+/// Repeats the decision whether to make room for a gang, and records what is tried; nothing if the
+/// gang neither starves nor grows.
 pub fn decide(
     session: &mut Session,
     gang: GangId,
@@ -50,13 +50,14 @@ pub fn decide(
     if behind || !more && !starves(session, gang) {
         return None;
     }
-    let nobody = |kept| vec![Reason::NothingToTake { purpose: request.purpose, nodes: 0, kept }];
-    // Nobody is moved for one that would never move for others.
+    let no_victims =
+        |kept| vec![Reason::NothingToTake { purpose: request.purpose, nodes: 0, kept }];
+    // Non-preemptible gangs never trigger consolidation.
     if request.purpose == Purpose::Consolidate && row.protected {
         return Some((Trace::default(), Err(vec![Reason::NeverMoves { gang: row.key.clone() }])));
     }
-    if more && !anyone_spares(session, gang, request) {
-        return Some((Trace::default(), Err(nobody(Vec::new()))));
+    if more && !any_gang_can_spare(session, gang, request) {
+        return Some((Trace::default(), Err(no_victims(Vec::new()))));
     }
     let modest = request.settings.without_breaking_gangs();
     let request = if more { EvictionRequest { settings: &modest, ..request } } else { request };
@@ -72,33 +73,33 @@ pub fn decide(
         avoid: &[],
         near: None,
     };
-    let result = attempt.preemptor(&mut txn, session.rankings, &placement);
-    let gone: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
-    let nothing = !txn.displaces();
+    let result = attempt.make_room(&mut txn, session.rankings, &placement);
+    let victims: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
+    let displaces = txn.displaces();
     let too_much = result.is_ok() && more && gave_too_much(session.policy, &txn, request, &pods);
     drop(txn);
     let outcome = match result {
-        Ok(()) if more && (too_much || nothing) => {
+        Ok(()) if more && (too_much || !displaces) => {
             trace.choose_nothing();
-            let kept = (IN_NEED.to_owned(), gone.len() as u32);
-            Err(nobody(if too_much { vec![kept] } else { Vec::new() }))
+            let kept = (IN_NEED.to_owned(), victims.len() as u32);
+            Err(no_victims(if too_much { vec![kept] } else { Vec::new() }))
         }
-        result => result.map(|()| gone),
+        result => result.map(|()| victims),
     };
     Some((trace, outcome))
 }
 
-/// What a queue takes back for the first of its gangs that lacks room.
+/// What a queue reclaims for the first of its gangs that lacks room.
 #[derive(Clone, Debug)]
 pub struct TakingBack {
     /// The name of the action.
     pub action: &'static str,
     pub gang: GangId,
-    /// Why it takes nothing; empty if it does.
+    /// Why it reclaims nothing; empty if it does reclaim.
     pub refused: Vec<Reason>,
-    /// The queues of those who leave, in the order in which they do.
+    /// The queues of the victims, in the order of eviction.
     pub from: Vec<QueueId>,
-    /// Other queues of which someone might have left, but for a rule; by name.
+    /// Other queues whose pods a rule protects, by name, and the first such rule.
     pub kept: Vec<(QueueId, &'static str)>,
 }
 
@@ -114,12 +115,12 @@ pub fn taking_back(
         None => decide(session, gang, request)?,
     };
     let cluster = &*session.cluster;
-    let (leaving, refused) = match outcome {
-        Ok(leaving) => (leaving, Vec::new()),
+    let (victims, refused) = match outcome {
+        Ok(victims) => (victims, Vec::new()),
         Err(refused) => (Vec::new(), refused),
     };
     let mut from: Vec<QueueId> = Vec::new();
-    for queue in leaving.iter().filter_map(|&pod| queue_of(cluster, pod)) {
+    for queue in victims.iter().filter_map(|&pod| queue_of(cluster, pod)) {
         if !from.contains(&queue) {
             from.push(queue);
         }
@@ -134,8 +135,8 @@ pub fn taking_back(
     Some(TakingBack { action: request.action, gang, refused, from, kept })
 }
 
-/// The first gang of a queue, or of those below it, that lacks room: one that starves goes before
-/// one that grows.
+/// The first gang of a queue, or of the queues below it, that lacks room. Gangs that starve come
+/// before gangs that grow.
 fn in_need(session: &Session, queue: QueueId, request: EvictionRequest) -> Option<GangId> {
     let (cluster, policy) = (&*session.cluster, session.policy);
     let below = |gang: &GangId| cluster.queues[cluster.gangs[*gang].queue].lineage.contains(&queue);

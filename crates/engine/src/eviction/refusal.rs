@@ -1,4 +1,4 @@
-//! Why nobody leaves for a gang.
+//! Why no pod is evicted for a gang.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,24 @@ use crate::decision::reason::{Limit, Reason};
 use crate::order::session::Session;
 use crate::policy::plugin::Veto;
 
-/// Why nobody could make room.
+/// Why evictions could not make room.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusal {
-    /// Nodes on which pods could be asked to leave, and would not help.
+    /// Nodes where pods could be evicted, but that would not free enough.
     pub nodes: u32,
-    /// Pods that a rule keeps, by rule.
+    /// Protected pods, by the rule that protects them.
     pub kept: BTreeMap<&'static str, u32>,
-    /// When the first of these rules ends that time alone ends.
+    /// When the first of these rules expires, if any does.
     pub until: Option<Time>,
 }
 
 impl Refusal {
-    pub fn keep(&mut self, veto: Veto) {
+    pub fn record_veto(&mut self, veto: Veto) {
         *self.kept.entry(veto.rule).or_default() += 1;
         self.note_end(veto);
     }
 
-    /// Notes when the rule ends, if time alone ends it.
+    /// Notes when the rule expires, if it does.
     pub fn note_end(&mut self, veto: Veto) {
         self.until = [self.until, veto.until].into_iter().flatten().min();
     }
@@ -38,39 +38,38 @@ impl Refusal {
     }
 }
 
-/// Says why nobody leaves for a gang, beside why it waits.
+/// Adds to the reasons why a gang waits why no pod is evicted for it.
 pub fn refuse(session: &mut Session, gang: GangId, purpose: Purpose, refused: Vec<Reason>) {
     let mut reasons = session.cluster.gangs[gang].reasons.clone();
     reasons.retain(|known| {
-        !said_for(known, purpose) && refused.iter().all(|reason| !same(known, reason))
+        !is_from(known, purpose) && refused.iter().all(|reason| !same(known, reason))
     });
-    // One action may find nobody where another names those whom it would take, and the rules that
-    // keep them.
-    let told = reasons.iter().any(|known| finds_nobody(known) == Some(false));
-    let adds = |reason: &Reason| !told || finds_nobody(reason) != Some(true);
-    // Who deserves nothing has nothing to take back: that is why no one leaves for it, not why it
-    // waits.
-    let news = refused.into_iter().filter(adds);
-    let news = news.filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
-    reasons.extend(news.collect::<Vec<_>>());
+    // An action that finds no candidates adds nothing if another one names protected candidates.
+    let names_rules = reasons.iter().any(|known| finds_no_candidates(known) == Some(false));
+    let is_new = |reason: &Reason| !names_rules || finds_no_candidates(reason) != Some(true);
+    // A queue that deserves nothing has nothing to reclaim. That explains why there are no
+    // evictions, but not why the gang waits, so it is not said beside other reasons.
+    let added = refused.into_iter().filter(is_new);
+    let added = added.filter(|reason| reasons.is_empty() || !deserves_nothing(reason));
+    reasons.extend(added.collect::<Vec<_>>());
     session.cluster.gangs.explain(gang, reasons);
 }
 
-/// Whether nobody leaves, and no rule keeps anyone either.
-fn finds_nobody(reason: &Reason) -> Option<bool> {
+/// Whether there are no candidates at all, not even protected ones; nothing for other reasons.
+fn finds_no_candidates(reason: &Reason) -> Option<bool> {
     match reason {
         Reason::NothingToTake { kept, .. } => Some(kept.is_empty()),
         _ => None,
     }
 }
 
-/// What an action says of this alone, and anew each time.
-fn said_for(reason: &Reason, by: Purpose) -> bool {
+/// Whether only this action gives the reason. It replaces the one that it gave before.
+fn is_from(reason: &Reason, by: Purpose) -> bool {
     matches!(reason, Reason::NothingToTake { purpose, .. } | Reason::NotAttempted { purpose, .. } if *purpose == by)
 }
 
-/// Whether two reasons are about the same: the newer one is said, unless only the older one names
-/// rules.
+/// Whether two reasons are about the same. Then the newer one replaces the older one, unless only
+/// the older one names rules.
 pub fn same(one: &Reason, other: &Reason) -> bool {
     let kind = std::mem::discriminant::<Reason>;
     let limits = match (one, other) {

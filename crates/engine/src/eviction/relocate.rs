@@ -1,12 +1,11 @@
-//! Another place for those who were asked to leave, so that nobody is lost who can be housed
-//! elsewhere. In the transaction a pod that leaves and has a place elsewhere is promised that
-//! place; `commit.rs` says what becomes of it when the plan stands.
+//! Finds other nodes for evicted pods, so that no pod is lost that fits elsewhere. In the
+//! transaction a pod that moves is nominated to its new node; `commit.rs` turns the move into an
+//! eviction and a reservation.
 
 use std::collections::BTreeMap;
 
 use crate::base::ids::{GangId, NodeId, PodId};
 use crate::base::room::Room;
-use crate::eviction::relocate;
 use crate::eviction::search::Search;
 use crate::model::Cluster;
 use crate::model::gangs::Origin;
@@ -24,28 +23,28 @@ use crate::placement::search::place_gang;
 use crate::policy::answers::Policy;
 use crate::policy::bundle::{Bundle, BundleKind};
 
-/// Finds places for pods that were asked to leave, in the order in which their gangs would be
-/// served: where they are if that can be, else elsewhere. A gang that breaks gets its minimum back
-/// or nothing; what it can spare, pod by pod. Says who has another place.
-pub fn rehouse_all(
+/// Places evicted pods again, in the order in which their gangs would be served: on their own node
+/// if there is room again, otherwise elsewhere. A gang that breaks gets its minimum back or
+/// nothing; surplus is placed pod by pod. Returns the pods that move, and where to.
+fn relocate_all(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
     leaving: &[PodId],
 ) -> Vec<(PodId, NodeId)> {
-    let mut homeless: BTreeMap<GangId, Vec<PodId>> = BTreeMap::new();
+    let mut by_gang: BTreeMap<GangId, Vec<PodId>> = BTreeMap::new();
     for &pod in leaving.iter().filter(|&&pod| may_move(txn, pod)) {
         if let Some(gang) = txn.pods.gang[pod] {
-            homeless.entry(gang).or_default().push(pod);
+            by_gang.entry(gang).or_default().push(pod);
         }
     }
-    let mut line = Line::new(txn, policy, homeless.keys().copied());
+    let mut line = Line::new(txn, policy, by_gang.keys().copied());
     while let Some((_, gang)) = line.next_of_all(txn, policy) {
-        let mut pods = homeless.remove(&gang).unwrap_or_default();
+        let mut pods = by_gang.remove(&gang).unwrap_or_default();
         let place = |pod: &PodId| txn.gangs[gang].pods.iter().position(|other| other == pod);
         pods.sort_by_key(place);
         policy.order_pods(txn, &mut pods);
-        relocate(txn, policy, rankings, gang, &pods);
+        relocate_gang(txn, policy, rankings, gang, &pods);
     }
     let moved = |&pod: &PodId| match txn.pods.state[pod] {
         PodState::Nominated(node) => Some((pod, node)),
@@ -54,13 +53,13 @@ pub fn rehouse_all(
     leaving.iter().filter_map(moved).collect()
 }
 
-/// Who comes back is known by its PodGroup, where its place is kept.
-pub fn may_move(cluster: &Cluster, pod: PodId) -> bool {
+/// Whether a pod may move: the reservation for its successor is written on its PodGroup.
+fn may_move(cluster: &Cluster, pod: PodId) -> bool {
     cluster.pods.gang[pod].is_some_and(|gang| cluster.gangs[gang].origin == Origin::Group)
 }
 
 impl Search<'_> {
-    /// Finds other places for those who leave. Who finds one where it was doesn't leave.
+    /// Finds other nodes for the victims. A victim whose own node has room again is not evicted.
     pub fn relocate(
         &self,
         txn: &mut Txn,
@@ -69,12 +68,12 @@ impl Search<'_> {
     ) -> Vec<(PodId, NodeId)> {
         let leaving: Vec<PodId> =
             taken.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
-        let moved = relocate::rehouse_all(txn, self.policy, rankings, &leaving);
-        let gone = |pod: &PodId| !matches!(txn.pods.state[*pod], PodState::Running(_));
-        taken.iter_mut().for_each(|bundle| bundle.pods.retain(gone));
+        let moved = relocate_all(txn, self.policy, rankings, &leaving);
+        let evicted = |pod: &PodId| !matches!(txn.pods.state[*pod], PodState::Running(_));
+        taken.iter_mut().for_each(|bundle| bundle.pods.retain(evicted));
         taken.retain(|bundle| !bundle.pods.is_empty());
-        // A gang that has its minimum elsewhere has lost what it can spare. What it waits for is no
-        // such place.
+        // A gang that keeps its minimum by moves loses only surplus. Nominations that it had before
+        // do not count for that.
         let mark = txn.mark();
         for bundle in taken.iter_mut().filter(|bundle| bundle.kind == BundleKind::Whole) {
             for pod in txn.gangs[bundle.gang].pods.clone() {
@@ -95,7 +94,7 @@ pub fn is_moved(moved: &[(PodId, NodeId)], pod: PodId) -> bool {
     moved.iter().any(|&(other, _)| other == pod)
 }
 
-pub fn relocate(
+fn relocate_gang(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
@@ -104,20 +103,20 @@ pub fn relocate(
 ) {
     let mark = txn.mark();
     let breaks = missing_after_nominations(&txn.gangs[gang], true).total > 0;
-    let mut nowhere = |&pod: &PodId| {
+    let mut fits_nowhere = |&pod: &PodId| {
         let shape = txn.pods.shape[pod];
-        let home = matches!(txn.pods.state[pod], PodState::Releasing(home) if has_room(txn, policy, shape, home, Room::FutureIdle));
-        !home && rankings.of(txn, policy, shape, Room::FutureIdle).best(txn).is_none()
+        let in_place = matches!(txn.pods.state[pod], PodState::Releasing(node) if has_room(txn, policy, shape, node, Room::FutureIdle));
+        !in_place && rankings.of(txn, policy, shape, Room::FutureIdle).best(txn).is_none()
     };
-    if pods.iter().all(&mut nowhere) {
+    if pods.iter().all(&mut fits_nowhere) {
         return;
     }
     let units = units(txn, gang, pods);
     for unit in &units {
-        go_home(txn, policy, gang, unit);
+        keep_in_place(txn, policy, gang, unit);
     }
     for unit in &units {
-        go_anywhere(txn, policy, rankings, gang, unit);
+        move_elsewhere(txn, policy, rankings, gang, unit);
     }
     if !breaks || would_complete_gang(txn, gang, true) {
         return;
@@ -132,23 +131,23 @@ pub fn relocate(
         avoid: &[],
         near: None,
     };
-    let home = |&pod: &PodId| Some((pod, txn.pods.state[pod].node()?));
-    let homes: BTreeMap<PodId, NodeId> = pods.iter().filter_map(home).collect();
+    let own_node = |&pod: &PodId| Some((pod, txn.pods.state[pod].node()?));
+    let own_nodes: BTreeMap<PodId, NodeId> = pods.iter().filter_map(own_node).collect();
     if place_gang(txn, policy, rankings, &placement).is_err()
         || !would_complete_gang(txn, gang, true)
     {
         return txn.rewind(mark);
     }
-    keep_homes(txn, pods, &homes);
+    keep_own_nodes(txn, pods, &own_nodes);
 }
 
-/// Whoever was given the place that it or its like was to leave stays there; but with cards it
-/// leaves for others of the node.
-fn keep_homes(txn: &mut Txn, pods: &[PodId], homes: &BTreeMap<PodId, NodeId>) {
+/// A pod keeps running if it, or an equal pod of its gang, was placed on its node. Not so with
+/// shared cards: it would get other cards of the node, so it must restart.
+fn keep_own_nodes(txn: &mut Txn, pods: &[PodId], own_nodes: &BTreeMap<PodId, NodeId>) {
     for &pod in pods {
-        let home = homes[&pod];
+        let node = own_nodes[&pod];
         let kind = |pod: PodId| (txn.pods.shape[pod], txn.pods.role[pod], txn.pods.subgroup[pod]);
-        let is_there = |other: PodId| txn.pods.state[other] == PodState::Nominated(home);
+        let is_there = |other: PodId| txn.pods.state[other] == PodState::Nominated(node);
         let mut alike =
             pods.iter().copied().filter(|&other| is_there(other) && kind(other) == kind(pod));
         let other = Some(pod).filter(|&pod| is_there(pod)).or_else(|| alike.next());
@@ -156,20 +155,21 @@ fn keep_homes(txn: &mut Txn, pods: &[PodId], homes: &BTreeMap<PodId, NodeId>) {
         if other != pod {
             match txn.pods.state[pod] {
                 PodState::Nominated(node) => txn.nominate(other, node),
-                _ => txn.evict_from(other, homes[&other]),
+                _ => txn.evict_from(other, own_nodes[&other]),
             }
         }
-        txn.keep_running(pod, home);
+        txn.keep_running(pod, node);
     }
 }
 
-/// Each alone, but those of a subgroup that lacks pods without them.
-pub fn units(cluster: &Cluster, gang: GangId, pods: &[PodId]) -> Vec<Vec<PodId>> {
+/// Splits pods into sets that are placed together: the pods of a subgroup that is incomplete
+/// without them, otherwise each pod alone.
+fn units(cluster: &Cluster, gang: GangId, pods: &[PodId]) -> Vec<Vec<PodId>> {
     let mut units: Vec<Vec<PodId>> = Vec::new();
     let mut groups: BTreeMap<u32, usize> = BTreeMap::new();
     for &pod in pods {
         let place = cluster.pods.subgroup[pod];
-        if !lacks_pods(cluster, gang, place) {
+        if !is_incomplete(cluster, gang, place) {
             units.push(vec![pod]);
             continue;
         }
@@ -182,32 +182,33 @@ pub fn units(cluster: &Cluster, gang: GangId, pods: &[PodId]) -> Vec<Vec<PodId>>
     units
 }
 
-fn lacks_pods(cluster: &Cluster, gang: GangId, place: u32) -> bool {
+fn is_incomplete(cluster: &Cluster, gang: GangId, place: u32) -> bool {
     let row = &cluster.gangs[gang];
     let group = row.subgroups().get(place as usize).filter(|group| group.rule.is_some());
     group.is_some_and(|group| group.counts.ready() + group.counts.nominated < row.size_of(group))
 }
 
-/// Lets pods stay, all of them or none.
-fn go_home(txn: &mut Txn, policy: &Policy, gang: GangId, unit: &[PodId]) {
+/// Lets evicted pods run on where they are, all of them or none.
+fn keep_in_place(txn: &mut Txn, policy: &Policy, gang: GangId, unit: &[PodId]) {
     let mark = txn.mark();
     for &pod in unit {
         let shape = txn.pods.shape[pod];
         match txn.pods.state[pod] {
-            PodState::Releasing(home)
-                if has_room(txn, policy, shape, home, Room::FutureIdle)
+            PodState::Releasing(node)
+                if has_room(txn, policy, shape, node, Room::FutureIdle)
                     && txn.may_keep_cards(pod)
                     && policy.may_allocate(txn, gang, shape, Room::FutureIdle).is_ok() =>
             {
-                txn.keep_running(pod, home);
+                txn.keep_running(pod, node);
             }
             _ => return txn.rewind(mark),
         }
     }
 }
 
-/// Places those who are still away. Of a subgroup none, if it lacks pods all the same.
-fn go_anywhere(
+/// Places the pods of a set that are still evicted; none of them if their subgroup remains
+/// incomplete.
+fn move_elsewhere(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
@@ -215,19 +216,19 @@ fn go_anywhere(
     unit: &[PodId],
 ) {
     let mark = txn.mark();
-    let mut lost = false;
+    let mut failed = false;
     for &pod in unit {
         if matches!(txn.pods.state[pod], PodState::Releasing(_)) {
-            lost |= !move_one(txn, policy, rankings, pod, 1);
+            failed |= !move_one(txn, policy, rankings, pod, 1);
         }
     }
-    if lost && unit.iter().any(|&pod| lacks_pods(txn, gang, txn.pods.subgroup[pod])) {
+    if failed && unit.iter().any(|&pod| is_incomplete(txn, gang, txn.pods.subgroup[pod])) {
         txn.rewind(mark);
     }
 }
 
-/// Finds another place for a pod that was asked to leave, near to the others of its gang if they
-/// must be near, where so many of them have room. Whether there is one.
+/// Finds another node for an evicted pod: near the other pods of its gang if topology rules say so,
+/// and preferably in a domain with room for `left` such pods. Returns whether there is one.
 pub fn move_one(
     txn: &mut Txn,
     policy: &Policy,
@@ -248,7 +249,7 @@ pub fn move_one(
         return false;
     };
     match txn.pods.state[pod] == PodState::Releasing(node) {
-        // On other cards it would have to leave all the same.
+        // On other cards of its node it would have to restart all the same.
         true if !txn.may_keep_cards(pod) => return false,
         true => txn.keep_running(pod, node),
         false => txn.nominate(pod, node),

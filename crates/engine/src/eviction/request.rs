@@ -5,7 +5,7 @@ use crate::order::session::{Action, MakesRoom};
 use crate::settings::actions::Settings;
 use crate::settings::eviction::EvictionSettings;
 
-/// What an action is out for.
+/// What `preempt`, `reclaim` or `consolidate` asks for.
 #[derive(Copy, Clone)]
 pub struct EvictionRequest<'s> {
     pub action: &'static str,
@@ -14,13 +14,13 @@ pub struct EvictionRequest<'s> {
 }
 
 impl<'s> EvictionRequest<'s> {
-    /// The errand of an action that takes room.
+    /// The request of an action that evicts; nothing for other actions.
     pub fn of(settings: &'s Settings, action: &Action) -> Option<EvictionRequest<'s>> {
         let MakesRoom { purpose, settings: of, .. } = action.makes_room.as_ref()?;
         Some(EvictionRequest { action: action.name, purpose: *purpose, settings: of(settings) })
     }
 
-    /// Whether gangs that have their minimum are given more: not where pods are taken one by one.
+    /// Whether room is also made for pods above the minimum of a gang: not in mode `task`.
     pub fn helps_to_grow(&self) -> bool {
         self.settings.mode != Mode::Task
     }

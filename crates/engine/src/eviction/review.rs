@@ -1,4 +1,4 @@
-//! Lets those stay whom the plan asks to leave without need.
+//! Undoes evictions of the plan that turn out not to be needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,30 +8,30 @@ use crate::decision::decisions::Eviction;
 use crate::eviction::fit::StillFits;
 use crate::eviction::give_back::give_back;
 use crate::eviction::lower_nominations::nominations_still_fit;
-use crate::eviction::order::worth_order;
+use crate::eviction::order::importance_order;
 use crate::model::Cluster;
 use crate::model::txn::Txn;
 use crate::order::session::Session;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 
-/// Lets those stay whom the plan asks to leave without need, since room was made for one gang after
-/// the other. A gang that breaks stays or goes together; of what others can lose each pod does, or
-/// a subgroup.
+/// Undoes evictions that are not needed: room was made for one gang after the other, and the
+/// victims of a later gang may make earlier ones unnecessary. A whole bundle is given back all
+/// together or not at all, surplus pod by pod or by subgroup.
 pub fn review(session: &mut Session) {
     let mut preemptors = session.plan.evictions.iter().filter_map(|eviction| eviction.preemptor);
     let first = preemptors.next();
-    let at_once = session.plan.searches.iter().filter(|search| search.found).count() < 2;
-    // Where one has gone to another place, another may find that it need not.
+    let one_search = session.plan.searches.iter().filter(|search| search.found).count() < 2;
+    // After a move another eviction may not be needed any more.
     let moves =
         session.plan.evictions.iter().any(|eviction| matches!(eviction.cause, Cause::Moved { .. }));
-    if at_once && !moves && preemptors.all(|preemptor| Some(preemptor) == first) {
+    if one_search && !moves && preemptors.all(|preemptor| Some(preemptor) == first) {
         return;
     }
-    let mut single: Vec<Vec<Leaver>> = Vec::new();
-    let mut whole: BTreeMap<GangId, Vec<Leaver>> = BTreeMap::new();
-    let mut safe: Vec<(GangId, Leaver)> = Vec::new();
-    let mut moved: Vec<(GangId, Leaver)> = Vec::new();
+    let mut single: Vec<Vec<Victim>> = Vec::new();
+    let mut whole: BTreeMap<GangId, Vec<Victim>> = BTreeMap::new();
+    let mut safe: Vec<(GangId, Victim)> = Vec::new();
+    let mut moved: Vec<(GangId, Victim)> = Vec::new();
     let stale: BTreeSet<GangId> = stale(session).collect();
     for &Eviction { pod, preemptor, cause, .. } in &session.plan.evictions {
         let (Some(preemptor), Some(gang)) = (preemptor, session.cluster.pods.gang[pod]) else {
@@ -40,82 +40,88 @@ pub fn review(session: &mut Session) {
         if stale.contains(&gang) {
             continue;
         }
-        let leaver = (pod, preemptor);
+        let victim = (pod, preemptor);
         match cause {
-            Cause::Bundle { whole: true, .. } => whole.entry(gang).or_default().push(leaver),
-            Cause::Bundle { .. } => safe.push((gang, leaver)),
-            Cause::Moved { .. } => moved.push((gang, leaver)),
-            _ => single.push(vec![leaver]),
+            Cause::Bundle { whole: true, .. } => whole.entry(gang).or_default().push(victim),
+            Cause::Bundle { .. } => safe.push((gang, victim)),
+            Cause::Moved { .. } => moved.push((gang, victim)),
+            _ => single.push(vec![victim]),
         }
     }
     let (policy, rankings) = (session.policy, &mut *session.rankings);
     let mut txn = Txn::begin(session.cluster);
-    let mut reprieved = give_back_by_worth(&mut txn, rankings, policy, single);
-    reprieved += give_back_by_worth(&mut txn, rankings, policy, whole.values().cloned());
-    // What a gang could spare is of no use to it once it is broken.
-    whole.retain(|_, gone| gone.iter().any(|&(pod, _)| txn.pods.state[pod].leaving().is_some()));
+    let mut given_back = give_back_by_importance(&mut txn, rankings, policy, single);
+    given_back += give_back_by_importance(&mut txn, rankings, policy, whole.values().cloned());
+    // Surplus is of no use to a gang that stays broken.
+    whole.retain(|_, victims| {
+        victims.iter().any(|&(pod, _)| txn.pods.state[pod].leaving().is_some())
+    });
     safe.retain(|(gang, _)| !whole.contains_key(gang));
     let safe = by_subgroup(&txn, safe);
-    reprieved += give_back_by_worth(&mut txn, rankings, policy, safe);
-    session.plan.search_counters.reprieved += reprieved;
-    let eviction_refused: BTreeSet<PodId> = txn.commit().into_iter().map(|step| step.pod).collect();
-    session.plan.evictions.retain(|eviction| !eviction_refused.contains(&eviction.pod));
-    if !eviction_refused.is_empty() {
+    given_back += give_back_by_importance(&mut txn, rankings, policy, safe);
+    session.plan.search_counters.reprieved += given_back;
+    let given_back_pods: BTreeSet<PodId> = txn.commit().into_iter().map(|step| step.pod).collect();
+    session.plan.evictions.retain(|eviction| !given_back_pods.contains(&eviction.pod));
+    if !given_back_pods.is_empty() {
         recount(session);
     }
     review_moves(session, moved);
 }
 
-/// Gangs that leave because they can't go on: what would stay of them would be of no use.
+/// Gangs that are evicted as stale: giving back some of their pods would be of no use.
 fn stale(session: &Session) -> impl Iterator<Item = GangId> {
-    let stale =
-        session.plan.evictions.iter().filter(|gone| matches!(gone.cause, Cause::Stale { .. }));
-    stale.filter_map(|gone| session.cluster.pods.gang[gone.pod])
+    let stale = session
+        .plan
+        .evictions
+        .iter()
+        .filter(|eviction| matches!(eviction.cause, Cause::Stale { .. }));
+    stale.filter_map(|eviction| session.cluster.pods.gang[eviction.pod])
 }
 
-/// The same for those who would move. Who is to be near others stays or goes with them.
-fn review_moves(session: &mut Session, moved: Vec<(GangId, Leaver)>) {
-    let mut sets: Vec<(GangId, Vec<Leaver>)> = Vec::new();
-    for (gang, leaver) in moved {
+/// The same for moves. A gang whose pods must be near each other is given back as a whole.
+fn review_moves(session: &mut Session, moved: Vec<(GangId, Victim)>) {
+    let mut sets: Vec<(GangId, Vec<Victim>)> = Vec::new();
+    for (gang, victim) in moved {
         let row = &session.cluster.gangs[gang];
         let together = row.topology_rules.is_some() || !row.rules().is_empty();
         match sets.iter_mut().find(|(of, _)| together && *of == gang) {
-            Some((_, set)) => set.push(leaver),
-            None => sets.push((gang, vec![leaver])),
+            Some((_, set)) => set.push(victim),
+            None => sets.push((gang, vec![victim])),
         }
     }
     for (gang, set) in sets {
         let pods: Vec<PodId> = set.iter().map(|&(pod, _)| pod).collect();
         let mut txn = Txn::begin(session.cluster);
         txn.end_reservations_for(gang, &pods);
-        let stay = give_back_by_worth(&mut txn, session.rankings, session.policy, [set]);
-        if stay == 0 {
+        let given_back = give_back_by_importance(&mut txn, session.rankings, session.policy, [set]);
+        if given_back == 0 {
             continue;
         }
         txn.commit();
         session.cluster.freed += 1;
-        session.plan.search_counters.reprieved += stay;
+        session.plan.search_counters.reprieved += given_back;
         session.plan.evictions.retain(|eviction| !pods.contains(&eviction.pod));
     }
 }
 
-/// Each alone, but those of a subgroup that goes.
-fn by_subgroup(cluster: &Cluster, gone: Vec<(GangId, Leaver)>) -> Vec<Vec<Leaver>> {
-    let mut sets: Vec<Vec<Leaver>> = Vec::new();
-    let mut groups: BTreeMap<(GangId, u32), Vec<Leaver>> = BTreeMap::new();
-    for (gang, leaver) in gone {
-        let (row, place) = (&cluster.gangs[gang], cluster.pods.subgroup[leaver.0]);
+/// Splits victims into sets that are given back together: the pods of a subgroup that lacks pods,
+/// otherwise each pod alone.
+fn by_subgroup(cluster: &Cluster, victims: Vec<(GangId, Victim)>) -> Vec<Vec<Victim>> {
+    let mut sets: Vec<Vec<Victim>> = Vec::new();
+    let mut groups: BTreeMap<(GangId, u32), Vec<Victim>> = BTreeMap::new();
+    for (gang, victim) in victims {
+        let (row, place) = (&cluster.gangs[gang], cluster.pods.subgroup[victim.0]);
         let group = row.subgroups().get(place as usize).filter(|group| group.rule.is_some());
         match group.is_some_and(|group| group.counts.ready() < row.size_of(group)) {
-            true => groups.entry((gang, place)).or_default().push(leaver),
-            false => sets.push(vec![leaver]),
+            true => groups.entry((gang, place)).or_default().push(victim),
+            false => sets.push(vec![victim]),
         }
     }
     sets.extend(groups.into_values());
     sets
 }
 
-/// Bundles of which some stay say how many go.
+/// Corrects the number of pods in the causes of bundles that were given back in part.
 fn recount(session: &mut Session) {
     let mut counts: BTreeMap<(Option<GangId>, Option<GangId>, bool), u32> = BTreeMap::new();
     let cluster = &*session.cluster;
@@ -137,17 +143,18 @@ fn recount(session: &mut Session) {
     }
 }
 
-/// A pod that is asked to leave, and for which gang.
-pub type Leaver = (PodId, GangId);
+/// An evicted pod, and the gang that it was evicted for.
+pub type Victim = (PodId, GangId);
 
-/// The nominations of gangs that others were evicted for.
+/// The nominations of gangs that pods were evicted for.
 struct NominationsFit<'s> {
     policy: &'s Policy,
     preemptors: BTreeMap<PodId, GangId>,
 }
 
 impl StillFits for NominationsFit<'_> {
-    /// There is no room for all of them beside what is nominated, as numbers go.
+    /// Whether nodes have too little room for these pods beside what is nominated, by amounts
+    /// alone.
     fn surely_needs(&self, txn: &Txn, _: &mut Rankings, pods: &[PodId]) -> bool {
         let mut wanted: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
         for &pod in pods {
@@ -169,24 +176,24 @@ impl StillFits for NominationsFit<'_> {
     }
 }
 
-/// Lets those stay after all who are not needed, the most valuable first: the room that a pod left
-/// may be there without it, since other pods went for the next preemptor. Each set stays or goes
-/// together. Says how many stay.
-pub fn give_back_by_worth(
+/// Undoes evictions that are not needed, those of the most important pods first: the room may be
+/// there without them since other pods were evicted for the next preemptor. Each set is given back
+/// all together or not at all. Returns how many pods run on.
+pub fn give_back_by_importance(
     txn: &mut Txn,
     rankings: &mut Rankings,
     policy: &Policy,
-    gone: impl IntoIterator<Item = Vec<Leaver>>,
+    victims: impl IntoIterator<Item = Vec<Victim>>,
 ) -> u32 {
     let mut preemptors = BTreeMap::new();
     let mut sets: Vec<(PodId, Vec<PodId>)> = Vec::new();
-    for set in gone {
+    for set in victims {
         let pods: Vec<PodId> = set.iter().map(|&(pod, _)| pod).collect();
-        let dearest = pods.iter().copied().max_by(|&a, &b| worth_order(txn, a, b));
-        sets.extend(dearest.map(|dearest| (dearest, pods)));
+        let most_important = pods.iter().copied().max_by(|&a, &b| importance_order(txn, a, b));
+        sets.extend(most_important.map(|most_important| (most_important, pods)));
         preemptors.extend(set);
     }
-    sets.sort_by(|a, b| worth_order(txn, b.0, a.0));
+    sets.sort_by(|a, b| importance_order(txn, b.0, a.0));
     let mut fit = NominationsFit { policy, preemptors };
     give_back(txn, rankings, &mut fit, sets.into_iter().map(|(_, pods)| pods))
 }

@@ -1,4 +1,4 @@
-//! What comes to light while room is made.
+//! What a search records besides its result.
 
 use crate::base::ids::PodId;
 use crate::decision::counters::SearchCounters;
@@ -9,28 +9,27 @@ use crate::order::failed_searches::Progress;
 use crate::policy::bundle::BundleKind;
 use crate::policy::plugin::Veto;
 
-/// What comes to light while room is made: the work that it takes, and all of it for someone who
-/// looks.
+/// The effort and progress of a search, and the trace if a user asked for one.
 #[derive(Default)]
 pub struct Record<'t> {
     pub work: SearchCounters,
-    /// How far the search has come, in this cycle or before.
+    /// How far the search has come, in this cycle and in earlier ones.
     pub progress: Progress,
     pub trace: Option<&'t mut Trace>,
 }
 
-/// What comes to light while domains are tried, and why nobody can make room.
+/// What is found while domains are tried, and why no room could be made.
 pub struct SearchLog<'f, 't> {
     pub refusal: Refusal,
-    /// Who is kept has been told.
+    /// Refusals are recorded already, so that a repeated attempt records them no second time.
     pub refusals_recorded: bool,
-    /// A rule that counts what has gone has kept someone.
+    /// A rule that counts earlier evictions has protected a pod.
     pub counting_rule_refused: bool,
-    /// There was no time for all domains.
+    /// The budget did not suffice for all domains.
     pub domains_skipped: bool,
-    /// There was no time for all that could be tried in a domain.
+    /// The budget did not suffice for all attempts in a domain.
     pub budget_exhausted: bool,
-    /// What the claimant's queue may not have, where there would be room.
+    /// The limit of the preemptor's queue that was in the way where there would be room.
     pub limit: Option<Reason>,
     pub record: &'f mut Record<'t>,
 }
@@ -38,23 +37,23 @@ pub struct SearchLog<'f, 't> {
 impl SearchLog<'_, '_> {
     pub fn begin_pass(&mut self, allowed: BundleKind) {
         self.refusal = Refusal::default();
-        self.tell(|trace| trace.begin_pass(allowed));
+        self.trace(|trace| trace.begin_pass(allowed));
     }
 
-    pub fn keep(&mut self, pods: &[PodId], veto: Veto) {
+    pub fn record_veto(&mut self, pods: &[PodId], veto: Veto) {
         if self.refusals_recorded {
-            // The veto is recorded already, but perhaps not when this rule ends.
+            // The veto is counted already, but perhaps not with this expiry.
             self.refusal.note_end(veto);
             return;
         }
-        pods.iter().for_each(|_| self.refusal.keep(veto));
-        self.tell(|trace| trace.keep_bundle(pods, veto.rule));
+        pods.iter().for_each(|_| self.refusal.record_veto(veto));
+        self.trace(|trace| trace.record_bundle_veto(pods, veto.rule));
     }
 
-    /// To someone who looks.
-    pub fn tell(&mut self, what: impl FnOnce(&mut Trace)) {
+    /// Records a trace entry if tracing is on.
+    pub fn trace(&mut self, record: impl FnOnce(&mut Trace)) {
         if let Some(trace) = &mut self.record.trace {
-            what(trace);
+            record(trace);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! What is tried to make room for a gang: node by node, or by whole gangs domain by domain. It is
-//! written by the code that decides while someone looks, so that what is told can't disagree with
-//! what is done. When nobody looks it costs nothing.
+//! What is tried to make room for a gang: node by node, or domain by domain. The code that decides
+//! records it, so that what is shown cannot disagree with what is done. Recording is off in cycles
+//! and costs nothing there.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,16 @@ pub use crate::policy::bundle::BundleKind;
 /// What an action tries for a gang.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
-    /// In mode `task`: pod by pod, until one gets no place.
+    /// In mode `task`: pod by pod, until one finds no node.
     pub attempts: Vec<PodAttempt>,
-    /// In mode `gang`: only what breaks nobody, then whole gangs too, until one of them does.
+    /// In the other modes: with safe bundles only, then with whole bundles too, until a pass
+    /// succeeds.
     pub passes: Vec<Pass>,
-    /// In mode `gang`: why it comes to nothing, if it does.
+    /// In the other modes: why no room can be made.
     pub refused: Vec<Reason>,
 }
 
-/// What is tried with bundles of one kind, and of those before it.
+/// What is tried with bundles of one kind and of the kinds before it.
 #[derive(Clone, Debug)]
 pub struct Pass {
     pub allowed: BundleKind,
@@ -35,79 +36,79 @@ pub struct Pass {
 pub struct DomainTrial {
     pub domain: DomainId,
     pub outcome: DomainOutcome,
-    /// It is the one that is taken.
+    /// Whether this domain was selected.
     pub chosen: bool,
-    /// Pods there that the claimant might have, but for a rule.
+    /// Pods there that the preemptor could evict but for a rule, with the rule.
     pub kept: Vec<(PodId, &'static str)>,
 }
 
 #[derive(Clone, Debug)]
 pub enum DomainOutcome {
-    /// It could not hold the gang if it were empty.
+    /// The gang does not fit there even if the domain is empty.
     TooSmall,
-    /// Enough others were more promising.
+    /// Other candidates were estimated to cost less, and enough of them were tried.
     NotTried,
-    /// It would lack these in all, even if all left who may be asked.
-    TooLittle { gone: Vec<Bundle>, lacks: Vec<(ResourceId, i64)> },
-    /// It would not do with these gone.
-    Fails { gone: Vec<Bundle>, why: Vec<Reason> },
-    /// It would do with these gone, some of whom have another place. What leaves is counted in
-    /// parts per million of what was lacking.
-    Works { gone: Vec<Bundle>, moved: Vec<(PodId, NodeId)>, cost: i64 },
+    /// It still lacks these amounts in sum when all candidates are evicted.
+    TooLittle { victims: Vec<Bundle>, lacks: Vec<(ResourceId, i64)> },
+    /// The gang does not fit when these are evicted.
+    Fails { victims: Vec<Bundle>, why: Vec<Reason> },
+    /// The gang fits when these are evicted; some of them are moved to other nodes. The cost is in
+    /// parts per million of what the gang requests.
+    Works { victims: Vec<Bundle>, moved: Vec<(PodId, NodeId)>, cost: i64 },
 }
 
-/// The search for a place for one pod.
+/// The search for a node for one pod.
 #[derive(Clone, Debug)]
 pub struct PodAttempt {
     pub pod: PodId,
-    /// The place that it would get.
+    /// The node that it would get.
     pub place: Option<NodeId>,
     /// Why it would get none.
     pub refused: Option<Reason>,
-    /// What came of each node, if others have to leave; kept of the first such pod and of the
-    /// last.
+    /// The result for each node where pods would have to be evicted. Kept only for the first and
+    /// the last pod for which such nodes were tried.
     pub trials: BTreeMap<NodeId, Trial>,
 }
 
 #[derive(Clone, Debug)]
 pub struct Trial {
     pub outcome: Outcome,
-    /// Pods there that the claimant might have, but for a rule.
+    /// Pods there that the preemptor could evict but for a rule, with the rule.
     pub kept: Vec<(PodId, &'static str)>,
 }
 
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// It doesn't take the pod, whoever leaves.
+    /// It does not accept the pod, whatever is evicted.
     Closed,
     /// No pod there may be evicted.
     NoCandidates,
-    /// It would lack these even if all left who may be asked.
+    /// It still lacks these amounts when all candidates are evicted.
     TooLittle { victims: Vec<PodId>, lacks: Vec<(ResourceId, i64)> },
-    /// Enough others were more promising.
+    /// Other candidates were estimated to cost less, and enough of them were tried.
     NotTried,
-    /// It would not do with these gone.
-    Fails { gone: Vec<PodId>, obstacle: Obstacle },
-    /// It would do with these gone, and the promises of these taken back.
-    Works { gone: Vec<PodId>, taken_back: Vec<PodId>, cost: EvictionCost },
+    /// The pod does not fit when these are evicted.
+    Fails { victims: Vec<PodId>, obstacle: Obstacle },
+    /// The pod fits when these are evicted and the nominations of these are released.
+    Works { victims: Vec<PodId>, released: Vec<PodId>, cost: EvictionCost },
 }
 
-/// Why a node doesn't do although pods have left.
+/// Why the pod does not fit on a node after evictions there.
 #[derive(Clone, Debug)]
 pub enum Obstacle {
-    /// The claimant's queue or namespace may not take it.
+    /// The preemptor's queue or namespace may not have more.
     Limit(Reason),
     Node(Shown),
-    /// It would do only beside pods that have been promised a place there and may never come.
-    Company,
+    /// It fits only next to nominated pods, which may never start there.
+    NeedsNominated,
 }
 
-/// What it costs to make room on a node, in the order in which it counts.
+/// What it costs to make room on a node; the fields are compared in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvictionCost {
-    /// How many leave against a rule that should hold where it can.
+    /// Victims whose eviction violates a soft rule.
     pub broken: usize,
-    /// As a plugin prices it, if one does.
+    /// The cost according to a plugin, if one has an opinion.
     pub price: Option<i64>,
     pub highest_priority: Option<i32>,
     pub sum_of_priorities: i64,
@@ -131,7 +132,7 @@ impl Trace {
         }
     }
 
-    pub(crate) fn keep(&mut self, node: NodeId, pod: PodId, rule: &'static str) {
+    pub(crate) fn record_veto(&mut self, node: NodeId, pod: PodId, rule: &'static str) {
         self.trial(node, |trial| trial.kept.push((pod, rule)));
     }
 
@@ -143,14 +144,14 @@ impl Trace {
         self.passes.push(Pass { allowed, domains: Vec::new() });
     }
 
-    /// What becomes of a domain; what is told of bundles from now on is told of this one.
+    /// Adds a domain. What is recorded of bundles from now on belongs to it.
     pub(crate) fn begin_domain(&mut self, domain: DomainId, outcome: DomainOutcome) {
         if let Some(pass) = self.passes.last_mut() {
             pass.domains.push(DomainTrial { domain, outcome, chosen: false, kept: Vec::new() });
         }
     }
 
-    pub(crate) fn keep_bundle(&mut self, pods: &[PodId], rule: &'static str) {
+    pub(crate) fn record_bundle_veto(&mut self, pods: &[PodId], rule: &'static str) {
         self.domain(|trial| trial.kept.extend(pods.iter().map(|&pod| (pod, rule))));
     }
 
@@ -163,13 +164,13 @@ impl Trace {
         trials.filter(|trial| trial.domain == domain).for_each(|trial| trial.chosen = true);
     }
 
-    /// Nothing comes of what was chosen.
+    /// No domain is selected after all.
     pub(crate) fn choose_nothing(&mut self) {
         let trials = self.passes.iter_mut().flat_map(|pass| &mut pass.domains);
         trials.for_each(|trial| trial.chosen = false);
     }
 
-    /// Those whom a rule keeps, with the rule.
+    /// Protected pods, with the rule that protects each.
     pub(crate) fn kept(&self) -> impl Iterator<Item = (PodId, &'static str)> + '_ {
         let nodes = self
             .attempts

@@ -1,4 +1,4 @@
-//! Which gangs get a turn to take room from others.
+//! Which gangs get a turn to have pods evicted for them.
 
 use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::{Mode, Purpose};
@@ -15,15 +15,15 @@ use crate::order::line::Line;
 use crate::order::pods::{Serving, in_order};
 use crate::order::session::{Action, Session};
 
-/// Carries out the errand of an action: makes room for all gangs that starve.
+/// Runs an action that makes room by evictions; does nothing for other actions.
 pub fn run(session: &mut Session, action: &Action) {
     if let Some(request) = EvictionRequest::of(session.settings, action) {
         serve_all(session, request);
     }
 }
 
-/// Makes room for all gangs that starve, in order; then, where whole gangs are taken, for those
-/// that have their minimum and more pods, by what others can spare.
+/// Makes room for gangs that starve, in order. Then, except in mode `task`, for gangs that have
+/// their minimum and more pods, by evicting surplus.
 fn serve_all(session: &mut Session, request: EvictionRequest) {
     let (purpose, mode) = (request.purpose, request.settings.mode);
     let mut failed_searches = FailedSearches::recall(
@@ -34,10 +34,10 @@ fn serve_all(session: &mut Session, request: EvictionRequest) {
         mode,
     );
     let mut steps = 0;
-    serve_those(session, request, &mut failed_searches, &mut steps, starves);
+    serve_all_that(session, request, &mut failed_searches, &mut steps, starves);
     if request.helps_to_grow() {
         let settings = &request.settings.without_breaking_gangs();
-        serve_those(
+        serve_all_that(
             session,
             EvictionRequest { settings, ..request },
             &mut failed_searches,
@@ -48,9 +48,9 @@ fn serve_all(session: &mut Session, request: EvictionRequest) {
     failed_searches.keep(session.failed_searches, session.cluster, purpose, mode);
 }
 
-/// Gives turns to all gangs of which this is true, as long as it is and they bring something;
-/// beginning with the one for which there was no time in the last cycle.
-fn serve_those(
+/// Gives turns to the gangs for which `wants` holds, as long as it does and their turns succeed.
+/// Begins with the gang for which the last cycle had no steps left.
+fn serve_all_that(
     session: &mut Session,
     request: EvictionRequest,
     failed_searches: &mut FailedSearches,
@@ -60,7 +60,7 @@ fn serve_those(
     let waiting = session.cluster.gangs.waiting().to_vec();
     let mut wanting: Vec<GangId> =
         waiting.into_iter().filter(|&gang| wants(session, gang)).collect();
-    // Nobody is moved for one that would never move for others.
+    // Non-preemptible gangs never trigger consolidation.
     wanting.retain(|&gang| {
         request.purpose != Purpose::Consolidate || !session.cluster.gangs[gang].protected
     });
@@ -68,7 +68,7 @@ fn serve_those(
     let mut first = failed_searches.first();
     first = first.filter(|first| wanting.iter().any(|&gang| key(session, gang) == *first));
     let mut line = Line::new(session.cluster, session.policy, wanting);
-    // What a queue deserves matters between queues.
+    // Only reclaim asks whether a queue may take more: it acts between queues.
     let next = |line: &mut Line, session: &mut Session| match request.purpose {
         Purpose::Reclaim => line.next(session.cluster, session.policy),
         _ => line.next_of_all(session.cluster, session.policy),
@@ -102,37 +102,36 @@ fn serve_those(
     }
 }
 
-/// Whether a gang lacks pods to its minimum that nobody has promised it a place for, and nobody
-/// must go before it.
+/// Whether a gang lacks pods to its minimum, not counting nominated ones as missing, and may be
+/// served now.
 pub fn starves(session: &Session, id: GangId) -> bool {
-    wanted(session, id).total > 0 && has_a_turn(session, id)
+    wanted(session, id).total > 0 && may_be_served(session, id)
 }
 
-/// Whether a gang has its minimum or is promised it, more of its pods wait, and nobody must go
-/// before it. Subgroups would have to come as a whole.
+/// Whether a gang has its minimum, counting nominated pods, has more pods that wait, and may be
+/// served now. Never a gang with subgroups, which would need all pods of one.
 pub fn grows(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
     wanted(session, id).total == 0
         && gang.rules().is_empty()
         && gang.counts.pending > gang.counts.pending_best_effort
-        && has_a_turn(session, id)
+        && may_be_served(session, id)
 }
 
-fn has_a_turn(session: &Session, id: GangId) -> bool {
+fn may_be_served(session: &Session, id: GangId) -> bool {
     let gang = &session.cluster.gangs[id];
-    // Whoever goes before a head passes nobody.
-    let served_before_preemptor =
-        |head: GangId| session.policy.gang_order(session.cluster, head, id).is_lt();
+    // A gang ordered ahead of the head does not overtake it, so it may be served.
+    let is_ahead = |head: GangId| session.policy.gang_order(session.cluster, head, id).is_lt();
     let mut heads =
         session.heads.iter().filter(|&&(queue, head)| queue == gang.queue && head != id);
-    let behind = heads.any(|&(_, head)| served_before_preemptor(head));
+    let behind = heads.any(|&(_, head)| is_ahead(head));
     !behind
         && gang.admitted()
         && gang.counts.pending > 0
         && gate(session.cluster, session.policy, id, session.now).is_ok()
 }
 
-/// What it lacks; without the plugin `gang`, one pod after the other.
+/// What a gang lacks to its minimum; without the plugin `gang`, one pod after the other.
 pub fn wanted(session: &Session, id: GangId) -> Missing {
     let gang = &session.cluster.gangs[id];
     match session.policy.enforces_minimum() {
@@ -141,8 +140,8 @@ pub fn wanted(session: &Session, id: GangId) -> Missing {
     }
 }
 
-/// The pods that want places, and how many of them must get one: all that the gang lacks, or the
-/// first one above that.
+/// The pods to place in this turn, and how many of them must be placed: all that the gang lacks, or
+/// the first pod above its minimum.
 pub fn turn_of(session: &Session, gang: GangId) -> (Vec<PodId>, Missing) {
     let mut pods = in_order(session, gang, Serving::All);
     let missing = wanted(session, gang);
@@ -155,16 +154,15 @@ pub fn turn_of(session: &Session, gang: GangId) -> (Vec<PodId>, Missing) {
     (pods, Missing::one(cluster.gangs[gang].roles.len()))
 }
 
-/// Whether there is anyone with pods to spare whom the errand of a gang concerns, so that it is
-/// worth looking where they are.
-pub fn anyone_spares(session: &Session, gang: GangId, request: EvictionRequest) -> bool {
+/// Whether any gang in scope has pods to spare, so that a search may find victims.
+pub fn any_gang_can_spare(session: &Session, gang: GangId, request: EvictionRequest) -> bool {
     let attempt = Attempt::new(session, gang, request, None);
     let preemptor = session.cluster.gangs[gang].pods.first().map(|&pod| attempt.preemptor_for(pod));
-    // Who moves loses nothing.
+    // A move costs a gang nothing, so a running gang is enough.
     let moves = request.purpose == Purpose::Consolidate;
-    let spares =
+    let can_spare =
         |other: &Gang| other.counts.running > 0 && (moves || other.counts.ready() > other.minimum);
-    let concerned =
+    let in_scope_of_request =
         |id: GangId| preemptor.is_some_and(|preemptor| in_scope(session.cluster, &preemptor, id));
-    session.cluster.gangs.iter().any(|(id, other)| spares(other) && concerned(id))
+    session.cluster.gangs.iter().any(|(id, other)| can_spare(other) && in_scope_of_request(id))
 }

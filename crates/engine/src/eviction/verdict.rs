@@ -1,4 +1,4 @@
-//! Whether a plan stands.
+//! Whether the outcome of a search is allowed.
 
 use crate::base::ids::{GangId, NodeId, PodId};
 use crate::base::purpose::{Mode, Purpose};
@@ -12,30 +12,31 @@ use crate::policy::answers::Policy;
 use crate::policy::bundle::Bundle;
 use crate::policy::preemptor::Preemptor;
 
-/// The rule that keeps what would be taken back at once.
+/// The rule that protects queues which would reclaim the room at once.
 pub const IN_NEED: &str = "its queue, which would have too little";
 
-/// Whether a queue from which room was taken back has less now than it deserves of what these pods
-/// ask for: it would take that back. Where queues are measured by fair shares, that has been asked
-/// for each that leaves.
+/// Whether a victim's queue now has less than it deserves of what these pods request, so that it
+/// would reclaim the room at once. With fair shares the search has asked that for each victim
+/// already.
 pub fn gave_too_much(policy: &Policy, txn: &Txn, request: EvictionRequest, pods: &[PodId]) -> bool {
-    let asked =
+    let requested =
         |resource| pods.iter().any(|&pod| txn.request_of(txn.pods.shape[pod], resource) > 0);
     let lacks = |(victim, _): (PodId, NodeId)| {
         let queue = txn.pods.gang[victim].map(|gang| txn.gangs[gang].queue)?;
         let (deserved, _) = policy.deserves(txn, queue)?;
-        let less =
-            |(resource, amount)| asked(resource) && txn.queues[queue].claimed(resource) < amount;
+        let less = |(resource, amount)| {
+            requested(resource) && txn.queues[queue].claimed(resource) < amount
+        };
         Some(deserved.iter().any(less))
     };
     let by_deserved =
         request.purpose == Purpose::Reclaim && request.settings.mode != Mode::Scenario;
-    by_deserved && txn.evicted().into_iter().any(|gone| lacks(gone) == Some(true))
+    by_deserved && txn.evicted().into_iter().any(|victim| lacks(victim) == Some(true))
 }
 
 impl Search<'_> {
-    /// Whether the plan stands; if not, why.
-    pub fn stands(
+    /// Whether the outcome is allowed; if not, why.
+    pub fn check_outcome(
         &self,
         txn: &mut Txn,
         taken: &[Bundle],
@@ -51,11 +52,11 @@ impl Search<'_> {
         let counts =
             |pod: &PodId| self.settings.bundle_settings.counts_moved || !is_moved(moved, *pod);
         let pods = taken.iter().flat_map(|bundle| bundle.pods.iter().copied());
-        let gone: Vec<PodId> = pods.filter(counts).collect();
-        self.policy.rejects_outcome(txn, &self.preemptor, self.had, &gone).map_or(Ok(()), Err)
+        let lost: Vec<PodId> = pods.filter(counts).collect();
+        self.policy.rejects_outcome(txn, &self.preemptor, self.had, &lost).map_or(Ok(()), Err)
     }
 
-    /// Whether the claimant's queue may have all that it was given; if not, why.
+    /// Whether the preemptor's queue may reclaim all that was nominated; if not, why.
     fn stays_within(&self, txn: &mut Txn) -> Result<(), Reason> {
         let nominated = |pod: &&PodId| matches!(txn.pods.state[**pod], PodState::Nominated(_));
         let Some(&last) = self.placement.pods.iter().rev().find(nominated) else { return Ok(()) };
@@ -66,8 +67,8 @@ impl Search<'_> {
         within
     }
 
-    /// Whether those who leave and have no other place may all be lost, one after the other. Leaves
-    /// the transaction as it was.
+    /// Whether the victims that are not moved may all be lost, one after the other. Leaves the
+    /// transaction as it was.
     pub fn losses_are_fair(
         &self,
         txn: &mut Txn,
@@ -86,18 +87,18 @@ impl Search<'_> {
         let lost: Vec<(GangId, Vec<PodId>)> =
             taken.iter().map(|bundle| (bundle.gang, lost(bundle))).collect();
         for &pod in lost.iter().flat_map(|(_, pods)| pods) {
-            if let PodState::Releasing(home) = txn.pods.state[pod] {
-                txn.keep_running(pod, home);
+            if let PodState::Releasing(node) = txn.pods.state[pod] {
+                txn.keep_running(pod, node);
             }
         }
         let fair = lost.iter().filter(|(_, pods)| !pods.is_empty()).all(|(gang, pods)| {
             let mut asked = false;
             let fair = pods.iter().all(|&pod| {
                 let alone = txn.gangs[*gang].can_spare(txn.pods.place(pod));
-                let kept = (alone || !asked) && self.vetoed_for_its_gang(txn, *gang).is_some();
+                let vetoed = (alone || !asked) && self.vetoed_for_its_gang(txn, *gang).is_some();
                 asked |= !alone;
                 txn.evict(pod);
-                !kept
+                !vetoed
             });
             fair && !self.served_before_preemptor(txn, *gang)
         });

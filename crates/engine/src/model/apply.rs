@@ -1,5 +1,5 @@
-//! Events into the model. Each handler may be called in any order and any number of times with the
-//! same object.
+//! Applies events to the model. Each handler may be called in any order and any number of times
+//! with the same object.
 
 pub mod budgets;
 pub mod gangs;
@@ -46,7 +46,7 @@ impl Cluster {
             Object::Node(node) => self.node(node),
             Object::PodGroup(group) => self.pod_group(group),
             Object::Pod(pod) => self.pod(pod),
-            // What only controllers read.
+            // Only controllers read it.
             _ => {}
         }
     }
@@ -114,7 +114,7 @@ impl Cluster {
         self.storage_changed(old.is_some());
     }
 
-    /// What a volume or claim says has come, perhaps only again.
+    /// A volume or claim has come, perhaps unchanged.
     fn storage_changed(&mut self, otherwise: bool) {
         self.version += u64::from(otherwise);
         self.freed += u64::from(otherwise);
@@ -126,18 +126,18 @@ pub fn version_of(meta: &Meta) -> u64 {
     meta.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// A version that is older than the one we know.
+/// Whether a version is older than the one we know.
 pub fn stale(version: u64, known: u64) -> bool {
     version != 0 && version < known
 }
 
-/// How long a pod is protected from eviction, in milliseconds. What can't be read is no time
-/// at all.
+/// How long a pod is protected from eviction, in milliseconds. A value that cannot be read counts
+/// as not set.
 pub fn cooldown(meta: &Meta) -> Option<i64> {
     meta.annotation_or_label(COOLDOWN_TIME).and_then(|text| parse_duration(text).ok())
 }
 
-/// Whether an object says that its place may be taken back.
+/// Whether an object is marked as revocable: its nodes may be taken back.
 pub fn revocable(meta: &Meta) -> bool {
     let says = |text: Option<&str>, word: &str| text == Some(word);
     !says_false(meta)

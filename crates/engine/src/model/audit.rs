@@ -1,4 +1,5 @@
-//! A slow, obvious recount of every sum, to compare with the sums that moved. Always on in tests.
+//! A slow, obvious recount of every sum, to compare with the sums that are kept. Always on in
+//! tests.
 
 use crate::base::ids::{PodId, ResourceId};
 use crate::base::resources::Amounts;
@@ -32,7 +33,7 @@ pub struct NodeSums {
     ports: Vec<(muster_api::core::Port, [u32; 2])>,
 }
 
-/// A sum or a list that is kept, and that a recount finds different.
+/// A sum or list that differs from its recount.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum AuditError {
     #[error("node {node} keeps {kept:?}, recounted {recounted:?}")]
@@ -189,7 +190,7 @@ impl Cluster {
         self.audit_cards()
     }
 
-    /// What is idle on a node is what its pods leave of it, and the total is what the nodes have.
+    /// Idle amounts are what the pods leave of a node, and the total is the sum of the nodes.
     fn audit_idle(&self) -> Result<(), AuditError> {
         let mut total = Amounts::default();
         for node in self.nodes.fact.ids() {
@@ -220,7 +221,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Lists and counts hold what the states of gangs and pods say.
+    /// Lists and counts agree with the states of gangs and pods.
     fn audit_lists(&self) -> Result<(), AuditError> {
         let reserving = self.gangs.iter().filter(|(_, gang)| !gang.reserved().is_empty());
         if !reserving.map(|(id, _)| id).eq(self.reserving.iter().copied()) {
@@ -242,8 +243,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Cards of pods are cards of the nodes that they are on, and what is used of each is what its
-    /// pods take.
+    /// Pods hold cards of their own node, and the usage of each card is the sum of its pods.
     fn audit_cards(&self) -> Result<(), AuditError> {
         let on_nodes = || {
             self.devices

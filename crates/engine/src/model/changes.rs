@@ -2,7 +2,7 @@
 
 use crate::base::ids::NodeId;
 
-/// What happened since a reader last looked. Old entries are cut; a reader that is behind the cut
+/// The changes since a reader last looked. Old entries are cut; a reader that is behind the cut
 /// starts over.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
@@ -11,7 +11,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Longer than this it is dearer to read than to start over.
+    /// Reading more entries than this costs more than starting over.
     const LIMIT: usize = 1 << 17;
 
     #[inline]

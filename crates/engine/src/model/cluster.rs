@@ -54,42 +54,40 @@ pub struct Cluster {
     /// What pods of other schedulers use of it.
     #[serde(default)]
     pub foreign: Amounts,
-    /// What queues have held of late, if shares go by it.
+    /// Past usage of queues, if shares depend on it.
     #[serde(default)]
     pub usage: Usage,
-    /// Pods whose schedulers are these are ours.
+    /// We schedule pods with these scheduler names.
     pub scheduler_names: Vec<String>,
     pub images_known: bool,
     /// The time of the cycle.
     pub now: Time,
     /// When pods were last evicted by `shuffle`.
     pub shuffled: Option<Time>,
-    /// Nodes whose room changed. Like the next, only for those who remember an answer, so it is
-    /// not kept.
+    /// Nodes whose room changed. Like the next field, it serves caches only, so it is not saved.
     #[serde(skip)]
     pub touched: Log,
     /// Nodes whose facts (labels, taints, readiness) changed.
     #[serde(skip)]
     pub changed: Log,
-    /// Goes up when every answer about nodes must be found anew: nodes joined or left, volumes or
+    /// Increases when all cached answers about nodes are outdated: nodes joined or left, volumes or
     /// terms changed.
     pub version: u64,
-    /// Goes up with every change at all.
+    /// Increases with every change.
     pub generation: u64,
-    /// Goes up with every event: what moves within a cycle doesn't change what was asked for.
+    /// Increases with every event: requests do not change within a cycle.
     pub events: u64,
-    /// Goes up when room may have appeared somewhere. What did not fit before fits no better until
-    /// then.
+    /// Increases when room may have appeared. What did not fit before fits no better until then.
     pub freed: u64,
-    /// Goes up with events that may let a failed search succeed although no room appeared: pods
+    /// Increases with events that may let a failed search succeed although no room appeared: pods
     /// become preemptable, or count differently. Unchanged objects and pending pods do not count.
     #[serde(default)]
     #[serde(alias = "helped")]
     pub(crate) outlook_changes: u64,
-    /// Pods whose eviction the cluster refused, and until when they are not asked again.
+    /// Pods whose eviction the cluster refused, and until when they are not evicted again.
     #[serde(alias = "spared")]
     pub eviction_refused: FxHashMap<PodId, Time>,
-    /// Pods whose objects hold a nomination that has not been looked at yet.
+    /// Pods whose objects hold a nomination that has not been read yet.
     #[serde(alias = "promises")]
     pub(crate) unread_nominations: Vec<PodId>,
     /// A cycle has run: from now on, nominations on objects are what we have written.
@@ -100,25 +98,26 @@ pub struct Cluster {
     /// How many pods are nominated, or have room reserved for their successor.
     #[serde(alias = "nominations")]
     pub nominated_count: u32,
-    /// The gangs for whose pods places are kept.
+    /// The gangs with reservations.
     #[serde(default)]
     pub(crate) reserving: BTreeSet<GangId>,
-    /// How many pods are on their way out of nodes that let them go.
+    /// How many pods terminate on nodes where they can.
     pub departures: u32,
     pub guards: Guards,
     pub(super) ranks_stale: bool,
-    /// The sums of domains are to be added up anew before the next cycle, and not kept until then.
+    /// The sums of domains must be computed again before the next cycle, and are not kept until
+    /// then.
     pub(super) domains_stale: bool,
     pub(super) lines_stale: bool,
 }
 
-/// How often a sum would have gone below zero and was held there. That is a bug: a test stops, in
+/// How often a sum would have become negative and was held at zero. That is a bug: a test fails, in
 /// production it is counted.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guards {
-    /// What gangs have, as `drf` compares it.
+    /// What gangs hold, as `drf` compares it.
     pub gangs: u64,
-    /// What queues have, as `capacity` and `proportion` limit it.
+    /// What queues hold, as `capacity` and `proportion` limit it.
     pub queues: u64,
     /// The same for the queues above them.
     pub ancestors: u64,
@@ -129,7 +128,7 @@ pub struct Guards {
 pub struct Space {
     pub name: Symbol,
     pub tags: Tags,
-    /// The queue of its work that names none.
+    /// The queue of its gangs that name none.
     pub queue: Option<Arc<str>>,
     /// Hard limits by quota object.
     pub quotas: Vec<(String, Sparse)>,
@@ -141,7 +140,7 @@ pub struct Space {
 pub struct PriorityClass {
     pub value: i32,
     pub global_default: bool,
-    /// Its pods wait rather than make others leave.
+    /// Its pods never preempt.
     pub never_preempts: bool,
 }
 
@@ -152,8 +151,8 @@ impl Cluster {
         cluster
     }
 
-    /// The rules have changed: nothing that was found out about nodes, or given up, stands any
-    /// more.
+    /// Forgets everything derived from the configuration: answers about nodes, and gangs that were
+    /// given up.
     pub(crate) fn reconsider(&mut self) {
         self.generation += 1;
         self.events += 1;
@@ -178,7 +177,7 @@ impl Cluster {
         self.count(pod, to);
     }
 
-    /// The first half of a move: what counts for the old state counts no more.
+    /// The first half of a move: removes the pod from all sums of its old state.
     #[inline(always)]
     pub(super) fn uncount(&mut self, pod: PodId, to: PodState) -> PodState {
         let from = self.pods.state[pod];
@@ -225,7 +224,7 @@ impl Cluster {
         let Some(node) = state.node() else { return };
         let shape = &self.shapes[self.pods.shape[pod]];
         let request = &shape.request;
-        self.nodes.sit(node, pod, sign);
+        self.nodes.update_pods_on(node, pod, sign);
         if !shape.ports.is_empty() {
             let leaving = matches!(state, PodState::Releasing(_));
             self.nodes.use_ports(node, &shape.ports, leaving, sign);
@@ -269,7 +268,7 @@ impl Cluster {
         self.touched.push(node);
     }
 
-    /// Adds up what pods of other schedulers use: a checkpoint of an older version doesn't say it.
+    /// Sums what pods of other schedulers use: checkpoints of older versions lack it.
     pub(crate) fn recount_foreign(&mut self) {
         self.foreign = Amounts::default();
         for pod in self.pods.live().filter(|&pod| self.pods.gang[pod].is_none()) {
@@ -281,18 +280,18 @@ impl Cluster {
         }
     }
 
-    /// Whether what happens on a node counts for the domains that it is in.
+    /// Whether changes on a node count for its domains.
     #[inline]
     pub(super) fn counts_domains(&self, node: NodeId) -> bool {
         self.domains.are_real() && !self.domains_stale && self.nodes.traits[node].live
     }
 
-    /// Goes up when room could perhaps be made where none could be made before.
+    /// Increases when a failed search for room might succeed.
     pub(crate) fn outlook_version(&self) -> u64 {
         self.freed + self.outlook_changes
     }
 
-    /// Called before a cycle: puts in order what events left for later.
+    /// Called before a cycle: does the work that events left for later.
     pub(crate) fn settle(&mut self) {
         if std::mem::take(&mut self.lines_stale) {
             self.redraw_queues();
@@ -308,7 +307,7 @@ impl Cluster {
             self.domains.recount(&self.nodes);
         }
         if std::mem::take(&mut self.ranks_stale) {
-            self.nodes.rank(|node| self.domains.home(node));
+            self.nodes.rank(|node| self.domains.smallest_around(node));
             self.domains.note_ranks(&self.nodes);
             self.version += 1;
         }
@@ -343,21 +342,20 @@ impl Cluster {
         self.names.text(self.spaces[space].name)
     }
 
-    /// Whether the pod or its priority class says that it evicts no others.
+    /// Whether the pod or its priority class says that it never preempts.
     pub fn never_preempts(&self, pod: PodId) -> bool {
         let fact = &self.pods.fact[pod];
         let class = || fact.priority_class.and_then(|class| self.priority_classes.get(&class));
         fact.never_preempts.unwrap_or_else(|| class().is_some_and(|class| class.never_preempts))
     }
 
-    /// The queue, if it restricts its pods to groups of nodes: then they are not like other queues'
-    /// pods.
+    /// The queue, if it restricts its pods to groups of nodes: then they have shapes of their own.
     pub(crate) fn picky_queue(&self, queue: QueueId) -> Option<QueueId> {
         self.queues[queue].lineage.iter().copied().find(|&queue| self.queues[queue].picky())
     }
 
-    /// Whether a node takes a pod of the shape as long as it has enough of everything, once it
-    /// takes any.
+    /// Whether a node accepts any number of pods of the shape as long as amounts suffice, once it
+    /// accepts one.
     pub fn asks_for_amounts_only(&self, shape: ShapeId) -> bool {
         let row = &self.shapes[shape];
         row.ports.is_empty()
@@ -375,7 +373,7 @@ impl Cluster {
     }
 }
 
-/// Adds what a gang asks for to one of its sums, and to those of the queues above it.
+/// Adds a gang's amounts to one of its sums, and to those of the queues above it.
 #[inline]
 pub(super) fn add_up(
     gangs: &mut Gangs,

@@ -1,6 +1,6 @@
-//! Cards that pods share. For such pods "fits the node" means "fits a card". Which card is decided
-//! once, when a pod comes to a node; while it is there it keeps the card, and a transaction that is
-//! undone gives it back the same one.
+//! Cards that pods share. For such pods "fits the node" means "fits a card". The cards are chosen
+//! when a pod gets a node; it keeps them while it is there, and an undone transaction restores the
+//! same ones.
 
 pub mod cards;
 pub mod demand;
@@ -40,26 +40,26 @@ pub enum By {
     Virtual,
 }
 
-/// Which of the cards that do.
+/// Which of the fitting cards is preferred.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Prefer {
     Fullest,
     Emptiest,
 }
 
-/// More cards than these are no node's; the number is a mistake.
+/// No node has more cards than this; a higher number is a mistake.
 const MOST_CARDS: i64 = 256;
 
-/// A card that pods share by memory alone takes as many as fit.
+/// A card that is shared by memory alone takes any number of pods that fit.
 const ANY_PODS: i64 = 1 << 40;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Devices {
     sharing: Option<Sharing>,
-    /// No longer than it must be: empty where no node has cards.
+    /// Only as long as needed: empty if no node has cards.
     cards: Table<NodeId, Option<Box<Cards>>>,
-    /// The cards of pods on nodes, and of pods that left one in this cycle: these get them back if
-    /// they return.
+    /// The cards of pods on nodes, and of pods that left one in this cycle: if they return they get
+    /// the same ones.
     held: FxHashMap<PodId, Held>,
     /// How many of them are on nodes.
     #[serde(alias = "seated")]
@@ -117,7 +117,7 @@ impl Devices {
         self.cards(node).is_some_and(|cards| cards.admit(demand, room, self.prefer()))
     }
 
-    /// How many such pods find cards on a node.
+    /// How many such pods a node's cards can hold.
     pub fn holds(&self, demand: &Demand, node: NodeId, room: Room) -> i64 {
         self.cards(node).map_or(0, |cards| cards.holds(demand, room, self.prefer()))
     }
@@ -163,7 +163,7 @@ impl Devices {
         self.put_back(pod, held);
     }
 
-    /// Nothing is on any card, for a recount.
+    /// Clears the usage of all cards, for a recount.
     pub(super) fn clear_sums(&mut self) {
         self.pods = 0;
         for cards in self.cards.rows_mut().iter_mut().flatten() {
@@ -173,7 +173,7 @@ impl Devices {
 }
 
 impl Cluster {
-    /// What pods of the shape want of a node's cards, where cards are shared.
+    /// What pods of the shape request of a node's cards, if cards are shared.
     #[inline]
     pub fn demand(&self, shape: ShapeId) -> Option<&Demand> {
         self.shapes[shape].devices.as_deref()
@@ -184,8 +184,7 @@ impl Cluster {
         self.devices.are_shared() && self.demand(self.pods.shape[pod]).is_some()
     }
 
-    /// Decides which cards a pod has on the node that it comes to. A pod that is there already
-    /// keeps what it has.
+    /// Chooses the cards of a pod that gets a node. A pod that is there already keeps its cards.
     pub(super) fn choose_cards(&mut self, pod: PodId, from: PodState, to: PodState) {
         let Some(demand) = self.shapes[self.pods.shape[pod]].devices.as_deref() else { return };
         let Some(node) = to.node().filter(|&node| from.node() != Some(node)) else { return };
@@ -205,8 +204,8 @@ impl Cluster {
         cards.is_some_and(|cards| cards.admit_on(demand, &held.slots, Room::FutureIdle))
     }
 
-    /// The cards that the pod had before on this node, or with a nomination of an earlier run, if
-    /// they do; else those that the policy prefers.
+    /// The cards that the pod had before on this node, or in a nomination of an earlier process, if
+    /// they fit; otherwise those that the policy prefers.
     fn pick_cards(&self, pod: PodId, node: NodeId, demand: &Demand, room: Room) -> Vec<Slot> {
         let Some(cards) = self.devices.cards(node) else { return Vec::new() };
         let not_nominated = if room == Room::Backfill { Room::Idle } else { room };
@@ -218,8 +217,8 @@ impl Cluster {
         cards.choose(demand, room, self.devices.prefer()).unwrap_or_default()
     }
 
-    /// What the object of a pod on a node says of its cards. What waits, or is only assumed to be
-    /// bound, may say what was never done.
+    /// The cards that the object of a pod on a node names. Pods that wait or are only assumed to be
+    /// bound may name cards that they never got.
     fn stated_cards(&self, pod: PodId, state: PodState) -> Vec<Slot> {
         match state {
             PodState::Running(node) | PodState::Releasing(node) => self.noted_cards(pod, node),
@@ -227,8 +226,8 @@ impl Cluster {
         }
     }
 
-    /// The object of a pod has changed, or its shape: what it says of its cards counts. It is in no
-    /// sum meanwhile.
+    /// Reads the cards of a pod again after its object or shape changed. The pod is in no sum
+    /// meanwhile.
     pub(super) fn reread_cards(&mut self, pod: PodId, from: PodState, to: PodState) {
         let noted = self.stated_cards(pod, to);
         match to.node() {
@@ -238,8 +237,7 @@ impl Cluster {
         }
     }
 
-    /// Gives a node its cards anew after what it says of them changed. Pods keep theirs, where they
-    /// are still there.
+    /// Rebuilds the cards of a node after its card facts changed. Pods keep cards that still exist.
     pub(super) fn deal_cards(&mut self, node: NodeId) {
         let facts = self.card_facts(node);
         let same = match self.devices.cards(node) {
@@ -267,7 +265,7 @@ impl Cluster {
         self.freed += 1;
     }
 
-    /// A pod's cards by their places in the new list.
+    /// A pod's cards by their positions in the new list.
     fn moved_cards(&self, pod: PodId, node: NodeId, old: &Cards) -> Vec<Slot> {
         let (Some(held), Some(cards)) = (self.devices.held(pod), self.devices.cards(node)) else {
             return Vec::new();
@@ -301,8 +299,7 @@ impl Cluster {
         (0..count as u32).map(card).collect()
     }
 
-    /// Cards are shared in another way from now on, or no longer: all that is known of them is
-    /// found anew.
+    /// Changes how cards are shared, or ends it: everything about cards is computed again.
     pub(crate) fn share_devices(&mut self, sharing: Option<Sharing>) {
         let before = self.devices.sharing;
         if before.map(|sharing| sharing.by) == sharing.map(|sharing| sharing.by) {
@@ -316,7 +313,7 @@ impl Cluster {
         }
     }
 
-    /// Pods that are on no node any more lose what they had there.
+    /// Forgets the cards of pods that are on no node any more.
     pub(super) fn forget_cards(&mut self) {
         if self.devices.held.len() > self.devices.pods {
             let state = &self.pods.state;

@@ -1,5 +1,5 @@
-//! What can happen to the cluster, as the engine is told. Objects come whole; the same one may come
-//! twice, an older version after a newer one, and a pod before its node, queue or PodGroup.
+//! Events: what can happen to the cluster. Objects come whole; the same one may come twice, an
+//! older version after a newer one, and a pod before its node, queue or PodGroup.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::model::usage::record::Record;
 
 /// In files an object is called by its kind: `{"Pod": {…}}`. Everything else has the name of its
-/// variant, for which the derived functions write and read.
+/// variant, which the derived functions write and read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(remote = "Self")]
 pub enum Event {
@@ -23,7 +23,7 @@ pub enum Event {
     /// Keys are `namespace/name`; a uid that isn't the current one's belongs to the past and
     /// changes nothing. Without a uid it is the one of that name.
     Gone { kind: Kind, key: String, uid: String },
-    /// What queues used before this process began to count.
+    /// What queues used before this process started.
     Usage(Box<Record>),
     /// The cluster took a bind of ours.
     Bound { key: String, uid: String, node: String },
@@ -36,7 +36,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The object of that name has gone.
+    /// The object of that name is gone.
     pub fn gone(kind: Kind, key: impl Into<String>) -> Event {
         Event::Gone { kind, key: key.into(), uid: String::new() }
     }

@@ -32,7 +32,7 @@ pub struct Gang {
     pub uid: Arc<str>,
     pub version: u64,
     pub queue: QueueId,
-    /// Otherwise it follows its namespace.
+    /// Whether it names its queue; otherwise it follows its namespace.
     pub names_queue: bool,
     pub priority: i32,
     pub priority_class: Option<Symbol>,
@@ -40,23 +40,23 @@ pub struct Gang {
     /// How many pods must run for any to run. Without the `gang` plugin it is not asked.
     pub minimum: u32,
     pub roles: Vec<Role>,
-    /// Where its pods go, or which of them go together, if that matters.
+    /// Topology rules: how near its pods must be, and its subgroups.
     #[serde(alias = "choosy")]
     pub topology_rules: Option<Box<TopologyRules>>,
     pub min_resources: Option<Sparse>,
     pub estimate: Option<i64>,
     pub protected: bool,
-    /// Its places may be taken back.
+    /// Whether its nodes may be taken back.
     pub revocable: bool,
-    /// What few gangs say of how long they may wait, of when their pods may be taken, and of what
-    /// is lost then.
+    /// What few gangs say: how long they may wait, when their pods may be evicted, and what is lost
+    /// then.
     #[serde(alias = "allowance")]
     pub rare: Option<Box<RareGangFields>>,
     pub phase: PodGroupPhase,
     pub condition: Condition,
     /// What was last put into a plan.
     pub reported: Option<Reported>,
-    /// Its pods in the order of their role's index, creation and name.
+    /// Its pods in the order of their role, creation and name.
     pub pods: Vec<PodId>,
     pub counts: Counts,
     /// Requests of its pods: bound, nominated, terminating; and of all that are not finished.
@@ -66,9 +66,9 @@ pub struct Gang {
     pub requested: Amounts,
     /// When it was admitted, as far as this process knows.
     pub admitted: Option<Time>,
-    /// When it gave an admission back; later comers go first.
+    /// When it gave up an admission; gangs that came later are served before it.
     pub gave_back: Option<Time>,
-    /// Since when it waits with all that it needs to be tried.
+    /// Since when it waits and could be tried.
     pub waiting_since: Option<Time>,
     /// A write for it failed: not tried again before this time.
     pub backoff_until: Option<Time>,
@@ -78,29 +78,30 @@ pub struct Gang {
     pub(crate) notes: Option<Box<GroupAnnotations>>,
     /// Why it waits, as decided when it was last tried.
     pub reasons: Vec<Reason>,
-    /// It fitted nowhere when this much room had been freed; until more is, it is not tried again.
+    /// It fitted nowhere at this state of freed room; until more room is freed, it is not tried
+    /// again.
     #[serde(alias = "hopeless")]
     pub did_not_fit_at: Option<u64>,
-    /// Its place in the list of those that wait.
+    /// Its index in the list of waiting gangs.
     waiting_at: Option<u32>,
     dirty: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RareGangFields {
-    /// How long its pods are protected from eviction, unless they say so themselves, in
+    /// How long its pods are protected from eviction if they do not say so themselves, in
     /// milliseconds.
     pub cooldown: Option<i64>,
-    /// How many of its pods must stay, and may be missing.
+    /// How many of its pods must stay, or may be missing.
     pub min_available: Option<Portion>,
     pub max_unavailable: Option<Portion>,
-    /// When it last saved its work, and when it is expected to be done.
+    /// When it last saved its work, and when it is expected to finish.
     #[serde(default)]
     pub last_checkpoint: Option<Time>,
     #[serde(default)]
     pub expected_end: Option<Time>,
-    /// How long it may hold places for less than its minimum, in milliseconds; negative is for
-    /// ever.
+    /// How long it may hold nodes for less than its minimum, in milliseconds; negative means
+    /// forever.
     #[serde(default)]
     pub staleness_grace: Option<i64>,
     /// How long it may wait to be admitted, in milliseconds.
@@ -196,8 +197,7 @@ impl Gang {
         }
     }
 
-    /// Its PodGroup is gone: back to what a gang is before its PodGroup is known. Pods and sums
-    /// stay.
+    /// Resets a gang whose PodGroup is gone. Pods and sums stay.
     pub(super) fn forget(&mut self) {
         let blank = Gang::new(self.key.clone(), self.space, Origin::Missing, self.queue);
         let old = std::mem::replace(self, blank.clone());
@@ -219,7 +219,7 @@ impl Gang {
         }
     }
 
-    /// Roles bind only when the gang's own minimum leaves room for all of theirs (Volcano's rule).
+    /// Minimums of roles count only if the gang's minimum is at least their sum (Volcano's rule).
     pub fn enforces_roles(&self) -> bool {
         self.minimum >= self.roles.iter().map(|role| role.minimum).sum()
     }
@@ -245,7 +245,7 @@ impl Gang {
             && (!whole || self.has_its_subgroups(|group| group.counts.ready()))
     }
 
-    /// Whether the gang has its minimum without a pod of this role and subgroup that holds a place.
+    /// Whether the gang keeps its minimum without one of its pods of this role and subgroup.
     pub fn can_spare(&self, (role, subgroup): (usize, usize)) -> bool {
         let role = self.roles.get(role).filter(|_| self.enforces_roles());
         let subgroup = self.subgroups().get(subgroup);
@@ -256,9 +256,9 @@ impl Gang {
             })
     }
 
-    /// Whether the gang has its minimum, its roles' and as many subgroups as it needs without a pod
-    /// of this role and subgroup that holds a place; a subgroup that it doesn't need may lose
-    /// some of its pods.
+    /// Whether the gang keeps its minimum, those of its roles and its required subgroups without
+    /// one of its pods of this role and subgroup. A subgroup that is not required may be
+    /// incomplete.
     pub fn runs_without(&self, (role, subgroup): (usize, usize)) -> bool {
         let role = self.roles.get(role).filter(|_| self.enforces_roles());
         let group = self.subgroups().get(subgroup);
@@ -271,7 +271,7 @@ impl Gang {
             && rule.is_none_or(spares)
     }
 
-    /// How many other subgroups of the same rule have what they need.
+    /// How many other subgroups of the same rule are complete.
     fn others_ready(&self, place: usize) -> usize {
         let rule = self.subgroups()[place].rule;
         let ready =
@@ -280,8 +280,7 @@ impl Gang {
         others.filter(|(_, group)| ready(group)).count()
     }
 
-    /// Whether so many pods are all of a subgroup, and the gang has as many others of its kind as
-    /// it needs.
+    /// Whether this number of pods is a whole subgroup, and the gang has enough others of its rule.
     pub fn can_spare_subgroup(&self, place: usize, pods: u32) -> bool {
         let group = &self.subgroups()[place];
         let Some(rule) = group.rule else { return false };
@@ -291,8 +290,7 @@ impl Gang {
             && self.counts.ready() >= self.minimum + pods
     }
 
-    /// Of each rule, as many subgroups as it needs have as many pods as they should, counted like
-    /// this.
+    /// Whether of each rule enough subgroups are complete, by this way of counting pods.
     pub(crate) fn has_its_subgroups(&self, pods: impl Fn(&Subgroup) -> u32) -> bool {
         self.rules().iter().zip(0..).all(|(rule, at)| {
             let ready = |group: &&Subgroup| group.rule == Some(at) && pods(group) >= rule.size;
@@ -301,8 +299,8 @@ impl Gang {
         })
     }
 
-    /// How many pods are missing in the subgroups that it needs, the fullest first, and how many it
-    /// needs in them.
+    /// How many pods are missing in the required subgroups, starting with the fullest ones, and how
+    /// many pods these need in total.
     pub fn missing_in_subgroups(&self) -> (u32, u32) {
         let lacks = self.rules().iter().zip(0..).map(|(rule, at)| {
             let groups = self.subgroups().iter().filter(|group| group.rule == Some(at));
@@ -323,7 +321,7 @@ impl Gang {
         self.topology_rules.as_ref().map_or(&[], |topology_rules| &topology_rules.rules)
     }
 
-    /// Empty without rules; else the first is of pods that no rule is about.
+    /// Empty without rules; otherwise the first one has the pods that match no rule.
     pub fn subgroups(&self) -> &[Subgroup] {
         self.topology_rules.as_ref().map_or(&[], |topology_rules| &topology_rules.subgroups)
     }
@@ -353,13 +351,12 @@ impl Gang {
             .collect()
     }
 
-    /// Has been let into the line for room.
+    /// Whether it has been admitted to wait for room.
     pub fn admitted(&self) -> bool {
         self.phase != PodGroupPhase::Pending || self.origin == Origin::Solo
     }
 
-    /// Has something to wait for: its admission, its start, or a place for good for some of its
-    /// pods.
+    /// Whether it waits for anything: for its admission, its start, or a node for some of its pods.
     pub fn waits(&self) -> bool {
         let not_started = matches!(self.phase, PodGroupPhase::Pending | PodGroupPhase::Inqueue);
         self.live
@@ -367,24 +364,24 @@ impl Gang {
                 || self.counts.pending + self.counts.nominated + self.counts.gated > 0)
     }
 
-    /// Some of its pods hold places, and they are too few.
+    /// Whether some of its pods hold nodes, and too few.
     pub fn is_broken(&self, whole: bool) -> bool {
         self.counts.allocated + self.counts.running > 0 && !self.ready(whole)
     }
 
-    /// The places that are kept for pods of it that will be made again.
+    /// The room that is reserved for pods of it that will be created again.
     pub fn reserved(&self) -> &[Reservation] {
         self.notes.as_ref().map_or(&[], |notes| notes.reserved())
     }
 
-    /// What its PodGroup says under our keys, or will once all that was told is written; of others
-    /// nothing.
+    /// The annotations of its PodGroup under our keys, including those that are still to be
+    /// written; none for other gangs.
     pub fn noted(&self) -> impl Iterator<Item = (&'static str, Option<&str>)> {
         self.notes.iter().flat_map(|notes| notes.written())
     }
 
-    /// All that its PodGroup says of whether and when its pods may be taken, and of what is lost
-    /// with them.
+    /// Everything on its PodGroup that decides whether and when its pods may be evicted, and what
+    /// is lost with them.
     pub(super) fn taken_as(&self) -> impl PartialEq + use<> {
         let roles: Vec<_> = self.roles.iter().map(|role| (role.name, role.minimum)).collect();
         let topology_rules = (self.tier_limit().cloned(), self.rules().to_vec());
@@ -393,7 +390,7 @@ impl Gang {
         (terms, (self.protected, self.revocable, self.rare.clone()), roles, topology_rules)
     }
 
-    /// Waits with nothing placed.
+    /// Whether it waits with nothing placed.
     pub fn idle(&self) -> bool {
         self.counts.allocated + self.counts.running + self.counts.nominated + self.counts.releasing
             == 0

@@ -1,4 +1,5 @@
-//! The node table: one contiguous column per resource, so that "who has room?" is a linear scan.
+//! The node table: one contiguous column per resource, so that finding nodes with room is a linear
+//! scan.
 
 use std::sync::Arc;
 
@@ -19,14 +20,14 @@ pub type Columns = Table<ResourceId, Table<NodeId, i64>>;
 pub struct Nodes {
     pub name: Table<NodeId, Arc<str>>,
     pub fact: Table<NodeId, Node>,
-    /// The facts in short, for questions about all nodes.
+    /// The facts in brief, for questions about all nodes.
     pub traits: Table<NodeId, Traits>,
-    /// Of the object that the facts were read from.
+    /// The version of the object from which the facts were read.
     pub(super) version: Table<NodeId, u64>,
     pub allocatable: Columns,
     /// Free now.
     pub idle: Columns,
-    /// On its way out, on nodes where it can leave.
+    /// Held by terminating pods, on nodes where they can leave.
     pub releasing: Columns,
     /// Kept for nominated pods.
     pub nominated: Columns,
@@ -35,9 +36,10 @@ pub struct Nodes {
     /// The pods that are on a node or nominated to it, in order of their id.
     #[serde(alias = "seats")]
     pub pods_on: Table<NodeId, Vec<PodId>>,
-    /// Host ports in use, with how often, and how often by pods that are leaving.
+    /// Host ports in use, with how many pods use each, and how many of these terminate.
     pub ports: Table<NodeId, Vec<(Port, [u32; 2])>>,
-    /// Breaks all ties: the place of the node among all nodes, whatever the order of arrival.
+    /// Breaks all ties: the position of the node among all nodes, independent of the order of
+    /// arrival.
     pub rank: Table<NodeId, u32>,
     pub by_rank: Vec<NodeId>,
     by_name: FxHashMap<Arc<str>, NodeId>,
@@ -46,7 +48,7 @@ pub struct Nodes {
 /// What a node says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// False for a slot that stands for a node we know only by name, or that has left.
+    /// False for the slot of a node that is known only by name, or is gone.
     pub live: bool,
     pub ready: bool,
     pub cordoned: bool,
@@ -58,7 +60,7 @@ pub struct Node {
     pub cards: Option<Box<CardFacts>>,
 }
 
-/// What must be known of most nodes to know that there is nothing more to know.
+/// A few flags that answer most questions about most nodes.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
     pub live: bool,
@@ -69,7 +71,7 @@ pub struct Traits {
 }
 
 impl Node {
-    /// The zone that it belongs to, if it serves others at times.
+    /// Its zone, if it is a revocable node that serves other systems at times.
     pub fn zone(&self) -> Option<&str> {
         self.labels.get(REVOCABLE_ZONE).map(String::as_str).filter(|zone| !zone.is_empty())
     }
@@ -83,7 +85,7 @@ impl Node {
         }
     }
 
-    /// Pods that are asked to leave it will leave.
+    /// Whether evicted pods leave it.
     pub fn lets_go(&self) -> bool {
         self.live && self.ready
     }
@@ -92,9 +94,9 @@ impl Node {
 /// What a node says of its cards.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardFacts {
-    /// Those that it offers as virtual GPUs.
+    /// Cards that it offers as virtual GPUs.
     pub offered: Vec<Card>,
-    /// Cards by number that don't work.
+    /// The numbers of broken cards.
     pub broken: Vec<u32>,
 }
 
@@ -173,24 +175,24 @@ impl Nodes {
         self.traits.iter().filter(|(_, node)| node.live).map(|(id, _)| id)
     }
 
-    /// Sorts the nodes anew after one joined, left or moved: domain by domain, then by name; those
-    /// that are gone last.
-    pub fn rank(&mut self, home: impl Fn(NodeId) -> DomainId) {
+    /// Sorts the nodes again after one joined, left or moved: domain by domain, then by name; nodes
+    /// that are gone come last.
+    pub fn rank(&mut self, smallest: impl Fn(NodeId) -> DomainId) {
         self.by_rank = self.fact.ids().collect();
         let (fact, name) = (&self.fact, &self.name);
-        let key = |node: NodeId| (!fact[node].live, home(node), &name[node]);
+        let key = |node: NodeId| (!fact[node].live, smallest(node), &name[node]);
         self.by_rank.sort_by(|&a, &b| key(a).cmp(&key(b)));
         for (rank, &node) in self.by_rank.iter().enumerate() {
             self.rank[node] = rank as u32;
         }
     }
 
-    pub(super) fn sit(&mut self, node: NodeId, pod: PodId, sign: i64) {
+    pub(super) fn update_pods_on(&mut self, node: NodeId, pod: PodId, sign: i64) {
         let pods_on = &mut self.pods_on[node];
         match (pods_on.binary_search(&pod), sign) {
             (Err(place), 1) => pods_on.insert(place, pod),
             (Ok(place), _) => drop(pods_on.remove(place)),
-            _ => unreachable!("a pod sits down once and gets up once"),
+            _ => unreachable!("a pod is added once and removed once"),
         }
     }
 

@@ -1,6 +1,6 @@
-//! What we write on a gang's PodGroup, so that it outlives this process. What should be there is
-//! compared with what was last read or written, so that only changes are written, and what another
-//! writer has changed is written again.
+//! What we write on a gang's PodGroup so that it outlives this process. The desired text is
+//! compared with what was last read or written: only changes are written, and text that another
+//! writer changed is written again.
 
 use muster_api::Time;
 use muster_api::core::Meta;
@@ -33,19 +33,19 @@ pub struct GroupAnnotations {
     /// What the object says.
     #[serde(alias = "said")]
     read: Texts,
-    /// What it will say when all that was planned is written.
+    /// What the object will say once everything planned is written.
     #[serde(alias = "told")]
     written: Texts,
-    /// Since when an earlier process, or another scheduler, has seen it stale.
+    /// Since when the gang is stale, according to an earlier process or another scheduler.
     inherited: Option<Time>,
-    /// Room that is kept for pods that will be made again, in the order of the nodes' names, and
-    /// how many pods there are then.
+    /// Reservations in the order of the nodes' names, and how many pods the gang will have when all
+    /// are used.
     pub(super) reserved: Vec<Reservation>,
     pub(crate) size: u32,
 }
 
 impl GroupAnnotations {
-    /// An object that this process hasn't met before.
+    /// A new object for this process.
     pub(super) fn read(meta: &Meta) -> Option<Box<GroupAnnotations>> {
         let read = Texts::of(meta);
         let time = |key: &str| meta.annotations.get(key).and_then(|text| Time::parse(text).ok());
@@ -54,8 +54,8 @@ impl GroupAnnotations {
             .boxed()
     }
 
-    /// The object has come again. Unless it says something new it tells nothing: what was told may
-    /// still be on its way.
+    /// The object was read again. Unless it has changed it is no news: writes of ours may still be
+    /// on their way.
     pub(super) fn reread(notes: &mut Option<Box<GroupAnnotations>>, meta: &Meta) {
         let says = Texts::of(meta);
         let mut known = notes.take().map_or_else(GroupAnnotations::default, |notes| *notes);
@@ -66,7 +66,7 @@ impl GroupAnnotations {
         *notes = known.boxed();
     }
 
-    /// Since when the gang was stale before this process looked at it; asked once.
+    /// Since when the gang was stale before this process started; answered once.
     pub(crate) fn take_inherited(notes: &mut Option<Box<GroupAnnotations>>) -> Option<Time> {
         let mut known = notes.take()?;
         let inherited = known.inherited.take();
@@ -74,8 +74,8 @@ impl GroupAnnotations {
         inherited
     }
 
-    /// What is to be written for the object to say this, and nothing more; none is taken off. It
-    /// counts as told.
+    /// What must be written so that the object says this; nothing is removed. It counts as written
+    /// from now on.
     pub(crate) fn tell(
         notes: &mut Option<Box<GroupAnnotations>>,
         wish: Texts,
@@ -98,7 +98,7 @@ impl GroupAnnotations {
         self.read.reservations.as_deref()
     }
 
-    /// What the object says, or will once all that was told is written.
+    /// What the object says, or will say once everything planned is written.
     pub(super) fn written(&self) -> [(&'static str, Option<&str>); 2] {
         self.written.by_key().map(|(key, text)| (key, text.as_deref()))
     }

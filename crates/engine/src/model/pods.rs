@@ -1,4 +1,4 @@
-//! The pod table. A pod's state carries its place; every sum in the model follows from it.
+//! The pod table. A pod's state includes its node; every sum in the model follows from it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::model::devices::notes::Noted;
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PodState {
-    /// Not to be scheduled yet: a scheduling gate stands.
+    /// Must not be scheduled yet: it has a scheduling gate.
     Gated,
     Pending,
     /// Nominated to the node, once terminating pods are gone.
@@ -20,15 +20,15 @@ pub enum PodState {
     Allocated(NodeId),
     /// Bound to the node as the cluster says, started or not.
     Running(NodeId),
-    /// Asked to leave the node, still there.
+    /// Evicted from the node, but still there.
     Releasing(NodeId),
     Succeeded,
     Failed,
 }
 
 impl PodState {
-    /// Has no place to stay: waits for one, or leaves one.
-    pub fn is_homeless(self) -> bool {
+    /// Needs a node: it waits for one, or leaves one.
+    pub fn needs_node(self) -> bool {
         matches!(self, PodState::Pending | PodState::Releasing(_))
     }
 
@@ -42,7 +42,7 @@ impl PodState {
         }
     }
 
-    /// The node that it has been asked to leave.
+    /// The node from which it was evicted.
     pub fn leaving(self) -> Option<NodeId> {
         match self {
             PodState::Releasing(node) => Some(node),
@@ -50,17 +50,17 @@ impl PodState {
         }
     }
 
-    /// Takes room on a node now.
+    /// Uses room on a node now.
     pub fn occupies(self) -> bool {
         matches!(self, PodState::Allocated(_) | PodState::Running(_) | PodState::Releasing(_))
     }
 
-    /// Has a place or wants one now: neither over nor behind a gate.
+    /// Has a node or wants one now: neither finished nor gated.
     pub fn asks(self) -> bool {
         !self.finished() && self != PodState::Gated
     }
 
-    /// Over, one way or the other.
+    /// Finished, successfully or not.
     pub fn finished(self) -> bool {
         matches!(self, PodState::Succeeded | PodState::Failed)
     }
@@ -91,7 +91,7 @@ impl Sum {
 pub struct Counts {
     pub gated: u32,
     pub pending: u32,
-    /// Of the pending ones, those that request nothing.
+    /// The pending pods that request nothing.
     pub pending_best_effort: u32,
     pub nominated: u32,
     pub allocated: u32,
@@ -121,7 +121,7 @@ impl Counts {
         *count = moved(*count, sign);
     }
 
-    /// Pods that count for the minimum: placed for good, or done.
+    /// Pods that count for the minimum: bound, or succeeded.
     pub fn ready(&self) -> u32 {
         self.allocated + self.running + self.succeeded
     }
@@ -150,9 +150,9 @@ pub struct Pods {
     pub shape: Table<PodId, ShapeId>,
     /// None for pods of other schedulers, which only use room.
     pub gang: Table<PodId, Option<GangId>>,
-    /// The place of the pod's role in its gang's list.
+    /// The index of the pod's role in its gang's list.
     pub role: Table<PodId, u32>,
-    /// The place of the pod's subgroup in its gang's list.
+    /// The index of the pod's subgroup in its gang's list.
     pub subgroup: Table<PodId, u32>,
     pub space: Table<PodId, SpaceId>,
     /// Orders the pods of a gang: `volcano.sh/task-priority`, else the priority.
@@ -160,14 +160,14 @@ pub struct Pods {
     pub fact: Table<PodId, Pod>,
     by_key: FxHashMap<Arc<str>, PodId>,
     free: Vec<PodId>,
-    /// The last visit in which a pod was met, to tell first meetings without a set.
+    /// The last walk that met a pod, so that first meetings are recognised without a set.
     #[serde(skip)]
     visited: Table<PodId, u32>,
     #[serde(skip)]
     visit: u32,
 }
 
-/// What is asked of a pod now and then.
+/// Facts about a pod that are needed less often.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Pod {
     /// `namespace/name`
@@ -179,34 +179,34 @@ pub struct Pod {
     pub index: u32,
     pub created: Time,
     pub started: Option<Time>,
-    /// When it got its place, as its condition says.
+    /// When it was scheduled, according to its condition.
     pub scheduled: Option<Time>,
-    /// It is being deleted, as its object says.
+    /// Whether its object is being deleted.
     pub leaves: bool,
-    /// Its containers run, as the kubelet says.
+    /// Whether the kubelet reports that its containers run.
     pub runs: bool,
     pub labels: Box<[(Symbol, Symbol)]>,
     pub role: Option<Symbol>,
     pub priority_class: Option<Symbol>,
-    /// The priority is its own, not its class's.
+    /// Whether the priority is its own, not that of its class.
     pub says_priority: bool,
     pub explicit_order: Option<i32>,
-    /// Says "false" to eviction.
+    /// Whether it says that it must not be evicted.
     pub protected: bool,
-    /// Its place may be taken back, as it says itself.
+    /// Whether it says that its node may be taken back.
     pub revocable: bool,
-    /// Whether it waits rather than makes others leave, if it says so itself.
+    /// Whether it never preempts, if it says so itself.
     pub never_preempts: Option<bool>,
-    /// What it says of its cards.
+    /// The cards in its annotations.
     pub noted: Option<Box<Noted>>,
     #[serde(alias = "seldom")]
     pub rare: Option<Box<RarePodFields>>,
 }
 
-/// What few pods say of themselves, so that it takes no room in the others.
+/// Facts that few pods have, so that they use no memory in the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RarePodFields {
-    /// How long it runs, in milliseconds.
+    /// How long it will run, in milliseconds.
     pub estimate: Option<i64>,
     /// How long it is protected from eviction, in milliseconds.
     pub cooldown: Option<i64>,
@@ -215,8 +215,8 @@ pub struct RarePodFields {
 }
 
 impl Pod {
-    /// All that it says of whether it may be taken, besides what moves it within its gang. When it
-    /// started says only in which order.
+    /// Everything in its object that decides whether it may be evicted, besides its order within
+    /// its gang. Its start time decides only an order.
     pub(super) fn taken_as(&self) -> impl PartialEq + use<> {
         let cooldown = self.rare.as_ref().and_then(|rare| rare.cooldown);
         (self.protected, self.revocable, self.leaves, cooldown)
@@ -235,14 +235,14 @@ impl Pod {
     }
 }
 
-/// The nomination of a pod, as its object says.
+/// The nomination on a pod's object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedNomination {
     pub node: Arc<str>,
-    /// Others were asked to leave for it.
+    /// Whether pods were evicted for it.
     #[serde(alias = "evicted")]
     pub needs_evictions: bool,
-    /// By annotations, which no other program writes.
+    /// Whether it is in annotations, which no other program writes.
     pub annotated: bool,
 }
 
@@ -287,7 +287,7 @@ impl Pods {
         self.free.push(pod);
     }
 
-    /// Begins a walk that meets each pod at first only once.
+    /// Starts a walk that meets each pod for the first time only once.
     pub(crate) fn begin_visit(&mut self) {
         self.visited.grow(self.state.len(), 0);
         self.visit = self.visit.wrapping_add(1);
@@ -302,7 +302,7 @@ impl Pods {
         self.fact.iter().filter(|(_, pod)| pod.live).map(|(id, _)| id)
     }
 
-    /// Where the pod counts in its gang: its role and its subgroup.
+    /// The role and the subgroup in which the pod counts.
     #[inline]
     pub(crate) fn place(&self, pod: PodId) -> (usize, usize) {
         (self.role[pod] as usize, self.subgroup[pod] as usize)

@@ -1,4 +1,4 @@
-//! The queue tree. Sums of what its gangs hold go up to the root.
+//! The queue tree. The sums of a queue include those of all queues below it.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ pub struct Queues {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Queue {
     pub name: Arc<str>,
-    /// False for a queue that is only named by others; `root` and `default` are always there.
+    /// False for a queue that only other objects name; `root` and `default` always exist.
     pub exists: bool,
     pub version: u64,
     pub created: Time,
     pub weight: i32,
     pub priority: i32,
     pub state: QueueState,
-    /// Others may take from it what it has above what it deserves.
+    /// Other queues may reclaim what it holds above what it deserves.
     pub reclaimable: bool,
     pub strategy: DequeueStrategy,
     /// Unset dimensions are unlimited.
@@ -41,7 +41,7 @@ pub struct Queue {
     pub guarantee: Sparse,
     pub deserved: Sparse,
     pub parent: Option<QueueId>,
-    /// Itself, its parent, … the root. Only itself if the way up is broken.
+    /// Itself, its parent, … the root. Only itself if the path to the root is broken.
     pub lineage: Vec<QueueId>,
     pub children: u32,
     pub broken: Option<BrokenLine>,
@@ -55,21 +55,21 @@ pub struct Queue {
     pub held: Amounts,
     pub nominated: Amounts,
     pub leaving: Amounts,
-    /// What its pods have or want, wherever they are. Events alone change it.
+    /// What its pods hold or want, in any state. Only events change it.
     pub requested: Amounts,
     /// The part of what is held and nominated that belongs to non-preemptable gangs.
     pub protected: Amounts,
-    /// Awaited by gangs that were let in, while `enqueue` lets gangs in; nothing otherwise.
+    /// What admitted gangs await while `enqueue` admits gangs; otherwise nothing.
     pub awaited: Amounts,
 }
 
-/// How long gangs of a queue keep their minimum before others may take it, in milliseconds, where
-/// it says so (plugin `minruntime`).
+/// How long gangs of a queue keep their minimum before it may be evicted, in milliseconds, if the
+/// queue says so (plugin `minruntime`).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MinRuntime {
-    /// Others of the same queue.
+    /// For gangs of the same queue.
     pub preempt: Option<i64>,
-    /// Other queues.
+    /// For other queues.
     pub reclaim: Option<i64>,
 }
 
@@ -85,7 +85,7 @@ pub struct NodeGroups {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GroupLimits {
     PerGroup(Vec<(String, Sparse)>),
-    /// They cannot be read, so nothing may be used.
+    /// The limits cannot be read, so nothing may be used.
     Unreadable,
 }
 
@@ -102,8 +102,7 @@ impl Default for Queues {
 }
 
 impl Queue {
-    /// Whether the object of a queue says the same as another: what it has and wants is not said
-    /// there.
+    /// Whether two queues have the same settings, whatever they hold and want.
     pub(super) fn says_the_same(&self, other: &Queue) -> bool {
         let terms = |queue: &Queue| {
             let Queue {
@@ -168,7 +167,7 @@ impl Queue {
         }
     }
 
-    /// What it holds, has nominated or is about to get: what queues are ordered by.
+    /// What it holds, has nominated or awaits: the order of queues depends on it.
     pub fn claimed(&self, resource: crate::base::ids::ResourceId) -> i64 {
         self.taken(resource) + self.awaited.get(resource)
     }
@@ -178,12 +177,12 @@ impl Queue {
         self.held.get(resource) + self.nominated.get(resource)
     }
 
-    /// Restricts its pods to groups of nodes.
+    /// Whether it restricts its pods to groups of nodes.
     pub(super) fn picky(&self) -> bool {
         self.node_groups.is_some() || self.group_limits.is_some()
     }
 
-    /// Back to what a queue is before its object is known; sums stay.
+    /// Resets a queue whose object is gone; sums stay.
     pub(super) fn forget(&mut self) {
         let blank = Queue::named(self.name.clone());
         let sums = (
@@ -231,7 +230,7 @@ impl Queues {
         self.rows.is_empty()
     }
 
-    /// Finds each queue's way to the root anew. A queue whose way is broken stands alone.
+    /// Finds each queue's path to the root again. A queue whose path is broken has no ancestors.
     pub(super) fn draw_lines(&mut self) {
         for id in self.ids() {
             self.rows[id].children = 0;
@@ -281,12 +280,12 @@ impl std::ops::IndexMut<QueueId> for Queues {
     }
 }
 
-/// The resources of which queues have shares.
+/// The resources in which queues have shares.
 pub fn divided(cluster: &Cluster) -> impl Iterator<Item = ResourceId> + use<> {
     (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS)
 }
 
-/// What there is to divide: all that ready nodes have and other schedulers don't use.
+/// What can be divided: everything on ready nodes that pods of other schedulers do not use.
 pub fn total(cluster: &Cluster, resource: ResourceId) -> i64 {
     let all = cluster.total.get(resource) - cluster.foreign.get(resource);
     all.max(0).min(capability(&cluster.queues[ROOT], resource))

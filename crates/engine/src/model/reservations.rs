@@ -1,7 +1,6 @@
-//! Room that is kept for pods which don't exist yet: a pod that is asked to leave for a better
-//! place comes back as another pod, and finds room reserved for it. Reserved room counts like
-//! nominated room, in every sum that counts nominations, and belongs to a gang. What becomes of it
-//! is decided in `nomination/reservations.rs`.
+//! Reservations: room for pods that do not exist yet. A pod that is evicted to move comes back as
+//! another pod, and finds room reserved for it. Reserved room counts like nominated room in every
+//! sum, and belongs to a gang. `nomination/reservations.rs` decides when a reservation ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +13,8 @@ use crate::base::resources::{CPU, PODS, Sparse};
 use crate::model::cluster::{Cluster, add_up};
 use crate::model::pods::{PodState, Sum};
 
-/// A place for one pod of a gang. What survives of the pod that left is its role, its subgroup and
-/// what it asks for.
+/// Room for one pod of a gang. It keeps the role, the subgroup and the requests of the pod that was
+/// evicted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reservation {
     pub node: NodeId,
@@ -27,10 +26,10 @@ pub struct Reservation {
     pub instead_of: Arc<str>,
 }
 
-/// A reservation that was made or ended in a transaction, and what is needed to undo that.
+/// A reservation that was made or ended in a transaction, with everything needed to undo that.
 pub(super) struct Change {
     gang: GangId,
-    /// Its place in the list of the gang.
+    /// Its index in the list of the gang.
     place: usize,
     /// None if it was made.
     ended: Option<Reservation>,
@@ -40,9 +39,8 @@ pub(super) struct Change {
 }
 
 impl Cluster {
-    /// Keeps room on a node for the pod that will be made again when this one of the gang has left.
-    /// Only a gang with a PodGroup outlives its pods: of another the room is kept until the pod
-    /// is gone.
+    /// Reserves room on a node for the successor of this pod of the gang. Only a gang with a
+    /// PodGroup outlives its pods: for other gangs the room is kept until the pod is gone.
     pub(super) fn reserve(
         &mut self,
         gang: GangId,
@@ -64,12 +62,12 @@ impl Cluster {
         })
     }
 
-    /// Ends a reservation of a gang, by its place in the list.
+    /// Ends a reservation of a gang, by its index in the list.
     pub(super) fn end_reservation(&mut self, gang: GangId, place: usize) -> Change {
         self.undoable(gang, |cluster| (place, Some(cluster.drop_reservation(gang, place))))
     }
 
-    /// Changes a gang's reservations, and says how to undo that.
+    /// Changes a gang's reservations, and returns how to undo that.
     fn undoable(
         &mut self,
         gang: GangId,
@@ -92,7 +90,7 @@ impl Cluster {
         self.outlook_changes = outlook_changes;
     }
 
-    /// The places in a gang's list of the reservations for the successors of these pods.
+    /// The indices in a gang's list of the reservations for the successors of these pods.
     pub(super) fn reservations_for(&self, gang: GangId, pods: &[PodId]) -> Vec<usize> {
         let is_for = |place: &Reservation| {
             pods.iter().any(|&pod| self.pods.fact[pod].uid == place.instead_of)
@@ -101,7 +99,7 @@ impl Cluster {
         reserved.filter(|(_, place)| is_for(place)).map(|(at, _)| at).collect()
     }
 
-    /// How many pods a gang will have when all pods are back for which room is reserved.
+    /// How many pods a gang will have when all reservations are used.
     pub(crate) fn size_with(&self, gang: GangId, reserved: &[Reservation]) -> u32 {
         let gone =
             reserved.iter().filter(|place| !self.is_there(gang, &place.instead_of)).count() as u32;
@@ -109,8 +107,8 @@ impl Cluster {
         counts.valid() - counts.succeeded + counts.gated + counts.releasing + gone
     }
 
-    /// Whether a pod of the gang with this uid is there still. One that has failed counts as
-    /// gone: its successor is awaited.
+    /// Whether a pod of the gang with this uid still exists. A failed pod counts as gone: its
+    /// successor is awaited.
     pub(crate) fn is_there(&self, gang: GangId, uid: &str) -> bool {
         let is_there = |&pod: &PodId| {
             *self.pods.fact[pod].uid == *uid && self.pods.state[pod] != PodState::Failed
@@ -118,8 +116,8 @@ impl Cluster {
         self.gangs[gang].pods.iter().any(is_there)
     }
 
-    /// `size` is how many pods the gang will have when all are back. Returns the reservation's place
-    /// in the list.
+    /// `size` is how many pods the gang will have when all reservations are used. Returns the index
+    /// of the reservation in the list.
     pub(crate) fn add_reservation(
         &mut self,
         gang: GangId,
@@ -142,14 +140,14 @@ impl Cluster {
         self.gangs.review(gang);
     }
 
-    /// Ends a reservation of a gang, by its place in the list.
+    /// Ends a reservation of a gang, by its index in the list.
     pub(crate) fn drop_reservation(&mut self, gang: GangId, place: usize) -> Reservation {
         let notes = self.gangs[gang].notes.as_mut().expect("it has reservations");
         let reservation = notes.reserved.remove(place);
         if notes.reserved.is_empty() {
             notes.size = 0;
             self.reserving.remove(&gang);
-            // Others may ask its pods to leave again.
+            // From now on its pods may be evicted again.
             self.outlook_changes += 1;
         }
         self.tally_reservation(gang, &reservation, -1);
@@ -192,7 +190,7 @@ impl Cluster {
             && self.shapes[self.pods.shape[pod]].request == reservation.request
     }
 
-    /// Whether the pod that was to leave for the reservation stays.
+    /// Whether the pod that was to move away runs on.
     pub(crate) fn victim_stays(&self, gang: GangId, reservation: &Reservation) -> bool {
         let stays = |&&pod: &&PodId| {
             self.pods.fact[pod].uid == reservation.instead_of
@@ -206,7 +204,7 @@ impl Cluster {
         self.gangs[gang].subgroups().get(place).map(|group| group.name.clone())
     }
 
-    /// What the PodGroup says of the places that are kept for its pods.
+    /// The reservations as they are written on the PodGroup.
     pub(crate) fn reservations_text(&self, gang: GangId) -> Option<String> {
         let mut places: Vec<muster_api::Reserved> = Vec::new();
         for reservation in self.gangs[gang].reserved() {

@@ -1,4 +1,4 @@
-//! Pods that no rule can tell apart share a shape, so that truths about nodes are found out once
+//! Pods that no rule can distinguish share a shape, so that answers about nodes are computed once
 //! for all of them.
 
 mod bonds;
@@ -21,33 +21,33 @@ use crate::model::terms::Bonds;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shape {
-    /// Tells this shape from an earlier one in the same slot.
+    /// Distinguishes this shape from an earlier one in the same slot.
     pub born: u64,
     pub space: SpaceId,
     /// Labels that some rule names.
     pub tags: Tags,
-    /// Set where the queue restricts its pods to groups of nodes.
+    /// Set if the queue restricts its pods to groups of nodes.
     pub queue: Option<QueueId>,
-    /// Its place may be taken back, so that it may go to nodes that serve others at times.
+    /// Its node may be taken back, so it may use nodes that serve other systems at times.
     pub revocable: bool,
     /// The part of the spec that decides where a pod may run.
     pub spec: PodSpec,
-    /// What it takes of a node, one pod included; scarce resources first.
+    /// What it uses of a node, including one pod; scarce resources first.
     pub request: Sparse,
-    /// Requests nothing but its place.
+    /// Whether it requests nothing but a node.
     pub best_effort: bool,
     pub ports: Box<[Port]>,
     /// Persistent volume claims as `namespace/name`.
     pub claims: Box<[String]>,
     pub bonds: Bonds,
-    /// Which cards it wants, if it says so.
+    /// Which cards it requires, if it says so.
     #[serde(alias = "likes")]
     card_selector: Option<CardSelector>,
-    /// What it wants of cards that pods share.
+    /// What it requests of shared cards.
     pub devices: Option<Box<Demand>>,
 }
 
-/// What tells pods apart besides labels and spec.
+/// What distinguishes pods besides labels and spec.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Standing {
     pub queue: Option<QueueId>,
@@ -59,12 +59,12 @@ impl Shape {
         Standing { queue: self.queue, revocable: self.revocable }
     }
 
-    /// Uses dynamic resource allocation, which isn't scheduled here.
+    /// Whether it uses dynamic resource allocation, which is not scheduled here.
     pub fn uses_claims(&self) -> bool {
         !self.spec.resource_claims.is_empty()
     }
 
-    /// Asks the same of a node, whatever its labels and rules about other pods.
+    /// Whether it needs the same of a node, whatever its labels and rules about other pods.
     pub fn asks_like(&self, other: &Shape) -> bool {
         let (space, tags) = (other.space, &other.tags);
         let card_selector = self.card_selector.as_ref();
@@ -72,8 +72,8 @@ impl Shape {
         Identity { space, tags, standing, spec: &self.spec, card_selector, images: false }.is(other)
     }
 
-    /// Makes the same of what nodes say of themselves. All that an answer with `Reach::Facts` looks
-    /// at is compared here.
+    /// Whether node facts mean the same for it. It compares everything that an answer with
+    /// `Scope::NodeFacts` uses.
     pub fn sees_like(&self, other: &Shape) -> bool {
         let (a, b) = (&self.spec, &other.spec);
         a.node_selector == b.node_selector
@@ -84,7 +84,7 @@ impl Shape {
             && self.standing() == other.standing()
     }
 
-    /// Neither selects nodes nor needs volumes: any node without taints will do.
+    /// Whether it fits any node without taints: it neither selects nodes nor needs volumes.
     pub fn takes_any_node(&self) -> bool {
         self.spec.node_selector.is_empty()
             && node_affinity(&self.spec).is_none()
@@ -101,7 +101,7 @@ pub struct Shapes {
     rows: Table<ShapeId, Shape>,
     by_hash: FxHashMap<u64, Vec<ShapeId>>,
     free: Vec<ShapeId>,
-    /// How many pods have each.
+    /// How many pods have each shape.
     #[serde(skip)]
     pods: Table<ShapeId, u32>,
     /// A shape with rules about other pods has lost its last pod.
@@ -121,7 +121,7 @@ impl Shapes {
         self.rows.is_empty()
     }
 
-    /// Finds out again what pods want of cards, after the way to share them has changed.
+    /// Computes card requests again after the way to share cards has changed.
     pub(super) fn demand_anew(&mut self, by: Option<By>) {
         for shape in self.rows.rows_mut() {
             shape.devices =
@@ -134,13 +134,13 @@ impl Shapes {
         found.iter().copied().find(|&id| identity.is(&self.rows[id]))
     }
 
-    /// A pod has this shape now.
+    /// Counts a pod with this shape.
     pub(super) fn join(&mut self, shape: ShapeId) {
         self.pods.grow(self.rows.len(), 0);
         self.pods[shape] += 1;
     }
 
-    /// A pod has had this shape.
+    /// Uncounts a pod with this shape.
     pub(super) fn leave(&mut self, shape: ShapeId) {
         self.pods[shape] -= 1;
         self.rules_stale |= self.pods[shape] == 0 && !self.rows[shape].bonds.is_empty();
@@ -150,7 +150,7 @@ impl Shapes {
         self.pods.rows().get(usize::from(shape)).is_some_and(|&pods| pods > 0)
     }
 
-    /// Whether the counts of pods are those of these shapes.
+    /// Whether the counts of pods match these shapes.
     pub(super) fn counts_hold(&self, pods: impl Iterator<Item = ShapeId>) -> bool {
         let mut counted: Table<ShapeId, u32> = Table::default();
         counted.grow(self.rows.len(), 0);
@@ -174,12 +174,10 @@ impl Shapes {
         id
     }
 
-    /// More slots than these, most of them unused, are worth a search for those that can be used
-    /// again.
+    /// With more slots than this, most of them unused, it pays to look for slots to reuse.
     const MANY: usize = 1024;
 
-    /// Forgets shapes that no pod has any more, now and then, so that a long life doesn't fill the
-    /// memory.
+    /// Forgets shapes without pods from time to time, so that memory does not grow for ever.
     pub(super) fn sweep(&mut self) {
         if self.rows.len() - self.free.len() >= Shapes::MANY.max(2 * self.kept) {
             self.forget_unused();
@@ -212,14 +210,14 @@ impl std::ops::Index<ShapeId> for Shapes {
     }
 }
 
-/// What shapes are compared by.
+/// The key by which shapes are compared.
 struct Identity<'a> {
     space: SpaceId,
     tags: &'a Tags,
     standing: Standing,
     spec: &'a PodSpec,
     card_selector: Option<&'a CardSelector>,
-    /// Nodes say which images they have, so that images make a difference.
+    /// Nodes report which images they have, so images matter.
     images: bool,
 }
 
@@ -308,7 +306,7 @@ impl Cluster {
         spec: &PodSpec,
         card_selector: Option<&CardSelector>,
     ) -> ShapeId {
-        // Terms first: a rule may name labels that were not worth a difference until now.
+        // Terms first: a rule may name labels that did not matter until now.
         let mut bonds = self.bonds_of(space, tags, spec);
         let watched = self.watched_tags(tags);
         bonds.matches = self.terms.matching(space, &self.spaces[space].tags, &watched);
@@ -321,7 +319,7 @@ impl Cluster {
             images: self.images_known,
         };
         let hash = identity.hash();
-        // A pod like this one may have got its shape while labels came to matter just now.
+        // A pod like this one may have got its shape while labels started to matter just now.
         if let Some(id) = self.shapes.find(hash, &identity) {
             return id;
         }
@@ -378,7 +376,7 @@ impl Cluster {
         self.shapes.insert(hash, shape)
     }
 
-    /// Gives every pod its shape anew, after labels or queues that were all alike came to matter.
+    /// Computes the shape of every pod again, after labels or queues started to matter.
     pub(super) fn reshape(&mut self) {
         let pods: Vec<_> = self.pods.live().collect();
         self.reshape_pods(&pods);
@@ -405,7 +403,7 @@ impl Cluster {
         self.shapes.leave(std::mem::replace(&mut self.pods.shape[pod], shape));
     }
 
-    /// Counts anew how many pods have each shape: no checkpoint says it.
+    /// Counts again how many pods have each shape: checkpoints lack it.
     pub(crate) fn recount_shapes(&mut self) {
         self.shapes.pods = Table::default();
         let pods = &self.pods;
@@ -413,7 +411,7 @@ impl Cluster {
         self.shapes.rules_stale = true;
     }
 
-    /// Forgets rules that no pod carries any more. They split shapes and make pods depend on other
+    /// Forgets rules that no pod has any more. They split shapes and make pods depend on other
     /// nodes, and a scheduler that starts now never learns of them.
     pub(super) fn forget_rules(&mut self) {
         if !std::mem::take(&mut self.shapes.rules_stale) {
@@ -438,8 +436,8 @@ impl Cluster {
         self.freed += 1;
     }
 
-    /// What a pod's gang and its own word make of it: any "false" keeps its place for good, else
-    /// any word gives it up.
+    /// Whether a pod is revocable, from its own annotation and its gang's: any "false" protects it,
+    /// otherwise any other value makes it revocable.
     pub(super) fn standing(
         &self,
         gang: Option<GangId>,
@@ -447,13 +445,13 @@ impl Cluster {
         revocable: bool,
     ) -> Standing {
         let queue = gang.and_then(|gang| self.picky_queue(self.gangs[gang].queue));
-        // A gang of one says nothing but what its pod says.
+        // A gang of one says nothing besides its pod.
         let group = gang.map(|gang| &self.gangs[gang]).filter(|gang| gang.origin != Origin::Solo);
         let (kept, given) = group.map_or((false, false), |gang| (gang.protected, gang.revocable));
         Standing { queue, revocable: !protected && !kept && (revocable || given) }
     }
 
-    /// Finds out again which pods match which term, and counts them, after namespaces changed their
+    /// Computes again which pods match which term, and counts them, after namespaces changed their
     /// labels.
     pub(super) fn recount_terms(&mut self) {
         for node in self.nodes.fact.ids() {
@@ -475,20 +473,21 @@ impl Cluster {
         self.version += 1;
     }
 
-    /// The amount of one resource that pods of a shape take.
+    /// The amount of one resource that pods of a shape use.
     pub fn request_of(&self, shape: ShapeId, resource: ResourceId) -> i64 {
         self.shapes[shape].request.get(resource).unwrap_or(0)
     }
 }
 
-/// What a pod of the shape asks for of the cluster, where it asks for most.
+/// What a pod of the shape requests relative to the cluster, for the resource of which it requests
+/// most.
 pub fn size_of(cluster: &Cluster, shape: ShapeId) -> Share {
     let mut amounts = Amounts::default();
     amounts.add_all(&cluster.shapes[shape].request, 1);
     Share::dominant(&amounts, |resource| cluster.total.get(resource))
 }
 
-/// The shape of all of them, if it is one and no rule between pods concerns it.
+/// The shape of all of these pods, if they share one and no rule between pods affects it.
 pub fn one_shape(cluster: &Cluster, pods: &[PodId]) -> Option<ShapeId> {
     let shape = cluster.pods.shape[*pods.first()?];
     let same = pods.iter().all(|&pod| cluster.pods.shape[pod] == shape);

@@ -1,6 +1,6 @@
 //! Rules between pods (affinity, anti-affinity, spread) as counters per topology value: how many
-//! pods that a rule selects sit there, and how many pods that carry the rule. Asked when a pod is
-//! placed, never recounted.
+//! pods there match a rule, and how many pods there have the rule. Read when a pod is placed, never
+//! recounted.
 
 use std::sync::Arc;
 
@@ -33,18 +33,19 @@ pub struct Clause {
 pub struct Term {
     pub rule: Rule,
     pub key: KeyId,
-    /// Whether some pod carries the rule. Other terms stay here, since rules come back, but count
+    /// Whether some pod has the rule. Other terms stay here, since rules come back, but count
     /// nothing.
     #[serde(default = "carried")]
     carried: bool,
-    /// Some pods exclude what this selects: those that match must ask before they sit down.
+    /// Whether some pods exclude what this selects: then pods that match must check before they are
+    /// placed.
     pub excludes: bool,
-    /// Some pods are drawn to (or away from) what this selects.
+    /// Whether some pods prefer (or avoid) what this selects.
     pub attracts: bool,
     /// Per topology value.
     counts: Vec<Count>,
     total: u32,
-    /// Of those, pods that are leaving.
+    /// Of those, terminating pods.
     leaving: u32,
 }
 
@@ -64,13 +65,13 @@ impl Term {
 pub struct Count {
     /// Pods that match.
     pub present: u32,
-    /// Of those, pods that are leaving.
+    /// Of those, terminating pods.
     pub leaving: u32,
     /// Pods that exclude what matches.
     pub excluding: u32,
-    /// Of those, pods that are leaving.
+    /// Of those, terminating pods.
     pub excluding_leaving: u32,
-    /// Summed weights of pods that are drawn to what matches.
+    /// Summed weights of pods that prefer what matches.
     pub drawn: i64,
 }
 
@@ -80,13 +81,13 @@ impl Count {
         self.present - if room == Room::FutureIdle { self.leaving } else { 0 }
     }
 
-    /// Pods that exclude, likewise.
+    /// Pods that exclude what matches and still count.
     pub fn excluding_in(self, room: Room) -> u32 {
         self.excluding - if room == Room::FutureIdle { self.excluding_leaving } else { 0 }
     }
 }
 
-/// A label key of nodes by which terms count, with each node's value.
+/// A topology key with the value of each node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Key {
     name: Arc<str>,
@@ -106,13 +107,13 @@ pub struct Terms {
     pub watched: FxHashSet<Symbol>,
 }
 
-/// A shape's part in the rules.
+/// The rules that affect a shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bonds {
     /// Terms that select pods of this shape.
     pub matches: Vec<TermId>,
     pub affinity: Vec<TermId>,
-    /// The first pod of a set that wants to be together may go anywhere.
+    /// Whether the first pod of a set that must be together may go anywhere.
     pub affine_to_itself: bool,
     pub anti_affinity: Vec<TermId>,
     pub preferred: Vec<(TermId, i64)>,
@@ -123,7 +124,7 @@ pub struct Bonds {
 pub struct Spread {
     pub term: TermId,
     pub max_skew: i64,
-    /// A rule; otherwise a preference.
+    /// Whether it is a rule; otherwise it is a preference.
     pub hard: bool,
     pub min_domains: u32,
     pub counts_itself: bool,
@@ -149,7 +150,7 @@ impl Bonds {
 }
 
 impl Terms {
-    /// The term of a rule that some pod carries.
+    /// The term of a rule that some pod has.
     pub fn find(&self, rule: &Rule) -> Option<TermId> {
         self.by_rule.get(rule).copied().filter(|&term| self.rows[term].carried)
     }
@@ -198,7 +199,7 @@ impl Terms {
         }
     }
 
-    /// Forgets all rules but those of these bonds. Returns whether that changed anything.
+    /// Forgets all rules except those of these bonds. Returns whether that changed anything.
     pub(super) fn keep_only(&mut self, carried: &[&Bonds]) -> bool {
         let flags = |terms: &Terms| -> Vec<[bool; 3]> {
             let rows = terms.rows.rows().iter();
@@ -224,7 +225,7 @@ impl Terms {
         flags(self) != before
     }
 
-    /// Whether some pod carries the rule.
+    /// Whether some pod has the rule.
     pub(super) fn is_carried(&self, term: TermId) -> bool {
         self.rows[term].carried
     }
@@ -245,7 +246,7 @@ impl Terms {
         &self.keys[self.rows[term].key].name
     }
 
-    /// Placing a pod with these bonds can change what other nodes answer.
+    /// Whether placing a pod with these bonds can change the answers of other nodes.
     pub fn depends_on_other_nodes(&self, bonds: &Bonds) -> bool {
         !bonds.is_empty()
             || bonds
@@ -305,7 +306,7 @@ impl Terms {
                 count.excluding_leaving = (i64::from(count.excluding_leaving) + sign) as u32;
             }
         }
-        // A pod that demands company draws it with weight 1, as in Kubernetes.
+        // A pod with required affinity also prefers it with weight 1, as in Kubernetes.
         let demanded = bonds.affinity.iter().map(|&term| (term, 1));
         for (term, weight) in demanded.chain(bonds.preferred.iter().copied()) {
             let value = self.value(term, node);

@@ -35,10 +35,10 @@ impl Mark {
 pub struct Txn<'c> {
     cluster: &'c mut Cluster,
     log: Vec<Move>,
-    /// How many moves were made, whatever became of them.
+    /// How many moves were made, including undone ones.
     steps: u64,
-    /// The cards that a pod had before a move, by the move's place in the log; only for pods that
-    /// share cards.
+    /// The cards that a pod had before a move, by the index of the move in the log; only for pods
+    /// that share cards.
     cards: Vec<(usize, Option<Held>)>,
     /// Reservations that were made or ended, by the number of moves before that.
     reservations: Vec<(usize, Change)>,
@@ -69,19 +69,19 @@ impl<'c> Txn<'c> {
         self.step(pod, PodState::Nominated(node));
     }
 
-    /// Asks the pod to leave its node.
+    /// Evicts the pod from its node.
     pub fn evict(&mut self, pod: PodId) {
         let node = self.pods.state[pod].node().expect("only a pod on a node can be evicted");
         self.evict_from(pod, node);
     }
 
-    /// Asks the pod to leave this node, where it runs although it was given another in this
-    /// transaction.
+    /// Evicts the pod from this node, where it runs although it was nominated to another one in
+    /// this transaction.
     pub fn evict_from(&mut self, pod: PodId, node: NodeId) {
         self.step(pod, PodState::Releasing(node));
     }
 
-    /// Lets a pod stay on its node that was asked to leave in this transaction.
+    /// Undoes the eviction of a pod in this transaction.
     pub fn keep_running(&mut self, pod: PodId, node: NodeId) {
         self.step(pod, PodState::Running(node));
     }
@@ -91,7 +91,7 @@ impl<'c> Txn<'c> {
         self.step(pod, PodState::Pending);
     }
 
-    /// Reserves room on a node for the successor of a pod of the gang that leaves.
+    /// Reserves room on a node for the successor of a pod of the gang that is evicted.
     pub fn reserve(&mut self, gang: GangId, pod: PodId, node: NodeId, until: Time) {
         let change = self.cluster.reserve(gang, pod, node, until);
         self.reservations.push((self.log.len(), change));
@@ -114,13 +114,12 @@ impl<'c> Txn<'c> {
         self.log.push(Move { pod, from, to });
     }
 
-    /// Whether a pod is asked to leave.
+    /// Whether any pod is evicted.
     pub fn evicts(&self) -> bool {
         self.log.iter().any(|step| matches!(step.to, PodState::Releasing(_)))
     }
 
-    /// The pods that are asked to leave and have no other node, each once, with the node they
-    /// leave.
+    /// The evicted pods without another node, each once, with the node they leave.
     pub fn evicted(&self) -> Vec<(PodId, NodeId)> {
         let mut evicted: Vec<(PodId, NodeId)> = Vec::new();
         for step in &self.log {
@@ -147,14 +146,14 @@ impl<'c> Txn<'c> {
         moved
     }
 
-    /// Whether a pod that ran leaves, with another node or without.
+    /// Whether any running pod leaves its node, to move or not.
     pub fn displaces(&self) -> bool {
         self.log.iter().any(|step| {
             matches!(step.from, PodState::Running(_)) && self.pods.state[step.pod] != step.from
         })
     }
 
-    /// How much was tried, by moves.
+    /// How many moves were tried.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -185,7 +184,7 @@ impl<'c> Txn<'c> {
         }
     }
 
-    /// The moves since a mark, to be made again later.
+    /// The moves since a mark, to be replayed later.
     pub fn since(&self, mark: Mark) -> Vec<Move> {
         let unchanged = self.reservations.len() == mark.reservations;
         debug_assert!(unchanged, "a replay makes no reservations");
@@ -198,8 +197,8 @@ impl<'c> Txn<'c> {
         }
     }
 
-    /// Keeps what was done and returns the net moves in the order of the decisions: a pod that
-    /// moved and came back is not among them, one that moved twice is there once.
+    /// Keeps the changes and returns the net moves in the order of the decisions: a pod that moved
+    /// and came back is not among them, one that moved twice appears once.
     pub fn commit(mut self) -> Vec<Move> {
         let mut log = std::mem::take(&mut self.log);
         self.reservations.clear();

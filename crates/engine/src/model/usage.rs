@@ -1,6 +1,6 @@
-//! What queues have held of late, in buckets of time. What is longer ago counts less
-//! (`usage/decay.rs`), and what is longer ago than the window not at all. Shares go by figures that
-//! change only when they have changed noticeably.
+//! The past usage of queues, in buckets of time. Older usage counts less (`usage/decay.rs`), and
+//! usage before the window not at all. Shares depend on figures that are updated only when they
+//! would change noticeably.
 
 pub mod decay;
 pub mod record;
@@ -20,21 +20,20 @@ use crate::model::usage::decay::{ONE, half_lives};
 
 pub use crate::model::usage::record::Record;
 
-/// How often the figures are looked at.
+/// How often the figures are checked.
 pub const LOOK_MS: i64 = 60_000;
-/// Figures stay as they are while none would change by as much as this: half a percent of the
-/// cluster.
+/// Figures are updated only if one would change by at least this: half a percent of the cluster.
 const NOTICEABLE_PPM: i64 = 5_000;
-/// The window is cut into so many buckets, so that what is kept, and written to the cluster, stays
+/// The number of buckets in the window, so that what is kept and written to the cluster stays
 /// small.
 const BUCKETS: i64 = 32;
-/// After so many half-lives only 1 / 65,536 is left.
+/// After this many half-lives only 1 / 65,536 is left.
 const HALF_LIVES: i64 = 16;
 
-/// How long what was used is remembered.
+/// How long past usage is remembered.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// What was used so long ago counts half; without it all of the window counts alike.
+    /// The age at which usage counts half; without it the whole window counts equally.
     pub half_life_ms: Option<i64>,
     pub window_ms: i64,
 }
@@ -43,13 +42,13 @@ pub struct Memory {
 pub struct Usage {
     /// Everything up to here is in the buckets.
     counted: Option<Time>,
-    /// What was held and there then, and has been since.
+    /// What queues hold and the cluster has since then.
     held: Vec<(QueueId, Amounts)>,
     total: Amounts,
     /// The oldest first.
     buckets: VecDeque<Bucket>,
-    /// When the figures were last looked at, and what they are: of all there was in parts per
-    /// million.
+    /// When the figures were last checked, and the figures: usage relative to the cluster in parts
+    /// per million.
     looked: Option<Time>,
     figures: Table<QueueId, Amounts>,
 }
@@ -64,7 +63,7 @@ pub struct Bucket {
 }
 
 impl Memory {
-    /// What is longer ago doesn't count.
+    /// Usage older than this does not count.
     fn reach_ms(self) -> i64 {
         let forgotten = self.half_life_ms.map_or(i64::MAX, |half| half.saturating_mul(HALF_LIVES));
         self.window_ms.min(forgotten).max(1000)
@@ -75,8 +74,8 @@ impl Memory {
         (self.reach_ms() / BUCKETS + 999) / 1000 * 1000
     }
 
-    /// How much a bucket counts, in parts of [`ONE`]: all of it by the age of its middle, and no
-    /// more than is in the window.
+    /// How much a bucket counts, in parts of [`ONE`]: by the age of its middle, and only the part
+    /// inside the window.
     fn weight(self, bucket: &Bucket, now: Time) -> i64 {
         let (from, to) = (bucket.from.0, bucket.to.0.min(now.0));
         let seen = to - from.max(now.0 - self.reach_ms());
@@ -90,7 +89,7 @@ impl Memory {
 }
 
 impl Usage {
-    /// How much of all there was a queue has used of late, as far as shares go by it.
+    /// The past usage of a queue relative to the cluster, if shares depend on it.
     pub fn ppm(&self, queue: QueueId, resource: ResourceId) -> i64 {
         self.figures.rows().get(usize::from(queue)).map_or(0, |figures| figures.get(resource))
     }
@@ -99,19 +98,18 @@ impl Usage {
         self.counted.is_none() && self.buckets.is_empty()
     }
 
-    /// When the figures are to be looked at again: they change while anything is held, or has not
-    /// been forgotten.
+    /// When to check the figures again: they change while anything is held or remembered.
     pub fn next_look(&self) -> Option<Time> {
         let changes =
             !self.held.is_empty() || self.figures.rows().iter().any(|figures| !figures.is_zero());
         self.looked.filter(|_| changes).map(|looked| looked.plus_ms(LOOK_MS))
     }
 
-    /// Time has passed with what was held at its beginning.
+    /// Adds what was held since the last call.
     fn pass(&mut self, now: Time, memory: Memory, dimensions: &Dimensions) {
         let end = Time(now.0 - now.0.rem_euclid(1000));
         let begin = self.counted.unwrap_or(end);
-        // A clock that is put back doesn't count the same time twice.
+        // A clock that was set back does not count the same time twice.
         self.counted = Some(begin.max(end));
         let mut at = begin.max(Time(end.0 - memory.reach_ms()));
         while at < end {
@@ -129,7 +127,7 @@ impl Usage {
         self.buckets.retain(|bucket| bucket.to.0 > oldest);
     }
 
-    /// The place of the bucket in which a time counts. Buckets begin at the same times everywhere.
+    /// The index of the bucket for a time. Buckets have the same boundaries in every process.
     fn bucket_at(&mut self, at: Time, width_ms: i64) -> usize {
         let last = self.buckets.back().map_or(Time(i64::MIN), |bucket| bucket.to);
         if at >= last {
@@ -145,7 +143,7 @@ impl Usage {
         self.buckets.len() - 1
     }
 
-    /// What each queue has used, with all that is remembered weighed as of now.
+    /// What each queue has used, with everything weighed as of now.
     fn weighed(&self, now: Time, memory: Memory, queues: usize) -> Table<QueueId, Amounts> {
         let mut sums: BTreeMap<(QueueId, ResourceId), i128> = BTreeMap::new();
         let mut totals: BTreeMap<ResourceId, i128> = BTreeMap::new();
@@ -170,7 +168,7 @@ impl Usage {
         figures
     }
 
-    /// Looks at the figures if it is time to. True if they have changed noticeably.
+    /// Checks the figures if it is time to. Returns whether they have changed noticeably.
     fn look(&mut self, now: Time, memory: Memory, queues: usize) -> bool {
         if self.looked.is_some_and(|looked| now >= looked && now < looked.plus_ms(LOOK_MS)) {
             return false;
@@ -203,8 +201,8 @@ fn accrue(sum: &mut Amounts, held: &Amounts, seconds: i64, dimensions: &Dimensio
 }
 
 impl Cluster {
-    /// Time has passed. What shares go by may have changed by it; then whatever was found out about
-    /// them is to be found anew.
+    /// Adds the time that has passed. If shares may have changed, everything derived from them is
+    /// computed again.
     pub(crate) fn recall_usage(&mut self, now: Time, memory: Option<Memory>) {
         let Some(memory) = memory else {
             if !self.usage.is_empty() {
@@ -219,7 +217,7 @@ impl Cluster {
         }
     }
 
-    /// What is held now counts until the next cycle.
+    /// Notes what is held from now until the next cycle.
     pub(crate) fn note_usage(&mut self) {
         let holds = |(id, queue): (QueueId, &Queue)| {
             let mut held = queue.held.clone();
@@ -256,7 +254,7 @@ mod tests {
         amounts
     }
 
-    /// A queue that holds so much of ten from hour to hour, beginning at none.
+    /// A queue that holds these amounts of ten, each for an hour, starting with nothing.
     fn after(memory: Memory, hours: &[i64]) -> Usage {
         let mut usage = Usage { total: amounts(CPU, 10), ..Usage::default() };
         for (hour, &held) in (0..).zip(hours) {

@@ -1,5 +1,5 @@
 //! The life of a nomination: restored, reaffirmed, fulfilled, released, published; and reservations
-//! for pods that will be made again. Nothing here knows eviction.
+//! for pods that will be created again. Nothing here knows eviction.
 
 pub mod backoff;
 pub mod fulfil;

@@ -6,7 +6,7 @@ use crate::model::nominations::Nomination;
 use crate::model::pods::PodState;
 use crate::order::session::Session;
 
-/// Brings the ledger up to date and writes into the plan what the cluster has not been told yet.
+/// Brings the ledger up to date and writes into the plan what has not been published yet.
 pub fn publish(session: &mut Session) {
     let (cluster, plan) = (&mut *session.cluster, &mut *session.plan);
     let state = &cluster.pods.state;

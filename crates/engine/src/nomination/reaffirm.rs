@@ -1,5 +1,5 @@
-//! Checks every nomination in each cycle and ends those that can't be kept. A nomination takes room
-//! like a bound pod does, counts for its queue, and becomes a bind when what was in its way has
+//! Checks every nomination in each cycle and ends those that cannot be kept. A nomination takes
+//! room like a bound pod, counts for its queue, and becomes a bind once the pods in its way have
 //! left.
 
 use muster_api::Time;
@@ -19,12 +19,12 @@ use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 use crate::settings::actions::Settings;
 
-/// Releases nominations that can't be kept: they are too old, the gang may not run any more, its
-/// queue may not take it, or the node is unfit or was filled by others. All are released and made
-/// again one by one in the order in which they were made: where pods have rules about each other,
-/// another order could lose a nomination to which nothing has happened. If not all can be made
-/// again, they are made gang by gang, in the order of the gangs. A gang that loses some keeps the
-/// others for now: in this cycle it may find other nodes near them.
+/// Releases nominations that cannot be kept: they are too old, the gang may not run any more, its
+/// queue may not take it, or the node is unfit or full. All are released and made again one by one
+/// in the order in which they were made: where pods have rules about each other, another order
+/// could lose a nomination although nothing happened to it. If not all can be made again, they are
+/// made gang by gang, in the order of the gangs. A gang that loses some keeps the others for now:
+/// in this cycle it may find other nodes near them.
 pub fn reaffirm(session: &mut Session) {
     let gangs = nominated_gangs(session);
     let old = expired(session, &gangs);
@@ -81,18 +81,18 @@ pub fn would_be_reaffirmed(
             held.push((gang, step.pod, node));
         }
     }
-    let stands = nominate_again(txn, policy, rankings, held).is_empty();
+    let fits = nominate_again(txn, policy, rankings, held).is_empty();
     txn.rewind(mark);
-    stands
+    fits
 }
 
 /// How many orders are tried for nominations that were restored from pods.
 const ORDERS: usize = 16;
 
-/// Puts nominations in an order in which all of them stand, except those that stand in none. The
-/// process that made them knew such an order, but the pods don't say it. Nominations that fail come
-/// first in the next try. Leaves the transaction as it was.
-pub fn order_that_stands(
+/// Puts nominations in an order in which all of them fit, except those that fit in no order. The
+/// process that made them knew such an order, but the pods do not record it. Nominations that fail
+/// come first in the next try. Leaves the transaction as it was.
+pub fn order_that_fits(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
@@ -100,7 +100,7 @@ pub fn order_that_stands(
 ) -> Vec<Held> {
     let mark = txn.mark();
     let mut order = held.to_vec();
-    // Those that fail alone fail in any order, unless they need other pods near them.
+    // A nomination that fails alone fails in any order, unless it needs other pods nearby.
     let mut last: Vec<Held> = Vec::new();
     for _ in 0..ORDERS {
         let failed = nominate_again(txn, policy, rankings, order.clone());
@@ -112,9 +112,9 @@ pub fn order_that_stands(
         let mut first: Vec<Held> = Vec::new();
         order.retain(|one| !failed.contains(one));
         for one in failed {
-            let stands = nominate_again(txn, policy, rankings, vec![one]).is_empty();
+            let fits = nominate_again(txn, policy, rankings, vec![one]).is_empty();
             txn.rewind(mark);
-            if stands { first.push(one) } else { last.push(one) }
+            if fits { first.push(one) } else { last.push(one) }
         }
         first.append(&mut order);
         order = first;
@@ -122,7 +122,7 @@ pub fn order_that_stands(
     held.to_vec()
 }
 
-/// Nominates pods again, one after the other, and returns those that can't be.
+/// Nominates pods again, one after the other, and returns those that do not fit.
 fn nominate_again(
     txn: &mut Txn,
     policy: &Policy,
@@ -135,13 +135,13 @@ fn nominate_again(
         let before = held.len();
         held.retain(|&(gang, pod, node)| {
             let shape = txn.pods.shape[pod];
-            let stands = named(txn, policy, gang).is_ok()
+            let fits = named(txn, policy, gang).is_ok()
                 && policy.gang_can_start(txn, gang).is_ok()
                 && fits(txn, policy, rankings, (gang, shape, node), Room::FutureIdle);
-            if stands {
+            if fits {
                 txn.nominate(pod, node);
             }
-            !stands
+            !fits
         });
         if held.is_empty() || held.len() == before {
             return held;
@@ -149,7 +149,7 @@ fn nominate_again(
     }
 }
 
-/// The gangs that hold a nomination which is too old; its time begins anew if it is made again.
+/// The gangs that hold a nomination which is too old. If it is made again, its time starts anew.
 fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
     let limit = session.settings.nomination_limit_ms;
     if limit == 0 {

@@ -1,5 +1,5 @@
-//! Releases nominations at the end of a cycle, and tells which of them are of use. Those that can't
-//! be kept were released at its start (`reaffirm.rs`), those taken for a stronger gang in between
+//! Releases nominations at the end of a cycle that are of no use. Those that cannot be kept were
+//! released at its start (`reaffirm.rs`), those of lower gangs in between
 //! (`eviction/lower_nominations.rs`).
 
 use crate::base::ids::GangId;
@@ -11,7 +11,7 @@ use crate::nomination::held::{nominated_gangs, nominations_of};
 use crate::order::session::Session;
 
 /// Releases the nominations of gangs that could not run with them: they would only keep room from
-/// others.
+/// other gangs.
 pub fn release_incomplete(session: &mut Session) {
     let whole = session.policy.enforces_minimum();
     let gangs = nominated_gangs(session);
@@ -25,7 +25,7 @@ pub fn release_incomplete(session: &mut Session) {
     note_released(session.cluster, &released);
 }
 
-/// Nominations were released: there is more room than before.
+/// Notes that nominations were released, so that there is more room than before.
 pub fn note_released(cluster: &mut Cluster, released: &[Move]) {
     for step in released {
         cluster.freed += 1;

@@ -1,6 +1,6 @@
-//! What becomes of room that is kept for pods which will be made again (`model/reservations.rs`): a
-//! pod that comes for it is nominated to it, and a reservation for which no pod will come ends.
-//! Written on the PodGroup, it outlives the process.
+//! Reservations: room for pods that will be created again (`model/reservations.rs`). A pod that
+//! returns is nominated to its reserved room, and a reservation that no pod will use ends.
+//! Reservations are written on the PodGroup, so they outlive the process.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ use crate::order::session::Session;
 use crate::placement::fit::fits;
 use crate::policy::answers::Policy;
 
-/// Ends reservations that can't be kept or are of no use: their time is over, the node is gone, not
-/// ready or was filled by others, or the pod stays that was to leave for it. Where a node has too
-/// little for all, those of weaker gangs end first. Nominations don't count: a pod that was moved
-/// had room before the pods that wait for some.
+/// Ends reservations that cannot be kept or are of no use: their time is over, the node is gone,
+/// not ready or full, or the pod that was to move stays. If a node has too little for all of them,
+/// those of lower gangs end first. Nominations do not count: a pod that moves had room before the
+/// pods that wait for some.
 pub fn review(session: &mut Session) {
     let (cluster, now) = (&mut *session.cluster, session.now);
     let mut kept: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
@@ -53,7 +53,7 @@ pub fn review(session: &mut Session) {
     }
 }
 
-/// All of its work is done: its pods will not be created again.
+/// Whether all work of the gang is done, so that its pods will not be created again.
 fn is_over(gang: &Gang) -> bool {
     let counts = &gang.counts;
     gang.origin == Origin::Group
@@ -67,8 +67,8 @@ fn end(cluster: &mut Cluster, gang: GangId, place: usize) {
 }
 
 /// In the first cycle: restores what an earlier process wrote on PodGroups, in the order of the
-/// gangs, as far as there is room or future room for it; before nominations, as in every other
-/// cycle. Where the pod that was to leave stays, the eviction was never sent.
+/// gangs, if there is room or future room for it; before nominations, as in every other cycle. If
+/// the pod that was to move still runs, its eviction was never sent.
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
     if cluster.began {
@@ -81,7 +81,7 @@ pub fn restore(session: &mut Session) {
         gangs.extend(written.map(|written| (id, written)));
     }
     gangs.sort_by(|(a, _), (b, _)| session.policy.gang_order(cluster, *a, *b));
-    // Another writer may have made it up: it can't last longer than a nomination.
+    // Another writer may have set the time: it is limited to the lifetime of a nomination.
     let limit = Some(session.settings.nomination_limit_ms).filter(|&limit| limit > 0);
     let latest = limit.map_or(Time(i64::MAX), |limit| session.now.plus_ms(limit));
     for (gang, written) in gangs {
@@ -89,27 +89,27 @@ pub fn restore(session: &mut Session) {
             written.iter().flat_map(|place| cluster.read_reservation(place)).collect::<Vec<_>>();
         let size = written.iter().filter_map(|place| place.gang_size).max();
         let size = size.unwrap_or_else(|| cluster.size_with(gang, &read));
-        // Pods that have come back and have a node are not awaited any more.
+        // Pods that returned and have a node are not awaited any more.
         let counts = &cluster.gangs[gang].counts;
         let mut awaited = size.saturating_sub(counts.allocated + counts.running);
         read.sort_by_key(|place| !cluster.is_there(gang, &place.instead_of));
         for reservation in read {
             let in_time = reservation.until > session.now;
-            if in_time && awaited > 0 && stands(cluster, gang, &reservation) {
+            if in_time && awaited > 0 && has_room_for(cluster, gang, &reservation) {
                 let until = reservation.until.min(latest);
                 cluster.add_reservation(gang, Reservation { until, ..reservation }, size);
                 awaited -= 1;
             }
         }
-        // Whatever didn't stand is taken off.
+        // What was not restored is removed from the PodGroup.
         cluster.gangs.review(gang);
     }
 }
 
-/// Whether there is room on the node for a reservation that was read. It is kept for its time even
-/// if its gang's queue is closed, gone or full by now, as it would have been by the process that
-/// wrote it; the pod that comes for it is asked then.
-fn stands(cluster: &Cluster, gang: GangId, reservation: &Reservation) -> bool {
+/// Whether there is room on the node for a reservation that was read. It is kept even if the gang's
+/// queue is closed, gone or full by now, as the process that wrote it would have done; the queue is
+/// checked when the pod returns.
+fn has_room_for(cluster: &Cluster, gang: GangId, reservation: &Reservation) -> bool {
     let node = reservation.node;
     let room = |(resource, amount)| cluster.nodes.future_idle(resource, node) >= amount;
     cluster.nodes.fact[node].lets_go()
@@ -117,9 +117,9 @@ fn stands(cluster: &Cluster, gang: GangId, reservation: &Reservation) -> bool {
         && !cluster.victim_stays(gang, reservation)
 }
 
-/// Nominates pods that came back to the room that was reserved for them, in the order of the pods
-/// and of the nodes' names. If others came instead, as many reservations end as have no pod to wait
-/// for.
+/// Nominates pods that returned to the room that was reserved for them, in the order of the pods
+/// and of the nodes' names. If other pods came instead, reservations that no pod is left to use
+/// end.
 pub fn nominate_returned_pods(session: &mut Session) {
     for gang in in_gang_order(session.cluster, session.policy) {
         let may_run = named(session.cluster, session.policy, gang).is_ok()
@@ -148,7 +148,7 @@ pub fn nominate_returned_pods(session: &mut Session) {
             ) {
                 let mut txn = Txn::begin(session.cluster);
                 txn.nominate(pod, node);
-                // Others of its gang may have stayed where they were.
+                // Other pods of its gang may have stayed where they were.
                 if txn.gangs[gang].topology_rules.is_none() || is_near_enough(&txn, gang) {
                     moves.extend(txn.commit());
                     continue;
@@ -165,8 +165,8 @@ pub fn nominate_returned_pods(session: &mut Session) {
     }
 }
 
-/// Pods that wait and came for none of the reservations may have come instead of those that were
-/// awaited.
+/// Ends reservations for which other pods came: pods that wait and got none may have replaced the
+/// awaited ones.
 fn give_up_for_others(cluster: &mut Cluster, gang: GangId, others: usize) {
     let row = &cluster.gangs[gang];
     let size = row.notes.as_ref().map_or(0, |notes| notes.size) as usize;
@@ -185,7 +185,7 @@ fn in_gang_order(cluster: &Cluster, policy: &Policy) -> Vec<GangId> {
     gangs
 }
 
-/// When the time of the next one is over.
+/// When the next reservation expires.
 pub fn expiry(cluster: &Cluster) -> Option<Time> {
     let reserved = cluster.reserving.iter().flat_map(|&gang| cluster.gangs[gang].reserved());
     reserved.map(|reservation| reservation.until).min()

@@ -5,12 +5,12 @@ use crate::model::nominations::Nomination;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
 use crate::nomination::held::Held;
-use crate::nomination::reaffirm::order_that_stands;
+use crate::nomination::reaffirm::order_that_fits;
 use crate::order::session::Session;
 
 /// Restores nominations that an earlier process wrote on the pods. [`reaffirm`] follows and keeps
-/// those that still fit. Once this process decides, what objects say is its own, or was written too
-/// late by the earlier one and is withdrawn.
+/// those that still fit. Once this process decides, a nomination on an object is its own, or was
+/// written too late by the earlier process and is removed.
 ///
 /// [`reaffirm`]: crate::nomination::reaffirm::reaffirm
 pub fn restore(session: &mut Session) {
@@ -49,7 +49,7 @@ pub fn restore(session: &mut Session) {
 fn put_in_order(session: &mut Session, held: &[Held]) {
     let mut txn = Txn::begin(session.cluster);
     held.iter().for_each(|&(_, pod, _)| txn.release(pod));
-    let order = order_that_stands(&mut txn, session.policy, session.rankings, held);
+    let order = order_that_fits(&mut txn, session.policy, session.rankings, held);
     drop(txn);
     for ((_, pod, _), place) in order.into_iter().zip(0..) {
         let nomination = session.cluster.nomination_ledger.entry(pod);

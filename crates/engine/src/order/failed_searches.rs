@@ -17,8 +17,8 @@ use crate::model::shapes::{one_shape, shapes};
 use crate::model::topology::subgroups::{Rule, TierLimit};
 use crate::policy::answers::Policy;
 
-/// All that matters to whether room can be made for a gang that has none yet. A shape says what a
-/// pod asks for and which labels, ports, volumes and claims it has.
+/// Everything that decides whether room can be made for a gang that holds none yet. A shape covers
+/// what a pod requests and its labels, ports, volumes and claims.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signature {
     queue: QueueId,
@@ -28,16 +28,16 @@ pub struct Signature {
     #[serde(alias = "closeness")]
     tier_limit: Option<TierLimit>,
     rules: Vec<Rule>,
-    /// What any of its pods asks for: of this others must have more than their shares.
+    /// The resources its pods request: other queues must exceed their shares in one of these.
     #[serde(default)]
     asked: Vec<ResourceId>,
-    /// With how many pods of each must be placed; and when it was met first, since numbers are
-    /// used again.
+    /// The shapes, when each was created (since slots are reused), and how many pods of it must be
+    /// placed.
     shapes: Vec<(ShapeId, u64, u32)>,
 }
 
 impl Signature {
-    /// Nothing for a gang that has places already: others are not like it.
+    /// None for a gang that holds room already: other gangs are not like it.
     pub fn of(
         cluster: &Cluster,
         gang: GangId,
@@ -51,8 +51,8 @@ impl Signature {
             return None;
         }
         let required = required(cluster, pods, missing);
-        // One pod that gets no place tells as much of any number; a whole gang only of gangs that
-        // are no smaller.
+        // In mode `task` a pod without a node says the same of any number of pods; otherwise a
+        // failure only holds for gangs that are no smaller.
         let least = |count: u32| if mode == Mode::Task { 0 } else { count };
         let shape =
             |(shape, count): (ShapeId, u32)| (shape, cluster.shapes[shape].born, least(count));
@@ -70,7 +70,7 @@ impl Signature {
         })
     }
 
-    /// Whether a gang like this is served no more easily than another.
+    /// Whether making room for this gang is at least as hard as for the other.
     fn is_no_easier_than(&self, other: &Signature) -> bool {
         let alike = |a: &(ShapeId, u64, u32), b: &(ShapeId, u64, u32)| {
             (a.0, a.1) == (b.0, b.1) && a.2 >= b.2
@@ -95,42 +95,43 @@ impl Signature {
     }
 }
 
-/// A gang for which nothing was found.
+/// A gang for which no room could be made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failure {
     pub gang: Arc<str>,
     signature: Signature,
     pub reasons: Vec<Reason>,
-    /// When a rule ends that stood in the way.
+    /// When a veto that was in the way expires.
     pub until: Option<Time>,
 }
 
-/// The failed searches of an action, and what they hold for.
+/// The failed searches of an action, and the state for which they hold.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FailedSearches {
     #[serde(alias = "hope")]
     outlook_version: u64,
-    /// What queues should have, where that decides.
+    /// The shares of queues, if the action depends on them.
     #[serde(default)]
     shares: Vec<Amounts>,
     failures: Vec<Failure>,
     #[serde(default)]
     cut: Interrupted,
-    /// The same of the last cycle, as far as it has not been asked for. What is not asked for is
-    /// over.
+    /// The interrupted searches of the last cycle that have not been resumed. Those that never are
+    /// get dropped.
     #[serde(skip)]
     last: Interrupted,
 }
 
-/// Where the search for room was cut short.
+/// Where searches were cut short.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Interrupted {
-    /// The gang for which there was no time at all, and which comes first in the next cycle.
+    /// The first gang for which there was no budget at all. The next cycle begins with it.
     next: Option<Arc<str>>,
     searches: BTreeMap<Arc<str>, (SearchKey, Progress)>,
 }
 
-/// What a gang lacked when the search was cut short. With another lack it is another search.
+/// What a gang lacked when its search was cut short. If it lacks something else, the search starts
+/// over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SearchKey {
     pub signature: Option<Signature>,
@@ -142,15 +143,15 @@ pub struct SearchKey {
 /// How far a search has come that was cut short.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The domains that have been tried since anything happened that could help.
+    /// The domains tried since the last change that could help.
     pub tried: BTreeSet<DomainId>,
-    /// Those that were tried before that, longest ago first. All others come before them, so that
-    /// a search gets everywhere which begins anew time and again.
+    /// Domains tried before that, longest ago first. All others are tried before them, so that a
+    /// search that starts over again and again still reaches every domain.
     before: Vec<DomainId>,
-    /// How often its budget was doubled, since it ended before the first domain did.
+    /// How often the budget was doubled because it was exhausted in the first domain.
     pub doubled: u32,
     pub refused: Refused,
-    /// What the preemptor's queue may not have, where there would be room.
+    /// The limit of the preemptor's queue that was in the way where there would be room.
     pub limit: Option<Reason>,
 }
 
@@ -163,19 +164,20 @@ pub struct Refused {
 }
 
 impl Progress {
-    /// A domain was searched to its end, and no room was found.
+    /// Notes that a domain was searched completely and has no room.
     pub fn finish(&mut self, domain: DomainId) {
         self.tried.insert(domain);
         self.before.retain(|&other| other != domain);
     }
 
-    /// When a domain has its turn: after what is done with come those that have never been tried.
+    /// The position of a domain in the search: first those that are done, then those that were
+    /// never tried, then the others, longest ago first.
     pub fn turn(&self, domain: DomainId) -> usize {
         let before = || self.before.iter().position(|&other| other == domain);
         if self.tried.contains(&domain) { 0 } else { before().map_or(1, |at| at + 2) }
     }
 
-    /// Something has happened that could help.
+    /// Starts over after a change that could help.
     fn begin_anew(&mut self) {
         let tried = std::mem::take(&mut self.tried);
         self.before.retain(|domain| !tried.contains(domain));
@@ -186,8 +188,8 @@ impl Progress {
 }
 
 impl Refused {
-    /// Adds what was found in another domain: nodes on which evictions would not help, pods that a
-    /// rule keeps, by rule, and when the first of these rules ends.
+    /// Adds the result of another domain: nodes on which evictions would not help, protected pods
+    /// by rule, and when the first of these rules expires.
     pub fn add(&mut self, nodes: u32, kept: BTreeMap<&'static str, u32>, until: Option<Time>) {
         self.nodes += nodes;
         self.until = [self.until, until].into_iter().flatten().min();
@@ -201,7 +203,7 @@ impl Refused {
     }
 }
 
-/// What all actions have found out, from cycle to cycle.
+/// The failed searches of all actions, kept from cycle to cycle.
 pub type Memory = BTreeMap<Purpose, FailedSearches>;
 
 impl FailedSearches {
@@ -233,7 +235,7 @@ impl FailedSearches {
 
     /// Keeps it for the next cycle.
     pub fn keep(mut self, memory: &mut Memory, cluster: &Cluster, purpose: Purpose, mode: Mode) {
-        // Whatever this action has changed could help.
+        // What this action changed could help.
         if self.outlook_version != cluster.outlook_version() {
             self.forget(cluster);
         }
@@ -261,7 +263,7 @@ impl FailedSearches {
         self.failures.push(Failure { gang, signature, reasons, until });
     }
 
-    /// Something has happened.
+    /// Forgets all failures after a change.
     pub fn forget(&mut self, cluster: &Cluster) {
         self.outlook_version = cluster.outlook_version();
         self.begin_anew();
@@ -273,7 +275,7 @@ impl FailedSearches {
         searches.for_each(|(_, progress)| progress.begin_anew());
     }
 
-    /// The gang that comes first, since there was no time for it in the last cycle.
+    /// The gang to begin with, since the last cycle had no budget left for it.
     pub fn first(&self) -> Option<Arc<str>> {
         self.last.next.clone()
     }
@@ -284,12 +286,12 @@ impl FailedSearches {
         known.map(|(_, progress)| progress).unwrap_or_default()
     }
 
-    /// The search for a gang was cut short here.
+    /// Notes where the search for a gang was cut short.
     pub fn cut_short(&mut self, gang: Arc<str>, key: SearchKey, progress: Progress) {
         self.cut.searches.insert(gang, (key, progress));
     }
 
-    /// There is no time for a gang in this cycle.
+    /// Notes that there is no budget for a gang in this cycle.
     pub fn put_off(&mut self, gang: Arc<str>) {
         if let Some(search) = self.last.searches.remove(&gang) {
             self.cut.searches.insert(gang.clone(), search);
@@ -298,8 +300,7 @@ impl FailedSearches {
     }
 }
 
-/// Work that only waits makes no room, but what queues should have follows from what all of them
-/// want.
+/// Pending gangs make no room, but the shares of queues depend on what all gangs want.
 fn shares_of(cluster: &Cluster, policy: &Policy, purpose: Purpose) -> Vec<Amounts> {
     if purpose != Purpose::Reclaim {
         return Vec::new();

@@ -9,7 +9,7 @@ use crate::model::gangs::Origin;
 use crate::policy::answers::Policy;
 use crate::settings::actions::Settings;
 
-/// Whether a gang may be tried at all: what it names is there, and it is complete.
+/// Whether a gang may be tried at all: the objects that it names exist, and it is complete.
 pub fn gate(cluster: &Cluster, policy: &Policy, gang: GangId, now: Time) -> Result<(), Reason> {
     named(cluster, policy, gang)?;
     let row = &cluster.gangs[gang];
@@ -19,7 +19,7 @@ pub fn gate(cluster: &Cluster, policy: &Policy, gang: GangId, now: Time) -> Resu
     policy.gang_can_start(cluster, gang)
 }
 
-/// Whether what a gang names is there and open.
+/// Whether the objects that a gang names exist and are open.
 pub fn named(cluster: &Cluster, policy: &Policy, gang: GangId) -> Result<(), Reason> {
     let gang = &cluster.gangs[gang];
     if gang.origin == Origin::Missing {

@@ -1,4 +1,5 @@
-//! Which gang is next: the queues with their waiting gangs, asked for again after every turn.
+//! Which gang is next: the queues with their waiting gangs. The order is computed again after every
+//! turn.
 
 use std::cmp::Ordering;
 
@@ -36,15 +37,15 @@ impl Line {
         for line in &mut queues {
             line.gangs.sort_by(|&a, &b| policy.gang_order(cluster, b, a));
         }
-        // In a tree, which of two goes first depends on where their ways part, so that three can go
-        // before one another in a circle. Then the order of arrival must not decide which is met
-        // first.
+        // In a queue tree the order of two queues depends on where their branches part, so it need
+        // not be transitive. Starting from a fixed order makes the result independent of the order
+        // of arrival.
         queues.sort_by(|a, b| cluster.queues[a.queue].name.cmp(&cluster.queues[b.queue].name));
         Line { queues }
     }
 
     /// The first gang of the first queue that may be served. Gangs of queues that may take nothing
-    /// learn why.
+    /// get the reason.
     pub fn next(&mut self, cluster: &mut Cluster, policy: &Policy) -> Option<(QueueId, GangId)> {
         self.queues.retain(|line| {
             if line.gangs.is_empty() {
@@ -70,7 +71,7 @@ impl Line {
         Some((best.queue, gang))
     }
 
-    /// The gang wants another turn; its place may have changed.
+    /// Puts a gang back that wants another turn; its position may have changed.
     pub fn put_back(&mut self, cluster: &Cluster, policy: &Policy, gang: GangId) {
         let queue = cluster.gangs[gang].queue;
         if let Some(line) = self.queues.iter_mut().find(|line| line.queue == queue) {

@@ -8,7 +8,7 @@ use crate::order::session::Session;
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub enum Serving {
     All,
-    /// Those that request nothing; how much their queue has used doesn't matter to them.
+    /// Pods that request nothing, which the usage of their queue does not affect.
     BestEffort,
 }
 

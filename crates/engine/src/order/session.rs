@@ -62,7 +62,7 @@ impl Session<'_> {
         self.actions.iter().any(|listed| ptr::eq(*listed, action))
     }
 
-    /// Puts moves that stand into the plan.
+    /// Puts committed moves into the plan.
     pub fn record(&mut self, moves: &[Move]) {
         for step in moves {
             let pod = step.pod;

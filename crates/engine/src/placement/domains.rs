@@ -7,9 +7,9 @@ use crate::model::topology::domains::{Domains, ROOT};
 use crate::model::topology::places::around;
 use crate::model::topology::subgroups::TierLimit;
 
-/// The domains that may hold pods with this closeness inside another domain: step by step those
-/// that keep them nearest to where others of them are, and of those the lowest tiers. The error
-/// says why there are none at all.
+/// The domains that may hold pods with these topology rules inside another domain: in steps,
+/// nearest to the other pods first, and among those the lowest tiers first. The error says why
+/// there are none.
 pub fn steps(
     domains: &Domains,
     tier_limit: Option<&TierLimit>,
@@ -20,7 +20,7 @@ pub fn steps(
     let limit = tier_limit.limit(domains).map_err(|tier| Reason::NoSuchTier { tier })?;
     let allowed = |domain: &DomainId| domains[*domain].tier <= limit;
     let top = match common_domain {
-        // The highest domain around them that is allowed, but not above where the search is.
+        // The highest allowed domain around the other pods, inside the domain that is searched.
         Some(common_domain) => {
             let around = domains.chain(common_domain).filter(|at| domains.holds(inside, *at));
             around.take_while(allowed).last().ok_or_else(|| Reason::TooFarApart {
@@ -64,8 +64,8 @@ pub fn allowed_domains(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<
     Ok(of_gang.iter().flat_map(both).collect())
 }
 
-/// Where room may be made for a gang by evictions, the nearest first: in one domain if its pods
-/// must be near each other, else anywhere.
+/// Where room may be made for a gang by evictions, nearest first: in one domain if its pods must be
+/// near each other, otherwise anywhere.
 pub fn domains_for(cluster: &Cluster, id: GangId) -> Result<Vec<Vec<DomainId>>, Reason> {
     let gang = &cluster.gangs[id];
     let tier_limit = gang.tier_limit().filter(|tier_limit| tier_limit.hard);

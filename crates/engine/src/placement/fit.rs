@@ -11,7 +11,7 @@ use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 use crate::policy::plugin::Scope;
 
-/// Whether a pod of the gang can have this place: its queue may take it and the node does.
+/// Whether a pod of the gang can be placed on a node: its queue may take it and the node has room.
 pub fn fits(
     cluster: &Cluster,
     policy: &Policy,
@@ -34,7 +34,7 @@ pub fn free(cluster: &Cluster, resource: ResourceId, node: NodeId, room: Room) -
     }
 }
 
-/// Whether nominated room may not be used (and there is any).
+/// Whether there is nominated room that may not be used.
 pub fn counts_nominations(cluster: &Cluster, room: Room) -> bool {
     room == Room::FutureIdle || room == Room::Idle && cluster.nominated_count > 0
 }
@@ -50,7 +50,7 @@ pub fn has_room(
     why_not(cluster, policy, shape, node, room) == Why::Fits
 }
 
-/// Why it has none.
+/// Why such a node has no room.
 fn why_not(cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId, room: Room) -> Why {
     if let Some(lack) = lacks(cluster, shape, node, room) {
         return lack;
@@ -87,7 +87,7 @@ pub fn lacks(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Opt
     short.or_else(|| cluster.demand(shape).and_then(card))
 }
 
-/// Why a node does not do, with its numbers.
+/// Why a node does not fit, with the numbers.
 pub fn shown(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room, why: Why) -> Shown {
     match why {
         Why::Short(resource) => Shown::Short {
@@ -114,7 +114,8 @@ pub fn shown(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room, why: W
     }
 }
 
-/// The container that finds too few cards on the node; the last one if each would alone.
+/// The container that finds too few cards on the node; the last one if each would find enough
+/// alone.
 fn shown_card(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Shown {
     let Some(demand) = cluster.demand(shape) else { return Shown::Plain(Why::Card) };
     let cards = cluster.devices.cards(node);

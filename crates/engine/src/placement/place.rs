@@ -42,7 +42,8 @@ fn place_in_order(
     let wanted = missing.total;
     let mut reasons: Vec<Reason> = Vec::new();
     let mut failed: Vec<ShapeId> = Vec::new();
-    // A pod that wants company may fit once the company is placed, so such pods get another round.
+    // A pod that needs other pods nearby may fit once they are placed, so such pods get another
+    // round.
     let mut again: Vec<PodId> = Vec::new();
     let mut round: Vec<PodId> = Vec::new();
     let mut list = pods;
@@ -80,7 +81,8 @@ fn place_in_order(
             };
             match found {
                 Some(node) => {
-                    near = near.map(|near| Vicinity { of: txn.domains.home(node), ..near });
+                    near =
+                        near.map(|near| Vicinity { of: txn.domains.smallest_around(node), ..near });
                     match room {
                         Room::Idle | Room::Backfill => txn.allocate(pod, node),
                         Room::FutureIdle => txn.nominate(pod, node),
@@ -91,7 +93,7 @@ fn place_in_order(
                 None => {
                     failed.push(shape);
                     let reason = no_nodes(txn, policy, rankings, pod, wanted, &missing, room);
-                    // Pods that differ in something else say the same of nodes.
+                    // Pods of other shapes get the same answers from nodes.
                     if !reasons.iter().any(|known| known.says_the_same_of_nodes(&reason)) {
                         reasons.push(reason);
                     }
@@ -133,11 +135,11 @@ fn no_nodes(
     }
 }
 
-/// How many places a set that wants to be together is tried in.
+/// In how many topology values a set is tried that must be together.
 const TOGETHER_TRIES: usize = 16;
 
-/// A gang of several shapes, or with rules between its pods, may fit in another way than the first
-/// that was tried.
+/// A gang of several shapes, or with rules between its pods, may fit in another order or elsewhere
+/// than in the first try.
 fn try_otherwise(
     txn: &mut Txn,
     policy: &Policy,
@@ -145,8 +147,8 @@ fn try_otherwise(
     request: &PlacementRequest,
     start: Mark,
 ) -> bool {
-    // The best place for the first of a set that wants to be together may be too small for the
-    // rest.
+    // The best node for the first pod of a set that must be together may have too little room
+    // around it for the others.
     let mut avoid: Vec<(TermId, u32)> = Vec::new();
     while let Some(found) =
         first_together(txn, request.pods).filter(|_| avoid.len() < TOGETHER_TRIES)
@@ -166,7 +168,7 @@ fn try_otherwise(
         .is_ok()
 }
 
-/// Where the trial put the first of a set that wants to be together.
+/// Where the attempt placed the first pod of a set that must be together.
 fn first_together(txn: &Txn, pods: &[PodId]) -> Option<(TermId, u32)> {
     pods.iter().find_map(|&pod| {
         let bonds = &txn.shapes[txn.pods.shape[pod]].bonds;

@@ -1,4 +1,4 @@
-//! A free place for one pod.
+//! Free room for one pod.
 
 use crate::base::ids::{DomainId, GangId, NodeId, PodId};
 use crate::base::room::Room;
@@ -8,7 +8,7 @@ use crate::placement::rankings::Rankings;
 use crate::placement::request::{Kind, NodeQuery, Vicinity};
 use crate::policy::answers::Policy;
 
-/// A free place for one pod of a gang in these domains, near to the others if they want to be near.
+/// Free room for one pod of a gang in these domains, near its other pods if topology rules say so.
 pub fn free_place(
     cluster: &Cluster,
     policy: &Policy,

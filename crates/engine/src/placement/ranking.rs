@@ -19,22 +19,21 @@ use crate::policy::plugin::Scope;
 
 pub struct Ranking {
     room: Room,
-    /// Which shape it was made for; another may have come into its slot.
+    /// When its shape was created: slots of shapes are reused.
     pub born: u64,
     version: u64,
     touched: usize,
     changed: usize,
-    /// Nodes that would do by what they say of themselves, and their points for it: asked again
-    /// only when that changes.
+    /// Nodes whose own facts fit, and their points: computed again only when facts change.
     open: Vec<bool>,
     points: Vec<i32>,
-    /// The version and the changes that they are of.
+    /// The versions for which they hold.
     facts: Option<(u64, usize)>,
-    /// By rank, so that the best of a domain is the best of a range.
+    /// By rank, so that the best node of a domain is the best of a range.
     tree: WinnerTree,
-    /// How many pods of the shape fit, once it was asked for.
+    /// How many pods of the shape fit, once a caller has asked.
     holds: Option<Holds>,
-    /// The best place below each domain with what the domains add, once it was asked for.
+    /// The best node below each domain with the points of domains, once a caller has asked.
     tops: Option<Table<DomainId, Place>>,
 }
 
@@ -46,7 +45,7 @@ pub struct Scratch {
     why: Vec<Why>,
     scores: Vec<i64>,
     fits: Vec<bool>,
-    /// The round in which a node was last met: a node that many moves touched is asked once.
+    /// The round in which a node was last visited: a node that many moves touched is visited once.
     met: Vec<u32>,
     round: u32,
 }
@@ -129,7 +128,7 @@ impl Ranking {
         self.facts = Some((self.version, self.changed));
     }
 
-    /// Takes over what is known of nodes for a shape that sees them in the same way.
+    /// Takes over node facts from a shape that sees nodes in the same way.
     pub fn learn(&mut self, other: &Ranking) {
         self.open.clone_from(&other.open);
         self.points.clone_from(&other.points);
@@ -232,7 +231,7 @@ impl Ranking {
             self.recount(cluster, shape, node);
         }
         if self.tops.is_some() {
-            self.rise(cluster, policy, shape, cluster.domains.home(node));
+            self.rise(cluster, policy, shape, cluster.domains.smallest_around(node));
         }
     }
 
@@ -249,17 +248,18 @@ impl Ranking {
         place(score[0], cluster.nodes.rank[node])
     }
 
-    /// The best node, for a shape that no rule between pods concerns.
+    /// The best node, for a shape that no rule between pods affects.
     pub fn best(&self, cluster: &Cluster) -> Option<NodeId> {
         self.node_at(cluster, self.tree.best())
     }
 
-    /// The best node with what domains add, likewise; [`Ranking::need_tops`] came before.
+    /// The best node with the points of domains, for such a shape; call [`Ranking::need_tops`]
+    /// before.
     pub fn best_of_all(&self, cluster: &Cluster) -> Option<NodeId> {
         self.node_at(cluster, self.tops.as_ref().map_or(0, |tops| tops[ROOT]))
     }
 
-    /// The best node of these ranks, likewise.
+    /// The best node of these ranks, for such a shape.
     pub fn best_of(&self, cluster: &Cluster, ranks: Range<u32>) -> Option<NodeId> {
         self.node_at(cluster, self.tree.best_of(ranks.start as usize, ranks.end as usize))
     }
@@ -268,8 +268,8 @@ impl Ranking {
         (place != 0).then(|| cluster.nodes.by_rank[(place as u32).not() as usize])
     }
 
-    /// The best node, asking every node that has room about the pods on other nodes too. What
-    /// domains add may be left out.
+    /// The best node after asking every node with room about the pods on other nodes too. Points of
+    /// domains may be left out.
     pub fn best_among(
         &self,
         cluster: &Cluster,
@@ -301,18 +301,19 @@ impl Ranking {
         policy.score(Scope::OtherNodes, cluster, shape, &nodes, &mut scores);
         let best = nodes.iter().zip(scores).map(|(&node, score)| {
             let rank = cluster.nodes.rank[node];
-            let added = added.rows().get(usize::from(cluster.domains.home(node))).unwrap_or(&0);
+            let added =
+                added.rows().get(usize::from(cluster.domains.smallest_around(node))).unwrap_or(&0);
             place(score_of(leaves[rank as usize]) + score + added, rank)
         });
         self.node_at(cluster, best.max().unwrap_or(0))
     }
 
-    /// Whether a node would do by what it says of itself.
+    /// Whether a node fits by its own facts.
     pub fn is_open(&self, node: NodeId) -> bool {
         self.open[usize::from(node)]
     }
 
-    /// Whether one particular node would do.
+    /// Whether one particular node fits.
     pub fn admits(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId, node: NodeId) -> bool {
         let rank = cluster.nodes.rank[node] as usize;
         let mut why = [if self.tree.leaves()[rank] == 0 { Why::Gone } else { Why::Fits }];
@@ -356,7 +357,7 @@ impl Ranking {
         left <= 0
     }
 
-    /// Why each node does or doesn't do, as of now.
+    /// Why each node fits or does not, as of now.
     pub fn histogram(&self, cluster: &Cluster, policy: &Policy, shape: ShapeId) -> Histogram {
         // By rank, so that equally common causes are named in the same order whichever node came
         // first.
@@ -389,7 +390,7 @@ impl Ranking {
     }
 }
 
-/// What the domains around a node add to its score, by its smallest domain.
+/// The points that the domains around a node add to its score, by its smallest domain.
 pub fn added_by_domains(
     cluster: &Cluster,
     policy: &Policy,
@@ -404,7 +405,7 @@ pub fn added_by_domains(
     added
 }
 
-/// What nodes say of themselves: whether they are there, and what the policy makes of their labels
+/// Filters nodes by their own facts: whether they exist, and what the policy says of their labels
 /// and taints.
 fn facts(cluster: &Cluster, policy: &Policy, shape: ShapeId, nodes: &[NodeId], why: &mut Vec<Why>) {
     why.clear();

@@ -23,8 +23,8 @@ pub struct Rankings {
     clock: u64,
     scratch: Scratch,
     newest: Option<(ShapeId, Room)>,
-    /// In this cycle, a gang of this shape that lacked so many pods found no room; room only
-    /// shrinks until its end.
+    /// How many pods a gang of this shape lacked that found no room in this cycle, and why; room
+    /// only shrinks until its end.
     refused: FxHashMap<(ShapeId, Room), (u32, Reason)>,
 }
 
@@ -83,7 +83,7 @@ impl Rankings {
         }
     }
 
-    /// The best node of all, with what domains add to the scores of their nodes.
+    /// The best node of all, with the points of domains.
     pub fn best(&mut self, ask: &NodeQuery) -> Option<NodeId> {
         let &NodeQuery { cluster, policy, shape, room, avoid, kind } = ask;
         if !kind.by_domain {
@@ -117,8 +117,8 @@ impl Rankings {
         }
     }
 
-    /// The best node of the smallest domain that has one. So many pods are to come, this one
-    /// included.
+    /// The best node of the smallest domain that has one. `left` pods are still to be placed, this
+    /// one included.
     pub fn nearest(&mut self, ask: &NodeQuery, near: Vicinity, left: u32) -> Option<NodeId> {
         let (domains, within) = (&ask.cluster.domains, near.within);
         let closer = domains.chain(near.of).take_while(|&domain| domain != within);
@@ -130,8 +130,8 @@ impl Rankings {
         })
     }
 
-    /// The way down from a domain to a leaf: each time to where most of the others are, else to
-    /// where most of those fit that are to come, with the least left over.
+    /// The path from a domain down to a leaf: at each step to the child with most of the placed
+    /// pods, otherwise to the one that holds most of the remaining pods with the least left over.
     fn lowest(
         &mut self,
         ask: &NodeQuery,

@@ -6,7 +6,7 @@ use crate::model::Cluster;
 use crate::model::gangs::missing::Missing;
 use crate::policy::answers::Policy;
 
-/// Where would one pod go?
+/// Asks for the best node for one pod.
 pub struct NodeQuery<'a> {
     pub cluster: &'a Cluster,
     pub policy: &'a Policy,
@@ -20,9 +20,9 @@ pub struct NodeQuery<'a> {
 /// How nodes are compared for a shape.
 #[derive(Copy, Clone)]
 pub struct Kind {
-    /// By what is on other nodes too.
+    /// Whether the pods on other nodes matter.
     pub depends_on_other_nodes: bool,
-    /// By what is in their domains too.
+    /// Whether the pods in their domains matter.
     pub by_domain: bool,
 }
 
@@ -39,22 +39,22 @@ impl Kind {
 #[derive(Copy, Clone)]
 pub struct PlacementRequest<'w> {
     pub gang: GangId,
-    /// In the order in which they are placed.
+    /// In the order of placement.
     pub pods: &'w [PodId],
     pub missing: &'w Missing,
     pub room: Room,
-    /// Topology values where a set that belongs together was tried and did not fit.
+    /// Topology values in which a set that must be together was tried and did not fit.
     pub avoid: &'w [(TermId, u32)],
-    /// Where they are to be near each other. Otherwise each goes to the best node of all.
+    /// Where the pods must be near each other. Otherwise each goes to the best node of all.
     pub near: Option<Vicinity<'w>>,
 }
 
-/// Each pod as near as possible to the one before, the first to a domain.
+/// Places each pod as near as possible to the one before, the first one near a domain.
 #[derive(Copy, Clone)]
 pub struct Vicinity<'v> {
     pub of: DomainId,
-    /// Only there.
+    /// The domain that limits the search.
     pub within: DomainId,
-    /// The homes of those that have places already, in order.
+    /// The smallest domains of the pods that are placed already, in order.
     pub others: &'v [DomainId],
 }

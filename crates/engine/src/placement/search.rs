@@ -1,8 +1,8 @@
-//! Where a gang may go: the domains that its closeness allows, nearest first, and in the first tier
-//! that can hold it the best of them. The same for its subgroups inside that domain. Pods that
-//! are alike are counted, not tried: how many fit in a domain is known (see
-//! `ranking.rs`). Only sets of several shapes are tried, the most promising domain first, until
-//! none that is left could be better.
+//! Where a gang is placed: in the domains that its topology rules allow, nearest first, and in the
+//! best domain of the first tier that can hold it. The same for its subgroups inside that domain.
+//! Equal pods are counted, not tried: the ranking knows how many fit in a domain (see
+//! `ranking.rs`). Only sets of several shapes are tried, the domain with the best score first,
+//! until none that is left could be better.
 
 mod subgroups;
 
@@ -27,11 +27,11 @@ use crate::placement::rankings::Rankings;
 use crate::placement::request::{PlacementRequest, Vicinity};
 use crate::policy::answers::Policy;
 
-/// How many domains that came close are named.
+/// How many domains that nearly fit are named.
 const NAMED: usize = 3;
 
-/// Places what is missing of a gang where its closeness and its subgroups allow. Leaves its moves
-/// in the transaction either way.
+/// Places what a gang lacks where its topology rules and its subgroups allow. Leaves its moves in
+/// the transaction either way.
 pub fn place_gang(
     txn: &mut Txn,
     policy: &Policy,
@@ -57,18 +57,18 @@ pub fn place_gang(
     if result.is_ok() || !sparing {
         return result;
     }
-    // What is good for others must not cost the gang its place.
+    // Sparing whole domains must not cost the gang its placement.
     txn.rewind(start);
     (search.sparing, search.ranked) = (false, None);
     search.place_all(txn, request.pods, request.missing)
 }
 
-/// Finds a place for one pod by other means than room that is there. So many are to come, this one
-/// included.
+/// Makes room for one pod, for example by evictions. The number is how many pods are still to be
+/// placed, this one included.
 pub type Force<'f> = dyn FnMut(&mut Txn, &mut Rankings, PodId, u32) -> Result<(), Reason> + 'f;
 
-/// Places what is missing of a gang, whole subgroups first, each pod by force. Leaves its moves in
-/// the transaction either way.
+/// Places what a gang lacks with a function that makes room for each pod, subgroups first. Leaves
+/// its moves in the transaction either way.
 pub fn place_gang_with(
     txn: &mut Txn,
     policy: &Policy,
@@ -86,7 +86,7 @@ pub fn place_gang_with(
     }
 }
 
-/// Domains to be tried, step by step.
+/// Domains to try, step by step.
 type Steps = Rc<[Vec<DomainId>]>;
 
 /// Places what is missing into a domain.
@@ -99,45 +99,44 @@ struct Search<'s, 'f> {
     room: Room,
     /// What its pods ask for, and how much each counts in how full a domain is.
     weights: Vec<(ResourceId, i64)>,
-    /// Of equally near domains it takes the one that leaves the largest others whole, else the one
-    /// that it fills most.
+    /// Among equally near domains take the one that leaves the largest others whole, otherwise the
+    /// fullest.
     sparing: bool,
-    /// The steps of subgroups that are nowhere yet, by rule and by the domain that they are
-    /// searched in.
+    /// The steps of subgroups without placed pods, by rule and by the domain that is searched.
     open_steps: Vec<((u32, DomainId), Steps)>,
     ranked: Option<RankedDomains>,
     force: Option<&'s mut Force<'f>>,
 }
 
-/// The domains of a step by how good they are for one kind of set, kept while nothing but such sets
-/// is placed: then only the domain of the last one has changed.
+/// The domains of a step, ordered by score for one kind of set. Kept as long as only such sets are
+/// placed: then only the domain of the last one has changed.
 struct RankedDomains {
-    /// The shape, and how many wait and are missing.
+    /// The shape, how many pods wait, and how many are missing.
     of: (ShapeId, u32, u32),
     step: Vec<DomainId>,
-    /// When it was last right.
+    /// The version for which the order holds.
     mark: Mark,
     rungs: BinaryHeap<DomainScore>,
 }
 
 /// Pods that go into one domain.
 struct Set<'p> {
-    /// Those that wait, in the order in which they are placed.
+    /// The pods that wait, in the order of placement.
     pods: &'p [PodId],
     missing: &'p Missing,
     others: &'p PlacedPods,
 }
 
-/// A domain that may do, and how good it would be at best.
+/// A domain that may hold the set, and how good it would be at best.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct DomainScore {
     /// How many of the waiting pods it would hold.
     holds: u32,
     /// How many nodes the largest domain around it has that no pod uses yet, if that matters.
     splits: Reverse<u32>,
-    /// How full it would be with them, or how little would be left of it.
+    /// How full it would be with them, or how little would be left over.
     fill: i64,
-    /// The first by name is the best of equal ones.
+    /// The position by name: ties go to the first.
     order: Reverse<u32>,
     domain: DomainId,
 }
@@ -185,7 +184,7 @@ impl Search<'_, '_> {
         for step in steps {
             if let Some(domain) = self.best_domain(txn, step, set, shape) {
                 let result = self.place_in(txn, domain, set);
-                self.come_down(txn, set, shape);
+                self.update_top(txn, set, shape);
                 return result;
             }
         }
@@ -205,7 +204,8 @@ impl Search<'_, '_> {
         let same = |ranked: &RankedDomains| {
             ranked.of == of && ranked.mark == txn.mark() && ranked.step == step
         };
-        // What one domain breaks another need not break again.
+        // Where whole domains are spared, each placement changes the scores of other domains too,
+        // so the order is not kept.
         let known = self.ranked.take().filter(|ranked| !self.sparing && same(ranked));
         let ranked = known.unwrap_or_else(|| {
             let rungs = self.scores(txn, step, set, &[(shape, waiting)]).into();
@@ -216,9 +216,8 @@ impl Search<'_, '_> {
         best
     }
 
-    /// The set has been placed in the domain at the top of the ladder: it is worth something else
-    /// now.
-    fn come_down(&mut self, txn: &Txn, set: &Set, shape: ShapeId) {
+    /// Updates the score of the top domain, in which the set has just been placed.
+    fn update_top(&mut self, txn: &Txn, set: &Set, shape: ShapeId) {
         let Some(mut ranked) = self.ranked.take() else { return };
         if let Some(top) = ranked.rungs.pop() {
             let again = self.scores(txn, &[top.domain], set, &[(shape, set.pods.len() as u32)]);
@@ -264,15 +263,14 @@ impl Search<'_, '_> {
                 return place_in(self, txn, best.domain);
             }
         }
-        // What stopped it in the domain that came nearest says more than how many there are.
+        // The reason in the domain that was nearest says more than the number of domains.
         if reasons.is_empty() {
             reasons.push(self.too_small(txn, steps, set, tier_limit));
         }
         Err(reasons)
     }
 
-    /// What a domain in which the minimum was just placed is worth: as much more as it holds is
-    /// placed as well.
+    /// The score of a domain in which the minimum was just placed: places as many more pods as fit.
     fn weigh(
         &mut self,
         txn: &mut Txn,
@@ -282,7 +280,7 @@ impl Search<'_, '_> {
     ) -> DomainScore {
         let &DomainScore { splits, order, domain, .. } = score;
         let waits = |txn: &Txn| {
-            set.pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()).count() as u32
+            set.pods.iter().filter(|&&pod| txn.pods.state[pod].needs_node()).count() as u32
         };
         let mut left = waits(txn);
         while left > 0 {
@@ -294,12 +292,12 @@ impl Search<'_, '_> {
             left = waits(txn);
         }
         let holds = set.pods.len() as u32 - left;
-        let fill = self.snugness(txn, domain, &Amounts::default());
+        let fill = self.fullness(txn, domain, &Amounts::default());
         DomainScore { holds, splits, fill, order, domain }
     }
 
-    /// How good a domain is with so much more in it.
-    fn snugness(&self, cluster: &Cluster, domain: DomainId, added: &Amounts) -> i64 {
+    /// How full a domain is with these amounts added, or how little is left over.
+    fn fullness(&self, cluster: &Cluster, domain: DomainId, added: &Amounts) -> i64 {
         let part = |&(resource, weight): &(ResourceId, i64)| {
             let added = added.get(resource);
             match self.sparing {
@@ -324,9 +322,9 @@ impl Search<'_, '_> {
     }
 
     fn place_in(&mut self, txn: &mut Txn, domain: DomainId, set: &Set) -> Result<(), Vec<Reason>> {
-        let waits = |pod: &&PodId| txn.pods.state[**pod].is_homeless();
+        let waits = |pod: &&PodId| txn.pods.state[**pod].needs_node();
         let pods: Vec<PodId> = set.pods.iter().filter(waits).copied().collect();
-        // In a trial the minimum may be there already; then one more is asked for.
+        // In a trial the minimum may be placed already; then one more pod is requested.
         let placed = (set.pods.len() - pods.len()) as u32;
         let one = Missing::one(set.missing.roles.len());
         let missing = if placed >= set.missing.total { &one } else { set.missing };
@@ -345,7 +343,7 @@ impl Search<'_, '_> {
         place(txn, self.policy, self.rankings, &request)
     }
 
-    /// The domains of a step that may hold the missing pods, the most promising last.
+    /// The domains of a step that may hold the missing pods, the best score last.
     fn scores(
         &mut self,
         txn: &Txn,
@@ -370,7 +368,7 @@ impl Search<'_, '_> {
                 for (&(shape, _), &pods) in shapes.iter().zip(of_shapes()) {
                     added.add_all(&txn.shapes[shape].request, i64::from(pods));
                 }
-                let fill = self.snugness(txn, domain, &added);
+                let fill = self.fullness(txn, domain, &added);
                 let splits = Reverse(self.splits(&txn.domains, domain));
                 scores.push(DomainScore {
                     holds,
@@ -385,7 +383,7 @@ impl Search<'_, '_> {
         scores
     }
 
-    /// Places as many of the pods as are missing, each by force.
+    /// Places as many pods as are missing, each with the function that makes room.
     fn force_all(
         &mut self,
         txn: &mut Txn,
@@ -411,7 +409,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// No domain that is allowed can hold the set: how near they came.
+    /// Why no allowed domain can hold the set, with the nearest ones.
     fn too_small(
         &mut self,
         txn: &Txn,

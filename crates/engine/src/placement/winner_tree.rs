@@ -2,8 +2,8 @@
 
 use std::ops::Not;
 
-/// A node's place: its score high, its rank inverted low, so that the largest is the best and equal
-/// scores go to the lower rank. Zero does not fit.
+/// An entry of a node: the score in the high bits, the inverted rank in the low bits, so that the
+/// largest is the best and equal scores go to the lower rank. Zero does not fit.
 pub type Place = u64;
 
 #[inline]
@@ -17,14 +17,14 @@ pub fn score_of(place: Place) -> i64 {
     i64::from(((place >> 32) as u32 ^ (1 << 31)) as i32)
 }
 
-/// The place with more points, if it is one.
+/// The entry with more points, if the node fits.
 #[inline]
 pub fn raised(at: Place, points: i64) -> Place {
     if at == 0 { 0 } else { place(score_of(at) + points, (at as u32).not()) }
 }
 
-/// A tournament over all nodes with four in a match: the best is at the top, and one change costs
-/// one way up.
+/// A tournament over all nodes with four in a match: the best node is at the top, and a change
+/// replays one path to the top.
 #[derive(Default)]
 pub struct WinnerTree {
     /// The leaves first, then each level of winners, up to one.

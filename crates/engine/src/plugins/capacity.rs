@@ -201,8 +201,8 @@ impl Plugin for Capacity {
         priority(b).cmp(&priority(a)).then_with(|| self.order(cluster, top_a, top_b))
     }
 
-    /// The queue that stays within what it deserves goes first, then the one with the smaller share
-    /// after its turn, then the smaller turn.
+    /// The queue that stays within what it deserves is served first, then the one with the smaller
+    /// share after its turn, then the smaller turn.
     fn turn_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         if self.by_shares {
             return self.serves_first(cluster, a, b);

@@ -1,4 +1,4 @@
-//! Higher priority goes first, for gangs and for the pods of a gang.
+//! Higher priority is served first, for gangs and for the pods of a gang.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! The configured plugins as one policy. A plugin answers questions; how many answers become one is
-//! written here once for each kind of question: first difference, all agree, vote, sum.
+//! The configured plugins as one policy. A plugin answers questions; how several answers become one
+//! is written here once for each kind of question: first difference, all agree, vote, sum.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -63,8 +63,8 @@ impl Policy {
             .map(|&configured| self.plugins[configured].plugin.as_ref())
     }
 
-    /// Which gang goes first, as a total order. A broken gang gets its nodes back before new work
-    /// uses them.
+    /// Which gang is served first, as a total order. A broken gang gets its nodes back before new
+    /// gangs use them.
     pub fn gang_order(&self, cluster: &Cluster, a: GangId, b: GangId) -> Ordering {
         let incomplete_first = self.incomplete_first(cluster, a, b);
         if incomplete_first.is_ne() {
@@ -117,7 +117,8 @@ impl Policy {
         }
     }
 
-    /// Queues are a tree: work belongs into its leaves, and limits of all ancestors apply.
+    /// Whether queues are a tree: gangs belong into its leaves, and the limits of all ancestors
+    /// apply.
     pub fn hierarchical(&self) -> bool {
         self.asked(Question::Shares).any(Plugin::has_queue_tree)
     }
@@ -345,8 +346,8 @@ impl Policy {
         said
     }
 
-    /// Which of two queues gives first to a preemptor: the one that plugins name, else the one that
-    /// would be served last.
+    /// Which of two queues is evicted from first: as plugins say, otherwise the one that would be
+    /// served last.
     pub fn queue_gives_first(
         &self,
         cluster: &Cluster,

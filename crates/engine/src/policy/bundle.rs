@@ -7,7 +7,7 @@ use crate::base::ids::{GangId, PodId, ResourceId};
 /// The rule that protects what a gang needs where it may not be broken.
 pub const GANG_AT_MINIMUM: &str = "gang at its minimum";
 
-/// What a gang lacks in a domain, by resource; only resources that it lacks.
+/// What a gang lacks in a domain, by resource; without resources that it does not lack.
 pub type Needed = Vec<(ResourceId, i64)>;
 
 #[derive(Clone, Debug)]
@@ -16,11 +16,11 @@ pub struct Bundle {
     pub kind: BundleKind,
     /// The gang is broken already.
     pub broken: bool,
-    /// They are evicted all together or not at all.
+    /// Its pods are evicted all together or not at all.
     pub all_or_nothing: bool,
     /// In the order in which they would be evicted.
     pub pods: Vec<PodId>,
-    /// The surplus of the gang is evicted with the rest of it.
+    /// The surplus of the gang, which is evicted with the rest of it.
     pub rest: Vec<PodId>,
     /// The pods that could be evicted instead of these, if each can be evicted alone.
     pub instead: Vec<PodId>,
@@ -29,8 +29,8 @@ pub struct Bundle {
     pub roi: Option<i64>,
     /// Bundles of equal rank have the same number, whatever they return.
     pub class: u32,
-    /// How much it frees that was not requested, by pods and resources.
-    pub(crate) unasked: usize,
+    /// How much it frees that is not needed: the number of such resources, summed over pods.
+    pub(crate) unneeded: usize,
 }
 
 impl Bundle {
@@ -46,15 +46,15 @@ impl Bundle {
             instead: Vec::new(),
             roi: None,
             class: 0,
-            unasked: 0,
+            unneeded: 0,
         }
     }
 
     /// The same bundle with only these of its pods.
     pub fn of(&self, pods: Vec<PodId>) -> Bundle {
-        let &Bundle { gang, kind, broken, all_or_nothing, roi, class, unasked, .. } = self;
+        let &Bundle { gang, kind, broken, all_or_nothing, roi, class, unneeded, .. } = self;
         let (rest, instead) = (Vec::new(), Vec::new());
-        Bundle { gang, kind, broken, all_or_nothing, pods, rest, instead, roi, class, unasked }
+        Bundle { gang, kind, broken, all_or_nothing, pods, rest, instead, roi, class, unneeded }
     }
 
     /// The smallest parts that can be evicted on their own; the alternatives are listed with the

@@ -28,7 +28,7 @@ pub struct Entry {
     pub arguments: &'static [Argument],
     /// Where it differs from Volcano's plugin of the same name, on purpose.
     pub differs: &'static str,
-    /// Reads its arguments; those that are left over were misspelt.
+    /// Reads its arguments. Keys that are left over are reported as misspelt.
     pub build: fn(&mut Args, &Switches) -> Box<dyn Plugin>,
 }
 
@@ -117,9 +117,9 @@ pub trait Plugin: Send {
     }
 
     // Placement. Marks the nodes that don't fit, among those that still fit.
-    /// Marks the nodes that won't do, among those that still fit.
+    /// Marks the nodes that do not fit, among those that still fit.
     fn filter(&self, _: Scope, _: &Cluster, _: (ShapeId, Room), _: &[NodeId], _: &mut [Why]) {}
-    /// Adds points, in thousandths; every plugin gives up to 100 points times its weight.
+    /// Adds points, in thousandths: up to 100 points times the weight of the plugin.
     fn score(&self, _: Scope, _: &Cluster, _: ShapeId, _: &[NodeId], _: &mut [i64]) {}
 
     /// When its answers about nodes change by time alone, if they do.
@@ -127,8 +127,8 @@ pub trait Plugin: Send {
         None
     }
 
-    /// Points for all nodes below a domain, because of what is in the domain; for the root, for
-    /// nodes in no other domain.
+    /// Points for all nodes below a domain that depend on the whole domain; for the root, points
+    /// for nodes in no other domain.
     fn domain_score(&self, _: &Cluster, _: ShapeId, _: DomainId) -> Option<i64> {
         None
     }
@@ -147,7 +147,7 @@ pub trait Plugin: Send {
     }
 
     // Eviction. Protects a pod from eviction; returns the name of the rule.
-    /// Protects a pod from eviction, with a word for the rule.
+    /// Protects a pod from eviction; returns the name of the rule.
     fn protects(&self, _: &Cluster, _: PodId) -> Option<&'static str> {
         None
     }
@@ -207,7 +207,7 @@ pub trait Plugin: Send {
     ) -> Option<Reason> {
         None
     }
-    /// Which of two queues gives first.
+    /// Which of two queues is evicted from first.
     fn queue_gives_first(&self, _: &Cluster, _: &Preemptor, _a: QueueId, _b: QueueId) -> Ordering {
         Ordering::Equal
     }
@@ -234,7 +234,8 @@ pub trait Plugin: Send {
     }
 
     // Shares. Queues are a tree: work belongs into its leaves, and limits of all ancestors apply.
-    /// Queues are a tree: work belongs into its leaves, and limits hold all the way up.
+    /// Whether queues are a tree: gangs belong into its leaves, and the limits of all ancestors
+    /// apply.
     fn has_queue_tree(&self) -> bool {
         false
     }
@@ -242,17 +243,17 @@ pub trait Plugin: Send {
     fn fairness(&self) -> Option<Rules> {
         None
     }
-    /// From now on queues are served by their fair shares.
+    /// Switches to serving queues by their fair shares.
     fn measure_by_fair_shares(&mut self) {}
 
     // Reports. The queue's fair share and how much of it the queue uses, if queues are measured by
     // that rather than by what they deserve.
-    /// The queue's fair share and what it has of it, if queues are measured by that rather than by
-    /// what they deserve.
+    /// The queue's fair share and how much of it the queue uses, if queues are measured by that
+    /// rather than by what they deserve.
     fn fair_share_of(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
         None
     }
-    /// What the queue should have and what it uses of that, from the view of this plugin.
+    /// What the queue should have and how much of that it uses, according to this plugin.
     fn deserves(&self, _: &Cluster, _: QueueId) -> Option<(Amounts, Share)> {
         None
     }

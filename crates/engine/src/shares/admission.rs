@@ -1,5 +1,5 @@
-//! What is spoken for before any pod is placed: the resources of gangs that were let into the line
-//! and do not hold them yet. Counted once per cycle, and moved by each admission.
+//! What is taken before any pod is placed: the resources of gangs that were admitted and do not
+//! hold them yet. Counted once per cycle, and updated by each admission.
 
 use crate::base::ids::{GangId, NodeId, QueueId, SpaceId, Table};
 use crate::base::resources::Amounts;
@@ -14,8 +14,8 @@ pub struct Admission {
     /// themselves, so that their order changes with each admission.
     pub cluster: Amounts,
     pub space: Table<SpaceId, Amounts>,
-    /// What gangs hold above their `minResources`: it can be taken back, so admission doesn't
-    /// count it.
+    /// What gangs hold above their `minResources`: it can be reclaimed, so admission does not count
+    /// it.
     pub elastic: Table<QueueId, Amounts>,
 }
 
@@ -41,18 +41,18 @@ impl Admission {
         admission
     }
 
-    /// Counts a gang that is let in.
+    /// Counts a gang that is admitted.
     pub fn admit(&mut self, cluster: &mut Cluster, gang: GangId) {
         self.count_gang(cluster, gang, 1);
     }
 
-    /// Takes back a gang that gives its admission up.
+    /// Uncounts a gang that gives up its admission.
     pub fn give_back(&mut self, cluster: &mut Cluster, gang: GangId) {
         self.count_gang(cluster, gang, -1);
     }
 
     fn count_gang(&mut self, cluster: &mut Cluster, gang: GangId, sign: i64) {
-        // Plugins that order queues by what they await must look again.
+        // Plugins that order queues by awaited resources must compute the order again.
         cluster.generation += 1;
         let gated = gated(cluster, gang);
         let gang = &cluster.gangs[gang];
@@ -67,7 +67,7 @@ impl Admission {
         }
     }
 
-    /// All gangs are admitted that can be: what is awaited no longer orders the queues.
+    /// Ends admission: awaited resources no longer order the queues.
     pub fn close(self, cluster: &mut Cluster) {
         cluster.generation += 1;
         for queue in cluster.queues.ids() {

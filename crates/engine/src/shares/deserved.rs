@@ -1,5 +1,5 @@
-//! What each queue deserves of a resource: what its quota says, or its part by weight. What it should
-//! have now, with what others leave, is its fair share (`shares/fair.rs`).
+//! What each queue deserves of a resource: by its quota or by its weight. What it should have now,
+//! including what other queues leave, is its fair share (`shares/fair.rs`).
 
 use crate::base::ids::{QueueId, ResourceId, Table};
 use crate::base::resources::{Amounts, PODS, Sparse};
@@ -13,8 +13,8 @@ pub fn by_quota(queue: &Queue, resource: ResourceId) -> i64 {
     amount(&queue.deserved).max(amount(&queue.guarantee))
 }
 
-/// What queues deserve that have only weights (plugin `proportion`): of each resource a part in
-/// proportion to their weights, no more than they ask for and no less than is guaranteed to them.
+/// What queues with weights alone deserve (plugin `proportion`): of each resource a part in
+/// proportion to the weight, no more than requested and no less than guaranteed.
 pub fn by_weight(cluster: &Cluster) -> Table<QueueId, Amounts> {
     let mut asked: Table<QueueId, Amounts> = Table::default();
     asked.grow(cluster.queues.len(), Amounts::default());
@@ -51,7 +51,8 @@ pub fn by_weight(cluster: &Cluster) -> Table<QueueId, Amounts> {
     deserved
 }
 
-/// The most a queue may ever use: its capability, and what the guarantees of others leave.
+/// The most a queue may ever use: its capability, or less if the guarantees of other queues leave
+/// less.
 pub fn real_capability(cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
     let own = &cluster.queues[queue];
     let guaranteed: i64 = cluster

@@ -14,24 +14,23 @@ pub struct Party<'n> {
     pub name: &'n str,
     pub created: Time,
     pub deserved: i64,
-    /// What it wants, as far as its capability allows.
+    /// What it wants, up to its capability.
     pub wanted: i64,
     pub weight: i64,
     pub priority: i32,
-    /// How much of all there was it has used of late, in parts per million.
+    /// Its past usage relative to the whole cluster, in parts per million.
     pub usage_ppm: i64,
 }
 
 /// How one amount was divided, for `explain`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// What each got because it deserves it.
+    /// What each queue got because it deserves it.
     pub in_quota: Vec<i64>,
-    /// The rest, from the highest priority to the lowest; only those with a queue that wanted
-    /// more.
+    /// The rest, by priority from the highest down; only priorities with a queue that wanted more.
     pub tiers: Vec<Tier>,
-    /// What no queue wanted, or could be given; below zero by as much as more is deserved than
-    /// there is.
+    /// What no queue wanted or could get; negative by the amount that is deserved but does not
+    /// exist.
     pub left: i64,
 }
 
@@ -40,33 +39,31 @@ pub struct Steps {
 pub struct Tier {
     pub priority: i32,
     pub rounds: Vec<Round>,
-    /// The places of those that got one of the units that don't divide.
+    /// The queues that got one of the units that do not divide.
     pub units: Vec<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
     pub surplus: i64,
-    /// The sum of what counts for the parts.
+    /// The sum of all pulls.
     pub pull: i64,
     pub parts: Vec<Part>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The place of the queue among its siblings.
+    /// The index of the queue among its siblings.
     pub place: usize,
-    /// Its weight, raised or lowered by what it has used of late.
+    /// Its weight, raised or lowered by its past usage.
     pub pull: i64,
-    /// Its part of the surplus, rounded down, and what that cuts off in parts of the sum of all
-    /// pulls.
+    /// Its part of the surplus, rounded down, and the remainder in parts of the sum of all pulls.
     pub share: i64,
     pub fraction: i64,
     pub got: i64,
 }
 
-/// What each gets. The order of the parties makes no difference, save that the result is in the
-/// same.
+/// The share of each party, in the order of the parties; otherwise their order makes no difference.
 pub fn divide(
     total: i64,
     parties: &[Party],
@@ -119,7 +116,7 @@ fn share_out(
             return surplus;
         }
         let mut round = Round { surplus, pull, parts };
-        // A queue wants less than its part, so that there is more for the others.
+        // A queue that wants less than its part leaves more for the others.
         let mut again = false;
         for part in &mut round.parts {
             let lacks = parties[part.place].wanted - shares[part.place];
@@ -142,7 +139,7 @@ fn share_out(
     }
 }
 
-/// What each should have of a surplus, and the sum of all pulls.
+/// The part of each hungry queue in a surplus, and the sum of all pulls.
 fn parts(surplus: i64, hungry: &[usize], parties: &[Party], k_ppm: i64) -> (Vec<Part>, i64) {
     let pulls = pulls(hungry, parties, k_ppm);
     let sum: i64 = pulls.iter().sum();
@@ -155,9 +152,8 @@ fn parts(surplus: i64, hungry: &[usize], parties: &[Party], k_ppm: i64) -> (Vec<
     (hungry.iter().zip(&pulls).map(part).collect(), sum)
 }
 
-/// What counts for each part. With `w` its weight as a part of all weights: `w + k × (w − usage)`,
-/// and never less than nothing. All are multiplied by the same so that they are whole numbers, and
-/// their sum is one too.
+/// The pull of each queue. With `w` its weight relative to all weights: `w + k × (w − usage)`, and
+/// at least zero. All pulls are scaled by the same factor to whole numbers, as is their sum.
 fn pulls(hungry: &[usize], parties: &[Party], k_ppm: i64) -> Vec<i64> {
     let weight = |at: usize| i128::from(parties[at].weight.max(0));
     let usage = |at: usize| i128::from(parties[at].usage_ppm.clamp(0, PPM));
@@ -170,8 +166,8 @@ fn pulls(hungry: &[usize], parties: &[Party], k_ppm: i64) -> Vec<i64> {
     narrowed(hungry.iter().map(pull).collect())
 }
 
-/// The same proportions in numbers whose sum times any amount is still a number. Only absurd
-/// weights lose something.
+/// The same proportions in smaller numbers, so that their sum times any amount does not overflow.
+/// Only absurd weights lose precision.
 fn narrowed(mut pulls: Vec<i128>) -> Vec<i64> {
     let divisor =
         pulls.iter().fold(0, |divisor, &pull| greatest_common_divisor(divisor, pull)).max(1);
@@ -189,8 +185,8 @@ fn greatest_common_divisor(mut a: i128, mut b: i128) -> i128 {
     a
 }
 
-/// Gives the units that don't divide one by one to those whose parts were cut most, then to the
-/// older queue. There are fewer than parts that were cut, and a queue whose part was cut wants
+/// Gives the units that do not divide one by one to the queues with the largest remainders, then to
+/// the older queue. There are fewer such units than remainders, and a queue with a remainder wants
 /// more.
 fn hand_out(
     surplus: &mut i64,
@@ -216,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// Older than those named after it, and without anything else.
+    /// Older than the queues named after it, and without usage or priority.
     fn queue(name: &'static str, deserved: i64, weight: i64, wanted: i64) -> Party<'static> {
         let created = Time::default();
         Party {
@@ -335,8 +331,8 @@ mod tests {
             .prop_map(move |parties| parties.into_iter().zip(NAMES).map(named).collect())
     }
 
-    /// One unit at a time to the highest priority, and there to the queue with the least of the
-    /// rest for its weight.
+    /// One unit at a time to the highest priority, and there to the queue with the smallest surplus
+    /// for its weight.
     fn divide_slowly(total: i64, parties: &[Party]) -> Vec<i64> {
         let quota: Vec<i64> =
             parties.iter().map(|party| party.deserved.min(party.wanted)).collect();

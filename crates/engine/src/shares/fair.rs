@@ -1,6 +1,6 @@
-//! The fair share of every queue: what it should have if all queues took what is theirs. Siblings
-//! divide what their parent should have, resource by resource (`shares/division.rs`). Follows from
-//! what events say alone: nothing that moves within a cycle changes it.
+//! The fair share of every queue: what it would hold if all queues took their part. Siblings divide
+//! the share of their parent, resource by resource (`shares/division.rs`). Shares depend only on
+//! events: nothing that moves within a cycle changes them.
 
 use crate::base::ids::{QueueId, ResourceId, Table};
 use crate::base::resources::{Amounts, PODS};
@@ -11,7 +11,7 @@ use crate::shares::deserved::by_quota;
 use crate::shares::division::Steps;
 use crate::shares::families::Families;
 
-/// How shares are found, and how long what was used is remembered for them, if it is.
+/// How shares are computed, and how long past usage is remembered for them, if it is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     pub tree: bool,
@@ -24,9 +24,8 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// The shares of all queues in all resources: of siblings in a tree, or of all queues alike.
-    /// What a queue has used of late lowers its part of the surplus, `k` times as much as it is
-    /// above its weight.
+    /// The shares of all queues in all resources: of siblings in a tree, or of all queues in one
+    /// division. Past usage above its weight lowers a queue's part of the surplus, scaled by `k`.
     pub fn of(cluster: &Cluster, tree: bool, k_ppm: i64) -> Shares {
         let families = Families::of(cluster, tree, k_ppm);
         let mut fair: Table<QueueId, Amounts> = Table::default();
@@ -44,8 +43,8 @@ impl Shares {
         if resource == PODS { i64::MAX } else { self.fair[queue].get(resource) }
     }
 
-    /// What others leave to the queue: its fair share, or what it deserves if that is more, as far
-    /// as its capability goes.
+    /// What other queues leave to the queue: its fair share, or what it deserves if that is more,
+    /// up to its capability.
     pub fn allocatable(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
         let row = &cluster.queues[queue];
         self.fair(queue, resource).max(by_quota(row, resource)).min(capability(row, resource))
@@ -55,7 +54,7 @@ impl Shares {
 /// What the siblings below one queue divide of a resource, and how.
 #[derive(Clone, Debug)]
 pub struct Division {
-    /// The queue that they are below; the root if queues are no tree.
+    /// Their parent; the root if queues are no tree.
     pub parent: QueueId,
     pub total: i64,
     /// In the order of their names.
@@ -63,7 +62,7 @@ pub struct Division {
     pub steps: Steps,
 }
 
-/// What a queue brings to the division and gets of it.
+/// The input of a queue to the division, and its result.
 #[derive(Clone, Debug)]
 pub struct Portion {
     pub queue: QueueId,
@@ -71,7 +70,7 @@ pub struct Portion {
     pub deserved: i64,
     /// `i64::MAX` where nothing limits it.
     pub capability: i64,
-    /// What its gangs have and want, as far as the capabilities of the queues below it allow.
+    /// What its gangs hold and want, limited by the capabilities of the queues below it.
     pub requested: i64,
     pub usage_ppm: i64,
     pub fair: i64,

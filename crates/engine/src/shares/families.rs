@@ -1,4 +1,4 @@
-//! Which queues divide what among each other, and what each brings to it.
+//! Which queues divide a resource among each other, and what each of them wants.
 
 use crate::base::ids::{QueueId, ResourceId, Table};
 use crate::model::Cluster;
@@ -7,7 +7,7 @@ use crate::shares::deserved::by_quota;
 use crate::shares::division::{Party, Steps, divide};
 use crate::shares::fair::{Division, Portion};
 
-/// The queues that divide, by the queue that they are below.
+/// The queues that divide, by their parent.
 pub struct Families<'c> {
     cluster: &'c Cluster,
     tree: bool,
@@ -26,7 +26,7 @@ impl<'c> Families<'c> {
         let parent = |queue: QueueId| if tree { cluster.queues[queue].lineage[1] } else { ROOT };
         let name = |queue: QueueId| &cluster.queues[queue].name;
         let depth = |queue: QueueId| if tree { cluster.queues[queue].lineage.len() } else { 0 };
-        // A queue whose way to the root is broken has no siblings, and no share.
+        // A queue without a path to the root has no siblings, and no share.
         let stands = cluster.queues.iter().filter(|(_, row)| row.exists && row.broken.is_none());
         let mut queues: Vec<QueueId> = stands.map(|(id, _)| id).filter(|&id| id != ROOT).collect();
         let key = |queue: QueueId| (depth(queue), name(parent(queue)), name(queue));
@@ -37,7 +37,7 @@ impl<'c> Families<'c> {
         Families { cluster, tree, k_ppm, families: siblings.map(family).collect() }
     }
 
-    /// The shares of all queues; `told` gets each division, if it is wanted.
+    /// The shares of all queues. `told` gets each division.
     pub fn divide(
         &self,
         resource: ResourceId,
@@ -85,8 +85,8 @@ impl<'c> Families<'c> {
         }
     }
 
-    /// What each queue wants. In a tree that is what its own gangs want, and of what those below it
-    /// want as much as each of them may have: no queue should hold a share that it cannot use.
+    /// What each queue wants: in a tree its own gangs' requests, and of the requests of the queues
+    /// below it as much as each of them may have. No queue should get a share that it cannot use.
     fn wanted(&self, resource: ResourceId) -> Table<QueueId, i64> {
         let queues = &self.cluster.queues;
         let requested = |queue: QueueId| queues[queue].requested.get(resource);

@@ -1,7 +1,7 @@
-//! Dividing an amount fairly: each party gets in proportion to its weight, none more than it can
-//! use, none less than is guaranteed.
+//! Divides an amount fairly: each party gets an amount in proportion to its weight, at most what it
+//! can use and at least what is guaranteed.
 
-/// One that takes part in the division.
+/// A party to the division.
 #[derive(Copy, Clone, Debug)]
 pub struct Party {
     pub weight: i64,
@@ -9,10 +9,9 @@ pub struct Party {
     pub most: i64,
 }
 
-/// Divides `total` by water-filling: there is a level at which each has `weight × level`,
-/// except those that `most` or `least` holds below or above it. Units that don't divide go one by
-/// one to those in the list that can use one, the first first. Guarantees are given even where they
-/// exceed the total.
+/// Divides `total` by water-filling: there is a level at which each party has `weight × level`,
+/// except where `most` or `least` limits it. Units that do not divide go one by one to the parties
+/// that can use one, in the order of the list. Guarantees are given even if they exceed the total.
 pub fn divide(total: i64, parties: &[Party]) -> Vec<i64> {
     let mut shares: Vec<Option<i64>> = vec![None; parties.len()];
     loop {
@@ -22,7 +21,7 @@ pub fn divide(total: i64, parties: &[Party]) -> Vec<i64> {
         let left = (i128::from(total) - fixed).max(0);
         let weights: i128 = open.iter().map(|&index| i128::from(parties[index].weight)).sum();
         let level = |index: usize| left * i128::from(parties[index].weight) / weights.max(1);
-        // What the bounds add and take away decides on which side the level lies.
+        // The amounts that the bounds add and remove decide on which side the level lies.
         let (mut above, mut below) = (0, 0);
         for &index in &open {
             above +=
@@ -50,7 +49,8 @@ pub fn divide(total: i64, parties: &[Party]) -> Vec<i64> {
 fn hand_out(total: i64, parties: &[Party], mut shares: Vec<i64>) -> Vec<i64> {
     let mut left = i128::from(total) - shares.iter().map(|&share| i128::from(share)).sum::<i128>();
     let mut given = true;
-    // Fewer may be able to use one than there are units left, so there may be more rounds than one.
+    // Fewer parties may be able to use a unit than there are units left, so one round may not be
+    // enough.
     while left > 0 && std::mem::take(&mut given) {
         for (share, party) in shares.iter_mut().zip(parties) {
             if left > 0 && *share < party.most {

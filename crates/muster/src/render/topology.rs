@@ -110,7 +110,8 @@ impl Chart<'_> {
     /// The nodes that are in the domain, but in none below it. They are ranked before the others.
     fn own_nodes(&self, domain: DomainId) -> &[NodeId] {
         let nodes = self.nodes(domain);
-        &nodes[..nodes.partition_point(|&node| self.cluster.domains.home(node) == domain)]
+        &nodes
+            [..nodes.partition_point(|&node| self.cluster.domains.smallest_around(node) == domain)]
     }
 
     fn room(&self, nodes: &[NodeId]) -> Room {

@@ -139,8 +139,9 @@ fn leaves_the_domain(
     let hard = own.tier_limit().is_some_and(|limit| limit.hard);
     let domain = common_domain(cluster, &nodes_of(cluster, &own.pods)).filter(|_| hard);
     let domain = domain.unwrap_or(ROOT);
-    let inside =
-        |node: NodeId| domain_and_above(cluster, cluster.domains.home(node)).contains(&domain);
+    let inside = |node: NodeId| {
+        domain_and_above(cluster, cluster.domains.smallest_around(node)).contains(&domain)
+    };
     // A pod that had been nominated before needs no node.
     let placed = plan.nominations.iter().map(|bind| bind.pod).filter(|pod| own.pods.contains(pod));
     let placed: Vec<PodId> = placed.collect();

@@ -127,7 +127,7 @@ pub fn nodes_of(cluster: &Cluster, pods: &[PodId]) -> Vec<NodeId> {
 
 /// The lowest domain that holds all of these nodes.
 pub fn common_domain(cluster: &Cluster, nodes: &[NodeId]) -> Option<DomainId> {
-    let line = |&node: &NodeId| domain_and_above(cluster, cluster.domains.home(node));
+    let line = |&node: &NodeId| domain_and_above(cluster, cluster.domains.smallest_around(node));
     let lines: Vec<Vec<DomainId>> = nodes.iter().map(line).collect();
     let first = lines.first()?;
     first.iter().copied().find(|domain| lines.iter().all(|line| line.contains(domain)))

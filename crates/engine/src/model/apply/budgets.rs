@@ -1,4 +1,4 @@
-//! PodDisruptionBudgets: how many pods of a set may be asked to leave.
+//! PodDisruptionBudgets: how many pods of a set may be evicted.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::model::selectors::Selector;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Budgets {
     rows: BTreeMap<String, Budget>,
-    /// Pods that were asked to leave; the cluster may not know yet.
+    /// Evicted pods; the cluster may not know yet.
     asked: FxHashSet<PodId>,
 }
 
@@ -22,9 +22,9 @@ pub struct Budgets {
 pub struct Budget {
     pub space: SpaceId,
     pub selector: Selector,
-    /// How many more pods may leave, as its status says.
+    /// How many more pods may be evicted, according to its status.
     pub allowed: Option<i32>,
-    /// Without a status: how many must stay, or may leave.
+    /// Without a status: how many pods must stay, or may be missing.
     pub least: Option<IntOrString>,
     pub most: Option<IntOrString>,
 }
@@ -45,23 +45,22 @@ impl Budgets {
         self.asked.remove(&pod);
     }
 
-    /// Whether every budget that a pod is part of lets it go.
+    /// Whether every budget of a pod allows its eviction.
     pub fn allow(&self, cluster: &Cluster, pod: PodId) -> bool {
         let mut concerned = self.rows.values().filter(|budget| budget.is_about(cluster, pod));
         concerned.all(|budget| self.left(cluster, budget) > 0)
     }
 
-    /// Whether a pod counts for a budget that says nothing of how many may leave, wherever the pod
-    /// is.
+    /// Whether a pod counts for a budget without a status, whatever its node.
     pub(super) fn count(&self, cluster: &Cluster, pod: PodId) -> bool {
         self.rows.values().any(|budget| budget.allowed.is_none() && budget.is_about(cluster, pod))
     }
 
-    /// How many more pods of a budget may leave.
+    /// How many more pods of a budget may be evicted.
     fn left(&self, cluster: &Cluster, budget: &Budget) -> i64 {
         match budget.allowed {
             Some(allowed) => {
-                // A pod that the cluster knows to be leaving has been counted.
+                // The status counts pods that the cluster knows to terminate.
                 let news = |pod: &&PodId| {
                     !cluster.pods.fact[**pod].leaves && budget.is_about(cluster, **pod)
                 };
@@ -71,8 +70,8 @@ impl Budgets {
         }
     }
 
-    /// The pods that some budget doesn't let go, if they leave in this order. They may have been
-    /// asked already.
+    /// The pods that violate a budget if they are evicted in this order. They may be evicted
+    /// already.
     pub fn broken_by(&self, cluster: &Cluster, pods: &[PodId]) -> Vec<PodId> {
         let mut broken = Vec::new();
         for budget in self.rows.values() {
@@ -97,7 +96,7 @@ impl Budget {
             && self.selector.matches(&cluster.pods.fact[pod].labels)
     }
 
-    /// How many more may leave, counted from the pods.
+    /// How many more may be evicted, counted from the pods.
     fn rare(&self, cluster: &Cluster) -> i64 {
         let pods = cluster.pods.live().filter(|&pod| self.is_about(cluster, pod));
         let of_all: Vec<PodId> = pods.filter(|&pod| !cluster.pods.state[pod].finished()).collect();

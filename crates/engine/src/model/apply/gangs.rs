@@ -1,4 +1,4 @@
-//! Pods into their gangs, and gangs into the sums of their queues.
+//! Puts pods into their gangs, and gangs into the sums of their queues.
 
 use std::cmp::Ordering;
 
@@ -13,8 +13,8 @@ use crate::model::queues::DEFAULT;
 use crate::model::topology::subgroups::{TierLimit, TopologyRules};
 
 impl Cluster {
-    /// The gang that a pod names, made if it isn't there; none for pods of other schedulers.
-    /// `known` is the gang that the pod has been in.
+    /// The gang that a pod names, which is created if it does not exist; none for pods of other
+    /// schedulers. `known` is the gang that the pod was in before.
     pub(in crate::model) fn gang_of(
         &mut self,
         object: &core::Pod,
@@ -66,7 +66,7 @@ impl Cluster {
         Some(self.gangs.insert(&lookup, gang))
     }
 
-    /// The queue of work that names none.
+    /// The queue of gangs that name none.
     pub(in crate::model) fn queue_of_space(&mut self, space: SpaceId) -> QueueId {
         match self.spaces[space].queue.clone() {
             Some(name) => self.queues.slot(&name),
@@ -130,7 +130,7 @@ impl Cluster {
         Some(id)
     }
 
-    /// Forgets a gang that nothing stands for any more: no PodGroup, and no pod that names one.
+    /// Forgets a gang without a PodGroup and without pods that name one.
     pub(in crate::model) fn disband(&mut self, gang: Option<GangId>) {
         let empty = |gang: &GangId| {
             self.gangs[*gang].pods.is_empty() && self.gangs[*gang].origin != Origin::Group
@@ -141,14 +141,14 @@ impl Cluster {
         }
     }
 
-    /// Something happened to the gang: it is worth trying again.
+    /// Marks a gang as worth trying again after a change.
     pub(in crate::model) fn stir(&mut self, gang: Option<GangId>) {
         if let Some(gang) = gang {
             self.gangs[gang].did_not_fit_at = None;
         }
     }
 
-    /// Takes a gang with all its sums to another queue.
+    /// Moves a gang with all its sums to another queue.
     pub(in crate::model) fn move_gang(&mut self, id: GangId, queue: QueueId) {
         if self.gangs[id].queue == queue {
             return;
@@ -164,8 +164,7 @@ impl Cluster {
         }
     }
 
-    /// Whether its places may be taken back has been said (again), one way or the other: to a node
-    /// that makes a difference.
+    /// Updates whether its nodes may be taken back: the nodes count revocable pods.
     pub(super) fn revoke(&mut self, id: GangId, protected: bool, revocable: bool) {
         let before = (self.gangs[id].protected, self.gangs[id].revocable);
         self.protect(id, protected);
@@ -176,7 +175,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the gang can be evicted has been said (again).
+    /// Updates whether the gang can be evicted.
     fn protect(&mut self, id: GangId, protected: bool) {
         if self.gangs[id].protected != protected {
             self.sum_gang(id, -1);
@@ -202,7 +201,7 @@ impl Cluster {
     }
 }
 
-/// What an object says of how far its work has come. What can't be read is not said.
+/// The progress that an object reports. Values that cannot be read count as not reported.
 pub(super) fn progress(meta: &Meta) -> RareGangFields {
     let time = |key: &str| meta.annotations.get(key).and_then(|text| Time::parse(text).ok());
     let (last_checkpoint, expected_end) = (time(LAST_CHECKPOINT_TIME), time(EXPECTED_END_TIME));

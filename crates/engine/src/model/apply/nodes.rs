@@ -1,4 +1,4 @@
-//! Nodes into the model.
+//! Applies nodes to the model.
 
 use muster_api::cards::{Card, numbers, registered};
 use muster_api::keys::{
@@ -31,8 +31,7 @@ impl Cluster {
         };
         let fact = Node {
             live: true,
-            // A node that says nothing of its readiness (a hand-written manifest) is taken at its
-            // word.
+            // A node that reports no readiness (a hand-written manifest) counts as ready.
             ready: condition("Ready").is_none_or(|ready| ready.status == "True"),
             cordoned: object.spec.unschedulable,
             labels: object.metadata.labels.clone(),
@@ -83,8 +82,8 @@ impl Cluster {
             if old.live != fact.live || old.labels != fact.labels {
                 self.hyper_nodes.note_node(id);
             }
-            // Pods on it count by its labels and leave only if it lets them, so they are counted
-            // anew.
+            // Its labels decide how pods on it count and whether they can leave, so they are
+            // counted again.
             let pods: Vec<PodId> = self.nodes.pods_on[id].clone();
             for &pod in &pods {
                 self.tally(pod, self.pods.state[pod], -1);
@@ -117,7 +116,7 @@ impl Cluster {
                 }
                 self.touched.push(id);
                 self.freed += u64::from(amount > before);
-                // With less, queues should have less.
+                // With less in total, queues deserve less.
                 self.outlook_changes += u64::from(amount < before);
             }
         }
@@ -132,8 +131,8 @@ impl Cluster {
         }
     }
 
-    /// A node has left: pods nominated or assumed there are pending again. Pods that run there
-    /// are the cluster's to delete.
+    /// A node is gone: pods nominated to it or assumed there are pending again. Pods that run there
+    /// are left for the cluster to delete.
     pub(in crate::model) fn forsake(&mut self, pods: &[PodId]) {
         for &pod in pods {
             if matches!(self.pods.state[pod], PodState::Nominated(_)) {
@@ -144,7 +143,7 @@ impl Cluster {
     }
 }
 
-/// What a node has, with the sums of its cards where the kubelet doesn't list them.
+/// The resources of a node, with the sums of its cards if the kubelet does not report them.
 fn with_cards(list: &ResourceList, cards: &[Card]) -> ResourceList {
     let mut list = list.clone();
     let healthy = || cards.iter().filter(|card| card.healthy);

@@ -1,4 +1,4 @@
-//! PodGroups into the model.
+//! Applies PodGroups to the model.
 
 use muster_api::core::Meta;
 use muster_api::keys::{
@@ -74,7 +74,7 @@ impl Cluster {
         self.outlook_changes += u64::from(!gang.idle() && gang.taken_as() != before);
     }
 
-    /// What the gang needs. Says whether the rules for its subgroups are others than before.
+    /// Reads what the gang needs. Returns whether the rules for its subgroups have changed.
     fn read_spec(&mut self, id: GangId, spec: &PodGroupSpec) -> bool {
         let class = Some(&spec.priority_class_name).filter(|name| !name.is_empty());
         let class = class.map(|name| self.names.intern(name));
@@ -82,7 +82,7 @@ impl Cluster {
             .min_task_member
             .iter()
             .map(|(role, &n)| {
-                // The empty name is the role of pods that name none.
+                // Pods that name no role belong to the role with the empty name.
                 let name =
                     Some(role).filter(|role| !role.is_empty()).map(|role| self.names.intern(role));
                 (name, n.max(0) as u32)
@@ -169,7 +169,7 @@ fn read_annotations(gang: &mut Gang, meta: &Meta) {
     gang.rare = rare.boxed();
 }
 
-/// The object is another than before, or the first: its status says where the gang stands.
+/// Takes over the status of an object that is new or was created again.
 fn begin_anew(gang: &mut Gang, status: PodGroupStatus) {
     gang.phase = status.phase;
     gang.reported = None;

@@ -1,4 +1,4 @@
-//! Pods into the model, and what came of our binds.
+//! Applies pods to the model, and the results of our binds.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::model::selectors::{Tags, tags};
 const BACKOFF_MS: i64 = 1_000;
 const BACKOFF_LIMIT_MS: i64 = 60_000;
 
-/// How long a pod is left alone after the cluster has refused to evict it.
+/// How long a pod is not evicted again after the cluster has refused its eviction.
 const SPARED_MS: i64 = 10_000;
 
 impl Cluster {
@@ -32,8 +32,8 @@ impl Cluster {
         let mut known = self.pods.find(&key);
         if let Some(id) = known {
             let fact = &self.pods.fact[id];
-            // Versions count through all objects of a kind, so an older one under another uid is of
-            // the past too.
+            // Versions count across all objects of a kind, so an older version under another uid is
+            // outdated too.
             if stale(version, fact.version) {
                 return;
             }
@@ -131,7 +131,7 @@ impl Cluster {
         if says.is_some() && said != says {
             self.unread_nominations.push(id);
         }
-        // An earlier process has removed it too late: it is published again.
+        // An earlier process removed it too late: it is published again.
         if said.is_some() && says.is_none() {
             self.nomination_ledger.entry(id).and_modify(|nomination| nomination.published = false);
         }
@@ -160,8 +160,8 @@ impl Cluster {
         self.pods.remove(id);
     }
 
-    /// Whether it matters to other pods that a pod is there: it is on a node, or one of its gang
-    /// has, or others may leave because of it.
+    /// Whether other pods are affected if this one goes: it is on a node, or a pod of its gang is,
+    /// or pods were evicted for it.
     fn matters(&self, id: PodId) -> bool {
         self.pods.state[id].node().is_some()
             || self.pods.gang[id].is_some_and(|gang| !self.gangs[gang].idle())
@@ -223,7 +223,7 @@ impl Cluster {
         }
     }
 
-    /// What a pod's object says of its state, seen from the state we know.
+    /// The state of a pod according to its object, given the state we know.
     pub(in crate::model) fn state_of(&mut self, object: &core::Pod, before: PodState) -> PodState {
         let leaving = object.metadata.deletion_timestamp.is_some();
         match (object.status.phase.as_str(), object.spec.node_name.as_deref()) {
@@ -233,13 +233,13 @@ impl Cluster {
                 // A node that we know only by name has no rank yet.
                 self.ranks_stale |= self.nodes.find(node).is_none();
                 let node = self.nodes.slot(node);
-                // A pod that was asked to leave counts as leaving until the cluster refuses.
+                // An evicted pod counts as terminating until the cluster refuses the eviction.
                 let leaving = leaving || matches!(before, PodState::Releasing(_));
                 if leaving { PodState::Releasing(node) } else { PodState::Running(node) }
             }
             _ if leaving || !object.spec.scheduling_gates.is_empty() => PodState::Gated,
-            // An assumption ends only when the cluster confirms or refuses it, not by an older view
-            // of the pod; and what is bound is never unbound.
+            // An assumed bind ends only when the cluster confirms or refuses it, not by an older
+            // view of the pod; and a bound pod is never unbound.
             _ => match before {
                 PodState::Gated | PodState::Pending | PodState::Succeeded | PodState::Failed => {
                     PodState::Pending
@@ -249,9 +249,9 @@ impl Cluster {
         }
     }
 
-    /// Counts what a pod asks for, wherever it is. Only events change that: one that is asked to
-    /// leave still asks, or what its queue should have would fall with every pod that is taken
-    /// from it, until the next one comes in its place.
+    /// Counts what a pod requests, in any state. Only events change that: if evicting a pod lowered
+    /// its queue's requests, the queue's fair share would fall with every pod that is taken from
+    /// it.
     pub(in crate::model) fn want(&mut self, pod: PodId, sign: i64) {
         let (Some(gang), true) = (self.pods.gang[pod], self.pods.state[pod].asks()) else { return };
         let request = &self.shapes[self.pods.shape[pod]].request;
@@ -262,13 +262,13 @@ impl Cluster {
         }
     }
 
-    /// The order of a gang's pods where no plugin has an opinion: place in the role, age, name.
+    /// The order of a gang's pods if no plugin has an opinion: index in the role, age, name.
     pub(crate) fn pod_order(&self, a: PodId, b: PodId) -> Ordering {
         let (a, b) = (&self.pods.fact[a], &self.pods.fact[b]);
         (a.index, a.created).cmp(&(b.index, b.created)).then_with(|| a.key.cmp(&b.key))
     }
 
-    /// What we assumed is so. A pod that has changed since is left to its watch.
+    /// The cluster confirmed a bind. If the pod has changed since, its watch decides.
     pub(in crate::model) fn bound(&mut self, key: &str, uid: &str, node: &str) {
         let Some(id) = self.pods.find(key) else { return };
         let PodState::Allocated(assumed) = self.pods.state[id] else { return };
@@ -279,7 +279,7 @@ impl Cluster {
         }
     }
 
-    /// A pod that we asked to leave stays, and is left alone for a while.
+    /// The cluster refused an eviction: the pod runs on, and is not evicted again for a while.
     pub(in crate::model) fn eviction_refused(&mut self, key: &str, uid: &str, at: Time) {
         let Some(id) = self.pods.find(key) else { return };
         let PodState::Releasing(node) = self.pods.state[id] else { return };
@@ -291,7 +291,7 @@ impl Cluster {
         }
     }
 
-    /// The pod waits again; if it was nominated, with its nomination.
+    /// A bind failed: the pod waits again, with its nomination if it had one.
     pub(in crate::model) fn bind_failed(&mut self, key: &str, uid: &str, at: Time) {
         let Some(id) = self.pods.find(key) else { return };
         let PodState::Allocated(node) = self.pods.state[id] else { return };

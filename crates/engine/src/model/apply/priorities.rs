@@ -36,7 +36,7 @@ impl Cluster {
         self.gangs[id].priority = priority;
     }
 
-    /// A pod has joined: the gang's priority may have become that pod's.
+    /// A pod has joined: its priority may become the gang's.
     pub(in crate::model) fn raise(&mut self, id: GangId, pod: PodId) {
         let gang = &self.gangs[id];
         if gang.pods.len() == 1 {

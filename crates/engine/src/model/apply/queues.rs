@@ -1,4 +1,4 @@
-//! Queues, namespaces and their quotas into the model.
+//! Applies queues, namespaces and their quotas to the model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ impl Cluster {
         }
     }
 
-    /// Queue lines or node groups changed: sums and shapes by queue are found anew.
+    /// Recomputes sums and shapes by queue after the queue tree or node groups changed.
     pub(in crate::model) fn regroup(&mut self) {
         if std::mem::take(&mut self.lines_stale) {
             self.redraw_queues();
@@ -131,7 +131,7 @@ impl Cluster {
             self.recount_terms();
             self.freed += 1;
         }
-        // Work that named no queue follows its namespace, whichever of the two came first.
+        // Gangs that name no queue follow their namespace, whichever of the two came first.
         let queue = self.queue_of_space(id);
         let gangs: Vec<GangId> = self
             .gangs
@@ -166,7 +166,7 @@ impl Cluster {
             return;
         }
         // Compute resources may be written with or without the prefix; limits and object counts are
-        // not ours.
+        // not ours to enforce.
         let requests = object.spec.hard.iter().filter_map(|(name, &quantity)| {
             let plain = name.strip_prefix("requests.").unwrap_or(name);
             let counted =
@@ -180,7 +180,7 @@ impl Cluster {
     }
 }
 
-/// What can't be read, or is below zero, is as if it were not there.
+/// Values that cannot be read or are negative count as not set.
 fn min_runtime(meta: &Meta) -> MinRuntime {
     let span = |key: &str| meta.annotations.get(key).and_then(|text| parse_duration(text).ok());
     let known = |key: &str| span(key).filter(|span| *span >= 0);

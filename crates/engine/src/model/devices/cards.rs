@@ -15,9 +15,9 @@ pub struct Cards(Box<[Card]>);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Card {
     pub fact: Fact,
-    /// By pods that are there.
+    /// Used by pods on the node.
     pub used: Taken,
-    /// Of that, by pods that are on their way out.
+    /// Of that, by terminating pods.
     pub releasing: Taken,
     /// Kept for nominated pods.
     pub nominated: Taken,
@@ -54,21 +54,21 @@ impl Card {
         Card { fact, used: none, releasing: none, nominated: none }
     }
 
-    /// What is out of bounds for a pod that is placed in this room.
+    /// What is taken for a pod that is placed in this room.
     pub fn taken(&self, room: Room) -> Taken {
         let mut later = self.used;
         later.add(self.releasing, -1);
         later.add(self.nominated, 1);
         match room {
-            // Each limit is on one amount alone, so what fits beside the larger of two fits beside
-            // both.
+            // Each limit concerns one amount alone, so what fits beside the larger of two fits
+            // beside both.
             Room::Idle => self.used.max(later),
             Room::FutureIdle => later,
             Room::Backfill => self.used,
         }
     }
 
-    /// What a pod would take of the card beside what is taken, if it may.
+    /// What a pod would use of the card beside what is taken, if it may use it.
     fn takes(&self, demand: &Demand, ask: &Ask, taken: Taken) -> Option<Taken> {
         let takes = Taken { memory: ask.memory.of(self.fact.memory), cores: ask.cores, pods: 1 };
         let fits = self.fact.healthy
@@ -81,7 +81,7 @@ impl Card {
         fits.then_some(takes)
     }
 
-    /// The memory that a pod could have of it: none of a card that it may not share.
+    /// The memory that a pod could have of it: zero for a card that it may not share.
     pub fn free(&self, demand: &Demand, room: Room) -> i64 {
         let least = Ask { cards: 1, memory: Memory::Mib(0), cores: 0 };
         let taken = self.taken(room);
@@ -132,7 +132,7 @@ impl Cards {
         }
     }
 
-    /// How many cards would do for one ask.
+    /// How many cards fit one request.
     pub fn fitting(&self, demand: &Demand, ask: &Ask, room: Room) -> usize {
         self.0.iter().filter(|card| card.takes(demand, ask, card.taken(room)).is_some()).count()
     }
@@ -147,8 +147,8 @@ impl Cards {
         not_nominated.or_else(|| self.choose_in(demand, room, prefer))
     }
 
-    /// Container by container; of the cards that do, the fullest or the emptiest, of equal ones the
-    /// first.
+    /// Chooses container by container among the fitting cards the fullest or the emptiest, with
+    /// ties to the first.
     fn choose_in(&self, demand: &Demand, room: Room, prefer: Prefer) -> Option<Vec<Slot>> {
         let mut taken: Vec<Taken> = self.0.iter().map(|card| card.taken(room)).collect();
         let mut slots = Vec::new();

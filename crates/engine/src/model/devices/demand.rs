@@ -1,4 +1,4 @@
-//! What a pod wants of the cards of its node.
+//! What a pod requests of the cards of its node.
 
 use muster_api::cards::Card;
 use muster_api::core::{Labels, PodSpec};
@@ -14,14 +14,14 @@ use crate::model::devices::{By, Slot};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Demand {
-    /// One for each container that asks, or one for the pod.
+    /// One for each container with a request, or one for the pod.
     pub asks: Box<[Ask]>,
     #[serde(alias = "likes")]
     pub card_selector: Option<Box<CardSelector>>,
 }
 
 impl Demand {
-    /// None if the pod asks for nothing that is shared in this way.
+    /// None if the pod requests nothing that is shared in this way.
     pub fn of(by: By, spec: &PodSpec, card_selector: Option<&CardSelector>) -> Option<Box<Demand>> {
         let asks: Box<[Ask]> = match by {
             By::Memory => {
@@ -41,7 +41,7 @@ impl Demand {
         (!asks.is_empty()).then(|| Box::new(Demand { asks, card_selector }))
     }
 
-    /// Whether a pod with these has all cards that it asks for.
+    /// Whether these cards meet all requests of the pod.
     pub(super) fn is_met_by(&self, slots: &[Slot]) -> bool {
         let of = |container: u32| slots.iter().filter(|slot| slot.container == container).count();
         (0..).zip(&self.asks).all(|(container, ask)| of(container) == ask.cards as usize)
@@ -104,8 +104,8 @@ impl CardSelector {
         (card_selector != CardSelector::default()).then_some(card_selector)
     }
 
-    /// Kinds or ids that are wanted decide alone; those that are refused count only where none is
-    /// wanted.
+    /// If kinds or ids are required, only these decide; excluded ones count only if none is
+    /// required.
     fn accepts(&self, card: &Card) -> bool {
         let kind = card.kind.to_uppercase();
         let of_kind = |kinds: &[String]| kinds.iter().any(|part| kind.contains(part));

@@ -1,4 +1,4 @@
-//! What pods say of their cards in annotations, and what is to be written there with a bind.
+//! The annotations of pods about their cards, read from objects and written with binds.
 
 use muster_api::Time;
 use muster_api::cards::{Share, numbers, shares, write_shares};
@@ -14,7 +14,7 @@ use crate::model::Cluster;
 use crate::model::devices::cards::Taken;
 use crate::model::devices::{By, Held, Slot};
 
-/// What a pod says of its cards, for each way to share them.
+/// The cards in a pod's annotations, for each way to share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     index: Option<String>,
@@ -31,8 +31,8 @@ impl Noted {
 }
 
 impl Cluster {
-    /// The cards that a pod says it has, as far as they are on the node. A pod that was bound
-    /// without a note about its cards is on none that we know of.
+    /// The cards that a pod's annotations name, if the node has them. A pod that was bound without
+    /// such annotations is on no card that we know of.
     pub(super) fn noted_cards(&self, pod: PodId, node: NodeId) -> Vec<Slot> {
         let demand = self.demand(self.pods.shape[pod]);
         let (Some(noted), Some(demand)) = (&self.pods.fact[pod].noted, demand) else {
@@ -63,11 +63,11 @@ impl Cluster {
     }
 }
 
-/// What is to be written on a pod, by key.
+/// Annotations to write on a pod, by key.
 type Note = Vec<(&'static str, String)>;
 
-/// What is to be written on a pod that is bound to its cards, before the bind: the device plugin on
-/// the node reads it. Nothing for a pod without cards.
+/// The annotations to write on a pod before its bind: the device plugin on the node reads them.
+/// Empty for a pod without cards.
 pub fn note_of_bound(cluster: &Cluster, pod: PodId, now: Time) -> Note {
     let Some((held, key, text)) = place(cluster, pod) else { return Vec::new() };
     if key == GPU_INDEX {
@@ -85,8 +85,8 @@ pub fn note_of_bound(cluster: &Cluster, pod: PodId, now: Time) -> Note {
     ]
 }
 
-/// What is to be written on a nominated pod, so that another scheduler keeps the same card for
-/// it. Nothing if that is what it says already.
+/// The annotations to write on a nominated pod, so that another scheduler keeps the same cards for
+/// it. Empty if the pod has them already.
 pub fn note_of_nominated(cluster: &Cluster, pod: PodId) -> Note {
     let Some((_, key, text)) = place(cluster, pod) else { return Vec::new() };
     let noted = cluster.pods.fact[pod].noted.as_deref();

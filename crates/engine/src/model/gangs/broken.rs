@@ -1,4 +1,4 @@
-//! Whether a gang holds places for less than it needs, and since when.
+//! Whether a gang holds nodes for less than it needs, and since when.
 
 use muster_api::Time;
 
@@ -31,8 +31,8 @@ pub fn torn(gang: &Gang, whole: bool) -> impl Iterator<Item = usize> + '_ {
     torn.map(|(place, _)| place)
 }
 
-/// Since when a gang is stale: now, or since when its PodGroup says, if an earlier process has seen
-/// it.
+/// Sets since when a gang is stale: now, or the time on its PodGroup if an earlier process has seen
+/// it stale.
 pub fn time_staleness(cluster: &mut Cluster, id: GangId, whole: bool, now: Time) {
     let inherited = GroupAnnotations::take_inherited(&mut cluster.gangs[id].notes);
     let was_stale = inherited.is_some() || cluster.gangs.broken_since(id).is_some();

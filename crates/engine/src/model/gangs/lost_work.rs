@@ -1,5 +1,5 @@
-//! How much work is lost with a gang that is broken: what it has done since it last saved, and more
-//! the nearer it is to its end.
+//! How much work is lost if a gang is broken: what it has done since it last saved, and more the
+//! nearer it is to its end.
 
 use muster_api::Time;
 
@@ -7,7 +7,7 @@ use crate::base::ids::{GangId, PodId};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 
-/// Whether a gang says when it last saved its work, or when it will be done.
+/// Whether a gang reports when it last saved its work, or when it will finish.
 pub fn says_how_far(cluster: &Cluster, gang: GangId) -> bool {
     let says = cluster.gangs[gang].rare.as_ref();
     says.is_some_and(|says| says.last_checkpoint.is_some() || says.expected_end.is_some())
@@ -15,7 +15,7 @@ pub fn says_how_far(cluster: &Cluster, gang: GangId) -> bool {
 
 /// What is lost if a gang is broken now, in milliseconds of its work.
 pub fn lost_with(cluster: &Cluster, gang: GangId, now: Time) -> i64 {
-    // One that has not begun has nothing to lose.
+    // A gang that has not started has nothing to lose.
     let Some(began) = began(cluster, gang) else { return 0 };
     let says = cluster.gangs[gang].rare.as_deref();
     let saved = says.and_then(|says| says.last_checkpoint);
@@ -27,16 +27,16 @@ fn lost(began: Time, saved: Option<Time>, end: Option<Time>, now: Time) -> i64 {
     let since = |time: Time| now.0.saturating_sub(time.0).max(0);
     let unsaved = since(saved.map_or(began, |saved| saved.max(began)));
     let elapsed = i128::from(since(began));
-    // Of what it has run, the part that it has come of its way: nothing for one that has just
-    // begun, all for one that is done.
+    // Of its run time the part of the whole that is done: nothing for a gang that has just started,
+    // everything for one that is about to finish.
     let ahead = end.map(|end| end.0.saturating_sub(now.0)).filter(|&left| left > 0);
     let nearly = ahead.map_or(0, |left| elapsed * elapsed / (elapsed + i128::from(left)));
     unsaved.saturating_add(nearly as i64)
 }
 
-/// When the pod started that made up its minimum, its roles' and its subgroups'; none if one of
-/// them has not started. Nothing that is tried within a cycle changes it: a pod that was asked
-/// to leave counts until its object says that it leaves.
+/// When the gang had its minimum, those of its roles and its subgroups; none if it never had.
+/// Attempts within a cycle do not change it: an evicted pod counts until its object says that it
+/// terminates.
 pub fn began(cluster: &Cluster, gang: GangId) -> Option<Time> {
     let gang = &cluster.gangs[gang];
     let counts = |pod: &&PodId| match cluster.pods.state[**pod] {
@@ -65,7 +65,7 @@ pub fn began(cluster: &Cluster, gang: GangId) -> Option<Time> {
     Some(last)
 }
 
-/// The time by which there were so many.
+/// The time by which there were `count` of them.
 fn nth(mut times: Vec<Time>, count: u32) -> Option<Time> {
     times.sort_unstable();
     times.get((count as usize).saturating_sub(1)).copied()

@@ -18,12 +18,12 @@ impl Missing {
         Missing { total: 1, roles: vec![0; roles] }
     }
 
-    /// Whether a pod of this role helps.
+    /// Whether a pod of this role is missing.
     pub fn wants(&self, role: usize) -> bool {
         self.roles[role] > 0 || self.total > self.roles.iter().sum()
     }
 
-    /// A pod of this role is placed.
+    /// Counts a placed pod of this role.
     pub fn take(&mut self, role: usize) {
         self.roles[role] = self.roles[role].saturating_sub(1);
         self.total -= 1;
@@ -31,7 +31,7 @@ impl Missing {
 }
 
 /// What is missing to the gang's minimum beyond its nominated pods and the room that is reserved
-/// for pods of it that will be made again.
+/// for pods that will be created again.
 pub fn missing_after_nominations(gang: &Gang, whole: bool) -> Missing {
     let missing = gang.missing(whole);
     let reserved =
@@ -47,7 +47,8 @@ pub fn missing_after_nominations(gang: &Gang, whole: bool) -> Missing {
     Missing { total, roles }
 }
 
-/// Has its minimum, its roles' and its subgroups' once its nominated pods are bound.
+/// Whether it has its minimum, those of its roles and its subgroups once its nominated pods are
+/// bound.
 pub fn will_be_ready(gang: &Gang, whole: bool) -> bool {
     missing_after_nominations(gang, whole).total == 0
         && (!whole || gang.has_its_subgroups(|group| expected(gang, group)))
@@ -60,7 +61,7 @@ pub fn expected(gang: &Gang, group: &Subgroup) -> u32 {
     group.counts.ready() + group.counts.nominated + reserved.count() as u32
 }
 
-/// Of pods in the order in which they are placed, those that make up what is missing.
+/// The pods of this list, in its order, that make up what is missing.
 pub fn required(cluster: &Cluster, pods: &[PodId], missing: &Missing) -> Vec<PodId> {
     let Missing { mut total, mut roles } = missing.clone();
     let mut required = Vec::new();

@@ -16,10 +16,9 @@ pub struct Gangs {
     rows: Table<GangId, Gang>,
     by_key: FxHashMap<Arc<str>, GangId>,
     free: Vec<GangId>,
-    /// Those that wait for something, so that a cycle need not look at those that run. In no
-    /// order.
+    /// Gangs that wait, so that a cycle need not visit all others. In no order.
     waiting: Vec<GangId>,
-    /// Those whose counts, phase or reasons changed since they were last looked at.
+    /// Gangs whose counts, phase or reasons changed since the last report.
     dirty: Vec<GangId>,
     broken: FxHashMap<GangId, Time>,
 }
@@ -61,7 +60,7 @@ impl Gangs {
         id
     }
 
-    /// Counts a pod of the gang into (or out of) a state.
+    /// Counts a pod of the gang into a state, or out of it.
     pub(in crate::model) fn count(
         &mut self,
         id: GangId,
@@ -107,7 +106,8 @@ impl Gangs {
         }
     }
 
-    /// The gang has changed: it is looked at again, and is among those that wait or not.
+    /// Notes that a gang changed: it is reported again, and its place in the list of waiting gangs
+    /// is updated.
     pub(crate) fn review(&mut self, id: GangId) {
         let gang = &mut self.rows[id];
         if !gang.dirty {
@@ -135,7 +135,7 @@ impl Gangs {
         self.review(id);
     }
 
-    /// Says why a gang waits (or, with nothing, that it doesn't).
+    /// Sets why a gang waits; an empty list means that it does not.
     pub fn explain(&mut self, id: GangId, reasons: Vec<Reason>) {
         if self.rows[id].reasons != reasons {
             self.rows[id].reasons = reasons;
@@ -152,7 +152,7 @@ impl Gangs {
         }
     }
 
-    /// Those that were stale after the last cycle (`stalegangeviction.rs`), and since when; in no
+    /// Gangs that were stale after the last cycle (`stalegangeviction.rs`), and since when; in no
     /// order.
     pub fn broken(&self) -> impl Iterator<Item = (GangId, Time)> + '_ {
         self.broken.iter().map(|(&id, &since)| (id, since))
@@ -163,23 +163,23 @@ impl Gangs {
         self.broken.get(&id).copied()
     }
 
-    /// Those that wait for room, for their admission or for nominated room; in no order.
+    /// Gangs that wait for room, for their admission or for nominated room; in no order.
     pub fn waiting(&self) -> &[GangId] {
         &self.waiting
     }
 
-    /// The condition of broken gangs may have changed.
+    /// Notes that the condition of broken gangs may have changed.
     pub(crate) fn review_broken(&mut self) {
         let broken: Vec<GangId> = self.broken.keys().copied().collect();
         broken.into_iter().for_each(|id| self.review(id));
     }
 
-    /// Those that have changed and have not been reported since.
+    /// Gangs that changed since the last report.
     pub fn changed(&self) -> Vec<GangId> {
         self.dirty.iter().copied().filter(|&id| self.rows[id].live).collect()
     }
 
-    /// The same, since this was last asked.
+    /// The same, and clears the list.
     pub fn take_changed(&mut self) -> Vec<GangId> {
         let mut changed = std::mem::take(&mut self.dirty);
         for &id in &changed {
@@ -189,7 +189,7 @@ impl Gangs {
         changed
     }
 
-    /// Whether the list of those that wait is what it should be.
+    /// Whether the list of waiting gangs is correct.
     pub(in crate::model) fn lists_hold(&self) -> bool {
         let listed = |id: GangId| {
             self.rows[id].waiting_at.map(|place| self.waiting.get(place as usize))

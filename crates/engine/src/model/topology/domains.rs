@@ -1,10 +1,6 @@
-//! The network as a tree of domains, made of what HyperNodes claim. Domains are numbered depth
-//! first, so that all that is below one is a range; nodes are ranked in the same order, so that all
+//! The network as a tree of domains, built from what HyperNodes claim. Domains are numbered depth
+//! first, so that everything below one is a range; nodes are ranked in the same order, so that the
 //! nodes of a domain are a range of ranks too.
-//!
-//! A HyperNode that can't have its place leaves the tree with all that is below it, and says why;
-//! the rest stays. Nodes that no domain holds are right below the root, which stands for the whole
-//! cluster.
 
 mod tree_builder;
 
@@ -26,7 +22,7 @@ pub const ROOT_NAME: &str = "<cluster-top-hypernode>";
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Domains {
     rows: Table<DomainId, Domain>,
-    /// There are HyperNodes, in the tree or not.
+    /// Whether there are HyperNodes, in the tree or not.
     planted: bool,
     by_name: BTreeMap<Arc<str>, DomainId>,
     /// The smallest domain that holds each node.
@@ -35,7 +31,7 @@ pub struct Domains {
     /// The tiers below the root's that there are, lowest first.
     levels: Vec<u32>,
     faults: BTreeMap<Arc<str>, Fault>,
-    /// What the nodes of each domain have free and in all. Only while there are HyperNodes.
+    /// What the nodes of each domain have free and in sum. Kept only while there are HyperNodes.
     idle: Table<ResourceId, Table<DomainId, i64>>,
     allocatable: Table<ResourceId, Table<DomainId, i64>>,
 }
@@ -46,7 +42,7 @@ pub struct Domain {
     pub tier: u32,
     pub tier_name: Option<Arc<str>>,
     pub parent: Option<DomainId>,
-    /// Its place among all domains by name.
+    /// Its position among all domains by name.
     pub order: u32,
     /// The first domain after all that is below this one.
     end: DomainId,
@@ -124,13 +120,13 @@ impl std::ops::Index<DomainId> for Domains {
 }
 
 impl Domains {
-    /// There are domains below the root.
+    /// Whether there are domains below the root.
     #[inline]
     pub fn are_real(&self) -> bool {
         self.rows.len() > 1
     }
 
-    /// There are HyperNodes, in the tree or not.
+    /// Whether there are HyperNodes, in the tree or not.
     pub fn are_planted(&self) -> bool {
         self.planted
     }
@@ -167,7 +163,7 @@ impl Domains {
     }
 
     #[inline]
-    pub fn home(&self, node: NodeId) -> DomainId {
+    pub fn smallest_around(&self, node: NodeId) -> DomainId {
         if self.are_real() { self.home[node] } else { ROOT }
     }
 
@@ -176,7 +172,7 @@ impl Domains {
         domain.0..self.rows[domain].end.0
     }
 
-    /// Whether the second is the first or below it.
+    /// Whether the second domain is the first one or below it.
     #[inline]
     pub fn holds(&self, domain: DomainId, other: DomainId) -> bool {
         self.below(domain).contains(&other.0)
@@ -213,7 +209,7 @@ impl Domains {
 
     /// The smallest domain that holds all of these nodes.
     pub fn around(&self, nodes: impl IntoIterator<Item = NodeId>) -> Option<DomainId> {
-        nodes.into_iter().map(|node| self.home(node)).reduce(|a, b| self.common(a, b))
+        nodes.into_iter().map(|node| self.smallest_around(node)).reduce(|a, b| self.common(a, b))
     }
 
     pub fn children(&self, domain: DomainId) -> impl Iterator<Item = DomainId> + '_ {
@@ -231,7 +227,7 @@ impl Domains {
         self.rows[domain].end.0 == domain.0 + 1
     }
 
-    /// What the domain's nodes have free, and in all.
+    /// What the domain's nodes have free, and in sum.
     pub fn room(&self, domain: DomainId, resource: ResourceId) -> (i64, i64) {
         let of = |columns: &Table<ResourceId, Table<DomainId, i64>>| {
             columns.rows().get(usize::from(resource)).map_or(0, |column| column[domain])
@@ -251,7 +247,7 @@ impl Domains {
         part_of(self.room(domain, resource).0 - added, self.room(ROOT, resource).1)
     }
 
-    /// A pod has taken room on a node, or has given it back.
+    /// A pod uses room on a node, or has freed it.
     #[inline]
     pub(in crate::model) fn take(&mut self, node: NodeId, resource: ResourceId, amount: i64) {
         self.grow_columns(usize::from(resource) + 1);
@@ -262,7 +258,7 @@ impl Domains {
         }
     }
 
-    /// A node has got more of a resource, or less.
+    /// A node has more of a resource, or less.
     pub(in crate::model) fn widen(&mut self, node: NodeId, resource: ResourceId, amount: i64) {
         self.grow_columns(usize::from(resource) + 1);
         let mut at = Some(self.home[node]);
@@ -283,12 +279,12 @@ impl Domains {
         }
     }
 
-    /// Nodes that have just become known are below the root until the tree is made anew.
+    /// New nodes are below the root until the tree is built again.
     pub(in crate::model) fn count_nodes(&mut self, nodes: usize) {
         self.home.grow(nodes, ROOT);
     }
 
-    /// Makes the tree anew from what is claimed.
+    /// Builds the tree again from what is claimed.
     pub(in crate::model) fn plant(&mut self, hypers: &HyperNodes, nodes: &Nodes) {
         let builder = TreeBuilder::new(hypers, nodes);
         self.faults = builder.faults();
@@ -296,8 +292,8 @@ impl Domains {
         self.rows = Table::default();
         self.by_name.clear();
         let stays = |at: &usize| builder.left[*at].is_none();
-        // Those that have left count too: a gang that may not go above their tier may still not
-        // have the whole cluster.
+        // Tiers of HyperNodes outside the tree count too: a gang that may not go above such a tier
+        // must not get the whole cluster.
         let highest = builder.hypers.iter().map(|hyper| hyper.tier).max();
         self.planted = highest.is_some();
         let root = Domain {
@@ -358,14 +354,15 @@ impl Domains {
         self.rows[parent].end = DomainId::from(self.rows.len());
     }
 
-    /// Notes which ranks belong to which domain, after nodes were ranked by their home.
+    /// Sets which ranks belong to which domain, after nodes were ranked by their smallest domain.
     pub(in crate::model) fn note_ranks(&mut self, nodes: &Nodes) {
         let live = nodes.by_rank.partition_point(|&node| nodes.fact[node].live);
-        let homes = &nodes.by_rank[..live];
+        let live_nodes = &nodes.by_rank[..live];
         for id in self.rows.ids() {
             let end = self.rows[id].end;
-            let before =
-                |limit: DomainId| homes.partition_point(|&node| self.home(node) < limit) as u32;
+            let before = |limit: DomainId| {
+                live_nodes.partition_point(|&node| self.smallest_around(node) < limit) as u32
+            };
             let ranks = if id == ROOT { (0, live as u32) } else { (before(id), before(end)) };
             self.rows[id].ranks = ranks;
         }
@@ -395,8 +392,7 @@ impl Domains {
         }
     }
 
-    /// The sums, for comparing them with a recount. Columns without anything in them may not be
-    /// there yet.
+    /// The sums, to compare them with a recount. Columns without entries may be missing.
     pub(in crate::model) fn sums(&self) -> Vec<Vec<Vec<i64>>> {
         let filled = |columns: &Table<ResourceId, Table<DomainId, i64>>| {
             let mut columns: Vec<Vec<i64>> =

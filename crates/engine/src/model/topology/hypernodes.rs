@@ -1,6 +1,6 @@
-//! HyperNodes as they were last seen, and which nodes each of them claims. What becomes of the
-//! claims is decided in `domains.rs`. Finding the members is the expensive part, so
-//! it is done again only for what changed.
+//! HyperNodes as they were last seen, and which nodes each of them claims; `domains.rs` decides
+//! about the claims. Finding the members is the expensive part, so it is repeated only for what
+//! changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,11 +17,10 @@ use crate::model::nodes::Nodes;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HyperNodes {
     by_name: BTreeMap<Arc<str>, HyperNode>,
-    /// The HyperNodes whose claims must be found anew, and the nodes that have changed since claims
-    /// were found.
+    /// The HyperNodes whose claims must be found again, and the nodes that have changed since.
     dirty: BTreeSet<Arc<str>>,
     dirty_nodes: BTreeSet<NodeId>,
-    /// Something has changed since the tree was made.
+    /// Whether anything has changed since the tree was built.
     stirred: bool,
 }
 
@@ -37,7 +36,7 @@ pub struct HyperNode {
     members: Vec<Member>,
     /// The live nodes that it claims.
     nodes: BTreeSet<NodeId>,
-    /// Compiled members, or what is wrong with one; not kept, since it can be made again.
+    /// Compiled members, or what is wrong with one; not saved, since they can be compiled again.
     #[serde(skip)]
     matchers: Option<Result<Vec<(MemberKind, Matcher)>, BadPattern>>,
 }
@@ -146,13 +145,13 @@ impl HyperNodes {
     }
 
     /// Finds out which HyperNodes claim what has changed. Returns whether the tree must be built
-    /// anew.
+    /// again.
     pub(in crate::model) fn settle(&mut self, nodes: &Nodes) -> bool {
         self.by_name
             .values_mut()
             .filter(|hyper| hyper.matchers.is_none())
             .for_each(HyperNode::compile);
-        // Asking all about a few nodes, or a few about all nodes.
+        // Checks either a few nodes against all HyperNodes, or a few HyperNodes against all nodes.
         if self.dirty_nodes.len() > 64 {
             self.dirty_nodes.clear();
             self.dirty.extend(self.by_name.keys().cloned());

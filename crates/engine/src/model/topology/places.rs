@@ -1,4 +1,4 @@
-//! Where the pods of a gang are, and whether that is near enough.
+//! Where the pods of a gang are placed, and whether that is near enough.
 
 use crate::base::ids::{DomainId, GangId, NodeId, PodId};
 use crate::model::Cluster;
@@ -6,17 +6,17 @@ use crate::model::pods::PodState;
 use crate::model::topology::domains::Domains;
 use crate::model::topology::subgroups::{Subgroup, TierLimit};
 
-/// Where others of a set are already.
+/// Where other pods of a set are placed already.
 #[derive(Default)]
 pub struct PlacedPods {
     /// The smallest domain that holds them all.
     pub common_domain: Option<DomainId>,
-    /// Their homes, in order.
+    /// Their smallest domains, in order.
     pub domains: Vec<DomainId>,
 }
 
 impl PlacedPods {
-    /// Where these pods are, or will be.
+    /// Where these pods are or will be.
     pub fn of<'p>(cluster: &Cluster, pods: impl IntoIterator<Item = &'p PodId>) -> PlacedPods {
         PlacedPods::on(&cluster.domains, pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
     }
@@ -28,18 +28,18 @@ impl PlacedPods {
     }
 
     pub fn join(&mut self, domains: &Domains, nodes: impl Iterator<Item = NodeId>) {
-        for home in nodes.map(|node| domains.home(node)) {
+        for smallest in nodes.map(|node| domains.smallest_around(node)) {
             self.common_domain = Some(
                 self.common_domain
-                    .map_or(home, |common_domain| domains.common(common_domain, home)),
+                    .map_or(smallest, |common_domain| domains.common(common_domain, smallest)),
             );
-            self.domains.push(home);
+            self.domains.push(smallest);
         }
         self.domains.sort_unstable();
     }
 }
 
-/// The smallest domain that holds those of the pods that have places.
+/// The smallest domain that holds the placed ones of these pods.
 pub fn around<'p>(
     cluster: &Cluster,
     pods: impl IntoIterator<Item = &'p PodId>,
@@ -47,7 +47,7 @@ pub fn around<'p>(
     cluster.domains.around(pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
 }
 
-/// Where a pod is, or will be, unless it is on its way out.
+/// Where a pod is or will be, unless it terminates.
 pub fn place_of(cluster: &Cluster, pod: PodId) -> Option<NodeId> {
     match cluster.pods.state[pod] {
         PodState::Allocated(node) | PodState::Running(node) | PodState::Nominated(node) => {
@@ -57,8 +57,8 @@ pub fn place_of(cluster: &Cluster, pod: PodId) -> Option<NodeId> {
     }
 }
 
-/// Whether the places that a gang has are as near to each other as they must be, and those of its
-/// subgroups.
+/// Whether the nodes of a gang's pods are as near to each other as its rules demand, and those of
+/// its subgroups.
 pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
     let gang = &cluster.gangs[id];
     let holds = |tier_limit: Option<&TierLimit>, domain: Option<DomainId>| {
@@ -73,11 +73,11 @@ pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
     for &pod in &gang.pods {
         let common_domain = pins.get_mut(cluster.pods.subgroup[pod] as usize);
         if let (Some(common_domain), Some(node)) = (common_domain, place_of(cluster, pod)) {
-            let home = cluster.domains.home(node);
-            *common_domain = Some(
-                common_domain
-                    .map_or(home, |common_domain| cluster.domains.common(common_domain, home)),
-            );
+            let smallest = cluster.domains.smallest_around(node);
+            *common_domain =
+                Some(common_domain.map_or(smallest, |common_domain| {
+                    cluster.domains.common(common_domain, smallest)
+                }));
         }
     }
     let of_rule = |group: &Subgroup| gang.rules()[group.rule? as usize].tier_limit.as_ref();
@@ -89,8 +89,8 @@ pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
             .all(|(group, common_domain)| holds(of_rule(group), common_domain))
 }
 
-/// Whether no subgroup of these pods is placed in part. One that lost pods before is no reason
-/// against the others.
+/// Whether no subgroup of these pods is placed in part. A subgroup that lost pods before does not
+/// count against the others.
 pub fn has_whole_subgroups(cluster: &Cluster, gang: GangId, placed: &[(PodId, NodeId)]) -> bool {
     let gang = &cluster.gangs[gang];
     let whole =
@@ -98,7 +98,7 @@ pub fn has_whole_subgroups(cluster: &Cluster, gang: GangId, placed: &[(PodId, No
     placed.iter().all(|&(pod, _)| gang.subgroups().get(cluster.pods.place(pod).1).is_none_or(whole))
 }
 
-/// The domain in which a gang is, if any of it has a place.
+/// The domain that holds the placed pods of a gang, if there are any.
 pub fn domain_of(cluster: &Cluster, gang: GangId) -> Option<DomainId> {
     around(cluster, &cluster.gangs[gang].pods)
 }

@@ -1,5 +1,5 @@
-//! Gangs inside a gang: which pods are together, how many of them must start at once, and how close
-//! they must be.
+//! Gangs inside a gang: which pods belong together, how many of them must start at once, and how
+//! near they must be.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::model::topology::domains::Domains;
 /// How close to each other pods must be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TierLimit {
-    /// Not placed at all rather than farther apart.
+    /// Whether the limit is hard: otherwise pods may be farther apart.
     pub hard: bool,
     pub highest: Highest,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Highest {
-    /// Any tier that a HyperNode has.
+    /// Any tier of a HyperNode.
     Any,
     Tier(u32),
     Name(Arc<str>),
@@ -42,10 +42,10 @@ impl TierLimit {
         }
     }
 
-    /// Of a pod without a PodGroup, as its annotations say.
+    /// The limit of a pod without a PodGroup, from its annotations.
     pub fn of_pod(meta: &Meta) -> Option<TierLimit> {
         let mode = meta.annotations.get(TOPOLOGY_MODE)?;
-        // What is no tier allows none.
+        // A value that is no tier allows none.
         let tier = meta
             .annotations
             .get(TOPOLOGY_HIGHEST_TIER)
@@ -54,8 +54,8 @@ impl TierLimit {
         Some(TierLimit { hard, highest: tier.map_or(Highest::Any, Highest::Tier) })
     }
 
-    /// The highest tier of a domain that may hold the pods. The error is the name of a tier that no
-    /// HyperNode has.
+    /// The highest tier of a domain that may hold the pods. The error is the name of an unknown
+    /// tier.
     pub fn limit(&self, domains: &Domains) -> Result<u32, Arc<str>> {
         let root = domains[domains::ROOT].tier;
         let tier = match &self.highest {
@@ -96,7 +96,7 @@ impl Rule {
         }
     }
 
-    /// The values that tell a pod's subgroup, if the rule is about the pod.
+    /// The values that determine a pod's subgroup, if the rule applies to the pod.
     fn values(&self, names: &Names, tags: &Tags) -> Option<Vec<Symbol>> {
         let selected = self.selector.as_ref().is_none_or(|selector| selector.matches(tags));
         let value = |key: &Symbol| tag(tags, *key).filter(|value| !names.text(*value).is_empty());
@@ -104,11 +104,11 @@ impl Rule {
     }
 }
 
-/// Pods of a gang that start together; the first one of a gang with rules is of those that no rule
-/// is about.
+/// Pods of a gang that start together; the first subgroup of a gang with rules has the pods that
+/// match no rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subgroup {
-    /// Its place in the list of rules.
+    /// Its index in the list of rules.
     pub rule: Option<u32>,
     values: Vec<Symbol>,
     /// `rule-value-value`
@@ -130,24 +130,24 @@ impl Subgroup {
     }
 }
 
-/// What a gang asks of the network and of its pods' company.
+/// The topology limit of a gang, and its subgroups.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopologyRules {
     #[serde(alias = "closeness")]
     pub tier_limit: Option<TierLimit>,
     pub rules: Vec<Rule>,
-    /// Empty without rules; else the first is of pods that no rule is about.
+    /// Empty without rules; otherwise the first one has the pods that match no rule.
     pub subgroups: Vec<Subgroup>,
 }
 
 impl TopologyRules {
-    /// None for a gang that asks for nothing.
+    /// None for a gang without any.
     pub fn new(tier_limit: Option<TierLimit>, rules: Vec<Rule>) -> Option<Box<TopologyRules>> {
         let asks = tier_limit.is_some() || !rules.is_empty();
         asks.then(|| Box::new(TopologyRules { tier_limit, rules, subgroups: Vec::new() }))
     }
 
-    /// The place of a pod's subgroup in the list, which gets it if it is new.
+    /// The index of a pod's subgroup in the list, which is created if needed.
     pub fn assign(&mut self, names: &Names, tags: &Tags) -> u32 {
         assign(&self.rules, &mut self.subgroups, names, tags)
     }

@@ -1,10 +1,10 @@
-//! How much something counts that is so long ago: a half for each half-life. In integers, so that
-//! it is the same everywhere.
+//! How much past usage counts: half for each half-life. In integers, so that it is the same
+//! everywhere.
 
-/// What is now counts as this.
+/// The weight of usage now.
 pub const ONE: i64 = 1 << 32;
 
-/// A half-life is cut into so many halves of halves.
+/// How many times a half-life is halved.
 const DEPTH: usize = 16;
 
 /// The square root of a half, the square root of that, and so on, in parts of [`ONE`]. Each is what
@@ -14,8 +14,8 @@ const ROOTS: [u64; DEPTH] = {
     let mut last = ONE as u64 / 2;
     let mut at = 0;
     while at < DEPTH {
-        // The root of a number that is scaled once is scaled by the root of the scale: so it is
-        // scaled twice.
+        // The root of a scaled number is scaled by the root of the scale, so the number is scaled
+        // twice.
         last = ((last as u128) << 32).isqrt() as u64;
         roots[at] = last;
         at += 1;

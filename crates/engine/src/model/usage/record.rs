@@ -1,5 +1,5 @@
-//! What is remembered, by names, to be kept where it outlives this process. Every name is in it
-//! once, since an object of the cluster can't be large.
+//! Past usage by names, to be saved where it outlives this process. Every name is in it once, since
+//! an object of the cluster must stay small.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ type Column = BTreeMap<String, Vec<i64>>;
 pub struct Record {
     /// The buckets, the oldest first: from and to.
     pub spans: Vec<(Time, Time)>,
-    /// All there was.
+    /// What the cluster had.
     pub total: Column,
-    /// What each queue held of it.
+    /// What each queue held.
     pub queues: BTreeMap<String, Column>,
 }
 
@@ -46,8 +46,8 @@ impl Cluster {
         }
     }
 
-    /// Takes in what an earlier process remembered: all that was before this one began to count.
-    /// What makes no sense is left out.
+    /// Adds what an earlier process recorded: everything before this one started. Values that make
+    /// no sense are left out.
     pub(in crate::model) fn recorded_usage(&mut self, record: &Record) {
         let begun = self.usage.buckets.front().map(|bucket| bucket.from);
         let mut buckets: Vec<Bucket> = Vec::new();
@@ -70,7 +70,7 @@ impl Cluster {
         for bucket in buckets.into_iter().rev() {
             self.usage.buckets.push_front(bucket);
         }
-        // Whatever was found without it is looked at again.
+        // Everything computed without it is computed again.
         self.usage.looked = None;
     }
 

@@ -79,7 +79,7 @@ impl Bench {
         self.engine.cluster.gangs.find(&key(name)).unwrap_or_else(|| panic!("no gang {name}"))
     }
 
-    /// What `consolidate` does: asks a pod to leave, and keeps a place for the next.
+    /// What `consolidate` does: evicts a pod and reserves room for its successor.
     fn moves(&mut self, pod: &str, node: &str) {
         let (name, pod) = (pod, self.pod(pod));
         let cluster = &mut self.engine.cluster;
@@ -94,7 +94,8 @@ impl Bench {
         self.pods.entry(key(name)).and_modify(|pod| pod.metadata.deletion_timestamp = Some(now));
     }
 
-    /// The pod has left, and its controller makes it again; `line` says otherwise than it was.
+    /// Deletes the pod and creates it again, as its controller would; `line` describes it if it
+    /// changed.
     fn comes_back(&mut self, name: &str, line: Option<&str>) {
         let mut pod = self.pods.remove(&key(name)).expect("it was there");
         self.apply(Event::Gone { kind: Kind::Pod, key: key(name), uid: pod.metadata.uid.clone() });
@@ -111,7 +112,7 @@ impl Bench {
         self.apply(Event::from(pod));
     }
 
-    /// Runs a cycle, and the cluster does as it says.
+    /// Runs a cycle and carries out its plan.
     fn cycle(&mut self) -> Plan {
         let plan = self.engine.cycle(self.now);
         self.engine.cluster.audit().expect("sums follow from states and reservations");
@@ -138,7 +139,7 @@ impl Bench {
         plan
     }
 
-    /// Another process, which knows what the objects say.
+    /// Another process, which knows only what the objects say.
     fn restart(&mut self) {
         self.engine = engine();
         let groups: Vec<Object> = self.groups.values().cloned().map(Object::from).collect();
@@ -236,7 +237,8 @@ fn unclaimed_reservations_expire() {
     assert_eq!((bench.reserved(), bench.says("ring")), (0, None));
 }
 
-/// What happens to a pair of which one is about to move, and whether its place is kept.
+/// Whether the reservation of a pair, one of which is about to move, is kept after something
+/// happens.
 fn kept_after(happens: impl FnOnce(&mut Bench)) -> bool {
     let mut bench = Bench::new(PAIR);
     bench.cycle();

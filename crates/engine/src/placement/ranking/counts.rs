@@ -10,14 +10,14 @@ use crate::placement::winner_tree::{Place, raised};
 use crate::policy::answers::Policy;
 
 /// How many pods fit on each node and in each domain. Exact for pods that no rule between pods
-/// concerns, else a bound.
+/// affects, otherwise an upper bound.
 pub(super) struct Holds {
     pub(super) nodes: Vec<u32>,
     pub(super) domains: Table<DomainId, u32>,
 }
 
 impl Ranking {
-    /// From now on it is known how many pods fit where.
+    /// Counts from now on how many pods fit where.
     pub fn need_counts(&mut self, cluster: &Cluster, shape: ShapeId) {
         if self.holds.is_none() {
             self.count(cluster, shape);
@@ -51,7 +51,7 @@ impl Ranking {
         for (&pods, node) in
             holds.nodes.iter().zip(cluster.nodes.name.ids()).filter(|(pods, _)| **pods > 0)
         {
-            holds.domains[cluster.domains.home(node)] += pods;
+            holds.domains[cluster.domains.smallest_around(node)] += pods;
         }
         // Children have higher numbers than their parents.
         for domain in cluster.domains.ids().rev() {
@@ -67,14 +67,13 @@ impl Ranking {
         let Some(holds) = &mut self.holds else { return };
         let before = std::mem::replace(&mut holds.nodes[usize::from(node)], pods);
         if before != pods {
-            for domain in cluster.domains.chain(cluster.domains.home(node)) {
+            for domain in cluster.domains.chain(cluster.domains.smallest_around(node)) {
                 holds.domains[domain] = holds.domains[domain] + pods - before;
             }
         }
     }
 
-    /// From now on the best place of the cluster is known with what domains add to the scores of
-    /// their nodes.
+    /// Keeps from now on the best node of the cluster including the points of domains.
     pub fn need_tops(&mut self, cluster: &Cluster, policy: &Policy, shape: ShapeId) {
         if self.tops.is_none() {
             let mut tops = Table::default();
@@ -86,7 +85,7 @@ impl Ranking {
         }
     }
 
-    /// The best place below a domain, given those below its children.
+    /// The best node below a domain, given those below its children.
     fn top(
         &self,
         cluster: &Cluster,
@@ -106,7 +105,7 @@ impl Ranking {
         }
     }
 
-    /// Something has changed below a domain.
+    /// Updates the domains above one that has changed.
     pub(super) fn rise(
         &mut self,
         cluster: &Cluster,
@@ -147,10 +146,10 @@ fn most_of(shape: &Shape) -> u32 {
     if shape.ports.is_empty() { u32::MAX >> 8 } else { 1 }
 }
 
-/// So many pods, or fewer if each wants more of a resource than there is for all.
+/// This many pods, or fewer if a resource does not suffice for all of them.
 #[inline]
 fn at_most(pods: u32, free: i64, want: i64) -> u32 {
-    // A division is dear, and most resources are not the scarce one.
+    // A division is expensive, and most resources are not the scarce one.
     let enough = free >= want.saturating_mul(i64::from(pods));
     if enough { pods } else { (free.max(0) / want.max(1)) as u32 }
 }

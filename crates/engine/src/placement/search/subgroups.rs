@@ -13,9 +13,9 @@ use crate::model::txn::Txn;
 use crate::placement::domains::steps;
 use crate::placement::search::{Search, Set, Steps};
 
-/// A subgroup with pods that wait.
+/// A subgroup with waiting pods.
 struct Group {
-    /// Its place in the gang's list.
+    /// Its index in the gang's list.
     at: usize,
     waiting: Vec<PodId>,
     others: PlacedPods,
@@ -36,7 +36,7 @@ impl Search<'_, '_> {
             self.missing(txn).total > 0 || groups.iter().any(|group| self.is_required(txn, group));
         if starting {
             self.place_some(txn, &mut groups, domain, &mut reasons, Search::is_required);
-            // What subgroups have above their size comes after all of them have their size.
+            // Pods above the size of their subgroup come after all subgroups have their size.
             groups.sort_by_key(|group| self.is_ready(txn, group.at));
         }
         let mut placed = true;
@@ -57,8 +57,8 @@ impl Search<'_, '_> {
         Err(reasons)
     }
 
-    /// Goes through the subgroups once and places those that are wanted when their turn comes. One
-    /// that can't be placed is no reason to do without the others. Whether any was placed.
+    /// Places each of the subgroups that `wanted` selects when its turn comes. A subgroup that
+    /// cannot be placed does not stop the others. Returns whether any was placed.
     fn place_some(
         &mut self,
         txn: &mut Txn,
@@ -98,7 +98,7 @@ impl Search<'_, '_> {
             && group.waiting.iter().take(self.lacks(txn, group.at) as usize).any(counts)
     }
 
-    /// How many pods are placed next of a subgroup: what it lacks to its size, else one.
+    /// How many pods of a subgroup are placed next: what it lacks to its size, otherwise one.
     fn lacks(&self, txn: &Txn, at: usize) -> u32 {
         let gang = &txn.gangs[self.gang];
         let subgroup = &gang.subgroups()[at];
@@ -110,7 +110,7 @@ impl Search<'_, '_> {
         self.policy.enforces_minimum() && (0..rules).any(|rule| self.lacks_subgroup_of(txn, rule))
     }
 
-    /// Fewer subgroups of a rule are ready than the gang needs.
+    /// Whether fewer subgroups of a rule are ready than the gang needs.
     fn lacks_subgroup_of(&self, txn: &Txn, rule: u32) -> bool {
         let gang = &txn.gangs[self.gang];
         let of_rule = |at: &usize| gang.subgroups()[*at].rule == Some(rule);
@@ -121,13 +121,13 @@ impl Search<'_, '_> {
         ready < gang.rules()[rule as usize].minimum as usize
     }
 
-    /// The gang can't start without this subgroup, or another of its kind.
+    /// Whether the gang cannot start without this subgroup or another one of its rule.
     fn is_required(&self, txn: &Txn, group: &Group) -> bool {
         let rule = txn.gangs[self.gang].subgroups()[group.at].rule;
         !self.is_ready(txn, group.at) && rule.is_some_and(|rule| self.lacks_subgroup_of(txn, rule))
     }
 
-    /// How many pods have a place that counts in this room.
+    /// How many pods hold room that counts in this placement.
     fn taken(&self, counts: &Counts) -> u32 {
         counts.ready() + if self.room == Room::FutureIdle { counts.nominated } else { 0 }
     }
@@ -142,7 +142,7 @@ impl Search<'_, '_> {
             .collect();
         let mut highest: Vec<i32> = vec![i32::MIN; subgroups.len()];
         let mut places: Vec<Vec<NodeId>> = vec![Vec::new(); subgroups.len()];
-        for &pod in pods.iter().filter(|&&pod| txn.pods.state[pod].is_homeless()) {
+        for &pod in pods.iter().filter(|&&pod| txn.pods.state[pod].needs_node()) {
             groups[txn.pods.subgroup[pod] as usize].waiting.push(pod);
         }
         for &pod in gang.pods.iter().filter(|&&pod| !txn.pods.state[pod].finished()) {
@@ -206,7 +206,7 @@ impl Search<'_, '_> {
             return result;
         }
         group.others.join(&txn.domains, txn.since(mark).iter().filter_map(|step| step.to.node()));
-        group.waiting.retain(|&pod| txn.pods.state[pod].is_homeless());
+        group.waiting.retain(|&pod| txn.pods.state[pod].needs_node());
         result
     }
 

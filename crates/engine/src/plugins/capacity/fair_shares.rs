@@ -23,7 +23,7 @@ pub const SHARE: &str = "its queue's fair share";
 /// One, in parts per million.
 const ONE: i128 = 1_000_000;
 
-/// Which queue is served first; the smaller goes first.
+/// The order in which queues are served, the smallest first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Standing {
     over_share: bool,
@@ -368,8 +368,8 @@ pub(super) fn wanted(cluster: &Cluster, gang: GangId) -> Amounts {
     if missing.total == 0 {
         missing = Missing::one(row.roles.len());
     }
-    let homeless = |pod: &PodId| cluster.pods.state[*pod].is_homeless();
-    let pods: Vec<PodId> = row.pods.iter().copied().filter(homeless).collect();
+    let needs_node = |pod: &PodId| cluster.pods.state[*pod].needs_node();
+    let pods: Vec<PodId> = row.pods.iter().copied().filter(needs_node).collect();
     let mut amounts = Amounts::default();
     for pod in with_company(cluster, gang, required(cluster, &pods, &missing), &pods) {
         amounts.add_all(&cluster.shapes[cluster.pods.shape[pod]].request, 1);
@@ -382,7 +382,7 @@ fn with_company(
     cluster: &Cluster,
     gang: GangId,
     mut pods: Vec<PodId>,
-    homeless: &[PodId],
+    waiting: &[PodId],
 ) -> Vec<PodId> {
     let row = &cluster.gangs[gang];
     if row.rules().is_empty() {
@@ -396,7 +396,7 @@ fn with_company(
         let lack = lacks.entry(place).or_insert(lack);
         *lack = lack.saturating_sub(1);
     }
-    for &pod in homeless {
+    for &pod in waiting {
         let lack = lacks.get_mut(&cluster.pods.subgroup[pod]).filter(|lack| **lack > 0);
         if let Some(lack) = lack.filter(|_| !pods.contains(&pod)) {
             *lack -= 1;
@@ -408,8 +408,8 @@ fn with_company(
 
 /// Whether there is room for what a gang wants, in places for pods like its first.
 fn has_room(cluster: &Cluster, gang: GangId, wanted: &Amounts) -> bool {
-    let homeless = |pod: &&PodId| cluster.pods.state[**pod].is_homeless();
-    let Some(&first) = cluster.gangs[gang].pods.iter().find(homeless) else { return true };
+    let needs_node = |pod: &&PodId| cluster.pods.state[**pod].needs_node();
+    let Some(&first) = cluster.gangs[gang].pods.iter().find(needs_node) else { return true };
     let request = &cluster.shapes[cluster.pods.shape[first]].request;
     let places = |node| {
         let of = |(id, amount): (ResourceId, i64)| {
@@ -423,9 +423,9 @@ fn has_room(cluster: &Cluster, gang: GangId, wanted: &Amounts) -> bool {
 /// The same, with every pod counted like the first, which is cheaper.
 fn next_turn(cluster: &Cluster, gang: GangId) -> Amounts {
     let row = &cluster.gangs[gang];
-    let homeless = |pod: &&PodId| cluster.pods.state[**pod].is_homeless();
+    let needs_node = |pod: &&PodId| cluster.pods.state[**pod].needs_node();
     let mut amounts = Amounts::default();
-    if let Some(&first) = row.pods.iter().find(homeless) {
+    if let Some(&first) = row.pods.iter().find(needs_node) {
         let pods = i64::from(missing_after_nominations(row, true).total.max(1));
         amounts.add_all(&cluster.shapes[cluster.pods.shape[first]].request, pods);
     }

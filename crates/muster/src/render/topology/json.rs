@@ -97,7 +97,7 @@ impl Chart<'_> {
 
     fn node_line(&self, node: NodeId) -> NodeLine {
         let fact = &self.cluster.nodes.fact[node];
-        let home = Some(self.cluster.domains.home(node)).filter(|&home| home != ROOT);
+        let home = Some(self.cluster.domains.smallest_around(node)).filter(|&home| home != ROOT);
         NodeLine {
             name: self.cluster.nodes.name[node].to_string(),
             domain: home.map(|home| self.cluster.domains[home].name.to_string()),

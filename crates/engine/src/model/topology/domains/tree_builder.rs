@@ -1,4 +1,4 @@
-//! The tree of domains from what HyperNodes claim, and why some are left out of it.
+//! Builds the tree of domains from what HyperNodes claim, and says why some are left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::model::nodes::Nodes;
 use crate::model::topology::domains::Fault;
 use crate::model::topology::hypernodes::{HyperNode, HyperNodes};
 
-/// The claims while they are sorted out. HyperNodes are in the order of their age, so that the
-/// older keeps what two claim.
+/// The claims while conflicts are resolved. HyperNodes are ordered by age, so that the older one
+/// keeps what two claim.
 pub(super) struct TreeBuilder<'h> {
     pub(super) hypers: Vec<&'h HyperNode>,
     pub(super) children: Vec<Vec<usize>>,
     pub(super) parent: Vec<Option<usize>>,
-    /// Why each has left the tree.
+    /// Why each HyperNode is not in the tree.
     pub(super) left: Vec<Option<Fault>>,
     pub(super) tiers: BTreeMap<Arc<str>, u32>,
     pub(super) owner: FxHashMap<NodeId, usize>,
@@ -59,8 +59,8 @@ impl<'h> TreeBuilder<'h> {
         builder
     }
 
-    /// A HyperNode that was left out because of another that is left out as well gets another
-    /// chance, with all that is below it.
+    /// A HyperNode that was left out because of another one gets another chance, with all that is
+    /// below it, if that one is left out as well.
     fn forgive(&mut self) -> bool {
         let gone: Vec<&Arc<str>> = self
             .hypers
@@ -94,7 +94,7 @@ impl<'h> TreeBuilder<'h> {
         }
     }
 
-    /// A name stands for one number: the oldest's.
+    /// The name of a tier means one number: that of the oldest HyperNode.
     fn name_tiers(&mut self) {
         let mut first: BTreeMap<&Arc<str>, &HyperNode> = BTreeMap::new();
         for (at, &hyper) in self.hypers.iter().enumerate() {
@@ -126,7 +126,7 @@ impl<'h> TreeBuilder<'h> {
         }
     }
 
-    /// The way from a HyperNode down to itself, if there is one.
+    /// The path from a HyperNode down to itself, if there is one.
     fn way_back(&self, from: usize) -> Option<Vec<usize>> {
         let mut seen = vec![false; self.hypers.len()];
         let mut way = vec![(from, 0)];
@@ -164,7 +164,7 @@ impl<'h> TreeBuilder<'h> {
                 self.parent[child] = Some(at);
             }
         }
-        // HyperNodes that left the tree take what is below them out of it.
+        // HyperNodes outside the tree take everything below them out of it.
         for at in (0..self.hypers.len()).filter(|&at| self.left[at].is_some()) {
             for &child in &self.children[at] {
                 self.parent[child].get_or_insert(at);
@@ -218,7 +218,7 @@ impl<'h> TreeBuilder<'h> {
         }
         for node in self.hypers[at].nodes() {
             match self.owner.get(&node) {
-                // The one below keeps it.
+                // The HyperNode below keeps the node.
                 Some(&owner) if self.is_above(at, owner) => {}
                 _ => drop(self.owner.insert(node, at)),
             }
