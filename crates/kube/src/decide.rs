@@ -187,13 +187,13 @@ impl Decider {
         }
         self.reporter.hear(&event);
         self.nominations.hear(&self.engine, &event);
-        if let Event::Bound { key, uid, node } = &event {
-            if let Some(known) = self.engine.pod(key) {
-                let waited = wall_clock().0 - known.created.0;
-                self.metrics.pod.observe(waited as f64);
-                if known.gang.is_some_and(|gang| gang.origin == Origin::Solo) {
-                    self.reporter.bound(key, uid, node);
-                }
+        if let Event::Bound { key, uid, node } = &event
+            && let Some(known) = self.engine.pod(key)
+        {
+            let waited = wall_clock().0 - known.created.0;
+            self.metrics.pod.observe(waited as f64);
+            if known.gang.is_some_and(|gang| gang.origin == Origin::Solo) {
+                self.reporter.bound(key, uid, node);
             }
         }
         self.engine.apply(event);

@@ -155,6 +155,13 @@ impl Search<'_> {
                 kept.extend(bundle.pods.iter().filter_map(|&pod| Some((pod, veto?))));
             }
         }
+        let bundles = self.in_order(txn, &needed, bundles);
+        Victims { needed, bundles, kept }
+    }
+
+    /// Puts bundles in the order in which they are evicted; those that break a rule which is only
+    /// broken if there is no other way come last.
+    fn in_order(&self, txn: &mut Txn, needed: &Needed, bundles: Vec<Bundle>) -> Vec<Bundle> {
         let mut bundles = match self.fair_share_order() {
             true => fair_share_order(txn, self.policy, &self.preemptor, &bundles),
             false => ordered(
@@ -162,7 +169,7 @@ impl Search<'_> {
                 self.policy,
                 &self.preemptor,
                 &self.settings.bundle_settings,
-                &needed,
+                needed,
                 bundles,
             ),
         };
@@ -176,7 +183,7 @@ impl Search<'_> {
             bundles.iter_mut().filter(breaks).for_each(|bundle| bundle.class += last);
             bundles.sort_by_key(|bundle| bundle.class);
         }
-        Victims { needed, bundles, kept }
+        bundles
     }
 
     /// What each node of a domain lacks for a pod of the gang, relative to all that is wanted;

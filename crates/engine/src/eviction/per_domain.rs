@@ -61,43 +61,12 @@ impl Search<'_> {
         record: &mut Record,
     ) -> Result<Causes, Vec<Reason>> {
         let need = self.need(txn);
-        if let Some(&pod) = need.pods.iter().find(|&&pod| txn.never_preempts(pod)) {
-            return Err(vec![Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }]);
-        }
-        self.policy
-            .could_ever_allocate(txn, self.preemptor.gang, &need.wanted)
-            .map_err(|reason| vec![reason])?;
-        if self.preemptor.purpose == Purpose::Reclaim {
-            self.policy.may_reclaim(txn, &self.preemptor).map_err(|reason| vec![reason])?;
-        }
-        let moves = self.preemptor.purpose == Purpose::Consolidate;
-        if moves && !self.has_enough_in_sum(txn, &need) {
-            return Err(Vec::new());
-        }
+        self.may_begin(txn, &need)?;
         let steps = domains_for(txn, self.preemptor.gang).map_err(|reason| vec![reason])?;
-        let (refusal, limit) = (Refusal::default(), None);
-        let (refusals_recorded, counting_rule_refused) = (false, false);
-        let (domains_skipped, budget_exhausted) = (false, false);
-        let mut log = SearchLog {
-            refusal,
-            refusals_recorded,
-            counting_rule_refused,
-            domains_skipped,
-            budget_exhausted,
-            limit,
-            record,
-        };
+        let mut log = SearchLog::new(record);
         let bundle_settings = &self.settings.bundle_settings;
-        let passes: &[BundleKind] = match (
-            bundle_settings.allow_whole,
-            bundle_settings.priority_first || self.fair_share_order(),
-        ) {
-            (false, _) => &[BundleKind::Safe],
-            (true, true) => &[BundleKind::Whole],
-            (true, false) => &[BundleKind::Safe, BundleKind::Whole],
-        };
         let mut candidates: Vec<Vec<CandidateDomain>> = Vec::new();
-        for &allowed in passes {
+        for &allowed in self.passes() {
             log.begin_pass(allowed);
             let mut left = bundle_settings.max_domains;
             for (at, step) in steps.iter().enumerate() {
@@ -140,6 +109,39 @@ impl Search<'_> {
                 }
             }
         }
+        Err(self.conclude(txn, log, until))
+    }
+
+    /// Asks what no eviction can change, before the first domain is tried.
+    fn may_begin(&self, txn: &Txn, need: &Need) -> Result<(), Vec<Reason>> {
+        if let Some(&pod) = need.pods.iter().find(|&&pod| txn.never_preempts(pod)) {
+            return Err(vec![Reason::NeverPreempts { pod: txn.pods.name(pod).clone() }]);
+        }
+        self.policy
+            .could_ever_allocate(txn, self.preemptor.gang, &need.wanted)
+            .map_err(|reason| vec![reason])?;
+        match self.preemptor.purpose {
+            Purpose::Reclaim => {
+                self.policy.may_reclaim(txn, &self.preemptor).map_err(|reason| vec![reason])
+            }
+            Purpose::Consolidate if !self.has_enough_in_sum(txn, need) => Err(Vec::new()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Which bundles may be evicted: where that is the first question, first those that break no
+    /// gang, then all.
+    fn passes(&self) -> &'static [BundleKind] {
+        let settings = &self.settings.bundle_settings;
+        match (settings.allow_whole, settings.priority_first || self.fair_share_order()) {
+            (false, _) => &[BundleKind::Safe],
+            (true, true) => &[BundleKind::Whole],
+            (true, false) => &[BundleKind::Safe, BundleKind::Whole],
+        }
+    }
+
+    /// Why there is no room, from all domains that were tried in this cycle and before.
+    fn conclude(&self, txn: &Txn, log: SearchLog, until: &mut Option<Time>) -> Vec<Reason> {
         let SearchLog { refusal, limit, domains_skipped, record, .. } = log;
         let (progress, purpose) = (&mut record.progress, self.preemptor.purpose);
         let Refusal { nodes, kept, until: ends } = refusal;
@@ -147,10 +149,10 @@ impl Search<'_> {
         progress.limit = progress.limit.take().or(limit);
         *until = progress.refused.until;
         if domains_skipped {
-            return Err(vec![Reason::NotAttempted { purpose, steps: txn.steps() }]);
+            return vec![Reason::NotAttempted { purpose, steps: txn.steps() }];
         }
         let Progress { limit, refused, .. } = std::mem::take(progress);
-        Err(vec![limit.unwrap_or_else(|| refused.reason(purpose))])
+        vec![limit.unwrap_or_else(|| refused.reason(purpose))]
     }
 
     /// Makes room in the one of these domains where that costs least.

@@ -34,7 +34,19 @@ pub struct SearchLog<'f, 't> {
     pub record: &'f mut Record<'t>,
 }
 
-impl SearchLog<'_, '_> {
+impl<'f, 't> SearchLog<'f, 't> {
+    pub fn new(record: &'f mut Record<'t>) -> SearchLog<'f, 't> {
+        SearchLog {
+            refusal: Refusal::default(),
+            refusals_recorded: false,
+            counting_rule_refused: false,
+            domains_skipped: false,
+            budget_exhausted: false,
+            limit: None,
+            record,
+        }
+    }
+
     pub fn begin_pass(&mut self, allowed: BundleKind) {
         self.refusal = Refusal::default();
         self.trace(|trace| trace.begin_pass(allowed));

@@ -161,7 +161,7 @@ impl Plan {
             wake: *wake,
             eviction_groups: names.eviction_groups(),
             card_notes,
-            nomination_counters: nomination_counters.clone(),
+            nomination_counters: *nomination_counters,
             search_counters: search_counters.clone(),
         }
     }

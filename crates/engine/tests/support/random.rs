@@ -75,10 +75,7 @@ pub fn rewinds_leave_no_trace(cluster: &mut Cluster, moves: Vec<Move>) -> TestCa
     Ok(())
 }
 
-/// Changes of a pod's state. A transaction can repeat these.
-pub const STATE_CHANGES: u8 = 4;
-
-/// These, and changes of reservations.
+/// Four changes of a pod's state, and two of reservations.
 pub const CHANGES: u8 = 6;
 
 pub fn change(txn: &mut Txn, what: u8, pod: PodId, node: NodeId) {
