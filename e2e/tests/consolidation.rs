@@ -150,6 +150,9 @@ impl End {
     }
 }
 
+/// Lives that end while successors are bound.
+const LIVES_THAT_FORGET: usize = 4;
+
 fn ends(dice: &mut Dice) -> [End; 7] {
     let mut below = |bound: usize| dice.below(bound as u64) as usize;
     let some_moved = 1 + below(MOVES / 2);
@@ -269,12 +272,15 @@ fn check(story: &Story, fragmented: usize, seed: usize) {
             story.gang(&format!("small-{at}")).iter().filter(|life| life.gone.is_none()).count();
         assert_eq!(there, 1, "seed {seed}: every small gang has its pod");
     }
-    // As many as one plan needs, however often it was made; and none of them twice.
+    // As many as one plan needs, however often it was made; and none of them twice. A reservation
+    // is removed from the PodGroup before the bind to it is confirmed, so a life that ends in
+    // between forgets it: the successor may take another node, for which one more pod has to move.
+    // For the same reason the node of the successor is not checked.
     let leavers = story.leavers();
     let gangs: BTreeSet<&str> = leavers.iter().map(|life| &*life.gang).collect();
-    assert_eq!((leavers.len(), gangs.len()), (MOVES, MOVES), "seed {seed}: {gangs:?} were moved");
-    // The node of the successor is not checked: a reservation is removed from the PodGroup before
-    // the bind to it is confirmed, so a life that ends in between forgets it.
+    assert_eq!(leavers.len(), gangs.len(), "seed {seed}: a pod of {gangs:?} was moved twice");
+    let most = MOVES + LIVES_THAT_FORGET;
+    assert!((MOVES..=most).contains(&gangs.len()), "seed {seed}: {gangs:?} were moved");
     for leaver in &leavers {
         let kept =
             leaver.leaves.and_then(|version| story.reservations_before(&leaver.gang, version));
