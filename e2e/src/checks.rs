@@ -41,6 +41,11 @@ pub async fn group(
     .await
 }
 
+/// Waits until a gang is scheduled and so many of its pods run.
+pub async fn runs(cluster: &Cluster, gang: &str, pods: usize) -> Result<()> {
+    group(cluster, gang, |status| is_scheduled(status) && status["running"] == pods).await.map(drop)
+}
+
 pub fn is_unschedulable(status: &Value) -> bool {
     status["conditions"][0]["type"] == "Unschedulable"
 }

@@ -1,5 +1,6 @@
 //! A client for tests: objects as JSON, thousands at once, and waiting for conditions.
 
+use std::fmt::Display;
 use std::future::Future;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -197,9 +198,9 @@ impl Cluster {
         // answer 404.
         wait(Duration::from_secs(60), async || {
             for path in [QUEUES, HYPERNODES, &podgroups("default")] {
-                self.text(path).await.map_err(|error| error.to_string())?;
+                self.text(path).await?;
             }
-            Ok(())
+            Ok::<(), kube::Error>(())
         })
         .await
     }
@@ -232,9 +233,10 @@ fn accepted(crd: &Value) -> std::result::Result<(), &Value> {
 /// Repeats a question until the answer is `Ok` or the time is up; then the last answer is the
 /// error. Sleeps four times as long as a question took, so that it doesn't slow down what it waits
 /// for.
-pub async fn wait<T, F>(timeout: Duration, mut ask: impl FnMut() -> F) -> Result<T>
+pub async fn wait<T, E, F>(timeout: Duration, mut ask: impl FnMut() -> F) -> Result<T>
 where
-    F: Future<Output = std::result::Result<T, String>>,
+    E: Display,
+    F: Future<Output = std::result::Result<T, E>>,
 {
     let start = Instant::now();
     loop {

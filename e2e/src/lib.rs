@@ -7,6 +7,7 @@ pub mod binaries;
 pub mod checks;
 pub mod cluster;
 pub mod controlplane;
+pub mod dice;
 pub mod guard;
 pub mod proxy;
 pub mod scheduler;

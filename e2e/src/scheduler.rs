@@ -119,9 +119,11 @@ impl Scheduler {
 
 /// The `muster` command, built once.
 pub fn muster() -> Result<PathBuf> {
-    static BUILT: OnceLock<std::result::Result<PathBuf, String>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| build_muster().map_err(|error| error.to_string()));
-    built.clone().map_err(Into::into)
+    static BUILT: OnceLock<Result<PathBuf>> = OnceLock::new();
+    match BUILT.get_or_init(build_muster) {
+        Ok(binary) => Ok(binary.clone()),
+        Err(error) => Err(error.to_string().into()),
+    }
 }
 
 fn build_muster() -> Result<PathBuf> {

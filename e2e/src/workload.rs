@@ -175,6 +175,11 @@ impl Gang {
         self
     }
 
+    /// The PriorityClass of the PodGroup and of each pod.
+    pub fn class(self, name: &str) -> Gang {
+        self.spec("priorityClassName", json!(name)).pod_spec("priorityClassName", json!(name))
+    }
+
     pub fn podgroup(&self) -> Value {
         json!({
             "apiVersion": "scheduling.volcano.sh/v1beta1",

@@ -11,6 +11,7 @@ use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, RESE
 use muster_e2e::checks::{PATIENCE, group, is_scheduled, release};
 use muster_e2e::cluster::{Cluster, Definitions, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
+use muster_e2e::dice::Dice;
 use muster_e2e::proxy::{Ask, Fault, Proxy, Rule};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::{Life, Story, Witness};
@@ -51,18 +52,7 @@ const MOVES: usize = 2 * PREEMPTOR;
 /// How long to wait for a moment to kill once a scheduler decides.
 const MOMENT: Duration = Duration::from_secs(20);
 
-/// A small generator of random numbers: the chosen moments must not change with a library.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-}
-
-/// One pod, in a PodGroup of its own. Deleting it takes until it is released.
+/// One pod, in a PodGroup of its own. It stays until it is let go.
 fn small(at: usize) -> Gang {
     Gang::new(&format!("small-{at}"), 1).gpus(2).held()
 }
@@ -161,24 +151,21 @@ impl End {
 }
 
 fn ends(dice: &mut Dice) -> [End; 7] {
-    let some_moved = 1 + dice.below(MOVES / 2);
-    let release_early = dice.below(2) == 0;
+    let mut below = |bound: usize| dice.below(bound as u64) as usize;
+    let some_moved = 1 + below(MOVES / 2);
+    let release_early = below(2) == 0;
     [
         // Before the first place is reserved; among the nominations.
-        End { writes: is_nomination, pass: dice.below(PREEMPTOR), release: false },
+        End { writes: is_nomination, pass: below(PREEMPTOR), release: false },
         // Some PodGroups have reservations.
-        End { writes: is_nomination, pass: PREEMPTOR + dice.below(PREEMPTOR), release: false },
+        End { writes: is_nomination, pass: PREEMPTOR + below(PREEMPTOR), release: false },
         // All have reservations, and no pod is deleted.
         End { writes: Ask::is_eviction, pass: 0, release: false },
         End { writes: Ask::is_eviction, pass: some_moved, release: false },
-        End {
-            writes: Ask::is_eviction,
-            pass: dice.below(MOVES - some_moved),
-            release: release_early,
-        },
+        End { writes: Ask::is_eviction, pass: below(MOVES - some_moved), release: release_early },
         // All pods are deleted, and the first reserved places are used.
-        End { writes: Ask::is_bind, pass: dice.below(8), release: true },
-        End { writes: Ask::is_bind, pass: dice.below(16), release: true },
+        End { writes: Ask::is_bind, pass: below(8), release: true },
+        End { writes: Ask::is_bind, pass: below(16), release: true },
     ]
 }
 
@@ -229,7 +216,7 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
             make_again(cluster, &witness, 2 * fragmented).await;
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        tokio::time::sleep(Duration::from_millis(dice.below(50) as u64)).await;
+        tokio::time::sleep(Duration::from_millis(dice.below(50))).await;
         scheduler.server.kill().await?;
         println!("seed {seed}: killed when {}", state(&witness));
         // Writes that were held end with the connection.
@@ -312,6 +299,7 @@ async fn clear(cluster: &Cluster) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_killed_scheduler_consolidates_a_cluster_and_all_pods_run_again() -> Result<()> {
     bed::test(Options { kwok: true, ..Options::default() }, async |plane| {
         let cluster = plane.cluster();

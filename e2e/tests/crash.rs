@@ -6,6 +6,7 @@ use http::Request;
 use muster_api::core::Pod;
 use muster_e2e::cluster::{Cluster, Definitions, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
+use muster_e2e::dice::Dice;
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
@@ -16,17 +17,6 @@ const PATIENCE: Duration = Duration::from_secs(180);
 const SEEDS: u64 = 20;
 const GANG: usize = 500;
 const GPUS: i64 = 8;
-
-/// A small generator of random numbers: the chosen moments must not change with a library.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
 
 fn bound(pods: &[Pod], gang: &str) -> usize {
     let of_gang = |pod: &&Pod| pod.metadata.name.starts_with(gang) && pod.spec.node_name.is_some();
@@ -103,6 +93,7 @@ async fn said(cluster: &Cluster, gang: &str) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_scheduler_killed_at_any_moment_loses_no_pod_and_splits_no_gang() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();

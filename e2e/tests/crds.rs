@@ -6,104 +6,96 @@ use muster_e2e::cluster::{Definitions, HYPERNODES, QUEUES, code, podgroups};
 use muster_e2e::controlplane::Options;
 use serde_json::{Value, json};
 
-/// Objects by spec, and the server's error; none if it accepts them.
-fn cases() -> Vec<(&'static str, Value, &'static str)> {
-    let queue = "Queue";
-    let group = "PodGroup";
-    let hypernode = "HyperNode";
-    let member = |selector: Value| json!({ "tier": 1, "members": [{ "type": "Node", "selector": selector }] });
+/// A spec, and what its refusal says; nothing where it is accepted.
+type Case = (Value, &'static str);
+
+fn queue_cases() -> Vec<Case> {
     vec![
-        (queue, json!({}), ""),
+        (json!({}), ""),
         (
-            queue,
             json!({ "weight": 4, "parent": "root", "reclaimable": false, "dequeueStrategy": "fifo" }),
             "",
         ),
-        (queue, json!({ "weight": 0 }), "spec.weight"),
-        (queue, json!({ "weight": 65536 }), "spec.weight"),
-        (queue, json!({ "priority": -1 }), "spec.priority"),
-        (queue, json!({ "dequeueStrategy": "lifo" }), "Unsupported value"),
+        (json!({ "weight": 0 }), "spec.weight"),
+        (json!({ "weight": 65536 }), "spec.weight"),
+        (json!({ "priority": -1 }), "spec.priority"),
+        (json!({ "dequeueStrategy": "lifo" }), "Unsupported value"),
         (
-            queue,
             json!({ "deserved": { "cpu": "4" }, "capability": { "cpu": "4000m", "memory": "1Gi" } }),
             "",
         ),
-        (queue, json!({ "deserved": { "cpu": 4 }, "capability": { "cpu": 5 } }), ""),
+        (json!({ "deserved": { "cpu": 4 }, "capability": { "cpu": 5 } }), ""),
         (
-            queue,
             json!({ "deserved": { "cpu": "4" }, "capability": { "cpu": "3999m" } }),
             "deserved must not exceed",
         ),
         (
-            queue,
             json!({ "deserved": { "memory": "2Gi" }, "capability": { "memory": "2G" } }),
             "deserved must not exceed",
         ),
-        (queue, json!({ "deserved": { "cpu": "four" } }), "spec.deserved"),
-        (queue, json!({ "guarantee": { "resource": { "cpu": "2" } } }), ""),
+        (json!({ "deserved": { "cpu": "four" } }), "spec.deserved"),
+        (json!({ "guarantee": { "resource": { "cpu": "2" } } }), ""),
+        (json!({ "guarantee": { "resource": { "cpu": "2" } }, "deserved": { "cpu": "2" } }), ""),
         (
-            queue,
-            json!({ "guarantee": { "resource": { "cpu": "2" } }, "deserved": { "cpu": "2" } }),
-            "",
-        ),
-        (
-            queue,
             json!({ "guarantee": { "resource": { "cpu": "3" } }, "deserved": { "cpu": "2" } }),
             "guarantee must not exceed",
         ),
         (
-            queue,
             json!({ "guarantee": { "resource": { "cpu": "3" } }, "deserved": { "memory": "2" } }),
             "needs a deserved amount",
         ),
-        (queue, json!({ "parent": "it" }), "a queue cannot be its own parent"),
-        (group, json!({}), ""),
+        (json!({ "parent": "it" }), "a queue cannot be its own parent"),
+    ]
+}
+
+fn podgroup_cases() -> Vec<Case> {
+    vec![
+        (json!({}), ""),
         (
-            group,
             json!({ "minMember": 3, "queue": "research", "minResources": { "cpu": "3", "nvidia.com/gpu": 8 } }),
             "",
         ),
-        (group, json!({ "minMember": 3, "minTaskMember": { "ps": 1, "worker": 2 } }), ""),
-        (group, json!({ "minMember": -1 }), "spec.minMember"),
-        (group, json!({ "minMember": "3" }), "spec.minMember"),
-        (group, json!({ "networkTopology": { "mode": "hard", "highestTierAllowed": 2 } }), ""),
-        (group, json!({ "networkTopology": { "mode": "near" } }), "Unsupported value"),
+        (json!({ "minMember": 3, "minTaskMember": { "ps": 1, "worker": 2 } }), ""),
+        (json!({ "minMember": -1 }), "spec.minMember"),
+        (json!({ "minMember": "3" }), "spec.minMember"),
+        (json!({ "networkTopology": { "mode": "hard", "highestTierAllowed": 2 } }), ""),
+        (json!({ "networkTopology": { "mode": "near" } }), "Unsupported value"),
         (
-            group,
             json!({ "networkTopology": { "highestTierAllowed": 2, "highestTierName": "rack" } }),
             "not both",
         ),
         (
-            group,
             json!({ "subGroupPolicy": [{ "name": "a", "subGroupSize": 2, "matchLabelKeys": ["rank"] }] }),
             "",
         ),
-        (group, json!({ "subGroupPolicy": [{ "name": "a", "subGroupSize": 0 }] }), "subGroupSize"),
+        (json!({ "subGroupPolicy": [{ "name": "a", "subGroupSize": 0 }] }), "subGroupSize"),
         (
-            group,
             json!({ "subGroupPolicy": [{ "name": "a", "networkTopology":
             { "highestTierAllowed": 2, "highestTierName": "rack" } }] }),
             "not both",
         ),
-        (hypernode, member(json!({ "exactMatch": { "name": "node-1" } })), ""),
-        (hypernode, member(json!({ "regexMatch": { "pattern": "^node-[0-9]+$" } })), ""),
-        (hypernode, member(json!({ "labelMatch": { "matchLabels": { "rack": "7" } } })), ""),
-        (hypernode, member(json!({})), "set exactly one"),
+    ]
+}
+
+fn hypernode_cases() -> Vec<Case> {
+    let member = |selector: Value| json!({ "tier": 1, "members": [{ "type": "Node", "selector": selector }] });
+    vec![
+        (member(json!({ "exactMatch": { "name": "node-1" } })), ""),
+        (member(json!({ "regexMatch": { "pattern": "^node-[0-9]+$" } })), ""),
+        (member(json!({ "labelMatch": { "matchLabels": { "rack": "7" } } })), ""),
+        (member(json!({})), "set exactly one"),
         (
-            hypernode,
             member(json!({ "exactMatch": { "name": "n" }, "regexMatch": { "pattern": "n" } })),
             "set exactly one",
         ),
-        (hypernode, member(json!({ "regexMatch": { "pattern": "" } })), "pattern"),
-        (hypernode, json!({ "tier": 1, "members": [] }), "spec.members"),
-        (hypernode, json!({ "tier": 1 }), "spec.members"),
+        (member(json!({ "regexMatch": { "pattern": "" } })), "pattern"),
+        (json!({ "tier": 1, "members": [] }), "spec.members"),
+        (json!({ "tier": 1 }), "spec.members"),
         (
-            hypernode,
             json!({ "tier": -1, "members": [{ "type": "Node", "selector": { "exactMatch": { "name": "n" } } }] }),
             "spec.tier",
         ),
         (
-            hypernode,
             json!({ "tier": 1, "members": [{ "type": "Pod", "selector": { "exactMatch": { "name": "n" } } }] }),
             "Unsupported value",
         ),
@@ -111,26 +103,28 @@ fn cases() -> Vec<(&'static str, Value, &'static str)> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_api_server_accepts_our_definitions_and_enforces_them() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
         cluster.install_crds(Definitions::Muster).await?;
         let mut wrong = Vec::new();
-        for (kind, spec, refusal) in cases() {
-            let (path, version) = match kind {
-                "Queue" => (QUEUES.to_owned(), "scheduling.volcano.sh/v1beta1"),
-                "PodGroup" => (podgroups("default"), "scheduling.volcano.sh/v1beta1"),
-                _ => (HYPERNODES.to_owned(), "topology.volcano.sh/v1alpha1"),
-            };
-            let object = json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "it" }, "spec": spec });
-            match cluster.create(&path, &object).await {
-                Ok(_) if refusal.is_empty() => cluster.delete(&format!("{path}/it")).await?,
-                Ok(_) => {
-                    cluster.delete(&format!("{path}/it")).await?;
-                    wrong.push(format!("{kind} {spec} was accepted"));
+        for (kind, path, version, cases) in [
+            ("Queue", QUEUES, "scheduling.volcano.sh/v1beta1", queue_cases()),
+            ("PodGroup", &podgroups("default"), "scheduling.volcano.sh/v1beta1", podgroup_cases()),
+            ("HyperNode", HYPERNODES, "topology.volcano.sh/v1alpha1", hypernode_cases()),
+        ] {
+            for (spec, refusal) in cases {
+                let object = json!({ "apiVersion": version, "kind": kind, "metadata": { "name": "it" }, "spec": spec });
+                match cluster.create(path, &object).await {
+                    Ok(_) if refusal.is_empty() => cluster.delete(&format!("{path}/it")).await?,
+                    Ok(_) => {
+                        cluster.delete(&format!("{path}/it")).await?;
+                        wrong.push(format!("{kind} {spec} was accepted"));
+                    }
+                    Err(error) if !refusal.is_empty() && error.to_string().contains(refusal) => (),
+                    Err(error) => wrong.push(format!("{kind} {spec}: {error}")),
                 }
-                Err(error) if !refusal.is_empty() && error.to_string().contains(refusal) => (),
-                Err(error) => wrong.push(format!("{kind} {spec}: {error}")),
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -139,6 +133,7 @@ fn the_api_server_accepts_our_definitions_and_enforces_them() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_api_server_fills_in_defaults_and_drops_what_it_does_not_know() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
@@ -163,6 +158,7 @@ fn the_api_server_fills_in_defaults_and_drops_what_it_does_not_know() -> Result<
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn only_volcanos_podgroups_have_their_status_in_the_main_resource() -> Result<()> {
     for definitions in [Definitions::Muster, Definitions::Volcano] {
         bed::test(Options::default(), async |plane| {

@@ -3,8 +3,8 @@
 
 use muster_api::core::Pod;
 use muster_e2e::Result;
-use muster_e2e::bed::configured;
-use muster_e2e::checks::{PATIENCE, all_bound, group, is_scheduled, remove_pod};
+use muster_e2e::bed::{PREEMPTING, configured};
+use muster_e2e::checks::{PATIENCE, all_bound, group, remove_pod, runs};
 use muster_e2e::cluster::{Cluster, podgroups, wait};
 use muster_e2e::proxy::{Ask, Fault};
 use muster_e2e::scheduler::Scheduler;
@@ -19,15 +19,6 @@ configurations:
 tiers:
 - plugins:
   - name: gang
-  - name: predicates
-"#;
-const TAKING: &str = r#"
-actions: "enqueue, allocate, backfill, preempt"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: pdb
   - name: predicates
 "#;
 const EVENTS: &str = "/apis/events.k8s.io/v1/events";
@@ -59,12 +50,13 @@ async fn stale_since(cluster: &Cluster, wanted: impl Fn(&Value) -> bool) -> Resu
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_broken_gang_is_evicted_as_soon_as_its_budget_allows() -> Result<()> {
     configured(CONFIG, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&Gang::new("ring", 3).gpus(2).label("app", "ring")).await?;
-        group(&cluster, "ring", |status| is_scheduled(status) && status["running"] == 3).await?;
+        runs(&cluster, "ring", 3).await?;
         let spec = json!({ "minAvailable": 2, "selector": { "matchLabels": { "app": "ring" } } });
         let budget = json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": { "name": "ring" }, "spec": spec,
@@ -111,6 +103,7 @@ fn a_broken_gang_is_evicted_as_soon_as_its_budget_allows() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn evictions_survive_a_bad_network_and_hit_no_other_pod() -> Result<()> {
     configured(CONFIG, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -118,7 +111,7 @@ fn evictions_survive_a_bad_network_and_hit_no_other_pod() -> Result<()> {
         cluster.create_gang(&Gang::new("ring", 20).gpus(1)).await?;
         cluster.create_gang(&Gang::new("other", 20).gpus(1)).await?;
         for name in ["ring", "other"] {
-            group(&cluster, name, |status| is_scheduled(status) && status["running"] == 20).await?;
+            runs(&cluster, name, 20).await?;
         }
         proxy.rule(Fault::Refuse(429), 20, Ask::is_eviction);
         proxy.rule(Fault::Refuse(500), 10, Ask::is_eviction);
@@ -133,30 +126,26 @@ fn evictions_survive_a_bad_network_and_hit_no_other_pod() -> Result<()> {
         refusals(scheduler, "too_many_requests", 1).await?;
         // The same names again: an old eviction must not hit a new pod.
         cluster.create_pods(&Gang::new("ring", 20).gpus(1)).await?;
-        group(&cluster, "ring", |status| is_scheduled(status) && status["running"] == 20).await?;
+        runs(&cluster, "ring", 20).await?;
         Ok(())
     })
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn an_urgent_gang_evicts_lower_priorities_and_no_more_than_needed() -> Result<()> {
-    configured(TAKING, async |plane, _, scheduler| {
+    configured(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         for (name, value) in [("low", 1), ("high", 10)] {
             cluster.create_priority(name, value).await?;
         }
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
-        let gang = |name: &str, pods: usize, class: &str| {
-            let class = json!(class);
-            Gang::new(name, pods)
-                .gpus(4)
-                .spec("priorityClassName", class.clone())
-                .pod_spec("priorityClassName", class)
-        };
+        let gang =
+            |name: &str, pods: usize, class: &str| Gang::new(name, pods).gpus(4).class(class);
         cluster.create_gang(&gang("slack", 6, "low").min(2)).await?;
-        group(&cluster, "slack", |status| is_scheduled(status) && status["running"] == 6).await?;
+        runs(&cluster, "slack", 6).await?;
         cluster.create_gang(&gang("urgent", 3, "high")).await?;
-        group(&cluster, "urgent", |status| is_scheduled(status) && status["running"] == 3).await?;
+        runs(&cluster, "urgent", 3).await?;
         group(&cluster, "slack", |status| status["phase"] == "Running" && status["running"] == 3)
             .await?;
         assert_eq!(scheduler.metric("muster_evictions_total", "action=\"preempt\"").await?, 3.0);

@@ -26,6 +26,7 @@ async fn runs(cluster: &Cluster, gang: &Gang) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn many_refusals_still_bind_every_pod_once_and_report_the_truth() -> Result<()> {
     behind_a_proxy(with_kwok(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -79,6 +80,7 @@ fn many_refusals_still_bind_every_pod_once_and_report_the_truth() -> Result<()> 
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_gang_with_refused_binds_backs_off_and_keeps_no_room() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -127,6 +129,7 @@ async fn create_stubbornly(cluster: &Cluster, gang: &Gang) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_api_server_restarts_in_the_middle_of_a_load() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
@@ -163,6 +166,7 @@ fn the_api_server_restarts_in_the_middle_of_a_load() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -225,6 +229,7 @@ fn broken_watches_and_lost_history_lose_nothing() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_scheduler_that_starts_first_waits_for_the_definitions() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();

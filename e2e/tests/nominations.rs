@@ -8,8 +8,8 @@ use muster_api::keys::{
     EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, PREDICATE_TIME,
 };
 use muster_e2e::Result;
-use muster_e2e::bed::configured;
-use muster_e2e::checks::{PATIENCE, group, is_scheduled, release, struck};
+use muster_e2e::bed::{PREEMPTING, configured};
+use muster_e2e::checks::{PATIENCE, group, release, runs, struck};
 use muster_e2e::cluster::{Cluster, NODES, pods, wait};
 use muster_e2e::controlplane::ControlPlane;
 use muster_e2e::proxy::{Ask, Fault, Proxy};
@@ -18,15 +18,6 @@ use muster_e2e::witness::Witness;
 use muster_e2e::workload::{Gang, Nodes};
 use serde_json::{Value, json};
 
-const CONFIG: &str = r#"
-actions: "enqueue, allocate, backfill, preempt"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: pdb
-  - name: predicates
-"#;
 const THEIRS: &str = "example.com/note";
 const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
@@ -44,18 +35,12 @@ fn preempting(
 }
 
 fn gang(name: &str, pods: usize, gpus: usize, class: &str) -> Gang {
-    let class = json!(class);
-    let gang = Gang::new(name, pods).gpus(gpus);
-    gang.spec("priorityClassName", class.clone()).pod_spec("priorityClassName", class)
+    Gang::new(name, pods).gpus(gpus).class(class)
 }
 
 /// A gang of one on a given node.
 fn on(node: &str, name: &str, class: &str) -> Gang {
     gang(name, 1, 8, class).pod_spec("nodeSelector", json!({ "kubernetes.io/hostname": node }))
-}
-
-async fn runs(cluster: &Cluster, gang: &str, pods: usize) -> Result<()> {
-    group(cluster, gang, |status| is_scheduled(status) && status["running"] == pods).await.map(drop)
 }
 
 /// The nomination on a pod: the node, whether pods are evicted for it, and the nominated node.
@@ -96,8 +81,9 @@ async fn rest() {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Result<()> {
-    preempting(CONFIG, async |plane, _, scheduler| {
+    preempting(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 6, 4, "low").min(3).held()).await?;
@@ -151,8 +137,9 @@ fn a_nomination_is_written_before_evictions_and_removed_after_the_bind() -> Resu
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn freed_room_is_kept_for_a_gang_until_the_rest_is_free() -> Result<()> {
-    preempting(CONFIG, async |plane, _, scheduler| {
+    preempting(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         // Nodes whose pods can all be evicted.
@@ -197,8 +184,9 @@ async fn protect(cluster: &Cluster, app: &str) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn pods_that_a_budget_protects_are_not_evicted() -> Result<()> {
-    preempting(CONFIG, async |plane, _, scheduler| {
+    preempting(PREEMPTING, async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&gang("kept", 2, 4, "low").min(1).label("app", "kept")).await?;
@@ -218,9 +206,10 @@ fn pods_that_a_budget_protects_are_not_evicted() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn an_impossible_nomination_is_made_elsewhere() -> Result<()> {
     // Without the plugin the scheduler does not know of budgets; the server does.
-    preempting(&CONFIG.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
+    preempting(&PREEMPTING.replace("  - name: pdb\n", ""), async |plane, _, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         cluster.create_gang(&on("node-0", "kept", "low").label("app", "kept")).await?;
@@ -254,8 +243,9 @@ async fn set_ready(cluster: &Cluster, node: &str, ready: &str) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_nomination_to_a_dead_node_moves_or_waits_with_a_reason() -> Result<()> {
-    preempting(CONFIG, async |plane, _, _| {
+    preempting(PREEMPTING, async |plane, _, _| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(3).gpus(8)).await?;
         cluster.create_gang(&on("node-0", "cheap", "low").held()).await?;
@@ -305,8 +295,9 @@ fn is_nomination(ask: &Ask) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_refused_nomination_evicts_no_pod() -> Result<()> {
-    preempting(CONFIG, async |plane, proxy, scheduler| {
+    preempting(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(2).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 4, 4, "low").min(2)).await?;
@@ -335,8 +326,9 @@ fn a_refused_nomination_evicts_no_pod() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn nominations_survive_a_bad_network_and_precede_evictions() -> Result<()> {
-    preempting(CONFIG, async |plane, proxy, scheduler| {
+    preempting(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(6).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 48, 1, "low").min(8)).await?;
@@ -375,9 +367,10 @@ fn nominations_survive_a_bad_network_and_precede_evictions() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_stopping_scheduler_still_writes_nominations_before_evictions() -> Result<()> {
     let hold = Duration::from_millis(500);
-    preempting(CONFIG, async |plane, proxy, scheduler| {
+    preempting(PREEMPTING, async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
         cluster.create_nodes(&Nodes::new(1).gpus(8)).await?;
         cluster.create_gang(&gang("slack", 2, 4, "low").min(1).held()).await?;
@@ -408,9 +401,10 @@ fn a_stopping_scheduler_still_writes_nominations_before_evictions() -> Result<()
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_card_of_a_pod_is_written_with_its_nomination_and_its_bind() -> Result<()> {
     let shared = format!(
-        "{CONFIG}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n"
+        "{PREEMPTING}  - name: deviceshare\n    arguments: {{deviceshare.GPUSharingEnable: true}}\n"
     );
     preempting(&shared, async |plane, proxy, _| {
         let cluster = plane.cluster();

@@ -10,6 +10,7 @@ use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS};
 use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, remove_pod};
 use muster_e2e::cluster::{Cluster, Definitions, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
+use muster_e2e::dice::Dice;
 use muster_e2e::proxy::{Ask, Fault, Proxy};
 use muster_e2e::scheduler::Scheduler;
 use muster_e2e::witness::{Life, Story, Witness};
@@ -43,21 +44,8 @@ const GPUS: i64 = 8;
 /// How long to wait for a moment to kill; if no pod terminates, the last moments don't come.
 const MOMENT: Duration = Duration::from_millis(600);
 
-/// A small generator of random numbers: the chosen moments must not change with a library.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
 fn gang(name: &str, pods: usize, class: &str) -> Gang {
-    let class = json!(class);
-    let gang = Gang::new(name, pods).gpus(4);
-    gang.spec("priorityClassName", class.clone()).pod_spec("priorityClassName", class)
+    Gang::new(name, pods).gpus(4).class(class)
 }
 
 /// Two pods on each node, of which one can be evicted.
@@ -113,6 +101,22 @@ fn state(witness: &Witness, size: usize) -> String {
     format!("{nominated} nominated, {leave} deleted, {bound} bound")
 }
 
+/// A moment later than it was decided, as every kill is.
+async fn kill(mut scheduler: Scheduler, dice: &mut Dice) -> Result<()> {
+    tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
+    scheduler.server.kill().await
+}
+
+/// The last scheduler stops in order, the journal of all of them replays, and the cluster is empty
+/// again.
+async fn conclude(cluster: &Cluster, mut last: Scheduler, seed: u64) -> Result<()> {
+    assert_eq!(last.server.stop().await?, 0, "seed {seed}");
+    last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
+    cluster.delete(&format!("{}?gracePeriodSeconds=0", pods("default"))).await?;
+    cluster.delete(&podgroups("default")).await?;
+    cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await.map(drop)
+}
+
 async fn history(
     plane: &ControlPlane,
     flags: &[&str],
@@ -144,8 +148,7 @@ async fn history(
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
-        scheduler.server.kill().await?;
+        kill(scheduler, &mut dice).await?;
         *kills.entry(state(&witness, size)).or_default() += 1;
     }
     let mut last = Scheduler::start(plane, &name, flags).await?;
@@ -164,9 +167,7 @@ async fn history(
     cluster.wait_for_pods("default", PATIENCE, |pods| pods.iter().all(is_silent)).await?;
     group(cluster, "urgent", is_scheduled).await?;
     check(&witness.tells().await?, size, seed);
-    assert_eq!(last.server.stop().await?, 0, "seed {seed}");
-    last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
-    clear(cluster).await
+    conclude(cluster, last, seed).await
 }
 
 fn is_silent(pod: &Pod) -> bool {
@@ -197,20 +198,19 @@ fn check(story: &Story, size: usize, seed: u64) {
             assert_eq!(at, Some(node), "seed {seed}: a nomination was lost: {life:?}");
         }
     }
-    // All nominations of a gang are written before the first eviction for it.
+    check_order(story, &leavers, seed);
+}
+
+/// All nominations of a gang are written before the first eviction for it, and what was written was
+/// true at that moment.
+fn check_order(story: &Story, leavers: &[&Life], seed: u64) {
     let first = leavers.iter().filter_map(|life| life.leaves).min();
-    for life in &urgent {
+    for life in story.gang("urgent") {
         let told = life.nominations.first().map(|(version, _)| *version);
         assert!(told.is_some() && told < first, "seed {seed}: {life:?}");
     }
     assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
     assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
-}
-
-async fn clear(cluster: &Cluster) -> Result<()> {
-    cluster.delete(&format!("{}?gracePeriodSeconds=0", pods("default"))).await?;
-    cluster.delete(&podgroups("default")).await?;
-    cluster.wait_for_pods("default", PATIENCE, <[Pod]>::is_empty).await.map(drop)
 }
 
 /// A cluster full of gangs of four, one pod on each node; one gang is to get half of it.
@@ -302,14 +302,13 @@ async fn taking_history(
             }
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        tokio::time::sleep(Duration::from_millis(dice.below(12))).await;
-        scheduler.server.kill().await?;
+        kill(scheduler, &mut dice).await?;
         *kills.entry(state(&witness, PREEMPTOR)).or_default() += 1;
         if moment.leaves > 0 {
             lower_the_rest(cluster, &witness).await?;
         }
     }
-    let mut last = Scheduler::start(plane, &name, flags).await?;
+    let last = Scheduler::start(plane, &name, flags).await?;
     wait(PATIENCE, async || {
         reap(cluster, &witness).await;
         let pods = cluster.pods("default").await.map_err(|error| error.to_string())?;
@@ -320,9 +319,7 @@ async fn taking_history(
     .await?;
     group(cluster, "urgent", is_scheduled).await?;
     check_evictions(&witness.tells().await?, seed);
-    assert_eq!(last.server.stop().await?, 0, "seed {seed}");
-    last.replay().map_err(|error| format!("seed {seed}: {error}"))?;
-    clear(cluster).await
+    conclude(cluster, last, seed).await
 }
 
 fn check_evictions(story: &Story, seed: u64) {
@@ -342,17 +339,11 @@ fn check_evictions(story: &Story, seed: u64) {
     let left: BTreeSet<String> = leavers.iter().filter_map(node).collect();
     let taken: BTreeSet<String> = urgent.iter().filter_map(node).collect();
     assert_eq!(left, taken, "seed {seed}: the gang runs on the freed nodes");
-    // All nominations of a gang are written before the first eviction for it.
-    let first = leavers.iter().filter_map(|life| life.leaves).min();
-    for life in &urgent {
-        let told = life.nominations.first().map(|(version, _)| *version);
-        assert!(told.is_some() && told < first, "seed {seed}: {life:?}");
-    }
-    assert_eq!(story.crowded(GPUS), Vec::<String>::new(), "seed {seed}");
-    assert_eq!(story.lies(), Vec::<String>::new(), "seed {seed}");
+    check_order(story, &leavers, seed);
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_scheduler_killed_while_gangs_are_evicted_breaks_no_more_gangs() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, WHOLE_GANGS, LARGE).await?;
@@ -383,6 +374,7 @@ async fn prepare(plane: &ControlPlane, config: &str, nodes: usize) -> Result<Str
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_scheduler_killed_while_it_evicts_keeps_nominations_and_evicts_no_more() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let flags = prepare(plane, CONFIG, NODES).await?;

@@ -33,6 +33,7 @@ tiers:
 ";
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_bad_configuration_is_rejected_and_the_old_one_stays() -> Result<()> {
     bed::test(Options::default(), async |plane| {
         let cluster = plane.cluster();
@@ -112,11 +113,13 @@ fn install(plane: &ControlPlane) -> Result<PathBuf> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_rights_in_the_manifest_are_enough() -> Result<()> {
     rights_are_enough(Definitions::Muster)
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_rights_in_the_manifest_are_enough_beside_volcano() -> Result<()> {
     rights_are_enough(Definitions::Volcano)
 }

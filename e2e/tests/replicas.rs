@@ -81,6 +81,7 @@ async fn replica_behind(
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> {
     with_nodes(async |plane, cluster| {
         let witness = Witness::start(&cluster).await?;
@@ -126,6 +127,7 @@ fn a_frozen_leader_is_replaced_and_writes_nothing_when_it_thaws() -> Result<()> 
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_leader_that_was_frozen_but_not_replaced_finishes_its_work() -> Result<()> {
     with_nodes(async |plane, cluster| {
         let witness = Witness::start(&cluster).await?;
@@ -163,6 +165,7 @@ fn a_leader_that_was_frozen_but_not_replaced_finishes_its_work() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_leader_that_is_told_to_stop_finishes_its_binds_and_hands_over_at_once() -> Result<()> {
     with_nodes(async |plane, cluster| {
         let witness = Witness::start(&cluster).await?;
@@ -206,6 +209,7 @@ async fn version(cluster: &Cluster, path: &str) -> Result<u64> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_leader_that_cannot_reach_the_api_server_stops_by_itself() -> Result<()> {
     with_nodes(async |plane, cluster| {
         let witness = Witness::start(&cluster).await?;
@@ -235,6 +239,7 @@ fn a_leader_that_cannot_reach_the_api_server_stops_by_itself() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_replica_with_lost_requests_still_takes_over() -> Result<()> {
     with_nodes(async |plane, cluster| {
         let proxy = Proxy::start(&plane.kubeconfig(), 5)?;

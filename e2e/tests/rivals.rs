@@ -35,6 +35,7 @@ fn free_node(binds: &[(String, String)], nodes: usize) -> Option<String> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_faster_rival_is_handled() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, scheduler| {
         let cluster = plane.cluster();
@@ -102,6 +103,7 @@ fn a_faster_rival_is_handled() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn pods_deleted_or_replaced_before_their_bind_are_noticed() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, _| {
         let cluster = plane.cluster();
@@ -149,6 +151,7 @@ async fn rival(cluster: &Cluster, foreign: &Gang, nodes: usize) -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn room_that_a_rival_uses_is_left_alone() -> Result<()> {
     behind_a_proxy(Options::default(), &[], async |plane, proxy, _| {
         let cluster = plane.cluster();

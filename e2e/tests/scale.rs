@@ -33,6 +33,7 @@ fn sizes() -> Vec<usize> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn five_thousand_pods_run_on_a_thousand_nodes() -> Result<()> {
     bed::test(Options { kwok: true, ..Options::default() }, async |plane| {
         let cluster = plane.cluster();

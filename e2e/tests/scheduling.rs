@@ -52,6 +52,7 @@ fn marks(pods: &[Pod]) -> Vec<(String, String)> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_gang_binds_all_or_nothing_and_says_why() -> Result<()> {
     scheduled(async |plane, scheduler| {
         let cluster = plane.cluster();
@@ -83,6 +84,7 @@ fn a_gang_binds_all_or_nothing_and_says_why() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn the_minimum_starts_with_its_roles_before_the_elastic_rest() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();
@@ -112,6 +114,7 @@ fn the_minimum_starts_with_its_roles_before_the_elastic_rest() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn two_queues_share_and_report_their_use() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();
@@ -163,6 +166,7 @@ fn two_queues_share_and_report_their_use() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_podgroup_may_come_after_its_pods_and_a_plain_pod_needs_none() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();
@@ -187,6 +191,7 @@ fn a_podgroup_may_come_after_its_pods_and_a_plain_pod_needs_none() -> Result<()>
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_cluster_with_volcanos_definitions_works_the_same() -> Result<()> {
     scheduled_with(Definitions::Volcano, &[], async |plane, scheduler| {
         let cluster = plane.cluster();
@@ -210,6 +215,7 @@ fn a_cluster_with_volcanos_definitions_works_the_same() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn pods_of_other_schedulers_are_ours_only_if_configured() -> Result<()> {
     let flags = ["--scheduler-name=one", "--scheduler-name=two"];
     scheduled_with(Definitions::Muster, &flags, async |plane, _| {
@@ -227,6 +233,7 @@ fn pods_of_other_schedulers_are_ours_only_if_configured() -> Result<()> {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn kubectl_shows_useful_columns() -> Result<()> {
     scheduled(async |plane, _| {
         let cluster = plane.cluster();

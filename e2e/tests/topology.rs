@@ -142,6 +142,7 @@ fn says(reason: &str) -> impl Fn(&Value) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn gangs_stay_close_in_a_network_of_1000_nodes() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();
@@ -284,6 +285,7 @@ fn nothing_has_moved(before: &[Pod], after: &[Pod]) {
 }
 
 #[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
 fn a_malformed_hypernode_is_reported_and_the_rest_is_scheduled() -> Result<()> {
     bed::test(with_kwok(), async |plane| {
         let cluster = plane.cluster();

@@ -1,5 +1,35 @@
 //! The scheduler as a pure state machine: events and the clock in, plans out. No I/O, no clock, no
 //! randomness.
+//!
+//! ```
+//! use muster_api::{Time, manifest};
+//! use muster_engine::config::Config;
+//! use muster_engine::{Engine, Event};
+//!
+//! let cluster = "
+//! kind: Node
+//! apiVersion: v1
+//! metadata: {name: gpu-1}
+//! status: {allocatable: {cpu: 8, pods: 110}}
+//! ---
+//! kind: Pod
+//! apiVersion: v1
+//! metadata: {name: trainer, namespace: default}
+//! spec:
+//!   schedulerName: volcano
+//!   containers:
+//!   - resources: {requests: {cpu: 4}}
+//! ";
+//! let mut engine = Engine::new(Config::builtin(), vec!["volcano".to_owned()]);
+//! manifest::read("cluster.yaml", cluster.as_bytes(), &mut |found| {
+//!     if let manifest::Found::Object { object, .. } = found {
+//!         engine.apply(Event::from(object));
+//!     }
+//! });
+//! let plan = engine.cycle(Time(0));
+//! let [bind] = plan.binds[..] else { panic!("one pod is bound") };
+//! assert_eq!(&**engine.cluster().pods.name(bind.pod), "default/trainer");
+//! ```
 
 // `#[answers]` writes paths that begin with our name, so that it can be used here and elsewhere.
 extern crate self as muster_engine;
@@ -28,12 +58,13 @@ pub use base::room::Room;
 pub use config::lists::{ACTIONS, PLUGINS, VOLCANO_ONLY};
 pub use decision::cause::Cause;
 pub use decision::counters::{NominationCounters, SearchCounters, SearchRecord};
+pub use decision::decisions::{Bind, Decisions, Eviction};
 pub use decision::node_reason::{Bar, Histogram, Shown, Why};
-pub use decision::plan::{Bind, CardNote, Eviction, GroupNote, Plan};
 pub use decision::reason::{Lack, Limit, Near, Reason, Stage};
 pub use decision::staleness::{Fate, Staleness};
 pub use engine::Engine;
 pub use engine::checkpoint::Checkpoint;
+pub use engine::known::{KnownGang, KnownPod, Standing};
 pub use eviction::trace;
 pub use model::event::Event;
 pub use model::txn::{Mark, Move, Txn};
@@ -43,11 +74,11 @@ pub use policy::bundle::{Bundle, Needed};
 pub use policy::plugin::{Plugin, Scope, Vote, answers, each_function_has_a_question};
 pub use policy::preemptor::Preemptor;
 pub use policy::question::{Question, Switches, answered_by};
+pub use report::plan::{self, Plan};
 pub use report::{status, words as explain};
 pub use settings::argument::Argument;
 
-/// Where the pods of a gang are, and the domains that it may use.
+/// Where the pods of a gang are.
 pub mod search {
     pub use crate::model::topology::places::{around, domain_of};
-    pub use crate::placement::domains::allowed_domains;
 }

@@ -45,7 +45,7 @@ fn gang(name: &str, queue: &str, min_cpu: u32) -> String {
     )
 }
 
-/// Who was let into the line.
+/// The gangs that were admitted.
 fn admitted(engine: &Engine) -> Vec<String> {
     let gangs = engine.cluster().gangs.iter().filter(|(_, gang)| gang.admitted());
     let mut names: Vec<String> = gangs.map(|(_, gang)| gang.key.to_string()).collect();
@@ -69,7 +69,8 @@ fn the_order_of_queues_follows_each_admission() {
         .unwrap();
     }
     tell(&mut engine, &text);
-    // There is admission for 9 cpu. The first gang of b is let in; later one of a, and then nobody.
+    // There is admission for 9 cpu. The first gang of b is admitted; later one of a, and then no
+    // other.
     tell(&mut engine, &gang("b-old", "b", 3));
     engine.cycle(NOW);
     tell(

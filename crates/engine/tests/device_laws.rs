@@ -2,33 +2,22 @@
 
 #[path = "support/lines.rs"]
 mod lines;
+#[path = "support/random.rs"]
+mod random;
 mod support;
 
-use lines::Line;
-use muster_api::Time;
 use muster_engine::config::Config;
 use muster_engine::ids::{NodeId, PodId, ShapeId};
 use muster_engine::model::Cluster;
 use muster_engine::model::devices::cards::Taken;
 use muster_engine::model::pods::PodState;
+use muster_engine::plan::Placement;
 use muster_engine::{Engine, Event, Plan, Room, Txn};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use random::{CHANGES, START, bounded, change, events_apart, rewinds_leave_no_trace, shuffled};
 
-const START: Time = Time(1_767_571_200_000);
 const ROOMS: [Room; 3] = [Room::Idle, Room::FutureIdle, Room::Backfill];
-
-/// The same cases every time, as in `laws.rs`.
-fn bounded(cases: u32) -> ProptestConfig {
-    let cases =
-        std::env::var("MUSTER_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(20_261_116),
-        ..ProptestConfig::default()
-    }
-}
+const SEED: u64 = 20_261_116;
 
 /// A way to share, nodes with cards, pods that are on them, and pods that wait.
 #[derive(Clone, Debug)]
@@ -67,7 +56,7 @@ fn request(way: &'static str) -> BoxedStrategy<String> {
 }
 
 /// On a card of its node, wherever that is; two of them may be too much for it.
-fn seated(index: usize, way: &'static str) -> impl Strategy<Value = String> {
+fn bound_pod(index: usize, way: &'static str) -> impl Strategy<Value = String> {
     let leaves = prop_oneof![2 => Just(""), 1 => Just(" terminating")];
     let cores = prop::sample::select(vec![0, 20]);
     let place = (0..3usize, 0..3, 1..5, cores);
@@ -82,16 +71,17 @@ fn setting() -> impl Strategy<Value = Setting> {
     let policy = prop::sample::select(vec!["binpack", "spread"]);
     (ways, policy).prop_flat_map(|(way, policy)| {
         let nodes = (1..4usize).prop_flat_map(|count| (0..count).map(node).collect::<Vec<_>>());
-        let seats = (0..5usize)
-            .prop_flat_map(move |count| (0..count).map(|at| seated(at, way)).collect::<Vec<_>>());
+        let bound = (0..5usize).prop_flat_map(move |count| {
+            (0..count).map(|at| bound_pod(at, way)).collect::<Vec<_>>()
+        });
         let waits = prop::collection::vec((request(way), 1..4usize), 1..4);
-        (nodes, seats, waits).prop_map(move |(nodes, seats, waits)| {
+        (nodes, bound, waits).prop_map(move |(nodes, bound, waits)| {
             let gangs = waits.into_iter().enumerate();
             let gangs =
                 gangs.map(|(index, (request, size))| format!("gang g{index} x{size} {request}"));
             Setting {
                 arguments: format!("deviceshare.{way}: true, deviceshare.SchedulePolicy: {policy}"),
-                lines: nodes.into_iter().chain(seats).chain(gangs).collect(),
+                lines: nodes.into_iter().chain(bound).chain(gangs).collect(),
             }
         })
     })
@@ -99,16 +89,7 @@ fn setting() -> impl Strategy<Value = Setting> {
 
 impl Setting {
     fn events(&self) -> Vec<Event> {
-        let parsed = self
-            .lines
-            .iter()
-            .zip(0..)
-            .filter_map(|(text, serial)| Some((Line::parse(text)?, serial)));
-        let texts = parsed.map(|(line, serial)| {
-            let born = START.plus_ms(serial as i64 * 1000 - 1_000_000);
-            line.manifests(&born.to_string(), serial)
-        });
-        texts.flat_map(|text| support::objects(&text)).map(Event::from).collect()
+        events_apart(&self.lines, 1000)
     }
 
     fn engine(&self, events: &[Event]) -> Engine {
@@ -180,23 +161,13 @@ fn waiting(cluster: &Cluster) -> Vec<PodId> {
     cluster.pods.live().filter(|&pod| cluster.pods.state[pod] == PodState::Pending).collect()
 }
 
-fn shuffle<T>(things: &mut [T], mut seed: u64) {
-    for last in (1..things.len()).rev() {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        things.swap(last, (seed >> 33) as usize % (last + 1));
-    }
-}
-
 /// Everything that a cycle decided, by names.
 fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
     let cluster = engine.cluster();
-    let name =
-        |pod, node: NodeId| format!("{} on {}", cluster.pods.name(pod), cluster.nodes.name[node]);
-    let binds = plan
-        .binds
-        .iter()
-        .map(|bind| format!("{} {:?}", name(bind.pod, bind.node), plan.note_of(bind.pod)));
-    let nominations = plan.nominations.iter().map(|bind| name(bind.pod, bind.node));
+    let name = |place: &Placement| format!("{} on {}", place.pod, place.node);
+    let binds =
+        plan.binds.iter().map(|bind| format!("{} {:?}", name(bind), plan.card_note(&bind.pod)));
+    let nominations = plan.nominations.iter().map(name);
     let mut waits: Vec<String> = cluster
         .gangs
         .iter()
@@ -207,7 +178,7 @@ fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(bounded(500))]
+    #![proptest_config(bounded(500, SEED))]
 
     #[test]
     fn a_pod_fits_where_some_set_of_cards_does(setting in setting()) {
@@ -289,54 +260,23 @@ proptest! {
     #[test]
     fn a_rewound_transaction_leaves_every_card_as_it_was(
         setting in setting(),
-        moves in prop::collection::vec((0..5u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
+        moves in prop::collection::vec((0..=CHANGES, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
     ) {
         let mut cluster = setting.engine(&setting.events()).cluster().clone();
-        let (pods, nodes): (Vec<PodId>, Vec<NodeId>) = (cluster.pods.live().collect(), cluster.nodes.live().collect());
-        let before = cluster.sums();
-        let mut txn = Txn::begin(&mut cluster);
-        let mut marks = Vec::new();
-        for (what, pod, node) in moves {
-            let (&pod, &node) = (pod.get(&pods), node.get(&nodes));
-            match what {
-                0 => txn.allocate(pod, node),
-                1 => txn.nominate(pod, node),
-                2 if txn.pods.state[pod].node().is_some() => txn.evict(pod),
-                2 | 3 => txn.release(pod),
-                _ => match marks.pop() {
-                    Some((mark, sums)) if node.0 % 2 == 0 => {
-                        txn.rewind(mark);
-                        prop_assert_eq!(&txn.sums(), &sums);
-                    }
-                    kept => {
-                        marks.extend(kept);
-                        marks.push((txn.mark(), txn.sums()));
-                    }
-                },
-            }
-            prop_assert_eq!(txn.audit(), Ok(()));
-        }
-        drop(txn);
-        prop_assert_eq!(cluster.sums(), before);
+        rewinds_leave_no_trace(&mut cluster, moves)?;
     }
 
     #[test]
     fn moves_that_are_made_again_take_the_same_cards(
         setting in setting(),
-        moves in prop::collection::vec((0..4u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..20),
+        moves in prop::collection::vec((0..CHANGES, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..20),
     ) {
         let mut cluster = setting.engine(&setting.events()).cluster().clone();
         let (pods, nodes): (Vec<PodId>, Vec<NodeId>) = (cluster.pods.live().collect(), cluster.nodes.live().collect());
         let mut txn = Txn::begin(&mut cluster);
         let start = txn.mark();
         for (what, pod, node) in moves {
-            let (&pod, &node) = (pod.get(&pods), node.get(&nodes));
-            match what {
-                0 => txn.allocate(pod, node),
-                1 => txn.nominate(pod, node),
-                2 if txn.pods.state[pod].node().is_some() => txn.evict(pod),
-                _ => txn.release(pod),
-            }
+            change(&mut txn, what, *pod.get(&pods), *node.get(&nodes));
         }
         let (made, done) = (txn.since(start), txn.sums());
         txn.rewind(start);
@@ -347,16 +287,15 @@ proptest! {
     #[test]
     fn no_card_that_a_plan_uses_is_over_and_the_order_of_arrival_does_not_matter(setting in setting(), order in any::<u64>()) {
         let listed = setting.events();
-        let mut shuffled = listed.clone();
-        shuffle(&mut shuffled, order);
-        let (mut one, mut other) = (setting.engine(&listed), setting.engine(&shuffled));
+        let (mut one, mut other) = (setting.engine(&listed), setting.engine(&shuffled(&listed, order)));
         for seconds in [0, 1, 700] {
             let now = START.plus_ms(seconds * 1000);
             let (first, second) = (one.cycle(now), other.cycle(now));
             prop_assert_eq!(decided(&one, &first), decided(&other, &second), "after {} s", seconds);
             let cluster = one.cluster();
             prop_assert_eq!(cluster.audit(), Ok(()));
-            for bind in first.binds.iter().chain(&first.nominations) {
+            let decided = one.decisions();
+            for bind in decided.binds.iter().chain(&decided.nominations) {
                 let held = cluster.devices.held(bind.pod).expect("a card");
                 for slot in &held.slots {
                     let fact = &cluster.devices.cards(bind.node).and_then(|cards| cards.get(slot.card)).expect("a card").fact;

@@ -119,7 +119,7 @@ fn a_pod_that_comes_back_to_a_node_gets_its_card_again_while_it_is_free() {
 }
 
 #[test]
-fn a_promised_card_is_taken_only_if_no_other_does() {
+fn a_nominated_card_is_taken_only_if_no_other_does() {
     let lines = "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=1 terminating\npod d gpumem=8000\npod e gpumem=2000 on=n \
                  card=0\ngang c x2 gpumem=4000";
     let mut cluster = engine(MEMORY, lines).cluster().clone();
@@ -141,10 +141,10 @@ fn what_was_bound_keeps_its_card_until_its_object_says_otherwise() {
         "node n cpu=8 cards=2x8000\npod a gpumem=4000 on=n card=1\npod c gpumem=6000",
     );
     let plan = engine.cycle(NOW);
-    let c = pod(engine.cluster(), "c");
-    assert_eq!(plan.note_of(c)[0], ("volcano.sh/gpu-index", "0".to_owned()));
-    assert_eq!(plan.note_of(c)[1], ("volcano.sh/predicate-time", format!("{}000000", NOW.0)));
-    let uid = engine.cluster().pods.fact[c].uid.to_string();
+    let note = plan.card_note("default/c");
+    assert_eq!(note[0], ("volcano.sh/gpu-index", "0".to_owned()));
+    assert_eq!(note[1], ("volcano.sh/predicate-time", format!("{}000000", NOW.0)));
+    let uid = engine.pod("default/c").expect("it is known").uid.to_string();
     engine.apply(Event::Bound { key: "default/c".into(), uid, node: "n".into() });
     assert_eq!(cards(engine.cluster(), "c"), [0]);
     assert_eq!(engine.cluster().audit(), Ok(()));

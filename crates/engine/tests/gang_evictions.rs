@@ -18,7 +18,7 @@ const NOW: Time = Time(1_767_571_200_000);
 const CONFIG: &str = "actions: allocate, gangpreempt\ntiers: [{plugins: [{name: priority}, {name: gang}, {name: conformance}, \
                       {name: predicates}]}]";
 
-/// Protects nobody, and counts how often it is asked.
+/// Protects no pod, and counts how often it is asked.
 struct Counter(Arc<AtomicUsize>);
 
 #[answers]
@@ -70,7 +70,7 @@ fn full(domains: usize, pods_are: &str) -> String {
             );
         }
     }
-    format!("{script}gang claimant x16 cpu=1 close=hard:1 prio=10\n")
+    format!("{script}gang preemptor x16 cpu=1 close=hard:1 prio=10\n")
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn no_more_is_asked_where_there_are_more_domains() {
 }
 
 #[test]
-fn who_got_nothing_is_not_tried_again_before_something_changes() {
+fn a_failed_search_is_not_repeated_before_something_changes() {
     let (mut engine, count) = counting(&full(8, "preemptable=false"));
     assert!(engine.cycle(NOW).evictions.is_empty(), "all are protected");
     // The first cycle has changed what is said of gangs; the second comes to rest.

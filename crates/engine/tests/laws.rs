@@ -3,35 +3,24 @@
 
 #[path = "support/lines.rs"]
 mod lines;
+#[path = "support/random.rs"]
+mod random;
 mod support;
 
 use std::collections::BTreeMap;
 
-use lines::Line;
-use muster_api::Time;
 use muster_api::kinds::Kind;
 use muster_engine::config::Config;
 use muster_engine::ids::{NodeId, PodId, ResourceId, ShapeId};
 use muster_engine::model::Cluster;
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Event, Plan, Policy, Room, Scope, Txn, Why, explain};
+use muster_engine::plan::Eviction;
+use muster_engine::{Engine, Event, Plan, Policy, Room, Scope, Txn, Why};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use proptest::test_runner::TestCaseResult;
+use random::{CHANGES, START, bounded, events_apart, rewinds_leave_no_trace, shuffled};
 
-const START: Time = Time(1_767_571_200_000);
-
-/// The same cases every time: a law that fails once fails for everyone. `MUSTER_CASES=20000` looks
-/// longer.
-fn bounded(cases: u32) -> ProptestConfig {
-    let cases =
-        std::env::var("MUSTER_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(cases);
-    ProptestConfig {
-        cases,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(20_261_115),
-        ..ProptestConfig::default()
-    }
-}
+const SEED: u64 = 20_261_115;
 
 fn node(index: usize) -> impl Strategy<Value = String> {
     let taint = prop_oneof![6 => Just(""), 1 => Just(" taint=infra")];
@@ -104,7 +93,7 @@ fn mixed(index: usize) -> impl Strategy<Value = Vec<String>> {
 }
 
 /// Pods that are on nodes already, some of them on their way out, some another scheduler's.
-fn seated(index: usize, nodes: usize, leaving: bool) -> impl Strategy<Value = String> {
+fn bound_pod(index: usize, nodes: usize, leaving: bool) -> impl Strategy<Value = String> {
     let leaves = prop_oneof![3 => Just(""), 1 => Just(if leaving { " terminating" } else { "" })];
     let scheduler = prop_oneof![3 => Just(""), 1 => Just(" scheduler=default-scheduler")];
     (0..nodes, request(), leaves, scheduler).prop_map(move |(node, request, leaves, scheduler)| {
@@ -117,10 +106,10 @@ fn setting(leaving: bool, fifo: bool) -> impl Strategy<Value = Vec<String>> {
         .prop_flat_map(|list| (0..list.len()).map(gang).collect::<Vec<_>>());
     let mixed = prop::collection::vec(0..1u8, 0..3)
         .prop_flat_map(|list| (0..list.len()).map(mixed).collect::<Vec<_>>());
-    let seats = (0..4usize).prop_flat_map(move |count| {
-        (0..count).map(|index| seated(index, 3, leaving)).collect::<Vec<_>>()
+    let bound = (0..4usize).prop_flat_map(move |count| {
+        (0..count).map(|index| bound_pod(index, 3, leaving)).collect::<Vec<_>>()
     });
-    (nodes(5), gangs, mixed, seats).prop_map(move |(nodes, gangs, mixed, seats)| {
+    (nodes(5), gangs, mixed, bound).prop_map(move |(nodes, gangs, mixed, bound)| {
         let line = if fifo { "queue line fifo" } else { "queue line" };
         let queues =
             ["queue red cap.cpu=4 deserved.cpu=2", line, "queue shut closed"].map(str::to_owned);
@@ -129,7 +118,7 @@ fn setting(leaving: bool, fifo: bool) -> impl Strategy<Value = Vec<String>> {
             .chain(nodes)
             .chain(gangs)
             .chain(mixed.into_iter().flatten())
-            .chain(seats);
+            .chain(bound);
         all.collect()
     })
 }
@@ -222,17 +211,6 @@ fn events(lines: &[String]) -> Vec<Event> {
     events_apart(lines, 1000)
 }
 
-/// Objects that were created one after the other, or all at once.
-fn events_apart(lines: &[String], pause_ms: i64) -> Vec<Event> {
-    let parsed =
-        lines.iter().enumerate().filter_map(|(serial, text)| Some((serial, Line::parse(text)?)));
-    let manifests = parsed.map(|(serial, line)| {
-        let born = START.plus_ms(serial as i64 * pause_ms - 1_000_000);
-        line.manifests(&born.to_string(), serial as u64)
-    });
-    manifests.flat_map(|text| support::objects(&text)).map(Event::from).collect()
-}
-
 fn engine_of(config: Config, events: &[Event]) -> Engine {
     let mut engine = Engine::new(config, vec!["volcano".into()]);
     for event in events {
@@ -250,27 +228,20 @@ fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
     let cluster = engine.cluster();
     let mut lines = Vec::new();
     for (arrow, list) in [("->", &plan.binds), ("~>", &plan.nominations)] {
-        lines.extend(list.iter().map(|bind| {
-            format!("{} {arrow} {}", cluster.pods.name(bind.pod), cluster.nodes.name[bind.node])
-        }));
+        lines.extend(list.iter().map(|bind| format!("{} {arrow} {}", bind.pod, bind.node)));
     }
     lines.extend(plan.evictions.iter().map(|eviction| {
-        let (pod, node) = (cluster.pods.name(eviction.pod), &cluster.nodes.name[eviction.node]);
-        let preemptor = eviction.preemptor.map(|gang| &cluster.gangs[gang].key);
-        format!("{pod} leaves {node} for {preemptor:?}: {}", explain::cause(cluster, eviction))
+        let Eviction { place, preemptor, cause, .. } = eviction;
+        format!("{} leaves {} for {preemptor:?}: {cause}", place.pod, place.node)
     }));
+    lines.extend(plan.withdrawn.iter().map(|pod| format!("{pod} is nominated no more")));
+    lines
+        .extend(plan.notes.iter().map(|note| format!("{} says {:?}", note.gang, note.annotations)));
     lines.extend(
-        plan.withdrawn.iter().map(|&pod| format!("{} is promised no more", cluster.pods.name(pod))),
-    );
-    lines.extend(
-        plan.group_notes
+        plan.updates
             .iter()
-            .map(|note| format!("{} says {:?}", cluster.gangs[note.gang].key, note.annotations)),
+            .map(|update| format!("{} {:?} {:?}", update.gang, update.phase, update.condition)),
     );
-    lines.extend(plan.updates.iter().map(|&gang| {
-        let gang = &cluster.gangs[gang];
-        format!("{} {:?} {:?}", gang.key, gang.phase, gang.condition)
-    }));
     let mut waiting: Vec<String> = cluster
         .gangs
         .iter()
@@ -282,45 +253,35 @@ fn decided(engine: &Engine, plan: &Plan) -> Vec<String> {
     lines
 }
 
+/// Two engines that hear of the same in another order decide and say the same, at each of these
+/// seconds.
+fn order_does_not_matter(
+    config: impl Fn() -> Config,
+    listed: &[Event],
+    order: u64,
+    seconds: &[i64],
+) -> TestCaseResult {
+    let mut one = engine_of(config(), listed);
+    let mut other = engine_of(config(), &shuffled(listed, order));
+    for seconds in seconds {
+        let now = START.plus_ms(seconds * 1000);
+        let (first, second) = (one.cycle(now), other.cycle(now));
+        prop_assert_eq!(decided(&one, &first), decided(&other, &second), "after {} s", seconds);
+    }
+    Ok(())
+}
+
 proptest! {
-    #![proptest_config(bounded(400))]
+    #![proptest_config(bounded(400, SEED))]
 
     #[test]
     fn a_rewound_transaction_leaves_no_trace(
         lines in setting(true, true),
-        moves in prop::collection::vec((0..4u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
+        moves in prop::collection::vec((0..=CHANGES, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..40),
     ) {
         let mut cluster = builtin(&events(&lines)).cluster().clone();
-        let (pods, nodes): (Vec<PodId>, Vec<NodeId>) = (cluster.pods.live().collect(), cluster.nodes.live().collect());
-        prop_assume!(!pods.is_empty());
-        let before = cluster.sums();
-        let states: Vec<PodState> = pods.iter().map(|&pod| cluster.pods.state[pod]).collect();
-        let mut txn = Txn::begin(&mut cluster);
-        let mut marks = Vec::new();
-        for (what, pod, node) in moves {
-            let (&pod, &node) = (pod.get(&pods), node.get(&nodes));
-            match what {
-                0 => txn.allocate(pod, node),
-                1 => txn.nominate(pod, node),
-                2 if txn.pods.state[pod].node().is_some() => txn.evict(pod),
-                2 => txn.release(pod),
-                _ => match marks.pop() {
-                    Some((mark, sums)) if node.0 % 2 == 0 => {
-                        txn.rewind(mark);
-                        prop_assert_eq!(&txn.sums(), &sums);
-                    }
-                    kept => {
-                        marks.extend(kept);
-                        marks.push((txn.mark(), txn.sums()));
-                    }
-                },
-            }
-            prop_assert_eq!(txn.audit(), Ok(()));
-        }
-        drop(txn);
-        prop_assert_eq!(cluster.sums(), before);
-        let after: Vec<PodState> = pods.iter().map(|&pod| cluster.pods.state[pod]).collect();
-        prop_assert_eq!(after, states);
+        prop_assume!(cluster.pods.live().next().is_some());
+        rewinds_leave_no_trace(&mut cluster, moves)?;
     }
 
     #[test]
@@ -348,15 +309,7 @@ proptest! {
 
     #[test]
     fn the_order_of_arrival_does_not_matter(lines in setting(true, true), order in any::<u64>()) {
-        let listed = events(&lines);
-        let mut shuffled = listed.clone();
-        shuffle(&mut shuffled, order);
-        let (mut one, mut other) = (builtin(&listed), builtin(&shuffled));
-        for seconds in [0, 1, 700] {
-            let now = START.plus_ms(seconds * 1000);
-            let (first, second) = (one.cycle(now), other.cycle(now));
-            prop_assert_eq!(decided(&one, &first), decided(&other, &second), "after {} s", seconds);
-        }
+        order_does_not_matter(Config::builtin, &events(&lines), order, &[0, 1, 700])?;
     }
 
     #[test]
@@ -364,12 +317,7 @@ proptest! {
         let text = "actions: \"enqueue, allocate, backfill\"\ntiers:\n- plugins:\n  - name: gang\n  - name: drf\n  \
                     - name: predicates\n  - name: proportion\n  - name: nodeorder\n";
         let config = || Config::parse("shares", text).unwrap_or_else(|errors| panic!("{errors:?}"));
-        let listed = events(&lines);
-        let mut shuffled = listed.clone();
-        shuffle(&mut shuffled, order);
-        let (mut one, mut other) = (engine_of(config(), &listed), engine_of(config(), &shuffled));
-        let (first, second) = (one.cycle(START), other.cycle(START));
-        prop_assert_eq!(decided(&one, &first), decided(&other, &second));
+        order_does_not_matter(config, &events(&lines), order, &[0])?;
     }
 
     #[test]
@@ -379,15 +327,7 @@ proptest! {
         pause in prop::sample::select(vec![0, 1000]),
         order in any::<u64>(),
     ) {
-        let listed = events_apart(&lines, pause);
-        let mut shuffled = listed.clone();
-        shuffle(&mut shuffled, order);
-        let (mut one, mut other) = (engine_of(scenarios(tree), &listed), engine_of(scenarios(tree), &shuffled));
-        for seconds in [0, 1, 70] {
-            let now = START.plus_ms(seconds * 1000);
-            let (first, second) = (one.cycle(now), other.cycle(now));
-            prop_assert_eq!(decided(&one, &first), decided(&other, &second), "after {} s", seconds);
-        }
+        order_does_not_matter(|| scenarios(tree), &events_apart(&lines, pause), order, &[0, 1, 70])?;
     }
 
     #[test]
@@ -402,9 +342,8 @@ proptest! {
         for index in gone {
             all.extend(goodbye(index.get(&all)));
         }
-        shuffle(&mut all, order);
         let mut engine = builtin(&[]);
-        for (place, event) in all.into_iter().enumerate() {
+        for (place, event) in shuffled(&all, order).into_iter().enumerate() {
             engine.apply(event);
             prop_assert_eq!(engine.cluster().audit(), Ok(()));
             if place % 7 == 0 {
@@ -424,8 +363,8 @@ proptest! {
     #[test]
     fn no_node_is_over_and_no_gang_is_half_placed(lines in setting(true, true)) {
         let mut engine = builtin(&events(&lines));
-        let plan = engine.cycle(START);
-        let cluster = engine.cluster();
+        engine.cycle(START);
+        let (cluster, plan) = (engine.cluster(), engine.decisions());
         prop_assert_eq!(cluster.audit(), Ok(()));
         for bind in &plan.binds {
             for (resource, _) in cluster.shapes[cluster.pods.shape[bind.pod]].request.iter() {
@@ -451,8 +390,8 @@ proptest! {
     fn the_chosen_node_is_the_best_of_all(lines in setting(false, false)) {
         let mut engine = builtin(&events(&lines));
         let mut cluster = engine.cluster().clone();
-        let plan = engine.cycle(START);
-        for bind in &plan.binds {
+        engine.cycle(START);
+        for bind in &engine.decisions().binds {
             let best = best_by_scan(&cluster, engine.policy(), cluster.pods.shape[bind.pod]);
             let name = |node: NodeId| cluster.nodes.name[node].to_string();
             prop_assert_eq!(best.map(name), Some(name(bind.node)), "for {}", cluster.pods.name(bind.pod));
@@ -468,10 +407,10 @@ proptest! {
         size in 1..7usize,
         request in request(),
         rule in prop::sample::select(vec!["", " select=zone:x", " tolerate=infra", " port=80"]),
-        seats in prop::collection::vec(0..1u8, 0..3).prop_flat_map(|list| (0..list.len()).map(|at| seated(at, 1, false)).collect::<Vec<_>>()),
+        bound in prop::collection::vec(0..1u8, 0..3).prop_flat_map(|list| (0..list.len()).map(|at| bound_pod(at, 1, false)).collect::<Vec<_>>()),
     ) {
         let gang = format!("gang g x{size}{request}{rule}");
-        let lines: Vec<String> = nodes.into_iter().chain(seats).chain([gang]).collect();
+        let lines: Vec<String> = nodes.into_iter().chain(bound).chain([gang]).collect();
         let (found, exists) = found_and_exists(&lines);
         prop_assert_eq!(found, exists);
     }
@@ -482,7 +421,7 @@ proptest! {
 #[test]
 fn most_mixed_gangs_that_can_be_placed_are() {
     let strategy = (nodes(4), mixed(0), prop::collection::vec(gang_pod(), 0..3));
-    let mut runner = proptest::test_runner::TestRunner::new(bounded(600));
+    let mut runner = proptest::test_runner::TestRunner::new(bounded(600, SEED));
     let (mut found, mut exist) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
     runner
         .run(&strategy, |(nodes, mixed, more)| {
@@ -509,13 +448,6 @@ fn most_mixed_gangs_that_can_be_placed_are() {
 
 fn gang_pod() -> impl Strategy<Value = String> {
     (request(), rule()).prop_map(|(request, rule)| format!("{request}{rule} label=app:a"))
-}
-
-fn shuffle<T>(things: &mut [T], mut seed: u64) {
-    for last in (1..things.len()).rev() {
-        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        things.swap(last, (seed >> 33) as usize % (last + 1));
-    }
 }
 
 fn goodbye(event: &Event) -> Option<Event> {

@@ -1,5 +1,5 @@
 //! The search for a scenario against one that goes step by step: one victim more each time,
-//! everyone placed anew. What that finds is found. And moves against trying everything.
+//! all of them placed anew. What that finds is found. And moves against trying everything.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -11,6 +11,7 @@ use std::fmt::Write;
 use lines::Line;
 use muster_api::Time;
 use muster_engine::config::Config;
+use muster_engine::plan::Placement;
 use muster_engine::{Engine, Event, Plan};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -35,7 +36,7 @@ struct Tenant {
 struct Case {
     nodes: Vec<u32>,
     tenants: Vec<Tenant>,
-    /// What the pods of the claimant ask for.
+    /// What the pods of the preemptor ask for.
     preemptor: Vec<u32>,
     close: bool,
 }
@@ -82,16 +83,17 @@ impl Case {
             }
         }
         let close = if self.close { "close=hard:1" } else { "" };
-        writeln!(text, "gang claimant min={} prio=9 {close}", self.preemptor.len())
+        writeln!(text, "gang preemptor min={} prio=9 {close}", self.preemptor.len())
             .expect("a string");
         for (pod, gpu) in self.preemptor.iter().enumerate() {
-            writeln!(text, "pod claimant-{pod} gang=claimant gpu={gpu} prio=9").expect("a string");
+            writeln!(text, "pod preemptor-{pod} gang=preemptor gpu={gpu} prio=9")
+                .expect("a string");
         }
         text
     }
 
-    /// Who leaves one after the other: lower priority first, what can be spared before what breaks
-    /// a gang, the youngest first.
+    /// The pods that leave one after the other: lower priority first, what can be spared before
+    /// what breaks a gang, the youngest first.
     fn units(&self) -> Vec<Vec<String>> {
         let mut units: Vec<(Turn, Vec<String>)> = Vec::new();
         for (at, tenant) in self.tenants.iter().enumerate() {
@@ -120,8 +122,8 @@ impl Case {
     }
 }
 
-/// The fewest pods that move so that everyone has a place, if there is a way, by trying all of
-/// them: where the claimants go, then who stays and where others go.
+/// The fewest pods that move so that all pods have a node, if there is a way, by trying all of
+/// them: where the preemptor's pods go, then which pods stay and where the others go.
 fn fewest_moves(
     free: &mut [u32],
     preemptor: &[u32],
@@ -181,9 +183,9 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn nominated(engine: &Engine, plan: &Plan) -> usize {
-    let own = |pod| engine.cluster().pods.name(pod).starts_with("default/claimant-");
-    plan.binds.iter().chain(&plan.nominations).filter(|place| own(place.pod)).count()
+fn nominated(plan: &Plan) -> usize {
+    let own = |place: &&Placement| place.pod.starts_with("default/preemptor-");
+    plan.binds.iter().chain(&plan.nominations).filter(own).count()
 }
 
 proptest! {
@@ -194,13 +196,13 @@ proptest! {
         let slow = case.step_by_step();
         let mut engine = case.engine("allocate, preempt", &BTreeSet::new());
         let plan = engine.cycle(NOW);
-        let found = nominated(&engine, &plan) >= case.preemptor.len();
-        prop_assert!(found || slow.is_none(), "nobody left, but {slow:?} would do\n{}", case.script(&BTreeSet::new()));
+        let found = nominated(&plan) >= case.preemptor.len();
+        prop_assert!(found || slow.is_none(), "no pod left, but {slow:?} would do\n{}", case.script(&BTreeSet::new()));
     }
 }
 
-/// Packing is hard: a way that exists is found in 19 of 20 tight clusters at least, and as often
-/// nobody moves without need.
+/// Packing is hard: a way that exists is found in 19 of 20 tight clusters at least, and as often no
+/// pod moves without need.
 #[test]
 fn moves_are_found_where_trying_everything_finds_them() {
     let mut runner = TestRunner::deterministic();
@@ -220,7 +222,7 @@ fn moves_are_found_where_trying_everything_finds_them() {
         possible += 1;
         let mut engine = case.engine("allocate, consolidate", &BTreeSet::new());
         let plan = engine.cycle(NOW);
-        let found = nominated(&engine, &plan) >= case.preemptor.len();
+        let found = nominated(&plan) >= case.preemptor.len();
         let moved = plan.evictions.len();
         assert!(
             !found || moved >= fewest,

@@ -5,11 +5,11 @@
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see
 //! `support/lines.rs`) there are `plugins`, `with`, `actions` and `set` (before all else), `cycle`,
 //! `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`, `done POD`, `undomain DOMAIN`, `unnode
-//! NODE`, `refuse PODS` (their next bind, promise or eviction), `says POD saved=TIME`. Without a
-//! `cycle` there is one at the end. `->` is bound, `~>` is promised, `~> nowhere` no longer, `/`
+//! NODE`, `refuse PODS` (their next bind, nomination or eviction), `says POD saved=TIME`. Without a
+//! `cycle` there is one at the end. `->` is bound, `~>` is nominated, `~> nowhere` no longer, `/`
 //! begins the next tier of plugins, `rounds 50` are so many cycles in a row. A plugin may have
-//! switches: `capacity+hierarchy`, `deviceshare+memory+spread`, `pdb+unasked` (whoever has to
-//! leave). `restart` is another process that knows what the objects say, and nothing else.
+//! switches: `capacity+hierarchy`, `deviceshare+memory+spread`, `pdb+unasked` (its vetoes don't
+//! count). `restart` is another process that knows what the objects say, and nothing else.
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -27,8 +27,9 @@ use muster_api::{Time, parse_duration};
 use muster_engine::config::Config;
 use muster_engine::ids::PodId;
 use muster_engine::model::gangs::Gang;
+use muster_engine::plan::{GroupNote, Placement};
 use muster_engine::trace::DomainOutcome;
-use muster_engine::{Bind, Engine, Event, GroupNote, Method, Plan, SearchCounters, explain};
+use muster_engine::{Engine, Event, Plan, SearchCounters};
 
 /// 2026-01-05T00:00:00Z
 const START: Time = Time(1_767_571_200_000);
@@ -142,7 +143,7 @@ fn the_work_of_taking_room_is_counted() {
     // The sixth line is 994 seconds old.
     let wasted: Vec<i64> = search_counters.wasted_seconds.into_values().collect();
     assert_eq!(wasted, [2 * 994]);
-    assert_eq!(stage.cycle().search_counters, SearchCounters::default(), "nobody else leaves");
+    assert_eq!(stage.cycle().search_counters, SearchCounters::default(), "no other pod leaves");
 }
 
 /// Does what the script says and tells what came of it.
@@ -177,7 +178,7 @@ struct Stage {
     serial: u64,
     dated: bool,
     told: String,
-    /// How often those left who were to leave as it was told before.
+    /// How often the pods left that a trace had named before.
     kept_word: usize,
 }
 
@@ -259,14 +260,12 @@ impl Stage {
         self.engine.apply(Event::from(pod.clone()));
     }
 
-    /// What was promised is on the pods; all else is forgotten.
+    /// Another process: nominations are on the pods, all else is forgotten.
     fn restart(&mut self) {
         let cluster = self.engine.cluster();
         for (pod, nomination) in &cluster.nomination_ledger {
-            let pod = self
-                .pods
-                .get_mut(cluster.pods.name(*pod).as_ref())
-                .expect("a pod is promised its place");
+            let pod =
+                self.pods.get_mut(cluster.pods.name(*pod).as_ref()).expect("the nominated pod");
             let notes = [
                 ("volcano.sh/pipelined-status", "true".to_owned()),
                 ("volcano.sh/pipelined-node", cluster.nodes.name[nomination.node].to_string()),
@@ -283,8 +282,7 @@ impl Stage {
             .for_each(|object| self.engine.apply(Event::from(object)));
     }
 
-    /// Whoever asks what would be tried changes nothing: what follows comes out as written all the
-    /// same.
+    /// Asking what would be tried changes nothing: what follows comes out as written all the same.
     fn ask_what_is_tried(&mut self) {
         for gang in self.engine.cluster().gangs.waiting().to_vec() {
             self.engine.trace(gang, self.now);
@@ -292,8 +290,8 @@ impl Stage {
         self.engine.cluster().audit().expect("a trial leaves no trace in the sums");
     }
 
-    /// Who would leave for the only gang that waits, as far as whole gangs are told of.
-    fn who_would_leave(&mut self) -> Option<BTreeSet<PodId>> {
+    /// The pods that would leave for the only gang that waits, as far as traces of whole gangs say.
+    fn pods_that_would_leave(&mut self) -> Option<BTreeSet<PodId>> {
         let &[gang] = self.engine.cluster().gangs.waiting() else { return None };
         let traces = self.engine.trace(gang, self.now);
         let passes = traces.into_iter().flat_map(|(_, trace)| trace.passes);
@@ -304,8 +302,8 @@ impl Stage {
         Some(gone.into_iter().flat_map(|bundle| bundle.pods).collect())
     }
 
-    /// So many cycles, a second apart. Whoever is to leave does, and comes back as its controller
-    /// makes it again. Told are only sums, and who waits at the end.
+    /// So many cycles, a second apart. A pod that is to leave does, and its controller creates it
+    /// again. Only sums are told, and what waits at the end.
     fn rounds(&mut self, count: usize) {
         let told = std::mem::take(&mut self.told);
         let (mut bound, mut left) = (0, 0);
@@ -336,27 +334,25 @@ impl Stage {
         }
         self.told = told;
         writeln!(self.told, "{count} rounds: {bound} bound, {left} left").expect("a string");
-        self.say_who_waits();
+        self.say_what_waits();
     }
 
     fn cycle(&mut self) -> Plan {
         if self.dated {
             writeln!(self.told, "[{}s]", (self.now.0 - START.0) / 1000).expect("a string");
         }
-        let told = self.who_would_leave();
+        let told = self.pods_that_would_leave();
         let plan = self.engine.cycle(self.now);
         if let Some(told) = told {
             let done: BTreeSet<PodId> =
-                plan.evictions.iter().map(|eviction| eviction.pod).collect();
+                self.engine.decisions().evictions.iter().map(|eviction| eviction.pod).collect();
             assert_eq!(told, done, "what is told is not what is done");
             self.kept_word += 1;
         }
-        let names = |bind: &Bind| {
-            let cluster = self.engine.cluster();
-            (cluster.pods.name(bind.pod).to_string(), cluster.nodes.name[bind.node].to_string())
-        };
+        let names = |place: &Placement| (place.pod.to_string(), place.node.to_string());
         let binds: Vec<(String, String)> = plan.binds.iter().map(names).collect();
-        let notes: Vec<_> = plan.binds.iter().map(|bind| plan.note_of(bind.pod).to_vec()).collect();
+        let notes: Vec<_> =
+            plan.binds.iter().map(|bind| plan.card_note(&bind.pod).to_vec()).collect();
         let nominations: Vec<(String, String)> = plan.nominations.iter().map(names).collect();
         for (arrow, list) in [("->", &binds), ("~>", &nominations)] {
             for (at, (pod, node)) in list.iter().enumerate() {
@@ -365,19 +361,18 @@ impl Stage {
                 writeln!(self.told, "{} {arrow} {node}{card}", short(pod)).expect("a string");
             }
         }
-        for &pod in &plan.withdrawn {
-            let pod = self.engine.cluster().pods.name(pod);
+        for pod in &plan.withdrawn {
             writeln!(self.told, "{} ~> nowhere", short(pod)).expect("a string");
         }
         let mut leaving = Vec::new();
         for eviction in &plan.evictions {
-            let pod = self.engine.cluster().pods.name(eviction.pod).to_string();
-            let cause = explain::cause(self.engine.cluster(), eviction);
-            let how = if eviction.method == Method::Delete { "is deleted" } else { "leaves" };
-            writeln!(self.told, "{} {how}: {}", short(&pod), short(&cause)).expect("a string");
+            let pod = eviction.place.pod.to_string();
+            let how = if eviction.delete { "is deleted" } else { "leaves" };
+            writeln!(self.told, "{} {how}: {}", short(&pod), short(&eviction.cause))
+                .expect("a string");
             leaving.push(pod);
         }
-        self.say_who_waits();
+        self.say_what_waits();
         self.ask_what_is_tried();
         self.note(&plan);
         let now = self.now;
@@ -413,10 +408,9 @@ impl Stage {
 
     /// What is noted on PodGroups is on their objects, and is told by the watch.
     fn note(&mut self, plan: &Plan) {
-        for GroupNote { gang, annotations } in &plan.group_notes {
-            let name = self.engine.cluster().gangs[*gang].key.clone();
+        for GroupNote { gang: name, annotations, .. } in &plan.notes {
             let of_gang = |object: &&mut Object| {
-                matches!(object, Object::PodGroup(_)) && object.key() == *name
+                matches!(object, Object::PodGroup(_)) && object.key() == **name
             };
             let Some(Object::PodGroup(group)) = self.others.iter_mut().rfind(of_gang) else {
                 panic!("{name} has no PodGroup to write on")
@@ -425,18 +419,18 @@ impl Stage {
             for (key, text) in annotations {
                 let short_key = key.trim_start_matches("volcano.sh/");
                 match text {
-                    Some(text) => drop(known.insert((*key).to_owned(), text.clone())),
-                    None => drop(known.remove(*key)),
+                    Some(text) => drop(known.insert(key.to_string(), text.clone())),
+                    None => drop(known.remove(&**key)),
                 }
                 let text = text.as_deref().unwrap_or("nothing");
-                writeln!(self.told, "{} says {short_key}: {text}", short(&name)).expect("a string");
+                writeln!(self.told, "{} says {short_key}: {text}", short(name)).expect("a string");
             }
             let event = Event::Object(Object::PodGroup(group.clone()));
             self.engine.apply(event);
         }
     }
 
-    fn say_who_waits(&mut self) {
+    fn say_what_waits(&mut self) {
         let cluster = self.engine.cluster();
         let waits =
             |gang: &Gang| gang.counts.pending + gang.counts.gated + gang.counts.nominated > 0;
@@ -462,7 +456,7 @@ fn short(text: &str) -> String {
     text.replace("default/", "").replace("nvidia.com/gpu", "gpu")
 }
 
-/// What is built in, but nobody has to leave.
+/// What is built in, without actions that evict.
 const PLAIN: &str = "actions: enqueue, allocate, backfill
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]

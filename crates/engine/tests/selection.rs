@@ -1,14 +1,17 @@
-//! A plugin may say who leaves where whole gangs are taken. Its answer replaces the usual order and
-//! nothing else.
+//! A plugin may say which bundles leave where whole gangs are evicted. Its answer replaces the
+//! usual order and nothing else.
 
 #[path = "support/lines.rs"]
 mod lines;
 mod support;
 
+use std::collections::BTreeMap;
+
 use lines::Line;
 use muster_api::Time;
 use muster_engine::config::Config;
 use muster_engine::model::Cluster;
+use muster_engine::plan::Eviction;
 use muster_engine::{
     Bundle, ConfiguredPlugin, Engine, Event, Needed, Plugin, Policy, Preemptor, Switches, answers,
 };
@@ -57,8 +60,8 @@ impl Plugin for Chooser {
     }
 }
 
-/// Who leaves, with these plugins asked after the others.
-fn who_leaves(cluster: &str, choosers: Vec<Chooser>) -> Vec<String> {
+/// The pods that leave, with these plugins asked after the others.
+fn victims_of(cluster: &str, choosers: Vec<Chooser>) -> Vec<String> {
     let mut config = Config::parse("test", CONFIG).unwrap_or_else(|errors| panic!("{errors:?}"));
     let mut plugins = std::mem::take(&mut config.policy.plugins);
     plugins.extend(choosers.into_iter().map(|chooser| ConfiguredPlugin {
@@ -66,6 +69,7 @@ fn who_leaves(cluster: &str, choosers: Vec<Chooser>) -> Vec<String> {
         tier: 0,
         plugin: Box::new(chooser),
         switches: Switches::default(),
+        arguments: BTreeMap::new(),
     }));
     config.policy = Policy::new(plugins);
     let mut engine = Engine::new(config, vec!["volcano".into()]);
@@ -74,38 +78,38 @@ fn who_leaves(cluster: &str, choosers: Vec<Chooser>) -> Vec<String> {
         support::objects(&text).into_iter().for_each(|object| engine.apply(Event::from(object)));
     }
     let plan = engine.cycle(Time(1_800_000_000_000));
-    let name = |pod| engine.cluster().pods.name(pod).trim_start_matches("default/").to_owned();
-    plan.evictions.iter().map(|eviction| name(eviction.pod)).collect()
+    let name = |eviction: &Eviction| eviction.place.pod.trim_start_matches("default/").to_owned();
+    plan.evictions.iter().map(name).collect()
 }
 
 #[test]
 fn without_an_opinion_the_lowest_priority_leaves() {
-    assert_eq!(who_leaves(CLUSTER, vec![]), ["low-1", "low-0"]);
-    assert_eq!(who_leaves(CLUSTER, vec![Chooser(None)]), ["low-1", "low-0"]);
+    assert_eq!(victims_of(CLUSTER, vec![]), ["low-1", "low-0"]);
+    assert_eq!(victims_of(CLUSTER, vec![Chooser(None)]), ["low-1", "low-0"]);
 }
 
 #[test]
-fn the_first_plugin_with_an_opinion_says_who_leaves() {
+fn the_first_plugin_with_an_opinion_names_the_victims() {
     let choosers = vec![Chooser(None), Chooser(Some(&["mid", "low"])), Chooser(Some(&["high"]))];
-    assert_eq!(who_leaves(CLUSTER, choosers), ["mid-1", "mid-0"]);
+    assert_eq!(victims_of(CLUSTER, choosers), ["mid-1", "mid-0"]);
 }
 
 #[test]
-fn whom_it_does_not_name_stays() {
-    assert_eq!(who_leaves(CLUSTER, vec![Chooser(Some(&[]))]), [""; 0]);
+fn a_gang_that_is_not_named_stays() {
+    assert_eq!(victims_of(CLUSTER, vec![Chooser(Some(&[]))]), [""; 0]);
     let large = CLUSTER.replace("urgent x2", "urgent x4");
-    assert_eq!(who_leaves(&large, vec![Chooser(Some(&["high"]))]), [""; 0]);
+    assert_eq!(victims_of(&large, vec![Chooser(Some(&["high"]))]), [""; 0]);
 }
 
 #[test]
 fn a_gang_that_is_named_twice_leaves_once_and_one_that_is_not_there_never() {
     let large = CLUSTER.replace("urgent x2", "urgent x4");
-    let chooser = Chooser(Some(&["nobody", "high", "high", "mid"]));
-    assert_eq!(who_leaves(&large, vec![chooser]), ["high-1", "high-0", "mid-1", "mid-0"]);
+    let chooser = Chooser(Some(&["none", "high", "high", "mid"]));
+    assert_eq!(victims_of(&large, vec![chooser]), ["high-1", "high-0", "mid-1", "mid-0"]);
 }
 
 #[test]
 fn what_a_rule_keeps_stays_whatever_it_says() {
     let kept = format!("{CLUSTER}\n budget b label=app:mid min=1 allowed=1");
-    assert_eq!(who_leaves(&kept, vec![Chooser(Some(&["mid", "high"]))]), ["high-1", "high-0"]);
+    assert_eq!(victims_of(&kept, vec![Chooser(Some(&["mid", "high"]))]), ["high-1", "high-0"]);
 }

@@ -51,7 +51,7 @@ fn what_runs_and_what_waits_is_wanted() {
 }
 
 #[test]
-fn nobody_gets_more_than_it_wants() {
+fn no_queue_gets_more_than_it_wants() {
     let script = "
         node n      gpu=8
         queue a b c deserved.gpu=2

@@ -32,11 +32,10 @@ fn decided_by(config: &str, text: &str) -> Vec<(usize, String)> {
     objects(text).into_iter().for_each(|object| engine.apply(Event::from(object)));
     let plan = engine.cycle(NOW);
     engine.cluster().audit().expect("sums that hold");
-    let cluster = engine.cluster();
     let index = |name: &str| name.rsplit('-').next().and_then(|index| index.parse().ok());
     let named = plan.binds.iter().map(|bind| {
-        let pod = index(cluster.pods.name(bind.pod)).expect("pods have numbers");
-        (pod, cluster.nodes.name[bind.node].to_string())
+        let pod = index(&bind.pod).expect("pods have numbers");
+        (pod, bind.node.to_string())
     });
     named.collect()
 }
@@ -53,8 +52,8 @@ fn fullness(network: &Network, domain: &Domain, more: i64) -> (i64, i64) {
     nodes.fold((more, 0), |(used, cpus), node| (used + node.used, cpus + node.cpus))
 }
 
-/// The best of the domains of one tier that take something: who takes most, then who is fullest,
-/// then the name.
+/// The best of the domains of one tier that take something: the one that takes most, then the
+/// fullest, then the name.
 fn best(found: Vec<(usize, (i64, i64), Domain)>) -> Option<(usize, Domain)> {
     let better = |a: &(usize, (i64, i64), Domain), b: &(usize, (i64, i64), Domain)| {
         let fuller = (b.1.0 * a.1.1).cmp(&(a.1.0 * b.1.1));
@@ -70,7 +69,7 @@ fn exhaustive(
     work: &Work,
     trial: impl Fn(&Domain) -> Vec<usize>,
 ) -> Option<(usize, Domain)> {
-    // Who doesn't care gets the cluster, not its nearest part.
+    // A gang without a limit gets the cluster, not its nearest part.
     let lowest = if work.close.is_none() { TOP } else { 1 };
     (lowest..=Close::limit(work.close)).find_map(|tier| {
         let mut found = Vec::new();

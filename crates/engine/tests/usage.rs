@@ -17,7 +17,7 @@ use muster_engine::{Engine, Event};
 const START: Time = Time(1_767_571_200_000);
 const HOUR: i64 = 3_600_000;
 
-/// Queue a has used everything for as long as anyone knows; b has just come.
+/// Queue a has used everything for as long as usage is known; b has just come.
 const CLUSTER: [&str; 5] = [
     "node n gpu=16",
     "queue a",
@@ -59,13 +59,13 @@ fn shares(engine: &Engine) -> [i64; 2] {
 fn a_queue_that_has_used_everything_yields() {
     let mut engine = engine("usageWindow: 8h");
     engine.cycle(START);
-    assert_eq!(shares(&engine), [8, 8], "nobody knows of any use yet");
+    assert_eq!(shares(&engine), [8, 8], "no usage is known yet");
     engine.cycle(START.plus_ms(HOUR));
     assert_eq!(shares(&engine), [0, 16]);
 }
 
 #[test]
-fn what_was_used_is_forgotten_with_time() {
+fn usage_is_forgotten_with_time() {
     let mut engine = engine("usageWindow: 8h");
     engine.cycle(START);
     engine.cycle(START.plus_ms(2 * HOUR));
@@ -128,7 +128,7 @@ fn an_engine_that_is_restored_remembers() {
 }
 
 #[test]
-fn what_someone_before_us_wrote_down_counts() {
+fn usage_recorded_by_an_earlier_process_counts() {
     let mut before = engine("usageWindow: 8h");
     before.cycle(START);
     before.cycle(START.plus_ms(HOUR));
@@ -158,7 +158,7 @@ fn a_record_that_makes_no_sense_does_no_harm() {
         total: column(&[16, 16, 16]),
         queues: BTreeMap::from([
             ("a".to_owned(), column(&[16])),
-            ("nobody".to_owned(), column(&[-5, 1, 1])),
+            ("none".to_owned(), column(&[-5, 1, 1])),
         ]),
     };
     let mut engine = engine("usageWindow: 8h");

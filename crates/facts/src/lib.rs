@@ -2,6 +2,20 @@
 //! waits, what would help it, how room could be made for it, what each queue should have, what is
 //! wrong with HyperNodes. The engine is asked and nothing is decided here; words for a terminal and
 //! pictures are made elsewhere.
+//!
+//! ```
+//! use muster_api::Time;
+//! use muster_engine::{Engine, config::Config};
+//! use muster_facts::{Look, NODES_SHOWN, Subject, explain, find};
+//!
+//! let mut engine = Engine::new(Config::builtin(), vec!["volcano".to_owned()]);
+//! let now = Time(0);
+//! engine.cycle(now);
+//! let target = find(engine.cluster(), "queue/default").expect("the default queue");
+//! let look = Look { now, nodes: NODES_SHOWN, find_pod: &|_| None };
+//! let explanation = explain(&mut engine, target, &look);
+//! assert!(matches!(explanation.subject, Subject::Queue(_)));
+//! ```
 
 mod advice;
 mod amounts;

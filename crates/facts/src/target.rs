@@ -26,7 +26,23 @@ const SHOWN: usize = 3;
 /// Something that can be explained: its kind, its `namespace/name` or name, and its id.
 type Named = (&'static str, String, Target);
 
-pub fn find(cluster: &Cluster, text: &str) -> Result<Target, String> {
+/// Why a name means nothing. Things are written with their kind: `pod/team/ring-0`.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    #[error("{text} can mean several things: write {}", listed(meanings))]
+    Ambiguous { text: String, meanings: Vec<String> },
+    #[error(
+        "queue {name} does not exist; named by {}: create it, or change theirs",
+        counted(*gangs, "gang")
+    )]
+    MissingQueue { name: String, gangs: u64 },
+    #[error("there is no {kind} {name}")]
+    Unknown { kind: &'static str, name: String },
+    #[error("there is no {kind} {name}; did you mean {}?", listed(similar))]
+    Misspelt { kind: &'static str, name: String, similar: Vec<String> },
+}
+
+pub fn find(cluster: &Cluster, text: &str) -> Result<Target, TargetError> {
     let (kind, name) = split(text);
     let all = everything(cluster, kind);
     let mut matches: Vec<&Named> = all.iter().filter(|(_, key, _)| means(key, name)).collect();
@@ -40,7 +56,10 @@ pub fn find(cluster: &Cluster, text: &str) -> Result<Target, String> {
     match matches.as_slice() {
         [(_, _, target)] => Ok(*target),
         [] => Err(unknown(cluster, kind, name, &all)),
-        several => Err(format!("{text} can mean several things: write {}", listed(several))),
+        several => {
+            let meanings = several.iter().copied().map(with_kind).collect();
+            Err(TargetError::Ambiguous { text: text.to_owned(), meanings })
+        }
     }
 }
 
@@ -93,15 +112,17 @@ fn last(key: &str) -> &str {
     key.rsplit('/').next().unwrap_or(key)
 }
 
-fn unknown(cluster: &Cluster, kind: Option<&str>, name: &str, all: &[Named]) -> String {
+fn unknown(
+    cluster: &Cluster,
+    kind: Option<&'static str>,
+    name: &str,
+    all: &[Named],
+) -> TargetError {
     if kind.is_none_or(|kind| kind == "queue")
         && let Some(queue) = cluster.queues.find(name)
     {
         let users = cluster.gangs.iter().filter(|(_, gang)| gang.queue == queue).count();
-        return format!(
-            "queue {name} does not exist; named by {}: create it, or change theirs",
-            counted(users as u64, "gang")
-        );
+        return TargetError::MissingQueue { name: name.to_owned(), gangs: users as u64 };
     }
     let wanted = last(name);
     let mut near: Vec<(usize, &Named)> = all
@@ -112,23 +133,24 @@ fn unknown(cluster: &Cluster, kind: Option<&str>, name: &str, all: &[Named]) -> 
         })
         .collect();
     near.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.1.cmp(&b.1.1)));
-    let near: Vec<&Named> = near.iter().take(SHOWN).map(|(_, named)| *named).collect();
-    let what = kind.unwrap_or("pod, gang or queue");
-    match near.is_empty() {
-        true => format!("there is no {what} {name}"),
-        false => format!("there is no {what} {name}; did you mean {}?", listed(&near)),
+    let similar: Vec<String> = near.iter().take(SHOWN).map(|(_, named)| with_kind(named)).collect();
+    let (kind, name) = (kind.unwrap_or("pod, gang or queue"), name.to_owned());
+    match similar.is_empty() {
+        true => TargetError::Unknown { kind, name },
+        false => TargetError::Misspelt { kind, name, similar },
     }
 }
 
-fn listed(named: &[&Named]) -> String {
-    let shown: Vec<String> =
-        named.iter().take(SHOWN).map(|(kind, key, _)| format!("{kind}/{key}")).collect();
-    let more = if named.len() > SHOWN {
-        format!(" (and {} more)", named.len() - SHOWN)
-    } else {
-        String::new()
+fn with_kind((kind, key, _): &Named) -> String {
+    format!("{kind}/{key}")
+}
+
+fn listed(things: &[String]) -> String {
+    let more = match things.len() {
+        0..=SHOWN => String::new(),
+        all => format!(" (and {} more)", all - SHOWN),
     };
-    format!("{}{more}", shown.join(" or "))
+    format!("{}{more}", things[..things.len().min(SHOWN)].join(" or "))
 }
 
 /// How many letters must be changed, added or removed to turn one word into the other.

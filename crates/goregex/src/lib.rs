@@ -5,6 +5,16 @@
 //! The syntax is parsed by Go's rules (`parse`, `class`) into the form from which the automata of
 //! the `regex` crate are built. The answers that Go 1.26 gave for thousands of patterns are in
 //! `tests/go`.
+//!
+//! ```
+//! use muster_goregex::GoRegex;
+//!
+//! let leaf = GoRegex::new("^leaf-[0-9]+$").expect("Go accepts it");
+//! assert!(leaf.is_match("leaf-12"));
+//!
+//! let error = GoRegex::new("leaf-(").expect_err("Go doesn't");
+//! assert_eq!((error.kind.to_string().as_str(), error.position), ("missing closing )", 5));
+//! ```
 
 mod class;
 mod error;

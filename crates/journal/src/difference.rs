@@ -3,11 +3,10 @@
 use std::fmt;
 
 use muster_api::Time;
+use muster_engine::Plan;
 use serde::Serialize;
 
-use crate::plan::NamedPlan;
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     pub segment: String,
@@ -16,8 +15,8 @@ pub struct Difference {
     pub now: Time,
     /// The version of muster that recorded it.
     pub muster: String,
-    pub recorded: NamedPlan,
-    pub computed: NamedPlan,
+    pub recorded: Plan,
+    pub computed: Plan,
 }
 
 /// At most this many lines of each side are shown.

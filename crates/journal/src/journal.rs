@@ -12,11 +12,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use muster_api::Time;
-use muster_engine::{Checkpoint, Engine, Event, Plan};
+use muster_engine::{Checkpoint, Event, Plan};
 use serde::Serialize;
 
 use crate::frame;
-use crate::plan::NamedPlan;
 use crate::record::{Configuration, Cycle, Header, Kind};
 use crate::segment::Segment;
 use crate::writer::{Message, Shared, Writer};
@@ -133,16 +132,16 @@ impl Journal {
         }
     }
 
-    /// The engine has run a cycle, and has applied no event since.
-    pub fn cycle(&mut self, now: Time, plan: &Plan, engine: &Engine) {
-        // An engine at rest returns at once and changes nothing, so a replay can skip the cycle.
+    /// The engine has run a cycle.
+    pub fn cycle(&mut self, now: Time, plan: &Plan) {
+        // An engine at rest returns at once and changes nothing, so a replay can do without.
         let rests = |wake: Option<Time>| plan.is_empty() && wake.is_none_or(|wake| now < wake);
         if self.rests.is_some_and(rests) {
             return;
         }
         self.rests = plan.is_empty().then_some(plan.wake);
         if self.recording {
-            self.record(Kind::Cycle, &Cycle { now, plan: NamedPlan::of(plan, engine) });
+            self.record(Kind::Cycle, &Cycle { now, plan });
             self.hand_over();
         }
     }
@@ -215,6 +214,7 @@ impl Drop for Journal {
 mod tests {
     use muster_api::core::{Meta, Node, NodeStatus};
     use muster_api::{Quantity, ResourceList};
+    use muster_engine::Engine;
     use muster_engine::config::Config;
 
     use super::*;
@@ -240,7 +240,7 @@ mod tests {
         engine.apply(event);
         let now = NOW.plus_ms(index);
         let plan = engine.cycle(now);
-        journal.cycle(now, &plan, engine);
+        journal.cycle(now, &plan);
     }
 
     fn start(folder: &Path) -> (Engine, Journal) {
@@ -308,7 +308,7 @@ mod tests {
         for later in 1..100 {
             let now = NOW.plus_ms(later);
             let plan = engine.cycle(now);
-            journal.cycle(now, &plan, &engine);
+            journal.cycle(now, &plan);
         }
         drop(journal);
         let summary = replay(folder.path(), 0, |_| {}, |_| {}).expect("no difference");

@@ -2,12 +2,10 @@
 
 use muster_api::Time;
 use muster_engine::config::BUILTIN;
-use muster_engine::{Checkpoint, Event};
+use muster_engine::{Checkpoint, Event, Plan};
 use serde::{Deserialize, Serialize};
 
-use crate::plan::NamedPlan;
-
-/// The kind is a byte in front of the value, so that a record can be written from borrowed parts.
+/// Told apart by a byte in front, so that what is written need not be owned first.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -16,13 +14,15 @@ pub(crate) enum Kind {
     Event = 3,
     Cycle = 4,
     Config = 5,
+    /// The writer closed the segment. Since format 2.
+    End = 6,
 }
 
 impl Kind {
     pub fn of(byte: u8) -> Option<Kind> {
-        [Kind::Header, Kind::Checkpoint, Kind::Event, Kind::Cycle, Kind::Config]
-            .into_iter()
-            .find(|kind| *kind as u8 == byte)
+        let all =
+            [Kind::Header, Kind::Checkpoint, Kind::Event, Kind::Cycle, Kind::Config, Kind::End];
+        all.into_iter().find(|kind| *kind as u8 == byte)
     }
 }
 
@@ -61,8 +61,9 @@ impl Configuration {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cycle {
+/// To be written, the plan is borrowed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cycle<P = Plan> {
     pub now: Time,
-    pub plan: NamedPlan,
+    pub plan: P,
 }

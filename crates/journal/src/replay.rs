@@ -9,9 +9,8 @@ use muster_engine::config::Config;
 use serde::Serialize;
 
 use crate::difference::Difference;
-use crate::plan::NamedPlan;
 use crate::record::{Configuration, Cycle, Header, Record};
-use crate::segment::{ReadError, Records, Segment};
+use crate::segment::{ReadError, Records, Segment, Torn};
 
 /// What was replayed without a difference.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -40,6 +39,9 @@ pub struct Played {
     /// Its writer was stopped before it could close the segment; what was written has been
     /// replayed.
     pub cut_short: bool,
+    /// If so, where it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub torn: Option<Torn>,
 }
 
 /// How far a replay has got.
@@ -143,7 +145,8 @@ fn play(segment: &Segment, mut progress: impl FnMut(u64, u64)) -> Result<Played,
             }
         }
     }
-    played.cut_short = records.cut_short();
+    played.torn = records.torn();
+    played.cut_short = played.torn.is_some();
     Ok(played)
 }
 
@@ -179,8 +182,7 @@ fn decide(
     at: u64,
 ) -> Result<(), ReplayError> {
     let Cycle { now, plan: recorded } = cycle;
-    let plan = engine.cycle(now);
-    let computed = NamedPlan::of(&plan, engine);
+    let computed = engine.cycle(now).recorded();
     if recorded != computed {
         let (segment, muster) = (played.segment.clone(), played.muster.clone());
         let found = Difference { segment, record: at, now, muster, recorded, computed };

@@ -6,14 +6,23 @@ use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::GzDecoder;
+use serde::Serialize;
 
-use crate::frame::{self, Next};
+use crate::frame::{Damage, Next, Reader};
 use crate::record::{Kind, Record};
 
-/// Raised when records change so that an older muster would misread them. New fields and events
-/// don't count.
-pub const FORMAT: u32 = 1;
-pub const TITLE: &str = "muster journal ";
+/// The format that is written. Goes up when records change so that an older muster would misread
+/// them; new fields and events don't count.
+pub const FORMAT: u32 = 2;
+/// The oldest format that is read: the one before.
+const OLDEST: u32 = FORMAT - 1;
+const TITLE: &str = "muster journal ";
+const LONGEST_TITLE: u64 = 64;
+
+/// The first line of a segment.
+pub fn title_of(format: u32) -> String {
+    format!("{TITLE}{format}\n")
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
@@ -54,13 +63,54 @@ impl Segment {
     /// The records of a segment in order.
     pub fn open(&self) -> Result<Records, ReadError> {
         let name = self.path.display().to_string();
-        let file = File::open(&self.path)
-            .map_err(|source| ReadError::Io { name: name.clone(), source })?;
-        let input = BufReader::new(GzDecoder::new(BufReader::new(file)));
-        let mut records = Records { name, input, buffer: Vec::new(), number: 0, cut_short: false };
-        records.read_title()?;
-        Ok(records)
+        let unread = |source| ReadError::Io { name: name.clone(), source };
+        let file = File::open(&self.path).map_err(unread)?;
+        let mut input = BufReader::new(GzDecoder::new(BufReader::new(file)));
+        let mut title = Vec::new();
+        let (format, torn) = match read_title(&mut input, &mut title).map_err(unread)? {
+            Title::Format(format) => (format, None),
+            Title::Torn => {
+                let bytes = title.len() as u64;
+                (FORMAT, Some(Torn { record: 1, offset: 0, bytes }))
+            }
+            Title::Unknown(found) => return Err(ReadError::Format { name, found }),
+            Title::Foreign => return Err(ReadError::Foreign { name }),
+        };
+        let input = Reader::new(input, format, &title);
+        Ok(Records { name, input, number: 0, torn, ended: torn.is_some() })
     }
+}
+
+enum Title {
+    Format(u32),
+    /// The segment ends inside it.
+    Torn,
+    /// A format that this muster doesn't read.
+    Unknown(u32),
+    Foreign,
+}
+
+fn read_title(input: &mut impl BufRead, title: &mut Vec<u8>) -> io::Result<Title> {
+    match input.take(LONGEST_TITLE).read_until(b'\n', title) {
+        Ok(_) => {}
+        Err(error) => match error.kind() {
+            io::ErrorKind::UnexpectedEof => return Ok(Title::Torn),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => return Ok(Title::Foreign),
+            _ => return Err(error),
+        },
+    }
+    let Ok(title) = str::from_utf8(title) else { return Ok(Title::Foreign) };
+    let begins = |format| title_of(format).starts_with(title);
+    let is_torn = !title.ends_with('\n') && (OLDEST..=FORMAT).any(begins);
+    Ok(match title.trim_end().strip_prefix(TITLE) {
+        _ if is_torn => Title::Torn,
+        Some(found) => match found.parse::<u32>() {
+            Ok(format @ OLDEST..=FORMAT) => Title::Format(format),
+            Ok(other) => Title::Unknown(other),
+            Err(_) => Title::Foreign,
+        },
+        None => Title::Foreign,
+    })
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,21 +120,36 @@ pub enum ReadError {
     #[error("{name} is not a journal of muster")]
     Foreign { name: String },
     #[error(
-        "{name} is in format {found}, and this muster ({}) reads format {FORMAT}: use the muster that wrote it",
+        "{name} is in format {found}, and this muster ({}) reads formats {OLDEST} and {FORMAT}: use the muster that wrote it",
         env!("CARGO_PKG_VERSION")
     )]
-    Format { name: String, found: String },
-    #[error("{name}: record {record} is damaged: {what}")]
-    Damaged { name: String, record: u64, what: String },
+    Format { name: String, found: u32 },
+    #[error(
+        "{name}: record {record}, at byte {offset} of the uncompressed stream, is damaged: {damage}"
+    )]
+    Damaged { name: String, record: u64, offset: u64, damage: Damage },
 }
 
-/// The records of a segment, as an iterator.
+/// How a segment ends that was not closed: its process was killed, the disk was full, the file was
+/// cut, or its writer is still at work.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Torn {
+    /// The first record that is not whole, from 1.
+    pub record: u64,
+    /// Where it begins, in the uncompressed stream.
+    pub offset: u64,
+    /// How much of it is there: nothing, if the record before it is the end of the file.
+    pub bytes: u64,
+}
+
+/// The records of a segment, as an iterator that ends after the first error.
 pub struct Records {
     name: String,
-    input: BufReader<GzDecoder<BufReader<File>>>,
-    buffer: Vec<u8>,
+    input: Reader<BufReader<GzDecoder<BufReader<File>>>>,
     number: u64,
-    cut_short: bool,
+    torn: Option<Torn>,
+    ended: bool,
 }
 
 impl Records {
@@ -93,54 +158,49 @@ impl Records {
         self.number
     }
 
-    /// After the last record: whether the writer was stopped before it could close the segment.
-    pub fn cut_short(&self) -> bool {
-        self.cut_short
+    /// After the last record: how the segment ends, if its writer didn't close it.
+    pub fn torn(&self) -> Option<Torn> {
+        self.torn
     }
 
     /// How much of the file has been read.
     pub fn bytes(&self) -> u64 {
-        let mut file = self.input.get_ref().get_ref().get_ref();
+        let mut file = self.input.input.get_ref().get_ref().get_ref();
         file.stream_position().unwrap_or(0)
     }
 
-    fn read_title(&mut self) -> Result<(), ReadError> {
-        let mut title = Vec::new();
-        let read = self.input.by_ref().take(64).read_until(b'\n', &mut title);
-        let name = self.name.clone();
-        match read {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                self.cut_short = true;
-                return Ok(());
+    fn read(&mut self) -> Result<Option<Record>, ReadError> {
+        let (record, offset) = (self.number + 1, self.input.offset());
+        let name = || self.name.clone();
+        let damaged = |damage| ReadError::Damaged { name: name(), record, offset, damage };
+        let unread = |source| ReadError::Io { name: name(), source };
+        let found = match self.input.next().map_err(unread)? {
+            Next::Record(kind) => self.decode(kind).map_err(damaged)?,
+            Next::Damaged(damage) => return Err(damaged(damage)),
+            Next::Torn(bytes) => {
+                self.torn = Some(Torn { record, offset, bytes });
+                return Ok(None);
             }
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData
-                ) =>
-            {
-                return Err(ReadError::Foreign { name });
+            Next::Closed => {
+                // A second stream behind the first one would not be read.
+                let file = self.input.input.get_mut().get_mut();
+                let is_over = file.fill_buf().map_err(unread)?.is_empty();
+                return if is_over { Ok(None) } else { Err(damaged(Damage::Overlong)) };
             }
-            Err(source) => return Err(ReadError::Io { name, source }),
-            Ok(_) => {}
-        }
-        let found =
-            str::from_utf8(&title).ok().and_then(|title| title.trim_end().strip_prefix(TITLE));
-        match found {
-            Some(found) if found == FORMAT.to_string() => Ok(()),
-            Some(found) => Err(ReadError::Format { name, found: found.to_owned() }),
-            None => Err(ReadError::Foreign { name }),
-        }
+        };
+        self.number = record;
+        Ok(Some(found))
     }
 
-    fn record(&self, kind: Kind) -> Result<Record, String> {
-        let bytes = &self.buffer;
+    fn decode(&self, kind: Kind) -> Result<Record, Damage> {
+        let input = &self.input;
         Ok(match kind {
-            Kind::Header => Record::Header(frame::decode(bytes)?),
-            Kind::Checkpoint => Record::Checkpoint(frame::decode(bytes)?),
-            Kind::Event => Record::Event(frame::decode(bytes)?),
-            Kind::Cycle => Record::Cycle(frame::decode(bytes)?),
-            Kind::Config => Record::Config(frame::decode(bytes)?),
+            Kind::Header => Record::Header(input.value()?),
+            Kind::Checkpoint => Record::Checkpoint(input.value()?),
+            Kind::Event => Record::Event(input.value()?),
+            Kind::Cycle => Record::Cycle(input.value()?),
+            Kind::Config => Record::Config(input.value()?),
+            Kind::End => unreachable!("the reader keeps it for itself"),
         })
     }
 }
@@ -149,28 +209,11 @@ impl Iterator for Records {
     type Item = Result<Record, ReadError>;
 
     fn next(&mut self) -> Option<Result<Record, ReadError>> {
-        if self.cut_short {
+        if self.ended {
             return None;
         }
-        let next = match frame::read(&mut self.input, &mut self.buffer) {
-            Ok(next) => next,
-            Err(source) => return Some(Err(ReadError::Io { name: self.name.clone(), source })),
-        };
-        let record = match next {
-            Next::End => return None,
-            Next::CutShort => {
-                self.cut_short = true;
-                return None;
-            }
-            Next::Record(kind) => self.record(kind),
-            Next::Damaged(what) => Err(what),
-        };
-        self.number += 1;
-        let (name, record_number) = (&self.name, self.number);
-        Some(record.map_err(|what| ReadError::Damaged {
-            name: name.clone(),
-            record: record_number,
-            what,
-        }))
+        let record = self.read().transpose();
+        self.ended = !matches!(record, Some(Ok(_)));
+        record
     }
 }

@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
-use flate2::Compression;
 use flate2::write::GzEncoder;
+use flate2::{Compression, Crc};
 use muster_engine::Checkpoint;
 
 use crate::frame;
 use crate::journal::Limits;
 use crate::record::{Header, Kind};
-use crate::segment::{FORMAT, Segment, TITLE};
+use crate::segment::{FORMAT, Segment, title_of};
 
 pub enum Message {
     /// Begin a new segment.
@@ -62,8 +62,41 @@ pub struct Writer<'s> {
 /// The segment that is being written.
 struct Open {
     stream: GzEncoder<File>,
+    /// The checksum of all records so far.
+    chain: Crc,
     /// Its bytes after header and checkpoint.
     begun: u64,
+}
+
+impl Open {
+    /// Writes what every segment starts with.
+    fn begin(file: File, header: &Header, checkpoint: &Checkpoint) -> io::Result<Open> {
+        let stream = GzEncoder::new(file, Compression::fast());
+        let mut open = Open { stream, chain: Crc::new(), begun: 0 };
+        let title = title_of(FORMAT);
+        open.stream.write_all(title.as_bytes())?;
+        open.chain.update(title.as_bytes());
+        frame::write(&mut open.stream, Kind::Header, header, &mut open.chain)?;
+        frame::write(&mut open.stream, Kind::Checkpoint, checkpoint, &mut open.chain)?;
+        open.begun = open.flush()?;
+        Ok(open)
+    }
+
+    fn write(&mut self, records: &mut [u8]) -> io::Result<()> {
+        frame::seal(records, &mut self.chain);
+        self.stream.write_all(records)
+    }
+
+    /// How long the file is with everything that it was given.
+    fn flush(&mut self) -> io::Result<u64> {
+        self.stream.flush()?;
+        self.stream.get_ref().stream_position()
+    }
+
+    fn close(mut self) -> io::Result<()> {
+        frame::write(&mut self.stream, Kind::End, &(), &mut self.chain)?;
+        self.stream.finish().map(drop)
+    }
 }
 
 impl<'s> Writer<'s> {
@@ -96,8 +129,8 @@ impl<'s> Writer<'s> {
     fn take(&mut self, message: Message) -> io::Result<()> {
         match message {
             Message::Segment(header, checkpoint) => self.begin(&header, &checkpoint),
-            Message::Records(bytes) => {
-                let done = self.open.as_mut().map_or(Ok(()), |open| open.stream.write_all(&bytes));
+            Message::Records(mut bytes) => {
+                let done = self.open.as_mut().map_or(Ok(()), |open| open.write(&mut bytes));
                 self.shared.queued.fetch_sub(bytes.len(), Ordering::Relaxed);
                 done
             }
@@ -109,19 +142,16 @@ impl<'s> Writer<'s> {
         let path = self.folder.join(Segment::name(self.next));
         let file = self.first.take().map_or_else(|| File::create_new(&path), Ok)?;
         self.next += 1;
-        let mut stream = GzEncoder::new(file, Compression::fast());
-        let begun = start(&mut stream, header, checkpoint);
-        match begun {
-            Ok(begun) => {
-                self.open = Some(Open { stream, begun });
+        match Open::begin(file, header, checkpoint) {
+            Ok(open) => {
+                self.open = Some(open);
                 self.shared.full.store(false, Ordering::Relaxed);
                 // An old segment that can't be deleted is no reason to stop writing.
                 self.shared.set_error(self.forget_oldest().err().map(|error| causes(&error)));
                 Ok(())
             }
             Err(error) => {
-                // Without its checkpoint the segment is of no use, and the disk may be full.
-                drop(stream);
+                // Without its checkpoint it is of no use, and the disk may be full.
                 let _ = fs::remove_file(&path);
                 Err(error)
             }
@@ -130,7 +160,7 @@ impl<'s> Writer<'s> {
 
     fn flush(&mut self) -> io::Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        let bytes = flushed(&mut open.stream)?;
+        let bytes = open.flush()?;
         self.shared.written.store(bytes, Ordering::Relaxed);
         // At least as many bytes of records as of checkpoint, or a small limit would lead to
         // nothing but checkpoints.
@@ -140,7 +170,7 @@ impl<'s> Writer<'s> {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        self.open.take().map_or(Ok(()), |open| open.stream.finish().map(drop))
+        self.open.take().map_or(Ok(()), Open::close)
     }
 
     fn fail(&mut self, error: &io::Error) {
@@ -159,22 +189,4 @@ impl<'s> Writer<'s> {
 fn causes(error: &io::Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn Error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<String>>().join(": ")
-}
-
-/// Writes what every segment starts with; returns its length.
-fn start(
-    stream: &mut GzEncoder<File>,
-    header: &Header,
-    checkpoint: &Checkpoint,
-) -> io::Result<u64> {
-    writeln!(stream, "{TITLE}{FORMAT}")?;
-    frame::write(stream, Kind::Header, header)?;
-    frame::write(stream, Kind::Checkpoint, checkpoint)?;
-    flushed(stream)
-}
-
-/// The length of the file once everything that was handed to it is written.
-fn flushed(stream: &mut GzEncoder<File>) -> io::Result<u64> {
-    stream.flush()?;
-    stream.get_ref().stream_position()
 }

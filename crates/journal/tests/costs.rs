@@ -108,7 +108,7 @@ fn figures() {
         plan.updates.len()
     );
     let start = Instant::now();
-    journal.cycle(NOW, &plan, &engine);
+    journal.cycle(NOW, &plan);
     println!("its plan takes the engine's thread {:.1?}", start.elapsed());
     let start = Instant::now();
     assert_eq!(journal.health().gaps, 0);

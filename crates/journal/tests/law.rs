@@ -11,7 +11,7 @@ use muster_api::{Portion, Time};
 use muster_engine::config::Config;
 use muster_engine::model::gangs::RareGangFields;
 use muster_engine::{Checkpoint, Engine, Event};
-use muster_journal::{Configuration, Journal, Limits, NamedPlan, Summary, replay};
+use muster_journal::{Configuration, Journal, Limits, ReplayError, Summary, replay};
 use muster_sim::World;
 use muster_sim::chaos::{self, Moment};
 use serde::Serialize;
@@ -82,10 +82,9 @@ impl Keeper<'_> {
             Moment::Cycle(now, original_plan) => {
                 let plan = engine.cycle(now);
                 self.binds += plan.binds.len() as u64;
-                journal.cycle(now, &plan, engine);
-                let plan = NamedPlan::of(&plan, engine);
+                journal.cycle(now, &plan);
                 if self.day.twist.is_none() {
-                    let events_lost_nothing = plan == NamedPlan::of(original_plan, original);
+                    let events_lost_nothing = plan == *original_plan;
                     assert!(
                         events_lost_nothing,
                         "at {now} the engine that heard decoded events decides differently"
@@ -93,11 +92,7 @@ impl Keeper<'_> {
                 }
                 for shadow in &mut self.shadows {
                     let its = shadow.cycle(now);
-                    assert_eq!(
-                        plan,
-                        NamedPlan::of(&its, shadow),
-                        "at {now} a restored engine decides differently"
-                    );
+                    assert_eq!(plan, its, "at {now} a restored engine decides differently");
                     shadow
                         .cluster()
                         .audit()
@@ -140,7 +135,20 @@ impl Keeper<'_> {
     }
 }
 
-fn live_through(day: &Day, seed: u64) -> Result<Summary, String> {
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("seed {seed}, step {step}: {what}")]
+    Day { seed: u64, step: u64, what: String },
+    #[error("seed {seed}: {error}")]
+    Replay { seed: u64, error: ReplayError },
+    #[error(
+        "seed {seed}: {} events and {} binds were recorded, but {} and {} replayed",
+        recorded.0, recorded.1, replayed.0, replayed.1
+    )]
+    Lost { seed: u64, recorded: (u64, u64), replayed: (u64, u64) },
+}
+
+fn live_through(day: &Day, seed: u64) -> Result<Summary, Broken> {
     let folder = tempfile::tempdir().expect("a folder");
     let mut keeper = Keeper {
         folder: folder.path(),
@@ -156,25 +164,22 @@ fn live_through(day: &Day, seed: u64) -> Result<Summary, String> {
     let config = || parse(&Configuration { name: day.name.into(), text: day.configs[0].into() });
     let mut witness = |engine: &Engine, moment: Moment| keeper.witness(engine, moment);
     chaos::run_before(&mut witness, World::default(), &config, seed, STEPS, |_| {})
-        .map_err(|broken| format!("seed {seed}, step {}: {}", broken.step, broken.what))?;
+        .map_err(|broken| Broken::Day { seed, step: broken.step, what: broken.what.to_string() })?;
     keeper.engine = None;
-    let summary = replay(folder.path(), 0, |_| {}, |_| {})
-        .map_err(|error| format!("seed {seed}: {error}"))?;
-    match (summary.events, summary.binds) == (keeper.events, keeper.binds) {
-        true => Ok(summary),
-        false => Err(format!(
-            "seed {seed}: {} events and {} binds were recorded, but {} and {} replayed",
-            keeper.events, keeper.binds, summary.events, summary.binds
-        )),
-    }
+    let summary =
+        replay(folder.path(), 0, |_| {}, |_| {}).map_err(|error| Broken::Replay { seed, error })?;
+    let recorded = (keeper.events, keeper.binds);
+    let replayed = (summary.events, summary.binds);
+    if recorded == replayed { Ok(summary) } else { Err(Broken::Lost { seed, recorded, replayed }) }
 }
 
 fn holds(name: &str, few: u64) {
     let day = DAYS.iter().find(|day| day.name == name).expect("a known day");
     let lived: Vec<_> = (0..seeds(few)).map(|seed| live_through(day, seed)).collect();
-    let broken: Vec<&String> = lived.iter().filter_map(|outcome| outcome.as_ref().err()).collect();
-    let text: Vec<&str> = broken.iter().take(5).map(|what| what.as_str()).collect();
-    assert!(broken.is_empty(), "{name}: {} seeds broken\n{}", broken.len(), text.join("\n"));
+    let broken: Vec<String> =
+        lived.iter().filter_map(|outcome| outcome.as_ref().err()).map(Broken::to_string).collect();
+    let first = &broken[..broken.len().min(5)];
+    assert!(broken.is_empty(), "{name}: {} seeds broken\n{}", broken.len(), first.join("\n"));
     let sum = |count: fn(&Summary) -> u64| lived.iter().flatten().map(count).sum::<u64>();
     let (segments, events) =
         (sum(|summary| summary.segments.len() as u64), sum(|summary| summary.events));

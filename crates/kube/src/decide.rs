@@ -1,19 +1,18 @@
 //! The thread that owns the engine: applies news, decides when there is something to decide, and
 //! hands the decisions on. It never waits for the API server or the disk.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use muster_api::Time;
 use muster_api::kinds::Kind;
-use muster_engine::ids::{GangId, PodId};
-use muster_engine::model::Cluster;
 use muster_engine::model::gangs::Origin;
-use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Event, Plan, explain};
+use muster_engine::plan::Eviction;
+use muster_engine::{Engine, Event, Plan};
 use muster_journal::Journal;
+use muster_write_order::{AnnotationWrite, EvictionGroup, Nominations};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 use tracing::{debug, error, info, warn};
@@ -22,10 +21,9 @@ use crate::clock::wall_clock;
 use crate::debug_page;
 use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
-use crate::nominations::Nominations;
 use crate::report::Reporter;
 use crate::usage::UsageWriteTimes;
-use crate::writes::{Bearer, Bind, Evict, EvictionGroup, NominationWrite, Write};
+use crate::writes::{Bind, Evict, Write};
 
 /// How many news are applied before anything else is done.
 const BATCH: usize = 4_096;
@@ -188,13 +186,14 @@ impl Decider {
             journal.event(&event);
         }
         self.reporter.hear(&event);
-        self.nominations.hear(&event);
+        self.nominations.hear(&self.engine, &event);
         if let Event::Bound { key, uid, node } = &event {
-            let cluster = self.engine.cluster();
-            self.reporter.bound(cluster, key, uid, node);
-            if let Some(pod) = cluster.pods.find(key) {
-                let waited = wall_clock().0 - cluster.pods.fact[pod].created.0;
+            if let Some(known) = self.engine.pod(key) {
+                let waited = wall_clock().0 - known.created.0;
                 self.metrics.pod.observe(waited as f64);
+                if known.gang.is_some_and(|gang| gang.origin == Origin::Solo) {
+                    self.reporter.bound(key, uid, node);
+                }
             }
         }
         self.engine.apply(event);
@@ -218,7 +217,7 @@ impl Decider {
         });
         self.metrics.cycle.observe(in_ms(begin.elapsed()));
         if let Some(journal) = &mut self.journal {
-            journal.cycle(self.now, &plan, &self.engine);
+            journal.cycle(self.now, &plan);
             let health = journal.health();
             self.metrics
                 .journal_gaps
@@ -248,71 +247,44 @@ impl Decider {
         if !plan.binds.is_empty() {
             debug!(binds = plan.binds.len(), "decided");
         }
-        for bind in &plan.binds {
-            let pod = &cluster.pods.fact[bind.pod];
-            let node = cluster.nodes.name[bind.node].to_string();
-            let (key, uid) = (pod.key.to_string(), pod.uid.to_string());
-            let bind = Bind { pod: key, uid, node, annotations: plan.note_of(bind.pod).to_vec() };
+        for place in &plan.binds {
+            let bind = Bind {
+                pod: place.pod.to_string(),
+                uid: place.uid.to_string(),
+                node: place.node.to_string(),
+                annotations: plan.card_note(&place.pod).to_vec(),
+            };
             let _ = self.writes.send(Write::Bind(bind));
         }
-        self.nominations.tell(cluster, plan, &self.writes);
-        for note in &plan.group_notes {
-            let gang = &cluster.gangs[note.gang];
-            let note = NominationWrite::note(
-                gang.key.to_string(),
-                gang.uid.to_string(),
-                &note.annotations,
-            );
-            let _ = self.writes.send(Write::NominationWrite(note));
+        let nominations = self.nominations.compare(&self.engine, plan);
+        let notes = plan.notes.iter().map(AnnotationWrite::group);
+        for write in nominations.into_iter().chain(notes) {
+            let _ = self.writes.send(Write::Annotate(write));
         }
         self.metrics.took(&plan.search_counters, &cluster.dimensions);
         self.metrics.nominated(&plan.nomination_counters, cluster.nominated_count);
         if self.metrics.guarded(cluster.guards) {
             error!(guards = ?cluster.guards, "a sum of requests would have gone below zero: this is a bug, please report it");
         }
-        let mut by_preemptor: BTreeMap<Option<GangId>, EvictionGroup> = BTreeMap::new();
-        for eviction in &plan.evictions {
-            let pod = &cluster.pods.fact[eviction.pod];
-            let cause = explain::cause(cluster, eviction);
-            info!(pod = %pod.key, action = eviction.action, %cause, "evicting");
-            self.metrics.evicted(eviction.action);
-            self.reporter.evicted(&pod.key, &pod.uid, cause);
-            let (pod, uid) = (pod.key.to_string(), pod.uid.to_string());
-            let evict = Evict { pod, uid, method: eviction.method };
-            let reserving = reserving(cluster, eviction.pod);
-            if eviction.preemptor.is_none() && reserving.is_none() {
-                let _ = self.writes.send(Write::Evict(evict));
-                continue;
-            }
-            let leaving = by_preemptor.entry(eviction.preemptor).or_insert_with(|| EvictionGroup {
-                nominated: eviction.preemptor.map_or(Vec::new(), |gang| nominated(cluster, gang)),
-                evictions: Vec::new(),
-            });
-            leaving.evictions.push(evict);
-            leaving.nominated.extend(reserving.filter(|group| !leaving.nominated.contains(group)));
-        }
-        for leaving in by_preemptor.into_values() {
-            let _ = self.writes.send(Write::EvictionGroup(leaving));
-        }
+        self.evict(plan);
         let now = Instant::now();
-        let gangs = self.reporter.tell(&self.engine, plan, now);
+        let gangs = self.reporter.tell(&self.engine, now);
         let shared = self.reporter.look_around(&self.engine, &self.metrics, now);
         self.recall = [gangs, shared].into_iter().flatten().min();
     }
-}
 
-/// The PodGroup of a pod that is evicted, if the plan writes reservations on it.
-fn reserving(cluster: &Cluster, pod: PodId) -> Option<Bearer> {
-    let gang = &cluster.gangs[cluster.pods.gang[pod]?];
-    let says = gang.origin == Origin::Group && !gang.reserved().is_empty();
-    says.then(|| Bearer::Group(gang.key.to_string()))
-}
-
-/// The nominated pods of a gang.
-fn nominated(cluster: &Cluster, gang: GangId) -> Vec<Bearer> {
-    let waits = |pod: &&_| matches!(cluster.pods.state[**pod], PodState::Nominated(_));
-    let bearer = |&pod: &_| Bearer::Pod(cluster.pods.name(pod).to_string());
-    cluster.gangs[gang].pods.iter().filter(waits).map(bearer).collect()
+    fn evict(&self, plan: &Plan) {
+        for eviction in &plan.evictions {
+            let Eviction { place, action, cause, .. } = eviction;
+            info!(pod = %place.pod, %action, %cause, "evicting");
+            self.metrics.evicted(action);
+            self.reporter.evicted(&place.pod, &place.uid, cause.clone());
+        }
+        for group in &plan.eviction_groups {
+            let group = EvictionGroup::of(group, |at| Evict::of(&plan.evictions[at]));
+            let _ = self.writes.send(Write::Evict(group));
+        }
+    }
 }
 
 enum Heard {

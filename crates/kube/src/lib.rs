@@ -1,4 +1,14 @@
 //! Muster on a Kubernetes API server: watches become events, plans become writes.
+//!
+//! ```no_run
+//! use muster_kube::{Options, run};
+//!
+//! async fn schedule(options: Options) {
+//!     if let Err(error) = run(options).await {
+//!         eprintln!("error: {error}");
+//!     }
+//! }
+//! ```
 
 mod client;
 mod clock;
@@ -9,7 +19,6 @@ mod listing;
 pub mod logging;
 mod metrics;
 mod news;
-mod nominations;
 mod page;
 mod podgroup_status;
 mod report;

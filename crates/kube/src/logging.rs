@@ -19,10 +19,8 @@ pub enum LogFormat {
 pub struct LogLevel(reload::Handle<LevelFilter, Registry>);
 
 impl LogLevel {
-    /// The error lists the levels.
-    pub fn set(&self, level: &str) -> Result<(), String> {
-        let level = parse_level(level)?;
-        self.0.reload(level).map_err(|error| error.to_string())
+    pub fn set(&self, level: &str) -> Result<(), LevelError> {
+        Ok(self.0.reload(parse_level(level)?)?)
     }
 
     pub fn get(&self) -> String {
@@ -30,16 +28,22 @@ impl LogLevel {
     }
 }
 
-pub fn parse_level(text: &str) -> Result<LevelFilter, String> {
+#[derive(Debug, thiserror::Error)]
+pub enum LevelError {
+    #[error("\"{0}\" is not a level: write error, warn, info, debug or trace")]
+    Unknown(String),
+    #[error(transparent)]
+    Reload(#[from] reload::Error),
+}
+
+pub fn parse_level(text: &str) -> Result<LevelFilter, LevelError> {
     match text.trim() {
         "error" => Ok(LevelFilter::ERROR),
         "warn" => Ok(LevelFilter::WARN),
         "info" => Ok(LevelFilter::INFO),
         "debug" => Ok(LevelFilter::DEBUG),
         "trace" => Ok(LevelFilter::TRACE),
-        other => {
-            Err(format!("\"{other}\" is not a level: write error, warn, info, debug or trace"))
-        }
+        other => Err(LevelError::Unknown(other.to_owned())),
     }
 }
 

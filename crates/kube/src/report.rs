@@ -16,7 +16,7 @@ use muster_engine::ids::{GangId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::{Gang, Origin};
 use muster_engine::model::pods::PodState;
-use muster_engine::{Engine, Event, Plan, Reason, Stage, status};
+use muster_engine::{Engine, Event, Reason, Stage, status};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -130,10 +130,10 @@ impl Reporter {
 
     /// Writes what a cycle has changed, and what was held back and is due now. Returns when to call
     /// again.
-    pub fn tell(&mut self, engine: &Engine, plan: &Plan, now: Instant) -> Option<Instant> {
+    pub fn tell(&mut self, engine: &Engine, now: Instant) -> Option<Instant> {
         let cluster = engine.cluster();
         let mut gangs = std::mem::take(&mut self.held);
-        gangs.extend(&plan.updates);
+        gangs.extend(&engine.decisions().updates);
         let mut again: Option<Instant> = None;
         for id in gangs {
             let gang = &cluster.gangs[id];
@@ -240,11 +240,8 @@ impl Reporter {
     }
 
     /// A pod without a PodGroup has been bound. For a gang, the PodGroup says so.
-    pub fn bound(&self, cluster: &Cluster, key: &str, uid: &str, node: &str) {
-        let gang = cluster.pods.find(key).and_then(|pod| cluster.pods.gang[pod]);
-        if gang.is_some_and(|gang| cluster.gangs[gang].origin == Origin::Solo) {
-            self.record_pod(key, uid, false, "Scheduled", format!("assigned {key} to {node}"));
-        }
+    pub fn bound(&self, key: &str, uid: &str, node: &str) {
+        self.record_pod(key, uid, false, "Scheduled", format!("assigned {key} to {node}"));
     }
 
     /// A pod has been evicted.

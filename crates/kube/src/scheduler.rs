@@ -18,7 +18,8 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc::{Sender, UnboundedSender, channel, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, Sender, UnboundedSender, channel, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
 
@@ -83,14 +84,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     let listener = TcpListener::bind(options.listen)
         .await
         .map_err(|source| RunError::Listen { address: options.listen, source })?;
-    let journal = match &options.journal {
-        Some((folder, limits)) => {
-            let config = Configuration { name, text: text.clone() };
-            let journal = Journal::create(folder, *limits, options.scheduler_names.clone(), config);
-            Some(journal.map_err(|source| RunError::Journal { folder: folder.clone(), source })?)
-        }
-        None => None,
-    };
+    let journal = open_journal(&options, Configuration { name, text: text.clone() })?;
     let (news, heard) = channel(NEWS);
     let (writes, asked) = unbounded_channel();
     let metrics = Arc::new(Metrics::new());
@@ -121,13 +115,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
         };
         tokio::spawn(follow_config(path, text, news.clone(), refuse));
     }
-    let runtime = Handle::current();
-    let (ended, mut engine_ended) = tokio::sync::oneshot::channel::<()>();
-    let thread = std::thread::Builder::new().name("engine".into()).spawn(move || {
-        decider.run(heard, &runtime);
-        drop(ended);
-    });
-    let thread = thread.map_err(RunError::System)?;
+    let (thread, mut engine_ended) = start_engine(decider, heard).map_err(RunError::System)?;
 
     let context = Arc::new(WriteContext {
         client: client.clone(),
@@ -168,6 +156,27 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     info!("stopped");
     Ok(())
+}
+
+fn open_journal(options: &Options, config: Configuration) -> Result<Option<Journal>, RunError> {
+    let Some((folder, limits)) = &options.journal else { return Ok(None) };
+    let journal = Journal::create(folder, *limits, options.scheduler_names.clone(), config);
+    let journal = journal.map_err(|source| RunError::Journal { folder: folder.clone(), source });
+    journal.map(Some)
+}
+
+/// The thread that decides, and a channel that closes when it ends.
+fn start_engine(
+    decider: Decider,
+    heard: Receiver<News>,
+) -> std::io::Result<(std::thread::JoinHandle<()>, oneshot::Receiver<()>)> {
+    let runtime = Handle::current();
+    let (ended, engine_ended) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("engine".into()).spawn(move || {
+        decider.run(heard, &runtime);
+        drop(ended);
+    });
+    Ok((thread?, engine_ended))
 }
 
 /// After losing the lease it stops writing at once.

@@ -6,7 +6,6 @@
 mod bind;
 mod evict;
 mod nomination;
-mod order;
 mod patch;
 mod record;
 mod usage;
@@ -23,20 +22,20 @@ use http::Request;
 use kube::Client;
 use muster_api::core::Pod;
 use muster_engine::Event;
+use muster_write_order::{
+    AnnotationWrite, Dropped, EvictionGroup, Freed, Outcome, RefusedNomination, WriteOrder,
+};
 use tokio::sync::mpsc::{Sender, UnboundedReceiver};
+use tracing::info;
 
+use crate::clock::wall_clock;
 use crate::lease::Leadership;
 use crate::metrics::Metrics;
 use crate::news::News;
 use crate::podgroup_status::PodGroupStatusPath;
 
-use nomination::Outcome;
-use order::{Freed, WriteOrder};
-
 pub use bind::Bind;
 pub use evict::Evict;
-pub use nomination::{Bearer, NominationWrite};
-pub use order::EvictionGroup;
 pub use patch::{Patch, Target};
 pub use record::Record;
 pub use usage::Usage;
@@ -71,10 +70,9 @@ const ATTEMPTS: u32 = 6;
 #[derive(Debug)]
 pub enum Write {
     Bind(Bind),
-    NominationWrite(NominationWrite),
-    /// Evictions that wait for nominations.
-    EvictionGroup(EvictionGroup),
-    Evict(Evict),
+    Annotate(AnnotationWrite),
+    /// Evictions, and the writes that they wait for.
+    Evict(EvictionGroup<Evict>),
     Patch(Patch),
     Record(Record),
     Usage(Usage),
@@ -117,15 +115,13 @@ pub async fn execute(
             }
             Some(event) = queue.binding.next() => tell(&news, event).await,
             Some(event) = queue.evicting.next() => tell(&news, event).await,
-            Some((nomination, outcome)) = queue.nominating.next() => queue.order.done(nomination, outcome),
+            Some((write, outcome)) = queue.nominating.next() => queue.order.done(write, outcome),
             Some((target, again)) = queue.patching.next() => queue.patched(target, again),
             Some(()) = queue.recording.next() => {}
             Some(()) = queue.remembering.next() => {}
             _ = second.tick() => queue.recorded = 0,
         }
-        let Freed { evictions, events } = std::mem::take(&mut queue.order.freed);
-        queue.evictions.extend(evictions);
-        for event in events {
+        for event in queue.release() {
             tell(&news, Some(event)).await;
         }
         queue.show();
@@ -144,8 +140,8 @@ struct WriteQueue {
     context: Arc<WriteContext>,
     binds: VecDeque<Bind>,
     binding: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
-    order: WriteOrder,
-    nominating: FuturesUnordered<BoxFuture<'static, (NominationWrite, Outcome)>>,
+    order: WriteOrder<Evict>,
+    nominating: FuturesUnordered<BoxFuture<'static, (AnnotationWrite, Outcome)>>,
     evictions: VecDeque<Evict>,
     evicting: FuturesUnordered<BoxFuture<'static, Option<Event>>>,
     /// In the order of the requests; the newest patch for each object is in `newest`.
@@ -190,9 +186,8 @@ impl WriteQueue {
                 self.order.bind(&bind.pod);
                 self.binds.push_back(bind);
             }
-            Write::NominationWrite(nomination) => self.order.nomination(nomination),
-            Write::EvictionGroup(group) => self.order.group(group),
-            Write::Evict(eviction) => self.evictions.push_back(eviction),
+            Write::Annotate(write) => self.order.write(write),
+            Write::Evict(group) => self.order.evict(group),
             Write::Patch(patch) => {
                 let target = patch.target.clone();
                 let waits = self.newest.insert(target.clone(), patch).is_some();
@@ -223,9 +218,9 @@ impl WriteQueue {
             self.binding.push(Box::pin(bind.send(self.context.clone())));
         }
         while self.nominating.len() < NOMINATIONS
-            && let Some(nomination) = self.order.next()
+            && let Some(write) = self.order.next_write()
         {
-            self.nominating.push(Box::pin(nomination.send(self.context.clone())));
+            self.nominating.push(Box::pin(nomination::send(write, self.context.clone())));
         }
         while self.evicting.len() < EVICTIONS
             && let Some(eviction) = self.evictions.pop_front()
@@ -248,6 +243,26 @@ impl WriteQueue {
             self.recorded += 1;
             self.recording.push(Box::pin(record.send(self.context.clone())));
         }
+    }
+
+    /// Queues the evictions that need not wait any more. Says what the engine must hear of the
+    /// others.
+    fn release(&mut self) -> Vec<Event> {
+        let Freed { evictions, dropped, refused } = self.order.take_freed();
+        self.evictions.extend(evictions);
+        let mut events = Vec::new();
+        for Dropped { evictions, cause } in dropped {
+            info!(pods = evictions.len(), cause, "pods that were to be evicted stay");
+            events.extend(evictions.into_iter().map(|Evict { pod, uid, .. }| {
+                let (cause, at) = (cause.clone(), wall_clock());
+                Event::EvictionRefused { key: pod, uid, cause, at }
+            }));
+        }
+        let refused = refused.into_iter().map(|RefusedNomination { pod, uid, cause }| {
+            Event::NominationRefused { key: pod, uid, cause, at: wall_clock() }
+        });
+        events.extend(refused);
+        events
     }
 
     /// A patch is written, or must be tried again unless there is a newer one.

@@ -2,7 +2,17 @@
 //! override a function without listing it, in which case it would never be called.
 //!
 //! These two macros only find the names of functions. What is made of them is defined next to the
-//! table of questions: `crates/engine/src/policy/question.rs`.
+//! table of questions: `crates/engine/src/policy/question.rs`. The
+//! examples of what compiles and what does not are there too; in short:
+//!
+//! ```ignore
+//! #[answers]
+//! impl Plugin for LongNamesFirst {
+//!     fn pod_urgency(&self, cluster: &Cluster, pod: PodId) -> i64 {
+//!         cluster.pods.name(pod).len() as i64
+//!     }
+//! }
+//! ```
 
 use proc_macro::{Delimiter, Group, Ident, TokenStream, TokenTree};
 

@@ -195,7 +195,7 @@ fn events_tell_what_was_tried_and_the_outcome() {
 fn a_queue_shows_exactly_what_it_would_reclaim() {
     let told = |cluster: &[String], config: &str| {
         let page = printed(&["explain", "queue/b", "--cycles", "1"], cluster, config);
-        let (_, rest) = page.split_once("reclaims    ").expect("it says so");
+        let (_, rest) = page.split_once("reclaims    ").expect("the page has the row");
         rest.split("\n\n").next().unwrap_or_default().to_owned()
     };
     let full = |spec: &str| gang("x", spec, "") + &pods("x", 4, &["n1", "n1", "n2", "n2"]);

@@ -3,6 +3,7 @@
 //! picture is compared with the README's, in `readme.rs`.
 
 mod apiserver;
+mod support;
 
 use std::io::Write;
 use std::path::Path;
@@ -10,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 
 use apiserver::ApiServer;
 use serde_json::{Value, json};
+use support::has_keys;
 
 const NOW: &str = "2026-11-15T00:00:00Z";
 
@@ -189,16 +191,6 @@ fn large_clusters_are_summarised() {
             picture.len()
         );
     }
-}
-
-#[track_caller]
-fn has_keys(value: &Value, keys: &[&str]) {
-    let mut found: Vec<&str> =
-        value.as_object().expect("an object").keys().map(String::as_str).collect();
-    let mut keys = keys.to_vec();
-    found.sort_unstable();
-    keys.sort_unstable();
-    assert_eq!(found, keys);
 }
 
 #[test]

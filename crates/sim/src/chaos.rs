@@ -6,9 +6,8 @@
 mod churn;
 mod dice;
 mod network;
-mod nominations;
 mod verify;
-mod wire;
+mod watch;
 mod work;
 mod writes;
 
@@ -20,16 +19,16 @@ use muster_api::keys::SCHEDULER_NAMES;
 use muster_engine::config::Config;
 use muster_engine::{Engine, Event, Plan};
 
-use crate::{Progress, World, invariants};
+use crate::{Invariant, Progress, Violation, World, invariants};
 use dice::Dice;
-use wire::Wire;
+use watch::Watch;
 use writes::Writes;
 
 /// An invariant that did not hold.
 #[derive(Debug)]
 pub struct Broken {
     pub step: u64,
-    pub what: String,
+    pub what: Violation,
 }
 
 /// What happened, counted.
@@ -72,7 +71,7 @@ impl fmt::Display for History {
         let History { nominations, evictions, events, duplicates, stale, comparisons, .. } = self;
         write!(
             f,
-            "seed {seed}: {steps} steps, {binds} binds, {nominations} promises, {evictions} evictions, {refused} refused, {lost} lost, \
+            "seed {seed}: {steps} steps, {binds} binds, {nominations} nominations, {evictions} evictions, {refused} refused, {lost} lost, \
              {half_known} half known, {node_losses} node losses, {restarts} restarts, {events} events ({duplicates} twice, {stale} stale), \
              {comparisons} comparisons with a fresh scheduler; all invariants held"
         )
@@ -115,7 +114,7 @@ pub fn run_before(
         // A count that went below zero or an unreachable place is as broken as an invariant, and
         // needs its seed.
         let outcome = catch_unwind(AssertUnwindSafe(|| day.step(step)))
-            .unwrap_or_else(|cause| Err(panic_text(&*cause)));
+            .unwrap_or_else(|cause| Invariant::Panic.fails(panic_text(&*cause)));
         outcome.map_err(|what| Broken { step, what })?;
         progress(Progress { cycle: step, now: day.world.now, bound: day.history.binds as usize });
     }
@@ -137,7 +136,7 @@ struct Day<'c> {
     engine: Engine,
     config: &'c dyn Fn() -> Config,
     dice: Dice,
-    wire: Wire,
+    watch: Watch,
     writes: Writes,
     history: History,
     step: u64,
@@ -163,7 +162,7 @@ impl<'c> Day<'c> {
             engine: Engine::new(config(), scheduler_names()),
             config,
             dice,
-            wire: Wire::default(),
+            watch: Watch::default(),
             writes: Writes::default(),
             history: History { seed, ..History::default() },
             step: 0,
@@ -174,7 +173,7 @@ impl<'c> Day<'c> {
         day
     }
 
-    fn step(&mut self, step: u64) -> Result<(), String> {
+    fn step(&mut self, step: u64) -> Result<(), Violation> {
         self.step = step;
         let pause = self.dice.pick(&[(900, 1), (85, 10), (13, 60), (2, 700)]);
         self.world.now = self.world.now.plus_ms(pause * 1000);
@@ -189,7 +188,7 @@ impl<'c> Day<'c> {
         if self.dice.chance(3) {
             self.restart();
         }
-        self.engine.cluster().audit()?;
+        self.engine.cluster().audit().map_err(|what| Invariant::Sums.violated(what.to_string()))?;
         if self.dice.chance(85) {
             self.cycle()?;
         }
@@ -200,25 +199,25 @@ impl<'c> Day<'c> {
     }
 
     /// One cycle, checked and carried out.
-    fn cycle(&mut self) -> Result<Plan, String> {
+    fn cycle(&mut self) -> Result<Plan, Violation> {
         self.history.cycles += 1;
         let plan = self.engine.cycle(self.world.now);
         (self.witness)(&self.engine, Moment::Cycle(self.world.now, &plan));
-        invariants::check(&self.engine, &plan)?;
+        invariants::check(&self.engine, self.engine.decisions())?;
         self.execute(&plan);
         Ok(plan)
     }
 
     /// The scheduler is told what the watch has for it by now.
     fn hear(&mut self, until: u64) {
-        for event in self.wire.deliver(&mut self.dice, until, &mut self.history) {
+        for event in self.watch.deliver(&mut self.dice, until, &mut self.history) {
             self.history.events += 1;
             self.apply(event);
         }
     }
 
     /// Another scheduler takes over, from the objects alone. What the old one has written may still
-    /// arrive, but nobody waits for the answer.
+    /// arrive, but its answers are not awaited.
     fn restart(&mut self) {
         self.history.restarts += 1;
         self.writes.orphan();
@@ -229,7 +228,7 @@ impl<'c> Day<'c> {
     fn list(&mut self) {
         let mut events = self.world.list();
         self.dice.shuffle(&mut events);
-        self.wire.start_over(&events);
+        self.watch.start_over(&events);
         (self.witness)(&self.engine, Moment::Start);
         for event in events {
             self.apply(event);
@@ -237,7 +236,7 @@ impl<'c> Day<'c> {
     }
 
     fn apply(&mut self, event: Event) {
-        self.writes.nominations.hear(&event);
+        self.writes.nominations.hear(&self.engine, &event);
         self.engine.apply(&event);
         (self.witness)(&self.engine, Moment::Event(&event));
     }
@@ -250,7 +249,7 @@ impl<'c> Day<'c> {
 
     fn tell(&mut self, event: muster_engine::Event) {
         let delay = self.dice.pick(&[(55, 0), (20, 1), (15, 3), (10, 9)]);
-        self.wire.send(self.step + delay, event);
+        self.watch.send(self.step + delay, event);
     }
 }
 

@@ -101,7 +101,7 @@ pub struct Fate {
     pub starts: Option<Moment>,
     /// Its pods that were bound, where each came to be.
     pub binds: Vec<Placement>,
-    /// Its pods that wait for a promised place at the end.
+    /// Its pods that are nominated at the end.
     #[serde(rename = "promised")]
     pub nominated: Vec<Placement>,
 }
@@ -115,7 +115,7 @@ pub struct Moment {
 }
 
 impl Fate {
-    /// How many of its pods that were bound or promised a place are on each node.
+    /// How many of its pods are bound or nominated to each node.
     pub fn places(&self) -> BTreeMap<&str, u32> {
         let mut places = BTreeMap::new();
         for placement in self.binds.iter().chain(&self.nominated) {

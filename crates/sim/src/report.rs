@@ -14,6 +14,7 @@ pub struct Report {
     pub binds: Vec<Placement>,
     pub evictions: Vec<Eviction>,
     pub nominations: Vec<Placement>,
+    pub held_nominations: Vec<HeldNomination>,
     pub gangs: Vec<GangLine>,
     pub queues: Vec<QueueLine>,
     pub cycles: Vec<CycleLine>,
@@ -33,6 +34,16 @@ pub struct Placement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cards: Option<String>,
     pub cycle: u64,
+}
+
+/// A nomination that stands at the end of a cycle, whichever cycle made it.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeldNomination {
+    pub pod: String,
+    pub node: String,
+    pub cycle: u64,
+    /// Whether pods were evicted there for it.
+    pub evicted: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -8,19 +8,22 @@ use std::time::Instant;
 use muster_api::Time;
 use muster_api::kinds::{Kind, Object};
 use muster_engine::model::pods::PodState;
-use muster_engine::{Bind, Cause, Engine, Event, Plan, explain, status};
+use muster_engine::plan::Placement;
+use muster_engine::{Engine, Event, Plan, Standing, explain};
+use muster_write_order::{AnnotationWrite, Desired};
 
 use crate::chaos::{Moment, Witness};
 use crate::curves::Curves;
 use crate::invariants;
-use crate::report::{CycleLine, EventLine, Eviction, Placement, Report};
+use crate::report::{self, CycleLine, EventLine, HeldNomination, Report};
+use crate::violation::Violation;
 use crate::world::World;
 
-/// How often time alone may pass in vain: gangs that can't run may take turns for ever.
+/// How many cycles in a row may plan nothing: gangs that can't run may take turns for ever.
 const PATIENCE: u32 = 20;
 
-/// How often places may be promised without anyone coming or leaving: a promise that doesn't come
-/// true is given again and again.
+/// How many cycles in a row may only nominate: a nomination that is never fulfilled is made again
+/// and again.
 const LAST_PATIENCE: u32 = 1000;
 
 /// The clock between two cycles.
@@ -58,7 +61,7 @@ pub struct Simulation {
     pub world: World,
     pub engine: Engine,
     pub report: Report,
-    /// What queues use and should have, if someone wants to see it.
+    /// What queues use and should have, if that is to be shown.
     pub curves: Option<Curves>,
     /// Hears what the engine hears and plans.
     witness: Option<Box<Witness<'static>>>,
@@ -121,8 +124,8 @@ impl Simulation {
     }
 
     /// Runs to the end and concludes the report. An invariant that does not hold is an error.
-    pub fn run(&mut self, mut progress: impl FnMut(Progress)) -> Result<(), String> {
-        let (mut in_vain, mut fruitless) = (0, 0);
+    pub fn run(&mut self, mut progress: impl FnMut(Progress)) -> Result<(), Violation> {
+        let (mut idle, mut unproductive) = (0, 0);
         loop {
             let plan = self.step()?;
             progress(Progress {
@@ -136,10 +139,10 @@ impl Simulation {
                 Until::Stable => {
                     let still =
                         plan.binds.is_empty() && plan.evictions.is_empty() && !self.awaits_events();
-                    fruitless = if still { fruitless + 1 } else { 0 };
-                    in_vain = if still && plan.nominations.is_empty() { in_vain + 1 } else { 0 };
+                    unproductive = if still { unproductive + 1 } else { 0 };
+                    idle = if still && plan.nominations.is_empty() { idle + 1 } else { 0 };
                     match self.next_moment(&plan) {
-                        Some(moment) if in_vain < PATIENCE && fruitless < LAST_PATIENCE => {
+                        Some(moment) if idle < PATIENCE && unproductive < LAST_PATIENCE => {
                             self.pass((moment.0 - self.world.now.0).max(STEP_MS));
                         }
                         _ => break,
@@ -152,7 +155,7 @@ impl Simulation {
     }
 
     /// One cycle: plan, and do what was planned.
-    pub fn step(&mut self) -> Result<Plan, String> {
+    pub fn step(&mut self) -> Result<Plan, Violation> {
         self.cycle += 1;
         let begin = Instant::now();
         let plan = self.engine.cycle(self.world.now);
@@ -161,7 +164,7 @@ impl Simulation {
             witness(&self.engine, Moment::Cycle(self.world.now, &plan));
         }
         if self.options.check {
-            invariants::check(&self.engine, &plan)?;
+            invariants::check(&self.engine, self.engine.decisions())?;
         }
         self.report.cycles.push(CycleLine {
             cycle: self.cycle,
@@ -171,9 +174,10 @@ impl Simulation {
             evictions: plan.evictions.len(),
             nominations: plan.nominations.len(),
         });
+        self.tell_held_nominations();
         self.tell_waits();
         if self.options.events {
-            self.tell_searches(&plan);
+            self.tell_searches();
         }
         if let Some(curves) = &mut self.curves {
             curves.look(&self.engine, self.world.now);
@@ -184,18 +188,30 @@ impl Simulation {
 
     /// The gang of a pod; a pod that is gone by now stands for itself.
     pub fn gang_of<'p>(&'p self, pod: &'p str) -> &'p str {
-        let cluster = self.engine.cluster();
-        let gang = cluster.pods.find(pod).and_then(|pod| cluster.pods.gang[pod]);
-        gang.map_or(pod, |gang| &cluster.gangs[gang].key)
+        self.engine.pod(pod).and_then(|known| known.gang).map_or(pod, |gang| gang.key)
     }
 
-    fn tell_searches(&mut self, plan: &Plan) {
-        let cluster = self.engine.cluster();
-        for search in &plan.searches {
-            let object = &cluster.gangs[search.gang].key;
-            let line = |event| EventLine { cycle: self.cycle, object: object.to_string(), event };
-            self.report.events.extend(explain::search(cluster, plan, search).into_iter().map(line));
+    fn tell_searches(&mut self) {
+        for (gang, lines) in self.engine.searches() {
+            let line = |event| EventLine { cycle: self.cycle, object: gang.to_string(), event };
+            self.report.events.extend(lines.into_iter().map(line));
         }
+    }
+
+    fn tell_held_nominations(&mut self) {
+        let cluster = self.engine.cluster();
+        let held = cluster.nomination_ledger.iter().filter_map(|(&pod, nomination)| {
+            let stands = cluster.pods.state[pod] == PodState::Nominated(nomination.node);
+            stands.then(|| HeldNomination {
+                pod: cluster.pods.name(pod).to_string(),
+                node: cluster.nodes.name[nomination.node].to_string(),
+                cycle: self.cycle,
+                evicted: nomination.needs_evictions,
+            })
+        });
+        let begin = self.report.held_nominations.len();
+        self.report.held_nominations.extend(held);
+        self.report.held_nominations[begin..].sort_by(|a, b| a.pod.cmp(&b.pod));
     }
 
     fn tell_waits(&mut self) {
@@ -217,45 +233,52 @@ impl Simulation {
     }
 
     fn execute(&mut self, plan: &Plan) {
-        let name = |engine: &Engine, bind: &Bind| {
-            let cluster = engine.cluster();
-            let pod = &cluster.pods.fact[bind.pod];
-            (pod.key.to_string(), pod.uid.to_string(), cluster.nodes.name[bind.node].to_string())
-        };
         let mut answers = Vec::new();
-        for bind in &plan.nominations {
-            let (pod, uid, node) = name(&self.engine, bind);
-            let nomination = self.engine.cluster().nomination_ledger.get(&bind.pod);
-            let evicted = nomination.is_some_and(|nomination| nomination.needs_evictions);
-            answers.extend(self.world.nomination(&pod, &uid, &node, evicted));
-            let cards = cards(plan, bind);
-            self.report.nominations.push(Placement { pod, node, cards, cycle: self.cycle });
+        self.place(plan, &mut answers);
+        self.note(plan, &mut answers);
+        self.evict(plan, &mut answers);
+        self.update(plan, &mut answers);
+        for event in answers {
+            self.hear(event);
         }
-        for &pod in &plan.withdrawn {
-            let fact = &self.engine.cluster().pods.fact[pod];
-            answers.extend(self.world.take_back(&fact.key, &fact.uid));
+    }
+
+    fn place(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
+        for place in &plan.nominations {
+            let standing = self.engine.pod(&place.pod).map(|known| known.standing);
+            let evicted =
+                matches!(standing, Some(Standing::Nominated { needs_evictions: true, .. }));
+            let desired = Desired::nomination(&place.node, evicted, &[]);
+            let write = AnnotationWrite::pod(&place.pod, &place.uid, desired);
+            answers.extend(self.world.annotate(&write));
+            self.report.nominations.push(placement(place, self.cycle));
         }
-        for bind in &plan.binds {
-            let (pod, uid, node) = name(&self.engine, bind);
-            match self.world.bind(&pod, &uid, &node, plan.note_of(bind.pod)) {
-                Ok(event) => answers.push(event),
-                Err(cause) => answers.push(Event::BindFailed {
-                    key: pod.clone(),
-                    uid,
-                    cause,
-                    at: self.world.now,
-                }),
-            }
-            let cards = cards(plan, bind);
-            self.report.binds.push(Placement { pod, node, cards, cycle: self.cycle });
+        for pod in &plan.withdrawn {
+            let Some(known) = self.engine.pod(pod) else { continue };
+            let desired = Desired::no_nomination([].into_iter());
+            let write = AnnotationWrite::pod(pod, known.uid, desired);
+            answers.extend(self.world.annotate(&write));
         }
-        for note in &plan.group_notes {
-            let gang = &self.engine.cluster().gangs[note.gang];
-            answers.extend(self.world.note_group(&gang.key, &gang.uid, &note.annotations));
+        for place in &plan.binds {
+            let Placement { pod, uid, node, .. } = place;
+            answers.push(match self.world.bind(pod, uid, node, plan.card_note(pod)) {
+                Ok(event) => event,
+                Err(cause) => {
+                    let (key, uid) = (pod.to_string(), uid.to_string());
+                    Event::BindFailed { key, uid, cause: cause.to_string(), at: self.world.now }
+                }
+            });
+            self.report.binds.push(placement(place, self.cycle));
+        }
+    }
+
+    fn note(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
+        for note in &plan.notes {
+            answers.extend(self.world.annotate(&AnnotationWrite::group(note)));
             if self.options.events {
                 let lines = note.annotations.iter().map(|(key, text)| EventLine {
                     cycle: self.cycle,
-                    object: gang.key.to_string(),
+                    object: note.gang.to_string(),
                     event: text
                         .as_ref()
                         .map_or(format!("no {key}"), |text| format!("{key} {text}")),
@@ -263,48 +286,46 @@ impl Simulation {
                 self.report.events.extend(lines);
             }
         }
+    }
+
+    fn evict(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
         for eviction in &plan.evictions {
-            let place = Bind { pod: eviction.pod, node: eviction.node };
-            let (pod, uid, node) = name(&self.engine, &place);
-            let gang = self.gang_of(&pod).to_owned();
-            let gangs = &self.engine.cluster().gangs;
-            match self.world.evict(&pod, &uid) {
-                Ok(event) => answers.push(event),
-                Err(_) => answers.push(Event::Gone { kind: Kind::Pod, key: pod.clone(), uid }),
-            }
-            self.report.evictions.push(Eviction {
-                pod,
-                gang,
-                node,
+            let Placement { pod, uid, node, .. } = &eviction.place;
+            answers.push(self.world.evict(pod, uid).unwrap_or_else(|_| Event::Gone {
+                kind: Kind::Pod,
+                key: pod.to_string(),
+                uid: uid.to_string(),
+            }));
+            let text = |name: &Arc<str>| name.to_string();
+            let line = report::Eviction {
+                pod: text(pod),
+                gang: self.gang_of(pod).to_owned(),
+                node: text(node),
                 cycle: self.cycle,
-                action: eviction.action.to_owned(),
-                preemptor: eviction.preemptor.map(|gang| gangs[gang].key.to_string()),
-                reason: explain::cause(self.engine.cluster(), eviction),
-                moves_to: match eviction.cause {
-                    Cause::Moved { to } => Some(self.engine.cluster().nodes.name[to].to_string()),
-                    _ => None,
-                },
-            });
+                action: eviction.action.to_string(),
+                preemptor: eviction.preemptor.as_ref().map(text),
+                reason: eviction.cause.clone(),
+                moves_to: eviction.moves_to.as_ref().map(text),
+            };
+            self.report.evictions.push(line);
         }
-        for &id in &plan.updates {
-            let gang = &self.engine.cluster().gangs[id];
-            let Some(status) = status::of(self.engine.cluster(), id) else { continue };
+    }
+
+    fn update(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
+        for update in &plan.updates {
+            let Some(status) = update.status() else { continue };
             if self.options.events {
-                let text = match &gang.condition.message {
-                    message if message.is_empty() => format!("{:?}", gang.phase),
-                    message => format!("{:?}: {message}", gang.phase),
+                let text = match &update.condition.message {
+                    message if message.is_empty() => format!("{:?}", update.phase),
+                    message => format!("{:?}: {message}", update.phase),
                 };
                 // How many of its pods have started is told by the pods themselves.
-                if self.said.insert(gang.key.clone(), text.clone()).as_ref() != Some(&text) {
-                    let line =
-                        EventLine { cycle: self.cycle, object: gang.key.to_string(), event: text };
-                    self.report.events.push(line);
+                if self.said.insert(update.gang.clone(), text.clone()).as_ref() != Some(&text) {
+                    let object = update.gang.to_string();
+                    self.report.events.push(EventLine { cycle: self.cycle, object, event: text });
                 }
             }
-            answers.extend(self.world.report(&gang.key, status));
-        }
-        for event in answers {
-            self.hear(event);
+            answers.extend(self.world.report(&update.gang, status));
         }
     }
 
@@ -335,8 +356,8 @@ impl Simulation {
         }
         let arrival = self.coming.last().map(|(time, _)| *time);
         let next = [arrival, self.world.next_end()].into_iter().flatten().min();
-        // Time alone matters only while there is something it could help, or someone watches what
-        // it does.
+        // Time alone matters only while there is something it could help, or while what it does is
+        // recorded.
         let gangs = &self.engine.cluster().gangs;
         let waits = || gangs.iter().any(|(_, gang)| gang.counts.pending > 0);
         let watched = self.curves.is_some();
@@ -359,9 +380,10 @@ impl Simulation {
     }
 }
 
-/// The cards that a pod gets, as its annotation says.
-fn cards(plan: &Plan, bind: &Bind) -> Option<String> {
-    plan.note_of(bind.pod).first().map(|(_, cards)| cards.clone())
+fn placement(place: &Placement, cycle: u64) -> report::Placement {
+    let Placement { pod, uid: _, node, cards } = place;
+    let cards = cards.as_ref().map(ToString::to_string);
+    report::Placement { pod: pod.to_string(), node: node.to_string(), cards, cycle }
 }
 
 fn arrival(event: &Event) -> Option<Time> {

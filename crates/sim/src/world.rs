@@ -10,18 +10,24 @@ use muster_api::keys::{
 use muster_api::kinds::{Kind, Object};
 use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time, parse_duration};
 use muster_engine::Event;
+use muster_write_order::{AnnotationWrite, ObjectName};
 
 /// Annotations that a plan wants on a pod.
 pub type Notes<'n> = &'n [(&'static str, String)];
 
-/// Annotations that a plan wants on a PodGroup; those without a text are taken off.
-pub type GroupNotes<'n> = &'n [(&'static str, Option<String>)];
-
-/// Writes annotations on a pod.
-pub fn note(pod: &mut Pod, notes: Notes) {
-    pod.metadata
-        .annotations
-        .extend(notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone())));
+/// Why the server does not take a write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the pod is gone")]
+    PodIsGone,
+    #[error("the object is gone")]
+    ObjectIsGone,
+    #[error("the pod is bound already")]
+    PodIsBound,
+    #[error("the pod is being deleted")]
+    PodIsDeleted,
+    #[error("node {0} is gone")]
+    NodeIsGone(String),
 }
 
 #[derive(Clone, Default)]
@@ -127,69 +133,59 @@ impl World {
         Some(Event::from(pod.clone()))
     }
 
-    /// Binds a pod, if it is still the one that was meant and nobody was faster. What is noted of
-    /// its cards is written with it.
+    /// Binds a pod, if it is still the one that was meant and no other writer was faster. What is
+    /// noted of its cards is written with it.
     pub fn bind(
         &mut self,
         key: &str,
         uid: &str,
         node: &str,
         notes: Notes,
-    ) -> Result<Event, String> {
+    ) -> Result<Event, Refusal> {
         let pod =
-            self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or("the pod is gone")?;
+            self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or(Refusal::PodIsGone)?;
         if pod.spec.node_name.is_some() {
-            return Err("the pod is bound already".into());
+            return Err(Refusal::PodIsBound);
         }
         if pod.metadata.deletion_timestamp.is_some() {
-            return Err("the pod is being deleted".into());
+            return Err(Refusal::PodIsDeleted);
         }
         if !self.nodes.contains_key(node) {
-            return Err(format!("node {node} is gone"));
+            return Err(Refusal::NodeIsGone(node.to_owned()));
         }
         let bound = self.change_pod(key, |pod| {
             pod.spec.node_name = Some(node.to_owned());
             clear_nomination(pod);
-            note(pod, notes);
+            let notes = notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
+            pod.metadata.annotations.extend(notes);
         });
         Ok(bound.expect("looked up above"))
     }
 
-    /// Writes on a pod, if it is still the one that was meant, that it was promised a place, and
-    /// whether others leave for it.
-    pub fn nomination(&mut self, key: &str, uid: &str, node: &str, evicted: bool) -> Option<Event> {
-        self.change_known(key, uid, |pod| {
-            clear_nomination(pod);
-            let mut note =
-                |key: &str, text: &str| pod.metadata.annotations.insert(key.into(), text.into());
-            note(PIPELINED_STATUS, "true");
-            note(PIPELINED_NODE, node);
-            if evicted {
-                note(EVICTION_OCCURRED, "true");
+    /// Writes what a pod or PodGroup should say, if it is still the one that was meant.
+    pub fn annotate(&mut self, write: &AnnotationWrite) -> Option<Event> {
+        let AnnotationWrite { object, uid, desired, .. } = write;
+        match object {
+            ObjectName::Pod(key) => {
+                self.pods.get(key).filter(|pod| pod.metadata.uid == *uid)?;
+                self.change_pod(key, |pod| {
+                    desired.put_on(&mut pod.metadata.annotations);
+                    pod.status.nominated_node_name.clone_from(&desired.nominated_node);
+                })
             }
-            pod.status.nominated_node_name = evicted.then(|| node.to_owned());
-        })
-    }
-
-    /// Takes a promise off a pod.
-    pub fn take_back(&mut self, key: &str, uid: &str) -> Option<Event> {
-        self.change_known(key, uid, clear_nomination)
-    }
-
-    /// Changes a pod, if it is still the one that was meant, and tells of it.
-    pub fn change_known(
-        &mut self,
-        key: &str,
-        uid: &str,
-        change: impl FnOnce(&mut Pod),
-    ) -> Option<Event> {
-        self.pods.get(key).filter(|pod| pod.metadata.uid == uid)?;
-        self.change_pod(key, change)
+            ObjectName::PodGroup(key) => {
+                let version = self.next_version();
+                let group = self.groups.get_mut(key).filter(|group| group.metadata.uid == *uid)?;
+                desired.put_on(&mut group.metadata.annotations);
+                group.metadata.resource_version = version;
+                Some(Event::from(group.clone()))
+            }
+        }
     }
 
     /// Asks a pod to leave, if it is still the one that was meant: it goes with the next tick, and
     /// comes back pending if something recreates it.
-    pub fn evict(&mut self, key: &str, uid: &str) -> Result<Event, String> {
+    pub fn evict(&mut self, key: &str, uid: &str) -> Result<Event, Refusal> {
         let now = self.now;
         let current = self.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid);
         let evicted = current.then(|| {
@@ -198,7 +194,7 @@ impl World {
                 pod.metadata.annotations.insert(EVICTED.into(), "true".into());
             })
         });
-        evicted.flatten().ok_or_else(|| "the pod is gone".to_owned())
+        evicted.flatten().ok_or(Refusal::PodIsGone)
     }
 
     pub fn remove_pod(&mut self, key: &str) -> Option<Event> {
@@ -256,22 +252,6 @@ impl World {
         let version = self.next_version();
         let group = self.groups.get_mut(key)?;
         group.status = Some(status);
-        group.metadata.resource_version = version;
-        Some(Event::from(group.clone()))
-    }
-
-    /// Writes annotations on a PodGroup, if it is still the one that was meant, and takes others
-    /// off.
-    pub fn note_group(&mut self, key: &str, uid: &str, notes: GroupNotes) -> Option<Event> {
-        let version = self.next_version();
-        let group = self.groups.get_mut(key).filter(|group| group.metadata.uid == uid)?;
-        let annotations = &mut group.metadata.annotations;
-        for (key, text) in notes {
-            match text {
-                Some(text) => drop(annotations.insert((*key).to_owned(), text.clone())),
-                None => drop(annotations.remove(*key)),
-            }
-        }
         group.metadata.resource_version = version;
         Some(Event::from(group.clone()))
     }
@@ -350,7 +330,7 @@ fn deadline(pod: &Pod) -> Option<Time> {
     Some(pod.status.start_time?.plus_ms(pod.spec.active_deadline_seconds?.saturating_mul(1000)))
 }
 
-/// The same pod as its controller makes it again: pending, new, without a promise.
+/// The same pod as its controller makes it again: pending, new, without a nomination.
 fn reborn(mut pod: Pod, now: Time) -> Pod {
     pod.metadata.creation_timestamp = Some(now);
     pod.metadata.deletion_timestamp = None;

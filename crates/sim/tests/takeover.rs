@@ -1,7 +1,8 @@
-//! Room that is taken from others, on random small clusters without news: whoever is evicted comes
-//! back and waits, and every cluster comes to rest. Nobody gives what he has just taken.
+//! Evictions on random small clusters without news: evicted pods come back and wait, and every
+//! cluster comes to rest. No queue gives back what it has just taken.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::fmt::{self, Write};
 use std::ops::Range;
 
@@ -21,10 +22,11 @@ const CYCLES: u64 = 100;
 /// By then everything that had to move has moved.
 const REST_AFTER: u64 = 25;
 const START: Time = Time(1_767_571_200_000);
+const QUEUES: [&str; 3] = ["red", "blue", "green"];
 
 fn config(mode: &str, quota: &str, queues: Queues) -> String {
     let hierarchy = queues == Queues::Tree;
-    // Who matters more and is larger than its queue deserves may be taken back for.
+    // A gang of a higher priority may be larger than its queue deserves, which others take back.
     let last = if queues == Queues::TwoResources { "" } else { ", preempt" };
     let actions = match mode {
         "scenario" => format!("allocate, consolidate, reclaim{last}, stalegangeviction"),
@@ -57,12 +59,25 @@ fn cluster(seed: u64, kind: Queues) -> String {
     );
     // With GPUs many single pods on few nodes, so that most are in each other's way.
     let gpus = kind == Queues::TwoResources;
-    let draw = |dice: &mut ChaCha8Rng, cpus: Range<i64>, gpu: Range<i64>| {
-        [dice.random_range(cpus), if gpus { dice.random_range(gpu) } else { 0 }]
-    };
+    let mut free = nodes(&mut text, &mut dice, gpus);
+    network(&mut text, &mut dice, free.len());
+    queues(&mut text, &mut dice, kind);
+    for index in 0..dice.random_range(if gpus { 6..14 } else { 3..12 }) {
+        gang(&mut text, &mut dice, gpus, index, &mut free);
+    }
+    text
+}
+
+/// CPUs and GPUs.
+fn draw(dice: &mut ChaCha8Rng, gpus: bool, cpus: Range<i64>, gpu: Range<i64>) -> [i64; 2] {
+    [dice.random_range(cpus), if gpus { dice.random_range(gpu) } else { 0 }]
+}
+
+/// What is free on each.
+fn nodes(text: &mut String, dice: &mut ChaCha8Rng, gpus: bool) -> Vec<[i64; 2]> {
     let count = if gpus { 1..3 } else { 1..5 };
-    let mut free: Vec<[i64; 2]> =
-        (0..dice.random_range(count)).map(|_| draw(&mut dice, 2..9, 2..9)).collect();
+    let free: Vec<[i64; 2]> =
+        (0..dice.random_range(count)).map(|_| draw(dice, gpus, 2..9, 2..9)).collect();
     for (node, &room) in free.iter().enumerate() {
         let room = amounts(room);
         write!(
@@ -71,12 +86,15 @@ fn cluster(seed: u64, kind: Queues) -> String {
         )
         .expect("a string");
     }
-    network(&mut text, &mut dice, free.len());
-    let queues = ["red", "blue", "green"];
-    for queue in queues {
+    free
+}
+
+fn queues(text: &mut String, dice: &mut ChaCha8Rng, kind: Queues) {
+    let gpus = kind == Queues::TwoResources;
+    for queue in QUEUES {
         let mut spec = format!("weight: {}", dice.random_range(1..4));
         if gpus || dice.random_bool(0.8) {
-            let deserved = draw(&mut dice, 0..9, 1..9);
+            let deserved = draw(dice, gpus, 0..9, 1..9);
             write!(spec, ", deserved: {{{}}}", amounts(deserved)).expect("a string");
             let [deserved, _] = deserved;
             if !gpus && dice.random_bool(0.3) {
@@ -94,49 +112,50 @@ fn cluster(seed: u64, kind: Queues) -> String {
             .expect("a string");
     }
     if kind == Queues::Tree {
-        text += "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: middle}\nspec: {deserved: {cpu: 4}}\n---\n";
+        *text += "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: middle}\nspec: {deserved: {cpu: 4}}\n---\n";
     }
-    for gang in 0..dice.random_range(if gpus { 6..14 } else { 3..12 }) {
-        let queue = queues[dice.random_range(0..3)];
-        let size = dice.random_range(if gpus { 1..2 } else { 1..5 });
-        let minimum = dice.random_range(1..=size);
-        let asked = draw(&mut dice, if gpus { 1..6 } else { 1..4 }, 0..6);
-        let class =
-            ["", ", priorityClassName: mid", ", priorityClassName: high"][dice.random_range(0..3)];
-        let never = if dice.random_bool(if gpus { 0.0 } else { 0.1 }) {
-            ", volcano.sh/preemptable: \"false\""
-        } else {
-            ""
+}
+
+/// A gang that runs on what is free, or waits.
+fn gang(text: &mut String, dice: &mut ChaCha8Rng, gpus: bool, index: i32, free: &mut [[i64; 2]]) {
+    let queue = QUEUES[dice.random_range(0..3)];
+    let size = dice.random_range(if gpus { 1..2 } else { 1..5 });
+    let minimum = dice.random_range(1..=size);
+    let asked = draw(dice, gpus, if gpus { 1..6 } else { 1..4 }, 0..6);
+    let class =
+        ["", ", priorityClassName: mid", ", priorityClassName: high"][dice.random_range(0..3)];
+    let never = if dice.random_bool(if gpus { 0.0 } else { 0.1 }) {
+        ", volcano.sh/preemptable: \"false\""
+    } else {
+        ""
+    };
+    let company = if gpus { String::new() } else { company(dice, size, minimum) };
+    write!(
+        text,
+        "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {{name: g{index}, namespace: default, creationTimestamp: \
+         \"{START}\"}}\nspec: {{minMember: {minimum}, queue: {queue}{class}{company}}}\n---\n"
+    )
+    .expect("a string");
+    let runs = dice.random_bool(0.6);
+    for pod in 0..size {
+        let place = free.iter().position(|free| runs && (0..2).all(|at| free[at] >= asked[at]));
+        let (place, phase) = match place {
+            Some(node) => {
+                (0..2).for_each(|at| free[node][at] -= asked[at]);
+                (format!(", nodeName: n{node}"), "Running")
+            }
+            None => (String::new(), "Pending"),
         };
-        let company = if gpus { String::new() } else { company(&mut dice, size, minimum) };
+        let asked = amounts(asked);
+        let (role, part) = (if pod == 0 { "lead" } else { "work" }, pod / 2);
         write!(
             text,
-            "apiVersion: scheduling.volcano.sh/v1beta1\nkind: PodGroup\nmetadata: {{name: g{gang}, namespace: default, creationTimestamp: \
-             \"{START}\"}}\nspec: {{minMember: {minimum}, queue: {queue}{class}{company}}}\n---\n"
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: g{index}-{pod}, namespace: default, creationTimestamp: \"{START}\", labels: \
+             {{volcano.sh/task-spec: {role}, part: '{part}'}}, annotations: {{scheduling.k8s.io/group-name: g{index}{never}}}}}\nspec: {{schedulerName: volcano{place}, containers: [{{name: main, image: \
+             busybox, resources: {{requests: {{{asked}}}}}}}]}}\nstatus: {{phase: {phase}}}\n---\n"
         )
         .expect("a string");
-        let runs = dice.random_bool(0.6);
-        for pod in 0..size {
-            let place = free.iter().position(|free| runs && (0..2).all(|at| free[at] >= asked[at]));
-            let (place, phase) = match place {
-                Some(node) => {
-                    (0..2).for_each(|at| free[node][at] -= asked[at]);
-                    (format!(", nodeName: n{node}"), "Running")
-                }
-                None => (String::new(), "Pending"),
-            };
-            let asked = amounts(asked);
-            let (role, part) = (if pod == 0 { "lead" } else { "work" }, pod / 2);
-            write!(
-                text,
-                "apiVersion: v1\nkind: Pod\nmetadata: {{name: g{gang}-{pod}, namespace: default, creationTimestamp: \"{START}\", labels: \
-                 {{volcano.sh/task-spec: {role}, part: '{part}'}}, annotations: {{scheduling.k8s.io/group-name: g{gang}{never}}}}}\nspec: {{schedulerName: volcano{place}, containers: [{{name: main, image: \
-                 busybox, resources: {{requests: {{{asked}}}}}}}]}}\nstatus: {{phase: {phase}}}\n---\n"
-            )
-            .expect("a string");
-        }
     }
-    text
 }
 
 /// Two racks and what holds both, on some days.
@@ -198,7 +217,7 @@ fn amounts([cpu, gpu]: [i64; 2]) -> String {
 }
 
 /// Plays a cluster; the number of evictions, or what is wrong.
-fn play(text: &str, config: &str, queues: Queues) -> Result<usize, String> {
+fn play(text: &str, config: &str, queues: Queues) -> Result<usize, Box<dyn Error>> {
     let mut world = World::at(START);
     let mut queue_of: BTreeMap<String, String> = BTreeMap::new();
     read("takeover", text.as_bytes(), &mut |found| match found {
@@ -224,13 +243,14 @@ fn play(text: &str, config: &str, queues: Queues) -> Result<usize, String> {
     let mut simulation = Simulation::new(world, Engine::new(config, names), options);
     let mut takes = Vec::new();
     for cycle in 1..=CYCLES {
-        simulation.step().map_err(|what| format!("in cycle {cycle} {what}"))?;
+        simulation.step().map_err(|violation| format!("in cycle {cycle} {violation}"))?;
         takes.extend(takes_of(&simulation, &queue_of));
         simulation.pass(STEP_MS);
     }
     let evictions = &simulation.report.evictions;
     if let Some(late) = evictions.iter().find(|eviction| eviction.cycle > REST_AFTER) {
-        return Err(format!("in cycle {} {} still leaves: {}", late.cycle, late.pod, late.reason));
+        let Eviction { cycle, pod, reason, .. } = late;
+        return Err(format!("in cycle {cycle} {pod} still leaves: {reason}").into());
     }
     // Of several resources each may have too much of one. And a queue that has lost a stale gang
     // meanwhile has a right of its own.
@@ -247,7 +267,7 @@ fn play(text: &str, config: &str, queues: Queues) -> Result<usize, String> {
     let back = |first: &Take| takes.iter().find(|then| takes_back(then, first)).cloned();
     let both = takes.iter().find_map(|first| Some((first, back(first)?)));
     match both.filter(|_| queues != Queues::TwoResources) {
-        Some((first, then)) => Err(format!("{first}, and {then}")),
+        Some((first, then)) => Err(format!("{first}, and {then}").into()),
         None => Ok(evictions.len()),
     }
 }
@@ -292,7 +312,7 @@ impl fmt::Display for Take {
     }
 }
 
-/// What was taken in this cycle. Who only moves isn't taken from its queue.
+/// What was taken in this cycle. A pod that only moves is not taken from its queue.
 fn takes_of(simulation: &Simulation, queue_of: &BTreeMap<String, String>) -> Vec<Take> {
     let cluster = simulation.engine.cluster();
     let shares = Shares::of(cluster, simulation.engine.policy().hierarchical(), 0);

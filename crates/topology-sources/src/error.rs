@@ -20,7 +20,7 @@ pub struct SourceError {
     /// The name of the file, or the address; `None` for labels of nodes.
     pub source: Option<String>,
     pub line: Option<usize>,
-    pub mistake: Mistake,
+    pub mistake: Box<Mistake>,
 }
 
 /// One mistake, with what to write instead.
@@ -47,7 +47,7 @@ pub enum Mistake {
 impl SourceError {
     /// A mistake that is not in a file.
     pub(crate) fn new(mistake: impl Into<Mistake>) -> SourceError {
-        SourceError { source: None, line: None, mistake: mistake.into() }
+        SourceError { source: None, line: None, mistake: Box::new(mistake.into()) }
     }
 
     /// A mistake in the file as a whole.

@@ -4,6 +4,16 @@
 //! The input is texts and objects, the output a [`Forest`] of HyperNodes. The same input gives the
 //! same objects, and an addition to the network adds objects and members without changing the names
 //! of others.
+//!
+//! ```
+//! use muster_topology_sources::file::read;
+//! use muster_topology_sources::places::Naming;
+//!
+//! let table = "node leaf spine\nn1 l1 s1\nn2 l1 s1\nn3 l2 s1";
+//! let forest = read("network.txt", table, None, &[], Naming::Value).expect("a table");
+//! let tiers: Vec<usize> = forest.domains.iter().map(|domain| domain.tier).collect();
+//! assert_eq!(tiers, [1, 1, 2]);
+//! ```
 
 mod error;
 pub mod file;

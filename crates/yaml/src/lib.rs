@@ -4,6 +4,12 @@
 //! Plain scalars follow YAML 1.2 (yes, no, on and off are strings). The tree is never deeper than
 //! [`DEPTH`], never has more than [`NODES`] values and aliases never add more than [`ALIAS_NODES`]
 //! of them, so that no text can exhaust the machine.
+//!
+//! ```
+//! let queue = muster_yaml::parse("spec:\n  deserved:\n    cpu: \"4\"\n").expect("YAML");
+//! assert_eq!(queue.get("spec.deserved.cpu").and_then(|cpu| cpu.as_str()), Some("4"));
+//! assert_eq!(queue.line_of("spec.deserved.cpu"), 3);
+//! ```
 
 mod build;
 mod decode;

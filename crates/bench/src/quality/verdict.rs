@@ -65,8 +65,8 @@ fn decide(small: &Small) -> Option<Decision> {
     let names = SCHEDULER_NAMES.iter().map(ToString::to_string).collect();
     let mut engine = Engine::new(config, names);
     world.list().into_iter().for_each(|event| engine.apply(event));
-    let plan = engine.cycle(START);
-    let cluster = engine.cluster();
+    engine.cycle(START);
+    let (cluster, plan) = (engine.cluster(), engine.decisions());
     let name = |pod| cluster.pods.name(pod).trim_start_matches("default/").to_owned();
     let number = |pod: &str| (0..small.pods.len()).find(|&at| pod_name(small, at) == pod);
     let mut decision = Decision { gone: 0, whole: 0, places: Vec::new() };

@@ -10,3 +10,11 @@ pub mod preempt;
 pub mod reclaim;
 pub mod shuffle;
 pub mod stalegangeviction;
+
+use crate::settings::argument::Argument;
+
+/// Arguments of Volcano that `preempt` and `reclaim` accept.
+const GANG_AWARE_ENABLE: Argument =
+    Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" };
+const PREDICATE_ERROR_CACHE_ENABLE: Argument =
+    Argument { name: "predicateErrorCacheEnable", default: "true", meaning: "accepted, always on" };

@@ -1,6 +1,7 @@
 //! Makes room by evicting from gangs of lower priority in the same queue, and within a gang from
 //! pods of lower priority.
 
+use crate::actions::{GANG_AWARE_ENABLE, PREDICATE_ERROR_CACHE_ENABLE};
 use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::{Mode, Purpose};
 use crate::eviction::arguments::{
@@ -53,13 +54,9 @@ pub static ACTION: Action = Action {
         ORDER,
         MAX_STEPS_PER_GANG,
         MAX_STEPS,
-        Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
+        GANG_AWARE_ENABLE,
         Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "the same" },
-        Argument {
-            name: "predicateErrorCacheEnable",
-            default: "true",
-            meaning: "accepted, always on",
-        },
+        PREDICATE_ERROR_CACHE_ENABLE,
     ],
     configure: |args, settings| settings.preempt = args.eviction_settings(),
     makes_room: Some(MakesRoom {

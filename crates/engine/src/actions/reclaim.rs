@@ -1,5 +1,6 @@
 //! Reclaims for a queue what it deserves, from queues that have more than they deserve.
 
+use crate::actions::{GANG_AWARE_ENABLE, PREDICATE_ERROR_CACHE_ENABLE};
 use crate::base::purpose::Purpose;
 use crate::eviction::arguments::{
     ALLOW_CONSOLIDATING_RECLAIM, ALLOW_WHOLE_BUNDLE, EVICT_BROKEN_GANG, EVICTION_METHOD,
@@ -23,13 +24,9 @@ pub static ACTION: Action = Action {
         ALLOW_CONSOLIDATING_RECLAIM,
         MAX_STEPS_PER_GANG,
         MAX_STEPS,
-        Argument { name: "gangAwareEnable", default: "false", meaning: "the same as mode: gang" },
+        GANG_AWARE_ENABLE,
         Argument { name: "reclaim.gangAwareEnable", default: "false", meaning: "the same" },
-        Argument {
-            name: "predicateErrorCacheEnable",
-            default: "true",
-            meaning: "accepted, always on",
-        },
+        PREDICATE_ERROR_CACHE_ENABLE,
     ],
     configure: |args, settings| settings.reclaim = args.eviction_settings(),
     makes_room: Some(MakesRoom {

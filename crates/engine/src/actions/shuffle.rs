@@ -3,7 +3,7 @@
 use crate::base::ids::PodId;
 use crate::base::purpose::Method;
 use crate::decision::cause::Cause;
-use crate::decision::plan::Eviction;
+use crate::decision::decisions::Eviction;
 use crate::model::txn::Txn;
 use crate::order::session::{Action, Session};
 use crate::policy::plugin::Unwanted;

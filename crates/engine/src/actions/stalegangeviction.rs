@@ -6,7 +6,7 @@ use muster_api::Time;
 use crate::base::ids::{GangId, PodId};
 use crate::base::purpose::Method;
 use crate::decision::cause::Cause;
-use crate::decision::plan::Eviction;
+use crate::decision::decisions::Eviction;
 use crate::model::Cluster;
 use crate::model::gangs::broken::{is_stale, time_staleness, torn};
 use crate::model::gangs::{Gang, Role};

@@ -36,7 +36,7 @@ ids! {
     ShapeId
     /// A dimension of room: cpu, memory, pods, an extended resource.
     ResourceId
-    /// A rule between pods: who, and within which topology key.
+    /// A rule between pods: which pods, and within which topology key.
     TermId
     /// A label key of nodes that terms count by.
     KeyId
@@ -44,6 +44,13 @@ ids! {
     SpaceId
     /// An interned string.
     Symbol
+}
+
+/// One pod is a set of pods.
+impl AsRef<[PodId]> for PodId {
+    fn as_ref(&self) -> &[PodId] {
+        std::slice::from_ref(self)
+    }
 }
 
 /// A column: a `Vec` that only its own kind of id can index.

@@ -36,7 +36,7 @@ pub enum Method {
     Delete,
 }
 
-/// From whom room is taken.
+/// From which pods room is taken.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Purpose {
     /// From gangs of the same queue that matter less.

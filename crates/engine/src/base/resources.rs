@@ -251,7 +251,7 @@ impl Share {
         }
     }
 
-    /// The largest share over the dimensions of `parts` (pods do not count: everyone has them).
+    /// The largest share over the dimensions of `parts` (pods do not count: all queues have some).
     pub fn dominant(parts: &Amounts, whole: impl Fn(ResourceId) -> i64) -> Share {
         let mut largest = Share::ZERO;
         for (resource, part) in parts.iter() {

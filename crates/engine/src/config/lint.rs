@@ -33,7 +33,7 @@ const RULES: &[Rule] = &[
     gangs_start_in_part,
     queues_have_no_quota,
     queues_have_two_quotas,
-    nobody_votes_on_admission,
+    no_votes_on_admission,
     votes_are_not_asked_for,
     spreading_pulls_against_packing,
     closed_zones_are_not_left,
@@ -158,7 +158,7 @@ fn queues_have_two_quotas(setup: &Setup) -> Option<Finding> {
     })
 }
 
-fn nobody_votes_on_admission(setup: &Setup) -> Option<Finding> {
+fn no_votes_on_admission(setup: &Setup) -> Option<Finding> {
     let votes = |chosen: &Chosen| {
         chosen.answers.contains(&Question::Enqueue) && Question::Enqueue.counts(&chosen.switches)
     };

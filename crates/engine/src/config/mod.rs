@@ -5,13 +5,13 @@
 //! that Volcano knows and Muster doesn't are ignored with a warning, so that a configuration can be
 //! used unchanged.
 
-pub mod actions;
-pub mod lint;
-pub mod lists;
-pub mod modes;
-pub mod reading;
-pub mod switches;
-pub mod tiers;
+mod actions;
+mod lint;
+pub(crate) mod lists;
+mod modes;
+mod reading;
+mod switches;
+mod tiers;
 
 use std::ptr;
 

@@ -1,5 +1,7 @@
 //! `tiers`: the plugins in the order in which they are asked.
 
+use std::collections::BTreeMap;
+
 use muster_yaml::{Key, Value, Yaml};
 
 use crate::config::lists::{self, PLUGINS, VOLCANO_ONLY};
@@ -80,6 +82,7 @@ pub(super) fn read<'y>(
                 tier: place,
                 plugin,
                 switches: reader.switches.clone(),
+                arguments: texts(arguments),
             });
             let hierarchy_key = reader.key("enableHierarchy");
             chosen.push(Chosen {
@@ -94,6 +97,21 @@ pub(super) fn read<'y>(
         }
     }
     (chosen, configured)
+}
+
+/// The arguments that are single values, as text.
+fn texts(arguments: Option<&Yaml>) -> BTreeMap<String, String> {
+    let Some(Value::Map(entries)) = arguments.map(|arguments| &arguments.value) else {
+        return BTreeMap::new();
+    };
+    let text = |value: &Yaml| match &value.value {
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Int(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        Value::String(text) => Some(text.trim().to_owned()),
+        Value::Null | Value::Seq(_) | Value::Map(_) => None,
+    };
+    entries.iter().filter_map(|(key, value)| Some((key.name.clone(), text(value)?))).collect()
 }
 
 fn plugins_of<'y>(tier: &'y Yaml, report: &mut Report) -> &'y [Yaml] {

@@ -2,7 +2,7 @@
 
 pub mod cause;
 pub mod counters;
+pub mod decisions;
 pub mod node_reason;
-pub mod plan;
 pub mod reason;
 pub mod staleness;

@@ -6,6 +6,7 @@ use muster_api::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
+use crate::decision::decisions::Decisions;
 use crate::engine::{Engine, old_checkpoint};
 use crate::model::Cluster;
 use crate::order::failed_searches;
@@ -57,6 +58,7 @@ impl Engine {
         cluster.share_devices(config.policy.sharing());
         cluster.recount_foreign();
         cluster.recount_shapes();
-        Engine { cluster, config, rankings: Rankings::default(), failed_searches, rests }
+        let (rankings, decisions) = (Rankings::default(), Decisions::default());
+        Engine { cluster, config, rankings, failed_searches, decisions, rests }
     }
 }

@@ -4,15 +4,16 @@ use muster_api::{PodGroupPhase, Time};
 
 use crate::actions::{backfill, enqueue, stalegangeviction};
 use crate::base::ids::GangId;
-use crate::decision::plan::Plan;
+use crate::decision::decisions::Decisions;
 use crate::engine::Engine;
 use crate::engine::cycle::Phase::{Actions, Step};
 use crate::eviction::{losses, review};
 use crate::model::gangs::Gang;
 use crate::model::usage::Memory;
-use crate::nomination::{backoff, publish, reaffirm, reservations, restore};
+use crate::nomination::{backoff, publish, reaffirm, release, reservations, restore};
 use crate::order::session::Session;
 use crate::policy::answers::Policy;
+use crate::report::plan::Plan;
 use crate::report::{cards, status};
 
 enum Phase {
@@ -44,6 +45,7 @@ const PHASES: &[Phase] = &[
     Step(reservations::review),
     Step(losses::count_losses),
     Step(backoff::release_backoff_room),
+    Step(release::release_incomplete),
     // The plan says what is to be written, and when to call again.
     Step(publish::publish),
     Step(report_status),
@@ -61,14 +63,19 @@ impl Engine {
 
     /// The same, and calls back after each action, so that a caller with a clock can measure them.
     pub fn cycle_with(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Plan {
+        self.decisions = self.decide(now, through);
+        Plan::of(&self.cluster, &self.decisions)
+    }
+
+    fn decide(&mut self, now: Time, through: &mut dyn FnMut(&'static str)) -> Decisions {
         if let Some((generation, wake)) = self.rests
             && generation == self.cluster.generation
             && wake.is_none_or(|wake| now < wake)
         {
-            return Plan { wake, ..Plan::default() };
+            return Decisions { wake, ..Decisions::default() };
         }
-        let mut plan = Plan::default();
-        let mut session = self.session(&mut plan, now);
+        let mut decisions = Decisions::default();
+        let mut session = self.session(&mut decisions, now);
         for phase in PHASES {
             match phase {
                 Step(step) => step(&mut session),
@@ -80,11 +87,11 @@ impl Engine {
                 }
             }
         }
-        self.rests = plan.is_empty().then_some((self.cluster.generation, plan.wake));
-        plan
+        self.rests = decisions.is_empty().then_some((self.cluster.generation, decisions.wake));
+        decisions
     }
 
-    pub(super) fn session<'e>(&'e mut self, plan: &'e mut Plan, now: Time) -> Session<'e> {
+    pub(super) fn session<'e>(&'e mut self, plan: &'e mut Decisions, now: Time) -> Session<'e> {
         Session {
             cluster: &mut self.cluster,
             policy: &self.config.policy,

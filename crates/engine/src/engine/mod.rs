@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 mod cycle;
+pub mod known;
 mod old_checkpoint;
 pub mod queries;
 
@@ -11,6 +12,7 @@ use muster_api::Time;
 
 use crate::base::ids::GangId;
 use crate::config::Config;
+use crate::decision::decisions::Decisions;
 use crate::model::Cluster;
 use crate::model::event::Event;
 use crate::order::failed_searches;
@@ -24,6 +26,8 @@ pub struct Engine {
     pub(crate) rankings: Rankings,
     /// The gangs for which no room could be made.
     failed_searches: failed_searches::Memory,
+    /// What the last cycle decided.
+    decisions: Decisions,
     /// After a cycle that decided nothing: the generation then, and when time alone will change
     /// something.
     pub(crate) rests: Option<(u64, Option<Time>)>,
@@ -39,6 +43,7 @@ impl Engine {
             config,
             rankings: Rankings::default(),
             failed_searches: failed_searches::Memory::default(),
+            decisions: Decisions::default(),
             rests: None,
         }
     }
@@ -66,6 +71,12 @@ impl Engine {
 
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
+    }
+
+    /// What the last cycle decided, by ids, for those that compare it with the model. They stand for
+    /// its pods, nodes and gangs until the next event is applied.
+    pub fn decisions(&self) -> &Decisions {
+        &self.decisions
     }
 
     pub fn policy(&self) -> &Policy {

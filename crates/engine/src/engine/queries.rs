@@ -5,7 +5,7 @@ use muster_api::Time;
 use crate::actions::stalegangeviction::{ACTION, cause, due_of, grace, kept, leaving};
 use crate::base::ids::{GangId, QueueId};
 use crate::base::purpose::Purpose;
-use crate::decision::plan::Plan;
+use crate::decision::decisions::Decisions;
 use crate::decision::staleness::{Fate, Staleness};
 use crate::engine::Engine;
 use crate::eviction::queries;
@@ -71,7 +71,7 @@ impl Engine {
         let rankings = std::mem::take(&mut self.rankings);
         for action in self.config.actions.clone() {
             self.rankings = Rankings::default();
-            let mut plan = Plan::default();
+            let mut plan = Decisions::default();
             let mut session = self.session(&mut plan, now);
             if let Some(request) = EvictionRequest::of(session.settings, action) {
                 at(&mut session, request);

@@ -9,10 +9,10 @@ use crate::base::room::Room;
 use crate::decision::counters::{SearchCounters, SearchRecord};
 use crate::decision::reason::Reason;
 use crate::eviction::causes::Causes;
-use crate::eviction::commit::commit;
+use crate::eviction::commit::{commit, reserve_for_moved};
 use crate::eviction::refusal::{Refusal, refuse};
 use crate::eviction::request::EvictionRequest;
-use crate::eviction::review::give_back_bundles;
+use crate::eviction::review::give_back_by_worth;
 use crate::eviction::search::Search;
 use crate::eviction::search_log::Record;
 use crate::eviction::trace::Trace;
@@ -20,7 +20,7 @@ use crate::eviction::turns::{anyone_spares, grows, turn_of};
 use crate::eviction::verdict::gave_too_much;
 use crate::model::shapes::one_shape;
 use crate::model::txn::{Mark, Txn};
-use crate::nomination::reaffirm::would_complete_gang;
+use crate::nomination::reaffirm::would_be_reaffirmed;
 use crate::order::failed_searches::{FailedSearches, SearchKey, Signature};
 use crate::order::session::Session;
 use crate::placement::rankings::Rankings;
@@ -95,7 +95,7 @@ impl<'t> Attempt<'t> {
             // Pods that look at other nodes mind where others went.
             let far =
                 placement.pods.iter().any(|&pod| txn.depends_on_other_nodes(txn.pods.shape[pod]));
-            return match !far || would_complete_gang(txn, self.policy, rankings, self.gang) {
+            return match !far || would_be_reaffirmed(txn, self.policy, rankings, self.gang) {
                 true => Ok(()),
                 false => Err(vec![Refusal::default().reason(self.request.purpose)]),
             };
@@ -126,8 +126,11 @@ impl<'t> Attempt<'t> {
         {
             let preemptor = self.preemptor_for(first);
             let doubled = 1_u64.checked_shl(self.record.progress.doubled).unwrap_or(u64::MAX);
-            let budget =
-                self.request.settings.bundle_settings.steps_per_gang.saturating_mul(doubled);
+            let steps = self.request.settings.bundle_settings.steps_per_gang;
+            let budget = match preemptor.by_fair_share() {
+                true => steps.saturating_mul(doubled),
+                false => u64::MAX,
+            };
             let attempt = Search {
                 policy,
                 settings: self.request.settings,
@@ -147,9 +150,8 @@ impl<'t> Attempt<'t> {
             self.one(txn, rankings, pod, left)
         };
         place_gang_with(txn, policy, rankings, placement, force)?;
-        let gone =
-            txn.evicted().into_iter().map(|(pod, node)| vec![(pod, node, self.gang)]).collect();
-        self.record.work.reprieved += give_back_bundles(txn, policy, gone);
+        let gone = txn.evicted().into_iter().map(|(pod, _)| vec![(pod, self.gang)]);
+        self.record.work.reprieved += give_back_by_worth(txn, rankings, policy, gone);
         Ok(())
     }
 }
@@ -229,8 +231,10 @@ pub fn serve(
         tell_search(session, gang, request, attempt.record.work.in_vain(), false);
         return false;
     }
+    let Attempt { mut causes, record, .. } = attempt;
+    let until = session.now.plus_ms(session.settings.reservation_limit_ms);
+    reserve_for_moved(&mut txn, &mut causes, until);
     let moves = txn.commit();
-    let Attempt { causes, record, .. } = attempt;
     tell_search(session, gang, request, record.work, true);
     commit(session, gang, request, &moves, &causes);
     failed_searches.forget(session.cluster);

@@ -115,6 +115,22 @@ pub fn was_nominated_this_cycle(cluster: &Cluster, gang: GangId) -> bool {
     !cluster.nomination_ledger.is_empty() && cluster.gangs[gang].pods.iter().any(just_now)
 }
 
+/// Evicts a pod, unless a rule that counts what has gone forbids it.
+pub fn evict_one(
+    txn: &mut Txn,
+    policy: &Policy,
+    preemptor: &Preemptor,
+    pod: PodId,
+) -> Result<PodId, Veto> {
+    match policy.vetoes_after(txn, preemptor, pod) {
+        Some(veto) => Err(veto),
+        None => {
+            txn.evict(pod);
+            Ok(pod)
+        }
+    }
+}
+
 impl Search<'_> {
     /// Asks the pods of a bundle to leave, after the rules that count what has gone: who goes
     /// together goes whole or not at all, others as far as they may. Freely, if it doesn't
@@ -146,8 +162,8 @@ impl Search<'_> {
             if alone && !txn.gangs[bundle.gang].can_spare(txn.pods.place(pod)) {
                 continue;
             }
-            match self.policy.vetoes_after(txn, &self.preemptor, pod) {
-                Some(veto) => {
+            match evict_one(txn, self.policy, &self.preemptor, pod) {
+                Err(veto) => {
                     log.counting_rule_refused = true;
                     if bundle.all_or_nothing {
                         log.keep(&bundle.pods, veto);
@@ -156,10 +172,7 @@ impl Search<'_> {
                     }
                     log.keep(&[pod], veto);
                 }
-                None => {
-                    txn.evict(pod);
-                    gone.push(pod);
-                }
+                Ok(pod) => gone.push(pod),
             }
         }
         if !gone.is_empty() && !freely && self.served_before_preemptor(txn, bundle.gang) {

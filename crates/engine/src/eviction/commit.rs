@@ -1,16 +1,16 @@
 //! Carries out what was decided.
 
-use std::collections::BTreeMap;
+use muster_api::Time;
 
-use crate::base::ids::{GangId, NodeId, PodId};
+use crate::base::ids::{GangId, NodeId};
 use crate::decision::cause::Cause;
-use crate::decision::plan::Eviction;
+use crate::decision::decisions::Eviction;
 use crate::decision::reason::Reason;
 use crate::eviction::causes::{Causes, cause};
 use crate::eviction::request::EvictionRequest;
 use crate::model::nominations::Nomination;
 use crate::model::pods::PodState;
-use crate::model::txn::Move;
+use crate::model::txn::{Move, Txn};
 use crate::order::session::Session;
 
 pub fn commit(
@@ -21,16 +21,13 @@ pub fn commit(
     causes: &Causes,
 ) {
     let EvictionRequest { action, purpose, settings } = request;
-    let (moves, moved) = keep_places(session, moves);
-    let moves = &moves;
     session.record(moves);
     session.cluster.freed += 1;
     for step in moves {
         let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else {
             continue;
         };
-        let kept = moved.get(&step.pod).map(|&to| Cause::Moved { to });
-        let known = kept.or_else(|| causes.get(&step.pod).copied());
+        let known = causes.get(&step.pod).copied();
         let cause = known.unwrap_or_else(|| cause(session, gang, purpose, step.pod));
         let method = settings.method;
         let eviction =
@@ -65,22 +62,14 @@ pub fn commit(
     }
 }
 
-/// Those who leave and have another place leave like others. Their successors are not there yet, so
-/// that the places are kept for them.
-fn keep_places(session: &mut Session, moves: &[Move]) -> (Vec<Move>, BTreeMap<PodId, NodeId>) {
-    let until = session.now.plus_ms(session.settings.reservation_limit_ms);
-    let mut moved = BTreeMap::new();
-    let mut kept = moves.to_vec();
-    for step in &mut kept {
-        let (PodState::Running(from), PodState::Nominated(to)) = (step.from, step.to) else {
-            continue;
-        };
-        step.to = PodState::Releasing(from);
-        session.cluster.set(step.pod, step.to);
-        if let Some(gang) = session.cluster.pods.gang[step.pod] {
-            session.cluster.reserve(gang, step.pod, to, until);
+/// Pods that were given another node leave theirs like other pods. Their successors do not exist
+/// yet, so the room is reserved.
+pub fn reserve_for_moved(txn: &mut Txn, causes: &mut Causes, until: Time) {
+    for (pod, from, to) in txn.moved() {
+        txn.evict_from(pod, from);
+        if let Some(gang) = txn.pods.gang[pod] {
+            txn.reserve(gang, pod, to, until);
         }
-        moved.insert(step.pod, to);
+        causes.insert(pod, Cause::Moved { to });
     }
-    (kept, moved)
 }

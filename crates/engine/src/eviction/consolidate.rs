@@ -9,9 +9,11 @@ use crate::base::parts_per_million::share;
 use crate::base::purpose::Purpose;
 use crate::base::room::Room;
 use crate::decision::cause::Cause;
-use crate::eviction::candidates::{Eligibility, TOO_MANY, eligibility, in_scope};
+use crate::eviction::candidates::{Eligibility, TOO_MANY, eligibility, evict_one, in_scope};
 use crate::eviction::cheapest_nodes;
 use crate::eviction::domain_fit::DomainFit;
+use crate::eviction::evict_until_it_fits::{Evicted, Rules, Stop, evict_until_it_fits};
+use crate::eviction::give_back::give_back;
 use crate::eviction::need::Need;
 use crate::eviction::per_domain::{HEADS, Way};
 use crate::eviction::relocate::move_one;
@@ -234,32 +236,23 @@ impl Search<'_> {
         let order =
             cheapest_nodes::by_place(txn, &need.shapes, nodes, &here, &prices, BTreeMap::new());
         let mut fit = DomainFit::new(txn, self.policy, self.placement, &need.pods, domain);
-        let mut gone: Vec<PodId> = Vec::new();
-        let mut placed = fit.fit_more(txn, rankings);
-        for at in order {
-            if placed {
-                break;
-            }
-            let pod = here[at].pods[0];
-            if gone.len() >= self.settings.max_moves {
-                log.keep(&[pod], TOO_MANY);
-                break;
-            }
-            if let Some(veto) = self.policy.vetoes_after(txn, &self.preemptor, pod) {
-                log.keep(&[pod], veto);
-                continue;
-            }
-            txn.evict(pod);
-            gone.push(pod);
-            log.record.work.scenarios += 1;
-            placed = fit.fit_more(txn, rankings);
+        let order = order.into_iter().map(|at| here[at].pods[0]);
+        let rules = Rules { most: self.settings.max_moves, ..Rules::default() };
+        let evicted = evict_until_it_fits(txn, rankings, &mut fit, order, rules, |txn, pod, _| {
+            let evicted = evict_one(txn, self.policy, &self.preemptor, pod);
+            evicted.map_err(|veto| log.keep(&[pod], veto)).ok()
+        });
+        let Evicted { fits, mut gone, stopped, .. } = evicted;
+        if let Some(Stop::TooMany(pod)) = stopped {
+            log.keep(&[pod], TOO_MANY);
         }
-        placed = placed || fit.fit_anew(txn, rankings);
-        if placed {
-            gone.retain(|&pod| !fit.keep_running(txn, rankings, &[pod]));
+        log.record.work.scenarios += gone.len() as u32;
+        if fits {
+            give_back(txn, rankings, &mut fit, &gone);
+            gone.retain(|&pod| txn.pods.state[pod].leaving().is_some());
         }
         log.record.work.simulations += fit.tries;
-        if !placed {
+        if !fits {
             return Err(None);
         }
         self.move_all(txn, rankings, gone, (means, stay), log).map_err(Some)

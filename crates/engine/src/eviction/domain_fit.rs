@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use crate::base::ids::{DomainId, NodeId, PodId, ResourceId, ShapeId};
 use crate::base::parts_per_million::share;
 use crate::base::room::Room;
+use crate::eviction::fit::{StillFits, Target};
 use crate::eviction::lower_nominations::nominations_still_fit;
 use crate::model::Cluster;
 use crate::model::gangs::missing::missing_after_nominations;
@@ -89,31 +90,6 @@ impl<'s> DomainFit<'s> {
             patience,
             tries,
         }
-    }
-
-    /// Gives places to those who wait, as far as there is room. Whether all have one now.
-    pub fn fit_more(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
-        if self.one_by_one {
-            return self.fit_each(txn, rankings);
-        }
-        self.calls += 1;
-        self.calls >= self.pause && self.fit_together(txn, rankings)
-    }
-
-    /// Gives places to all from the beginning, with nothing more to come.
-    pub fn fit_anew(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
-        if self.one_by_one {
-            self.stand_up(txn);
-            if self.fit_each(txn, rankings) {
-                return true;
-            }
-            self.stand_up(txn);
-            if self.samples.len() > 1 && self.fit_tightly(txn, rankings) {
-                return true;
-            }
-            self.stand_up(txn);
-        }
-        self.fit_together(txn, rankings)
     }
 
     /// Gives places to all where least is left over, whatever else is good about a node: the best
@@ -216,32 +192,6 @@ impl<'s> DomainFit<'s> {
         placed
     }
 
-    /// Lets pods stay that were asked to leave, if everyone in the gang has a place all the same:
-    /// only those whom they displace are placed again.
-    pub fn keep_running(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
-        let leaving = |&pod: &PodId| match txn.pods.state[pod] {
-            PodState::Releasing(node) => Some((pod, node)),
-            _ => None,
-        };
-        let pods: Vec<(PodId, NodeId)> = pods.iter().filter_map(leaving).collect();
-        if pods.iter().any(|&(pod, node)| self.is_needed(txn, rankings, pod, node)) {
-            return false;
-        }
-        let mark = txn.mark();
-        for &(pod, node) in &pods {
-            txn.keep_running(pod, PodState::Running(node));
-        }
-        let stands = match self.one_by_one {
-            true => self.displace(txn, rankings, &pods) && self.is_allowed(txn),
-            false => self.displace_all(txn, rankings, &pods),
-        };
-        if !stands {
-            txn.rewind(mark);
-            self.waiting.iter_mut().for_each(|(_, pods)| pods.clear());
-        }
-        stands
-    }
-
     /// Whether the pod's room is used by the gang and none of those who use it has another place,
     /// so that nothing need be tried.
     fn is_needed(&self, txn: &Txn, rankings: &mut Rankings, pod: PodId, node: NodeId) -> bool {
@@ -274,14 +224,10 @@ impl<'s> DomainFit<'s> {
     }
 
     /// Places those again whose room is gone now that these pods are back.
-    fn displace(
-        &mut self,
-        txn: &mut Txn,
-        rankings: &mut Rankings,
-        back: &[(PodId, NodeId)],
-    ) -> bool {
+    fn displace(&mut self, txn: &mut Txn, rankings: &mut Rankings, back: &[PodId]) -> bool {
         let ranks = txn.domains.ranks(self.domain);
-        for &(pod, node) in back {
+        for &pod in back {
+            let Some(node) = txn.pods.state[pod].node() else { continue };
             let request = &txn.shapes[txn.pods.shape[pod]].request.clone();
             while request.iter().any(|(resource, _)| txn.nodes.future_idle(resource, node) < 0) {
                 let mut sitting: Vec<PodId> = self.sits_on(txn, node).collect();
@@ -327,14 +273,10 @@ impl<'s> DomainFit<'s> {
     }
 
     /// The same where it matters who goes where.
-    fn displace_all(
-        &mut self,
-        txn: &mut Txn,
-        rankings: &mut Rankings,
-        back: &[(PodId, NodeId)],
-    ) -> bool {
+    fn displace_all(&mut self, txn: &mut Txn, rankings: &mut Rankings, back: &[PodId]) -> bool {
         let gang = self.placement.gang;
-        let nodes: BTreeSet<NodeId> = back.iter().map(|&(_, node)| node).collect();
+        let nodes: BTreeSet<NodeId> =
+            back.iter().filter_map(|&pod| txn.pods.state[pod].node()).collect();
         if nodes.iter().all(|&node| nominations_still_fit(txn, self.policy, gang, node)) {
             return true;
         }
@@ -349,5 +291,51 @@ impl<'s> DomainFit<'s> {
         displaced.into_iter().for_each(|pod| txn.release(pod));
         self.fit_together(txn, rankings)
             && nodes.iter().all(|&node| nominations_still_fit(txn, self.policy, gang, node))
+    }
+}
+
+impl Target for DomainFit<'_> {
+    fn fit_more(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        if self.one_by_one {
+            return self.fit_each(txn, rankings);
+        }
+        self.calls += 1;
+        self.calls >= self.pause && self.fit_together(txn, rankings)
+    }
+
+    fn fit_anew(&mut self, txn: &mut Txn, rankings: &mut Rankings) -> bool {
+        if self.one_by_one {
+            self.stand_up(txn);
+            if self.fit_each(txn, rankings) {
+                return true;
+            }
+            self.stand_up(txn);
+            if self.samples.len() > 1 && self.fit_tightly(txn, rankings) {
+                return true;
+            }
+            self.stand_up(txn);
+        }
+        self.fit_together(txn, rankings)
+    }
+}
+
+impl StillFits for DomainFit<'_> {
+    fn surely_needs(&self, txn: &Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
+        pods.iter().any(|&pod| {
+            let home = txn.pods.state[pod].leaving();
+            home.is_some_and(|node| self.is_needed(txn, rankings, pod, node))
+        })
+    }
+
+    /// Only the pods that are displaced are placed again.
+    fn still_fits(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool {
+        let fits = match self.one_by_one {
+            true => self.displace(txn, rankings, pods) && self.is_allowed(txn),
+            false => self.displace_all(txn, rankings, pods),
+        };
+        if !fits {
+            self.waiting.iter_mut().for_each(|(_, pods)| pods.clear());
+        }
+        fits
     }
 }

@@ -10,6 +10,8 @@ pub mod commit;
 pub mod consolidate;
 pub mod domain_candidates;
 pub mod domain_fit;
+pub mod evict_until_it_fits;
+pub mod fit;
 pub mod give_back;
 pub mod losses;
 pub mod lower_nominations;

@@ -1,6 +1,6 @@
 //! Modes `gang` and `scenario`: bundles of gangs leave, domain by domain.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use muster_api::Time;
 
@@ -12,7 +12,8 @@ use crate::eviction::causes::Causes;
 use crate::eviction::cheapest_nodes;
 use crate::eviction::domain_candidates::{CandidateDomain, Victims};
 use crate::eviction::domain_fit::DomainFit;
-use crate::eviction::give_back::give_back;
+use crate::eviction::evict_until_it_fits::{Evicted, Rules, evict_until_it_fits};
+use crate::eviction::give_back::give_back_bundles;
 use crate::eviction::lower_nominations::{give_again, release_lower};
 use crate::eviction::need::Need;
 use crate::eviction::refusal::Refusal;
@@ -338,40 +339,33 @@ impl Search<'_> {
         (bundles, moves): (&[&Bundle], bool),
         log: &mut SearchLog,
     ) -> Option<Cleared> {
-        let mut lack = need.lacks(txn, &field.nodes);
         let mut fit = DomainFit::new(txn, self.policy, self.placement, &need.pods, field.domain);
-        let mut taken: Vec<Bundle> = Vec::new();
-        let mut placed = lack.is_empty() && fit.fit_more(txn, rankings);
-        let mut line: VecDeque<(&Bundle, bool)> =
-            bundles.iter().map(|&bundle| (bundle, false)).collect();
-        while !placed && let Some((bundle, freely)) = line.pop_front() {
-            if !self.may_go_on(txn) {
-                log.budget_exhausted = true;
-                return None;
-            }
-            let Some(bundle) = self.evict(txn, bundle, freely, log) else {
-                line.extend((moves && !freely).then_some((bundle, true)));
-                continue;
-            };
-            for &pod in &bundle.pods {
-                for (resource, lack) in &mut lack {
-                    *lack -= txn.request_of(txn.pods.shape[pod], *resource);
-                }
-            }
-            lack.retain(|&(_, lack)| lack > 0);
-            taken.push(bundle);
-            log.record.work.scenarios += 1;
-            log.record.work.filtered += u32::from(!lack.is_empty());
-            placed = lack.is_empty() && fit.fit_more(txn, rankings);
+        let lacks = need.lacks(txn, &field.nodes);
+        let (budget, asks_again) = (self.budget, moves);
+        let rules = Rules { lacks, budget, asks_again, ..Rules::default() };
+        let candidates = bundles.iter().copied();
+        let evicted = evict_until_it_fits(
+            txn,
+            rankings,
+            &mut fit,
+            candidates,
+            rules,
+            |txn, bundle, again| self.evict(txn, bundle, again, log),
+        );
+        let Evicted { fits, gone: mut taken, lacks, untried, stopped } = evicted;
+        log.record.work.scenarios += taken.len() as u32;
+        log.record.work.filtered += untried;
+        if stopped.is_some() {
+            log.budget_exhausted = true;
+            return None;
         }
-        placed = placed || lack.is_empty() && fit.fit_anew(txn, rankings);
-        if !placed {
+        if !fits {
             log.record.work.simulations += fit.tries;
-            log.tell(|trace| trace.conclude_domain(self.failed(txn, rankings, taken, lack)));
+            log.tell(|trace| trace.conclude_domain(self.failed(txn, rankings, taken, lacks)));
             return None;
         }
         let asked = count(&taken);
-        give_back(txn, rankings, &mut fit, &mut taken);
+        give_back_bundles(txn, rankings, &mut fit, &mut taken);
         log.record.work.simulations += fit.tries;
         let moved = if self.fair_share_order() {
             self.relocate(txn, rankings, &mut taken)

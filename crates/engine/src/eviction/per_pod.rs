@@ -7,6 +7,10 @@ use crate::base::purpose::Purpose;
 use crate::base::room::Room;
 use crate::decision::reason::Reason;
 use crate::eviction::attempt::Attempt;
+use crate::eviction::candidates::evict_one;
+use crate::eviction::evict_until_it_fits::{Evicted, Rules, evict_until_it_fits};
+use crate::eviction::fit::NodeFit;
+use crate::eviction::give_back::give_back;
 use crate::eviction::lower_nominations::{fits_without_nominated, give_again, release_lower};
 use crate::eviction::node_candidates::{Candidate, Cost, candidates, cost};
 use crate::eviction::refusal::Refusal;
@@ -15,7 +19,7 @@ use crate::eviction::trace::{EvictionCost, Obstacle, Outcome};
 use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::pods::PodState;
 use crate::model::txn::{Mark, Move, Txn};
-use crate::placement::fit::{has_room, shortcoming};
+use crate::placement::fit::shortcoming;
 use crate::placement::rankings::Rankings;
 use crate::placement::{domains, place_one};
 use crate::policy::answers::Policy;
@@ -165,7 +169,7 @@ pub fn make_room(
     for candidate in candidates.iter().take(most.saturating_mul(PATIENCE)) {
         let mark = txn.mark();
         log.record.work.simulations += 1;
-        match attempt(txn, policy, preemptor, candidate, &mut log) {
+        match attempt(txn, rankings, policy, preemptor, candidate, &mut log) {
             Some((gone, reprieved)) => {
                 let cost = cost(txn, policy, preemptor, candidate.node, &gone);
                 log.conclude(candidate.node, || worked(txn, mark, &gone, &cost));
@@ -198,6 +202,7 @@ pub fn make_room(
 /// its moves in the transaction either way.
 pub fn attempt(
     txn: &mut Txn,
+    rankings: &mut Rankings,
     policy: &Policy,
     preemptor: &Preemptor,
     candidate: &Candidate,
@@ -205,45 +210,25 @@ pub fn attempt(
 ) -> Option<(Vec<PodId>, u32)> {
     let node = candidate.node;
     let shape = txn.pods.shape[preemptor.pod];
-    let fits = |txn: &Txn| {
-        policy.may_allocate(txn, preemptor.gang, shape, Room::FutureIdle).is_ok()
-            && has_room(txn, policy, shape, node, Room::FutureIdle)
-    };
+    let mut fit = NodeFit { policy, gang: preemptor.gang, shape, node };
     let nominations = release_lower(txn, preemptor, &[node]);
-    let mut gone: Vec<(PodId, PodState)> = Vec::new();
-    let mut done = fits(txn);
-    for &pod in &candidate.victims {
-        if done {
-            break;
-        }
-        if let Some(veto) = policy.vetoes_after(txn, preemptor, pod) {
-            log.keep(node, pod, veto);
-            continue;
-        }
-        gone.push((pod, txn.pods.state[pod]));
-        txn.evict(pod);
-        done = fits(txn);
-    }
-    if !done {
+    let victims = candidate.victims.iter().copied();
+    let evict = |txn: &mut Txn, pod, _| {
+        evict_one(txn, policy, preemptor, pod).map_err(|veto| log.keep(node, pod, veto)).ok()
+    };
+    let Evicted { fits: true, mut gone, .. } =
+        evict_until_it_fits(txn, rankings, &mut fit, victims, Rules::default(), evict)
+    else {
         return None;
-    }
-    let asked = gone.len();
-    for at in (0..asked).rev() {
-        let (pod, state) = gone[at];
-        txn.keep_running(pod, state);
-        if fits(txn) {
-            gone.remove(at);
-        } else {
-            txn.evict(pod);
-        }
-    }
+    };
+    let given_back = give_back(txn, rankings, &mut fit, gone.iter().rev());
+    gone.retain(|&pod| txn.pods.state[pod].leaving().is_some());
     if !fits_without_nominated(txn, policy, preemptor, shape, node) {
         return None;
     }
     txn.nominate(preemptor.pod, node);
     give_again(txn, policy, &nominations);
-    let reprieved = (asked - gone.len()) as u32;
-    Some((gone.into_iter().map(|(pod, _)| pod).collect(), reprieved))
+    Some((gone, given_back))
 }
 
 /// The node does, with these gone.
@@ -273,17 +258,11 @@ pub fn failed(
     node: NodeId,
 ) -> Outcome {
     let shape = txn.pods.shape[preemptor.pod];
-    let left = |step: &Move| {
+    let leaves = |step: &Move| {
         matches!(step.from, PodState::Running(_))
             && txn.pods.state[step.pod] == PodState::Releasing(node)
     };
-    let mut gone: Vec<PodId> = Vec::new();
-    for step in txn.since(mark) {
-        // Who was given back and taken again is there twice.
-        if left(&step) && !gone.contains(&step.pod) {
-            gone.push(step.pod);
-        }
-    }
+    let gone = txn.since(mark).into_iter().filter(leaves).map(|step| step.pod).collect();
     let limit = policy
         .may_allocate(txn, preemptor.gang, shape, Room::FutureIdle)
         .err()

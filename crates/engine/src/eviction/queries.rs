@@ -58,7 +58,7 @@ pub fn decide(
     if more && !anyone_spares(session, gang, request) {
         return Some((Trace::default(), Err(nobody(Vec::new()))));
     }
-    let modest = request.settings.breaking_nobody();
+    let modest = request.settings.without_breaking_gangs();
     let request = if more { EvictionRequest { settings: &modest, ..request } } else { request };
     let (pods, missing) = turn_of(session, gang);
     let mut trace = Trace::default();

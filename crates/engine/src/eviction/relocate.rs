@@ -154,13 +154,12 @@ fn keep_homes(txn: &mut Txn, pods: &[PodId], homes: &BTreeMap<PodId, NodeId>) {
         let other = Some(pod).filter(|&pod| is_there(pod)).or_else(|| alike.next());
         let Some(other) = other.filter(|_| !txn.shares_cards(pod)) else { continue };
         if other != pod {
-            let instead = match txn.pods.state[pod] {
-                PodState::Nominated(node) => PodState::Nominated(node),
-                _ => PodState::Releasing(homes[&other]),
-            };
-            txn.keep_running(other, instead);
+            match txn.pods.state[pod] {
+                PodState::Nominated(node) => txn.nominate(other, node),
+                _ => txn.evict_from(other, homes[&other]),
+            }
         }
-        txn.keep_running(pod, PodState::Running(home));
+        txn.keep_running(pod, home);
     }
 }
 
@@ -200,7 +199,7 @@ fn go_home(txn: &mut Txn, policy: &Policy, gang: GangId, unit: &[PodId]) {
                     && txn.may_keep_cards(pod)
                     && policy.may_allocate(txn, gang, shape, Room::FutureIdle).is_ok() =>
             {
-                txn.keep_running(pod, PodState::Running(home));
+                txn.keep_running(pod, home);
             }
             _ => return txn.rewind(mark),
         }
@@ -251,7 +250,7 @@ pub fn move_one(
     match txn.pods.state[pod] == PodState::Releasing(node) {
         // On other cards it would have to leave all the same.
         true if !txn.may_keep_cards(pod) => return false,
-        true => txn.keep_running(pod, PodState::Running(node)),
+        true => txn.keep_running(pod, node),
         false => txn.nominate(pod, node),
     }
     true

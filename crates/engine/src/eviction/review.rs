@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId};
 use crate::decision::cause::Cause;
-use crate::decision::plan::Eviction;
+use crate::decision::decisions::Eviction;
+use crate::eviction::fit::StillFits;
+use crate::eviction::give_back::give_back;
 use crate::eviction::lower_nominations::nominations_still_fit;
 use crate::eviction::order::worth_order;
 use crate::model::Cluster;
-use crate::model::pods::PodState;
 use crate::model::txn::Txn;
 use crate::order::session::Session;
+use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 
 /// Lets those stay whom the plan asks to leave without need, since room was made for one gang after
@@ -31,14 +33,14 @@ pub fn review(session: &mut Session) {
     let mut safe: Vec<(GangId, Leaver)> = Vec::new();
     let mut moved: Vec<(GangId, Leaver)> = Vec::new();
     let stale: BTreeSet<GangId> = stale(session).collect();
-    for &Eviction { pod, node, preemptor, cause, .. } in &session.plan.evictions {
+    for &Eviction { pod, preemptor, cause, .. } in &session.plan.evictions {
         let (Some(preemptor), Some(gang)) = (preemptor, session.cluster.pods.gang[pod]) else {
             continue;
         };
         if stale.contains(&gang) {
             continue;
         }
-        let leaver = (pod, node, preemptor);
+        let leaver = (pod, preemptor);
         match cause {
             Cause::Bundle { whole: true, .. } => whole.entry(gang).or_default().push(leaver),
             Cause::Bundle { .. } => safe.push((gang, leaver)),
@@ -46,16 +48,16 @@ pub fn review(session: &mut Session) {
             _ => single.push(vec![leaver]),
         }
     }
+    let (policy, rankings) = (session.policy, &mut *session.rankings);
     let mut txn = Txn::begin(session.cluster);
-    let mut reprieved = give_back_bundles(&mut txn, session.policy, single);
-    reprieved += give_back_bundles(&mut txn, session.policy, whole.values().cloned().collect());
+    let mut reprieved = give_back_by_worth(&mut txn, rankings, policy, single);
+    reprieved += give_back_by_worth(&mut txn, rankings, policy, whole.values().cloned());
     // What a gang could spare is of no use to it once it is broken.
-    let leaves = |(pod, ..): &Leaver| matches!(txn.pods.state[*pod], PodState::Releasing(_));
-    whole.retain(|_, gone| gone.iter().any(leaves));
+    whole.retain(|_, gone| gone.iter().any(|&(pod, _)| txn.pods.state[pod].leaving().is_some()));
     safe.retain(|(gang, _)| !whole.contains_key(gang));
     let safe = by_subgroup(&txn, safe);
-    session.plan.search_counters.reprieved +=
-        reprieved + give_back_bundles(&mut txn, session.policy, safe);
+    reprieved += give_back_by_worth(&mut txn, rankings, policy, safe);
+    session.plan.search_counters.reprieved += reprieved;
     let eviction_refused: BTreeSet<PodId> = txn.commit().into_iter().map(|step| step.pod).collect();
     session.plan.evictions.retain(|eviction| !eviction_refused.contains(&eviction.pod));
     if !eviction_refused.is_empty() {
@@ -83,19 +85,17 @@ fn review_moves(session: &mut Session, moved: Vec<(GangId, Leaver)>) {
         }
     }
     for (gang, set) in sets {
-        let cluster = &mut *session.cluster;
-        let places = cluster.end_moves(gang, set.iter().map(|&(pod, ..)| pod));
-        let mut txn = Txn::begin(cluster);
-        let stay = give_back_bundles(&mut txn, session.policy, vec![set.clone()]);
+        let pods: Vec<PodId> = set.iter().map(|&(pod, _)| pod).collect();
+        let mut txn = Txn::begin(session.cluster);
+        txn.end_reservations_for(gang, &pods);
+        let stay = give_back_by_worth(&mut txn, session.rankings, session.policy, [set]);
         if stay == 0 {
-            drop(txn);
-            places.into_iter().for_each(|place| session.cluster.keep_place(gang, place));
             continue;
         }
         txn.commit();
         session.cluster.freed += 1;
         session.plan.search_counters.reprieved += stay;
-        session.plan.evictions.retain(|eviction| set.iter().all(|&(pod, ..)| pod != eviction.pod));
+        session.plan.evictions.retain(|eviction| !pods.contains(&eviction.pod));
     }
 }
 
@@ -137,49 +137,56 @@ fn recount(session: &mut Session) {
     }
 }
 
-/// Who is asked to leave, from which node and for which gang.
-pub type Leaver = (PodId, NodeId, GangId);
+/// A pod that is asked to leave, and for which gang.
+pub type Leaver = (PodId, GangId);
 
-/// Lets those stay after all who are not needed, the most valuable first: the room that a pod left
-/// may be there without him, since others went for the next claimant. Each set stays or goes
-/// together. Says how many stay.
-pub fn give_back_bundles(txn: &mut Txn, policy: &Policy, gone: Vec<Vec<Leaver>>) -> u32 {
-    let mut reprieved = 0;
-    let dearest =
-        |set: &[Leaver]| set.iter().map(|&(pod, ..)| pod).max_by(|&a, &b| worth_order(txn, a, b));
-    let mut gone: Vec<(PodId, Vec<Leaver>)> =
-        gone.into_iter().filter_map(|set| Some((dearest(&set)?, set))).collect();
-    gone.sort_by(|a, b| worth_order(txn, b.0, a.0));
-    for (_, set) in gone {
-        if !could_stay(txn, &set) {
-            continue;
-        }
-        let mark = txn.mark();
-        for &(pod, node, _) in &set {
-            txn.keep_running(pod, PodState::Running(node));
-        }
-        let mut places: Vec<(NodeId, GangId)> =
-            set.iter().map(|&(_, node, gang)| (node, gang)).collect();
-        places.sort_unstable();
-        places.dedup();
-        if places.iter().all(|&(node, gang)| nominations_still_fit(txn, policy, gang, node)) {
-            reprieved += set.len() as u32;
-        } else {
-            txn.rewind(mark);
-        }
-    }
-    reprieved
+/// The nominations of gangs that others were evicted for.
+struct NominationsFit<'s> {
+    policy: &'s Policy,
+    preemptors: BTreeMap<PodId, GangId>,
 }
 
-/// Whether there is room for all of them beside what is promised, as numbers go.
-fn could_stay(cluster: &Cluster, set: &[Leaver]) -> bool {
-    let mut wanted: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
-    for &(pod, node, _) in set {
-        for (resource, amount) in cluster.shapes[cluster.pods.shape[pod]].request.iter() {
-            *wanted.entry((node, resource)).or_default() += amount;
+impl StillFits for NominationsFit<'_> {
+    /// There is no room for all of them beside what is nominated, as numbers go.
+    fn surely_needs(&self, txn: &Txn, _: &mut Rankings, pods: &[PodId]) -> bool {
+        let mut wanted: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
+        for &pod in pods {
+            let Some(node) = txn.pods.state[pod].leaving() else { continue };
+            for (resource, amount) in txn.shapes[txn.pods.shape[pod]].request.iter() {
+                *wanted.entry((node, resource)).or_default() += amount;
+            }
         }
+        let lacks = |(&(node, resource), &amount): (&(NodeId, ResourceId), &i64)| {
+            txn.nodes.future_idle(resource, node) < amount
+        };
+        wanted.iter().any(lacks)
     }
-    wanted
-        .iter()
-        .all(|(&(node, resource), &amount)| cluster.nodes.future_idle(resource, node) >= amount)
+
+    fn still_fits(&mut self, txn: &mut Txn, _: &mut Rankings, pods: &[PodId]) -> bool {
+        let place = |&pod: &PodId| Some((txn.pods.state[pod].node()?, *self.preemptors.get(&pod)?));
+        let places: BTreeSet<(NodeId, GangId)> = pods.iter().filter_map(place).collect();
+        places.into_iter().all(|(node, gang)| nominations_still_fit(txn, self.policy, gang, node))
+    }
+}
+
+/// Lets those stay after all who are not needed, the most valuable first: the room that a pod left
+/// may be there without it, since other pods went for the next preemptor. Each set stays or goes
+/// together. Says how many stay.
+pub fn give_back_by_worth(
+    txn: &mut Txn,
+    rankings: &mut Rankings,
+    policy: &Policy,
+    gone: impl IntoIterator<Item = Vec<Leaver>>,
+) -> u32 {
+    let mut preemptors = BTreeMap::new();
+    let mut sets: Vec<(PodId, Vec<PodId>)> = Vec::new();
+    for set in gone {
+        let pods: Vec<PodId> = set.iter().map(|&(pod, _)| pod).collect();
+        let dearest = pods.iter().copied().max_by(|&a, &b| worth_order(txn, a, b));
+        sets.extend(dearest.map(|dearest| (dearest, pods)));
+        preemptors.extend(set);
+    }
+    sets.sort_by(|a, b| worth_order(txn, b.0, a.0));
+    let mut fit = NominationsFit { policy, preemptors };
+    give_back(txn, rankings, &mut fit, sets.into_iter().map(|(_, pods)| pods))
 }

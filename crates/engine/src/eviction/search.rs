@@ -11,7 +11,7 @@ use crate::settings::eviction::EvictionSettings;
 pub struct Search<'t> {
     pub policy: &'t Policy,
     pub settings: &'t EvictionSettings,
-    /// How many moves may be tried.
+    /// How many moves may be tried; without limit but by fair shares.
     pub budget: u64,
     /// For the first of its pods.
     pub preemptor: Preemptor,
@@ -29,6 +29,6 @@ impl Search<'_> {
 
     /// Whether more may be tried for this gang.
     pub fn may_go_on(&self, txn: &Txn) -> bool {
-        !self.fair_share_order() || txn.steps() < self.budget
+        txn.steps() < self.budget
     }
 }

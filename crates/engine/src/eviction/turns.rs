@@ -36,7 +36,7 @@ fn serve_all(session: &mut Session, request: EvictionRequest) {
     let mut steps = 0;
     serve_those(session, request, &mut failed_searches, &mut steps, starves);
     if request.helps_to_grow() {
-        let settings = &request.settings.breaking_nobody();
+        let settings = &request.settings.without_breaking_gangs();
         serve_those(
             session,
             EvictionRequest { settings, ..request },

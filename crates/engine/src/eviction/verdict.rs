@@ -87,7 +87,7 @@ impl Search<'_> {
             taken.iter().map(|bundle| (bundle.gang, lost(bundle))).collect();
         for &pod in lost.iter().flat_map(|(_, pods)| pods) {
             if let PodState::Releasing(home) = txn.pods.state[pod] {
-                txn.keep_running(pod, PodState::Running(home));
+                txn.keep_running(pod, home);
             }
         }
         let fair = lost.iter().filter(|(_, pods)| !pods.is_empty()).all(|(gang, pods)| {

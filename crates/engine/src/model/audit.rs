@@ -24,12 +24,37 @@ pub struct Sums {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct NodeSums {
+pub struct NodeSums {
     idle: Vec<i64>,
     releasing: Vec<i64>,
     nominated: Vec<i64>,
     pods_on: Vec<PodId>,
     ports: Vec<(muster_api::core::Port, [u32; 2])>,
+}
+
+/// A sum or a list that is kept, and that a recount finds different.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum AuditError {
+    #[error("node {node} keeps {kept:?}, recounted {recounted:?}")]
+    Node { node: String, kept: Box<NodeSums>, recounted: Box<NodeSums> },
+    #[error("sums differ from a recount:\nkept {kept:?}\nrecounted {recounted:?}")]
+    Sums { kept: Box<Sums>, recounted: Box<Sums> },
+    #[error("{node} has {idle} of {resource} idle, but {allocatable} less {taken} is expected")]
+    Idle { node: String, resource: String, idle: i64, allocatable: i64, taken: i64 },
+    #[error("the cluster's total is kept as {kept:?}, recounted {recounted:?}")]
+    Total { kept: Amounts, recounted: Amounts },
+    #[error("the list of gangs with reservations is not what they say")]
+    ReservingGangs,
+    #[error("shapes have other pods than they count")]
+    Shapes,
+    #[error("the list of gangs that wait is not what their states say")]
+    WaitingGangs,
+    #[error("{pod} is nominated to a node that has left")]
+    NodeHasLeft { pod: String },
+    #[error("{pod} has cards of a node that it isn't on")]
+    CardsElsewhere { pod: String },
+    #[error("card {card} of {node} has {kept} MiB in use, recounted {recounted}")]
+    Card { card: u32, node: String, kept: i64, recounted: i64 },
 }
 
 impl Cluster {
@@ -144,17 +169,28 @@ impl Cluster {
     }
 
     /// Compares the kept sums with a recount, and the recount of the nodes with plain arithmetic.
-    pub fn audit(&self) -> Result<(), String> {
-        let kept = self.sums();
-        let fresh = self.recounted().sums();
-        for (place, (kept, fresh)) in kept.nodes.iter().zip(&fresh.nodes).enumerate() {
-            if kept != fresh {
-                return Err(format!("node {place} keeps {kept:?}, recounted {fresh:?}"));
+    pub fn audit(&self) -> Result<(), AuditError> {
+        let (kept, recounted) = (self.sums(), self.recounted().sums());
+        for (node, (kept, recounted)) in
+            self.nodes.fact.ids().zip(kept.nodes.iter().zip(&recounted.nodes))
+        {
+            if kept != recounted {
+                let node = self.nodes.name[node].to_string();
+                let (kept, recounted) = (Box::new(kept.clone()), Box::new(recounted.clone()));
+                return Err(AuditError::Node { node, kept, recounted });
             }
         }
-        if kept != fresh {
-            return Err(format!("sums differ from a recount:\nkept {kept:?}\nrecounted {fresh:?}"));
+        if kept != recounted {
+            let (kept, recounted) = (Box::new(kept), Box::new(recounted));
+            return Err(AuditError::Sums { kept, recounted });
         }
+        self.audit_idle()?;
+        self.audit_lists()?;
+        self.audit_cards()
+    }
+
+    /// What is idle on a node is what its pods leave of it, and the total is what the nodes have.
+    fn audit_idle(&self) -> Result<(), AuditError> {
         let mut total = Amounts::default();
         for node in self.nodes.fact.ids() {
             for resource in (0..self.dimensions.len()).map(ResourceId::from) {
@@ -167,13 +203,11 @@ impl Cluster {
                     .map(|pod| self.request_of(self.pods.shape[pod], resource))
                     .sum();
                 let allocatable = self.nodes.allocatable[resource][node];
-                if self.nodes.idle[resource][node] != allocatable - taken {
-                    return Err(format!(
-                        "{} has {} of {} idle, but {allocatable} less {taken} is expected",
-                        self.nodes.name[node],
-                        self.nodes.idle[resource][node],
-                        self.dimensions.name(resource),
-                    ));
+                let idle = self.nodes.idle[resource][node];
+                if idle != allocatable - taken {
+                    let resource = self.dimensions.name(resource).to_string();
+                    let node = self.nodes.name[node].to_string();
+                    return Err(AuditError::Idle { node, resource, idle, allocatable, taken });
                 }
                 if self.nodes.fact[node].lets_go() {
                     total.add(resource, allocatable);
@@ -181,38 +215,36 @@ impl Cluster {
             }
         }
         if total != self.total {
-            return Err(format!(
-                "the cluster's total is kept as {:?}, recounted {total:?}",
-                self.total
-            ));
+            return Err(AuditError::Total { kept: self.total.clone(), recounted: total });
         }
+        Ok(())
+    }
+
+    /// Lists and counts hold what the states of gangs and pods say.
+    fn audit_lists(&self) -> Result<(), AuditError> {
         let reserving = self.gangs.iter().filter(|(_, gang)| !gang.reserved().is_empty());
         if !reserving.map(|(id, _)| id).eq(self.reserving.iter().copied()) {
-            return Err("the list of gangs with reservations is not what they say".into());
+            return Err(AuditError::ReservingGangs);
         }
         if !self.shapes.counts_hold(self.pods.live().map(|pod| self.pods.shape[pod])) {
-            return Err("shapes have other pods than they count".into());
+            return Err(AuditError::Shapes);
         }
         if !self.gangs.lists_hold() {
-            return Err("the list of gangs that wait is not what their states say".into());
+            return Err(AuditError::WaitingGangs);
         }
         for pod in self.pods.live() {
-            if let PodState::Nominated(node) | PodState::Allocated(node) = self.pods.state[pod]
+            if let PodState::Nominated(node) = self.pods.state[pod]
                 && !self.nodes.fact[node].live
-                && matches!(self.pods.state[pod], PodState::Nominated(_))
             {
-                return Err(format!(
-                    "{} is nominated to a node that has left",
-                    self.pods.name(pod)
-                ));
+                return Err(AuditError::NodeHasLeft { pod: self.pods.name(pod).to_string() });
             }
         }
-        self.audit_cards()
+        Ok(())
     }
 
     /// Cards of pods are cards of the nodes that they are on, and what is used of each is what its
     /// pods take.
-    fn audit_cards(&self) -> Result<(), String> {
+    fn audit_cards(&self) -> Result<(), AuditError> {
         let on_nodes = || {
             self.devices
                 .all_held()
@@ -221,10 +253,7 @@ impl Cluster {
         };
         for (pod, held) in on_nodes() {
             if self.pods.state[pod].node() != Some(held.node) {
-                return Err(format!(
-                    "{} has cards of a node that it isn't on",
-                    self.pods.name(pod)
-                ));
+                return Err(AuditError::CardsElsewhere { pod: self.pods.name(pod).to_string() });
             }
         }
         for node in self.nodes.fact.ids() {
@@ -234,12 +263,11 @@ impl Cluster {
                     .filter(|(pod, held)| held.node == node && self.pods.state[*pod].occupies());
                 let slots =
                     there.flat_map(|(_, held)| held.slots.iter()).filter(|slot| slot.card == place);
-                let memory: i64 = slots.map(|slot| slot.takes.memory).sum();
-                if memory != card.used.memory {
-                    let (name, kept) = (&self.nodes.name[node], card.used.memory);
-                    return Err(format!(
-                        "card {place} of {name} has {kept} MiB in use, recounted {memory}"
-                    ));
+                let recounted: i64 = slots.map(|slot| slot.takes.memory).sum();
+                let kept = card.used.memory;
+                if recounted != kept {
+                    let node = self.nodes.name[node].to_string();
+                    return Err(AuditError::Card { card: place, node, kept, recounted });
                 }
             }
         }

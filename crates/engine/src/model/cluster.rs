@@ -343,7 +343,7 @@ impl Cluster {
         self.names.text(self.spaces[space].name)
     }
 
-    /// Waits rather than makes others leave, as it or its priority class says.
+    /// Whether the pod or its priority class says that it evicts no others.
     pub fn never_preempts(&self, pod: PodId) -> bool {
         let fact = &self.pods.fact[pod];
         let class = || fact.priority_class.and_then(|class| self.priority_classes.get(&class));

@@ -58,7 +58,7 @@ pub struct Devices {
     sharing: Option<Sharing>,
     /// No longer than it must be: empty where no node has cards.
     cards: Table<NodeId, Option<Box<Cards>>>,
-    /// The cards of pods on nodes; and of those that left one in this cycle, who get them back if
+    /// The cards of pods on nodes, and of pods that left one in this cycle: these get them back if
     /// they return.
     held: FxHashMap<PodId, Held>,
     /// How many of them are on nodes.
@@ -184,8 +184,8 @@ impl Cluster {
         self.devices.are_shared() && self.demand(self.pods.shape[pod]).is_some()
     }
 
-    /// Decides which cards a pod has on the node that it comes to. Who is there already keeps what
-    /// he has.
+    /// Decides which cards a pod has on the node that it comes to. A pod that is there already
+    /// keeps what it has.
     pub(super) fn choose_cards(&mut self, pod: PodId, from: PodState, to: PodState) {
         let Some(demand) = self.shapes[self.pods.shape[pod]].devices.as_deref() else { return };
         let Some(node) = to.node().filter(|&node| from.node() != Some(node)) else { return };

@@ -196,7 +196,7 @@ impl Gang {
         }
     }
 
-    /// Its PodGroup is gone: back to what a gang is before anyone has described it. Pods and sums
+    /// Its PodGroup is gone: back to what a gang is before its PodGroup is known. Pods and sums
     /// stay.
     pub(super) fn forget(&mut self) {
         let blank = Gang::new(self.key.clone(), self.space, Origin::Missing, self.queue);

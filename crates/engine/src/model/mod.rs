@@ -1,25 +1,26 @@
 //! The cluster as the scheduler knows it: the objects, their sums, events and transactions. Nothing
 //! here knows settings, shares or policy.
 
-pub mod apply;
-pub mod audit;
-pub mod changes;
-pub mod cluster;
+pub(crate) mod apply;
+pub(crate) mod audit;
+pub(crate) mod changes;
+pub(crate) mod cluster;
 pub mod devices;
-pub mod event;
+pub(crate) mod event;
 pub mod gangs;
 pub mod nodes;
-pub mod nominations;
-pub mod notes;
+pub(crate) mod nominations;
+pub(crate) mod notes;
 pub mod pods;
 pub mod queues;
-pub mod reservations;
-pub mod selectors;
+pub(crate) mod reservations;
+pub(crate) mod selectors;
 pub mod shapes;
-pub mod terms;
-pub mod topology;
-pub mod txn;
+pub(crate) mod terms;
+pub(crate) mod topology;
+pub(crate) mod txn;
 pub mod usage;
 
+pub use apply::budgets::Budget;
 pub use cluster::{Cluster, Guards};
 pub use topology::{domains, hypernodes, subgroups};

@@ -1,6 +1,6 @@
 //! What we write on a gang's PodGroup, so that it outlives this process. What should be there is
-//! compared with what was last read or told, so that only changes are said, and what someone else
-//! has changed is said again.
+//! compared with what was last read or written, so that only changes are written, and what another
+//! writer has changed is written again.
 
 use muster_api::Time;
 use muster_api::core::Meta;
@@ -33,7 +33,7 @@ pub struct GroupAnnotations {
     /// What the object says.
     #[serde(alias = "said")]
     read: Texts,
-    /// What it will say when all that was told is written.
+    /// What it will say when all that was planned is written.
     #[serde(alias = "told")]
     written: Texts,
     /// Since when an earlier process, or another scheduler, has seen it stale.

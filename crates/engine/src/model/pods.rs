@@ -42,6 +42,14 @@ impl PodState {
         }
     }
 
+    /// The node that it has been asked to leave.
+    pub fn leaving(self) -> Option<NodeId> {
+        match self {
+            PodState::Releasing(node) => Some(node),
+            _ => None,
+        }
+    }
+
     /// Takes room on a node now.
     pub fn occupies(self) -> bool {
         matches!(self, PodState::Allocated(_) | PodState::Running(_) | PodState::Releasing(_))

@@ -183,7 +183,7 @@ impl Queue {
         self.node_groups.is_some() || self.group_limits.is_some()
     }
 
-    /// Back to what a queue is before anyone has described it; sums stay.
+    /// Back to what a queue is before its object is known; sums stay.
     pub(super) fn forget(&mut self) {
         let blank = Queue::named(self.name.clone());
         let sums = (

@@ -1,7 +1,7 @@
 //! Room that is kept for pods which don't exist yet: a pod that is asked to leave for a better
 //! place comes back as another pod, and finds room reserved for it. Reserved room counts like
 //! nominated room, in every sum that counts nominations, and belongs to a gang. What becomes of it
-//! is decided in `crate::reservations`.
+//! is decided in `nomination/reservations.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId, Symbol};
 use crate::base::resources::{CPU, PODS, Sparse};
 use crate::model::cluster::{Cluster, add_up};
+use crate::model::notes::GroupAnnotations;
 use crate::model::pods::{PodState, Sum};
 
 /// A place for one pod of a gang. What survives of the pod that left is its role, its subgroup and
@@ -27,11 +28,29 @@ pub struct Reservation {
     pub instead_of: Arc<str>,
 }
 
+/// A reservation that was made or ended in a transaction, and what is needed to undo that.
+pub(super) struct Change {
+    gang: GangId,
+    /// Its place in the list of the gang.
+    place: usize,
+    /// None if it was made.
+    ended: Option<Reservation>,
+    /// The gang's size before.
+    size: u32,
+    outlook_changes: u64,
+}
+
 impl Cluster {
     /// Keeps room on a node for the pod that will be made again when this one of the gang has left.
     /// Only a gang with a PodGroup outlives its pods: of another the room is kept until the pod
     /// is gone.
-    pub fn reserve(&mut self, gang: GangId, pod: PodId, node: NodeId, until: Time) {
+    pub(super) fn reserve(
+        &mut self,
+        gang: GangId,
+        pod: PodId,
+        node: NodeId,
+        until: Time,
+    ) -> Change {
         let reservation = Reservation {
             node,
             role: self.pods.fact[pod].role,
@@ -40,16 +59,52 @@ impl Cluster {
             until,
             instead_of: self.pods.fact[pod].uid.clone(),
         };
-        self.keep_place(gang, reservation);
+        self.undoable(gang, |cluster| {
+            let size = cluster.size_with(gang, cluster.gangs[gang].reserved());
+            (cluster.add_reservation(gang, reservation, size), None)
+        })
     }
 
-    /// Keeps a place for a pod that is leaving, or is about to.
-    pub(crate) fn keep_place(&mut self, gang: GangId, reservation: Reservation) {
-        let size = self.size_with(gang, self.gangs[gang].reserved());
-        self.add_reservation(gang, reservation, size);
+    /// Ends a reservation of a gang, by its place in the list.
+    pub(super) fn end_reservation(&mut self, gang: GangId, place: usize) -> Change {
+        self.undoable(gang, |cluster| (place, Some(cluster.drop_reservation(gang, place))))
     }
 
-    /// How many pods a gang will have when all are back for whom places are kept.
+    /// Changes a gang's reservations, and says how to undo that.
+    fn undoable(
+        &mut self,
+        gang: GangId,
+        change: impl FnOnce(&mut Cluster) -> (usize, Option<Reservation>),
+    ) -> Change {
+        let size = self.gangs[gang].notes.as_ref().map_or(0, |notes| notes.size);
+        let outlook_changes = self.outlook_changes;
+        let (place, ended) = change(self);
+        Change { gang, place, ended, size, outlook_changes }
+    }
+
+    /// Undoes the last change of a gang's reservations.
+    pub(super) fn undo_reservation(&mut self, change: Change) {
+        let Change { gang, place, ended, size, outlook_changes } = change;
+        match ended {
+            Some(reservation) => self.insert_reservation(gang, place, reservation),
+            None => drop(self.drop_reservation(gang, place)),
+        }
+        let notes = &mut self.gangs[gang].notes;
+        notes.iter_mut().for_each(|notes| notes.size = size);
+        notes.take_if(|notes| **notes == GroupAnnotations::default());
+        self.outlook_changes = outlook_changes;
+    }
+
+    /// The places in a gang's list of the reservations for the successors of these pods.
+    pub(super) fn reservations_for(&self, gang: GangId, pods: &[PodId]) -> Vec<usize> {
+        let is_for = |place: &Reservation| {
+            pods.iter().any(|&pod| self.pods.fact[pod].uid == place.instead_of)
+        };
+        let reserved = self.gangs[gang].reserved().iter().enumerate();
+        reserved.filter(|(_, place)| is_for(place)).map(|(at, _)| at).collect()
+    }
+
+    /// How many pods a gang will have when all pods are back for which room is reserved.
     pub(crate) fn size_with(&self, gang: GangId, reserved: &[Reservation]) -> u32 {
         let gone =
             reserved.iter().filter(|place| !self.is_there(gang, &place.instead_of)).count() as u32;
@@ -66,14 +121,26 @@ impl Cluster {
         self.gangs[gang].pods.iter().any(is_there)
     }
 
-    /// `size` is how many pods the gang will have when all are back.
-    pub(crate) fn add_reservation(&mut self, gang: GangId, reservation: Reservation, size: u32) {
+    /// `size` is how many pods the gang will have when all are back. Returns the reservation's place
+    /// in the list.
+    pub(crate) fn add_reservation(
+        &mut self,
+        gang: GangId,
+        reservation: Reservation,
+        size: u32,
+    ) -> usize {
+        let key = |place: &Reservation| (&self.nodes.name[place.node], place.instead_of.clone());
+        let reserved = self.gangs[gang].reserved();
+        let place = reserved.partition_point(|place| key(place) <= key(&reservation));
+        self.insert_reservation(gang, place, reservation);
+        self.gangs[gang].notes.get_or_insert_default().size = size;
+        place
+    }
+
+    fn insert_reservation(&mut self, gang: GangId, place: usize, reservation: Reservation) {
         self.tally_reservation(gang, &reservation, 1);
         let notes = self.gangs[gang].notes.get_or_insert_default();
-        let key = |place: &Reservation| (&self.nodes.name[place.node], place.instead_of.clone());
-        let at = notes.reserved.partition_point(|place| key(place) <= key(&reservation));
-        notes.reserved.insert(at, reservation);
-        notes.size = size;
+        notes.reserved.insert(place, reservation);
         self.reserving.insert(gang);
         self.gangs.review(gang);
     }
@@ -91,22 +158,6 @@ impl Cluster {
         self.tally_reservation(gang, &reservation, -1);
         self.gangs.review(gang);
         reservation
-    }
-
-    /// Ends the reservations for the successors of these pods, and returns them.
-    pub(crate) fn end_moves(
-        &mut self,
-        gang: GangId,
-        pods: impl Iterator<Item = PodId>,
-    ) -> Vec<Reservation> {
-        let uids: Vec<Arc<str>> = pods.map(|pod| self.pods.fact[pod].uid.clone()).collect();
-        let mut ended = Vec::new();
-        for place in (0..self.gangs[gang].reserved().len()).rev() {
-            if uids.contains(&self.gangs[gang].reserved()[place].instead_of) {
-                ended.push(self.drop_reservation(gang, place));
-            }
-        }
-        ended
     }
 
     /// The gang is gone, so no pod will use its reservations.
@@ -145,7 +196,7 @@ impl Cluster {
     }
 
     /// Whether the pod that was to leave for the reservation stays.
-    pub(crate) fn nobody_left_for(&self, gang: GangId, reservation: &Reservation) -> bool {
+    pub(crate) fn victim_stays(&self, gang: GangId, reservation: &Reservation) -> bool {
         let stays = |&&pod: &&PodId| {
             self.pods.fact[pod].uid == reservation.instead_of
                 && !matches!(self.pods.state[pod], PodState::Releasing(_) | PodState::Failed)

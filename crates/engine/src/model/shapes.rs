@@ -453,7 +453,7 @@ impl Cluster {
         Standing { queue, revocable: !protected && !kept && (revocable || given) }
     }
 
-    /// Finds out again who matches which term, and counts them, after namespaces changed their
+    /// Finds out again which pods match which term, and counts them, after namespaces changed their
     /// labels.
     pub(super) fn recount_terms(&mut self) {
         for node in self.nodes.fact.ids() {

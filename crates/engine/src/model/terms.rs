@@ -123,7 +123,7 @@ pub struct Bonds {
 pub struct Spread {
     pub term: TermId,
     pub max_skew: i64,
-    /// A rule; otherwise a wish.
+    /// A rule; otherwise a preference.
     pub hard: bool,
     pub min_domains: u32,
     pub counts_itself: bool,

@@ -4,10 +4,13 @@
 
 use std::ops::Deref;
 
-use crate::base::ids::{NodeId, PodId};
+use muster_api::Time;
+
+use crate::base::ids::{GangId, NodeId, PodId};
 use crate::model::Cluster;
 use crate::model::devices::Held;
 use crate::model::pods::PodState;
+use crate::model::reservations::Change;
 
 /// One change of a pod's state.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -18,11 +21,14 @@ pub struct Move {
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Mark(usize);
+pub struct Mark {
+    moves: usize,
+    reservations: usize,
+}
 
 impl Mark {
     /// Before the first move.
-    pub const START: Mark = Mark(0);
+    pub const START: Mark = Mark { moves: 0, reservations: 0 };
 }
 
 #[must_use = "dropping a transaction undoes it"]
@@ -34,6 +40,8 @@ pub struct Txn<'c> {
     /// The cards that a pod had before a move, by the move's place in the log; only for pods that
     /// share cards.
     cards: Vec<(usize, Option<Held>)>,
+    /// Reservations that were made or ended, by the number of moves before that.
+    reservations: Vec<(usize, Change)>,
 }
 
 /// Readers see trial state without knowing that it is a trial.
@@ -47,7 +55,8 @@ impl Deref for Txn<'_> {
 
 impl<'c> Txn<'c> {
     pub fn begin(cluster: &'c mut Cluster) -> Txn<'c> {
-        Txn { cluster, log: Vec::new(), steps: 0, cards: Vec::new() }
+        let (log, cards, reservations) = (Vec::new(), Vec::new(), Vec::new());
+        Txn { cluster, log, steps: 0, cards, reservations }
     }
 
     /// Binds the pod to the node, now.
@@ -63,17 +72,37 @@ impl<'c> Txn<'c> {
     /// Asks the pod to leave its node.
     pub fn evict(&mut self, pod: PodId) {
         let node = self.pods.state[pod].node().expect("only a pod on a node can be evicted");
+        self.evict_from(pod, node);
+    }
+
+    /// Asks the pod to leave this node, where it runs although it was given another in this
+    /// transaction.
+    pub fn evict_from(&mut self, pod: PodId, node: NodeId) {
         self.step(pod, PodState::Releasing(node));
     }
 
-    /// Lets a pod stay that was asked to leave in this transaction.
-    pub fn keep_running(&mut self, pod: PodId, state: PodState) {
-        self.step(pod, state);
+    /// Lets a pod stay on its node that was asked to leave in this transaction.
+    pub fn keep_running(&mut self, pod: PodId, node: NodeId) {
+        self.step(pod, PodState::Running(node));
     }
 
     /// Releases a nomination.
     pub fn release(&mut self, pod: PodId) {
         self.step(pod, PodState::Pending);
+    }
+
+    /// Reserves room on a node for the successor of a pod of the gang that leaves.
+    pub fn reserve(&mut self, gang: GangId, pod: PodId, node: NodeId, until: Time) {
+        let change = self.cluster.reserve(gang, pod, node, until);
+        self.reservations.push((self.log.len(), change));
+    }
+
+    /// Ends the reservations for the successors of these pods of the gang.
+    pub fn end_reservations_for(&mut self, gang: GangId, pods: &[PodId]) {
+        for place in self.cluster.reservations_for(gang, pods).into_iter().rev() {
+            let change = self.cluster.end_reservation(gang, place);
+            self.reservations.push((self.log.len(), change));
+        }
     }
 
     fn step(&mut self, pod: PodId, to: PodState) {
@@ -85,12 +114,13 @@ impl<'c> Txn<'c> {
         self.log.push(Move { pod, from, to });
     }
 
-    /// Whether anyone is asked to leave.
+    /// Whether a pod is asked to leave.
     pub fn evicts(&self) -> bool {
         self.log.iter().any(|step| matches!(step.to, PodState::Releasing(_)))
     }
 
-    /// Who is asked to leave and has no other place, each once, and where.
+    /// The pods that are asked to leave and have no other node, each once, with the node they
+    /// leave.
     pub fn evicted(&self) -> Vec<(PodId, NodeId)> {
         let mut evicted: Vec<(PodId, NodeId)> = Vec::new();
         for step in &self.log {
@@ -105,7 +135,19 @@ impl<'c> Txn<'c> {
         evicted
     }
 
-    /// Whether anyone who ran leaves, with another place or without.
+    /// Pods that ran and are nominated to another node now, each once: from where, and where to.
+    pub fn moved(&self) -> Vec<(PodId, NodeId, NodeId)> {
+        let moved = |step: &Move| match (step.from, self.pods.state[step.pod]) {
+            (PodState::Running(from), PodState::Nominated(to)) => Some((step.pod, from, to)),
+            _ => None,
+        };
+        let mut moved: Vec<(PodId, NodeId, NodeId)> = self.log.iter().filter_map(moved).collect();
+        moved.sort_unstable();
+        moved.dedup();
+        moved
+    }
+
+    /// Whether a pod that ran leaves, with another node or without.
     pub fn displaces(&self) -> bool {
         self.log.iter().any(|step| {
             matches!(step.from, PodState::Running(_)) && self.pods.state[step.pod] != step.from
@@ -118,22 +160,36 @@ impl<'c> Txn<'c> {
     }
 
     pub fn mark(&self) -> Mark {
-        Mark(self.log.len())
+        Mark { moves: self.log.len(), reservations: self.reservations.len() }
     }
 
     pub fn rewind(&mut self, mark: Mark) {
-        while self.log.len() > mark.0 {
+        self.undo_reservations(mark);
+        while self.log.len() > mark.moves {
             let Move { pod, from, .. } = self.log.pop().expect("longer than the mark");
             match self.cards.pop_if(|(place, _)| *place == self.log.len()) {
                 Some((_, held)) => self.cluster.put_back(pod, from, held),
                 None => drop(self.cluster.set(pod, from)),
             }
+            self.undo_reservations(mark);
+        }
+    }
+
+    /// Undoes what was done to reservations after the last move, and after the mark.
+    fn undo_reservations(&mut self, mark: Mark) {
+        while self.reservations.len() > mark.reservations
+            && let Some((_, change)) =
+                self.reservations.pop_if(|(moves, _)| *moves == self.log.len())
+        {
+            self.cluster.undo_reservation(change);
         }
     }
 
     /// The moves since a mark, to be made again later.
     pub fn since(&self, mark: Mark) -> Vec<Move> {
-        self.log[mark.0..].to_vec()
+        let unchanged = self.reservations.len() == mark.reservations;
+        debug_assert!(unchanged, "a replay makes no reservations");
+        self.log[mark.moves..].to_vec()
     }
 
     pub fn replay(&mut self, moves: &[Move]) {
@@ -146,6 +202,7 @@ impl<'c> Txn<'c> {
     /// moved and came back is not among them, one that moved twice is there once.
     pub fn commit(mut self) -> Vec<Move> {
         let mut log = std::mem::take(&mut self.log);
+        self.reservations.clear();
         self.cluster.pods.begin_visit();
         log.retain_mut(|step| {
             let first = self.cluster.pods.visit(step.pod);

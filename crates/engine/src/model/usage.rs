@@ -28,7 +28,7 @@ const NOTICEABLE_PPM: i64 = 5_000;
 /// The window is cut into so many buckets, so that what is kept, and written to the cluster, stays
 /// small.
 const BUCKETS: i64 = 32;
-/// After so many half-lives nothing is left that anyone would notice.
+/// After so many half-lives only 1 / 65,536 is left.
 const HALF_LIVES: i64 = 16;
 
 /// How long what was used is remembered.
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn long_ago_is_forgotten_even_if_nobody_looked() {
+    fn usage_is_forgotten_without_being_asked_for_in_between() {
         let memory = Memory { half_life_ms: None, window_ms: 2 * HOUR };
         let mut usage = after(memory, &[10]);
         usage.held.clear();

@@ -12,8 +12,8 @@ use crate::placement::request::PlacementRequest;
 use crate::placement::search::place_gang;
 
 /// Keeps room for gangs of which some binds succeeded and some were refused, while they back off.
-/// If others took it, what is bound of them would hold its places in vain. The places last for this
-/// cycle; [`release_backoff_room`] gives them back.
+/// If others took it, the bound pods of these gangs would hold their nodes for nothing. The room is
+/// held for this cycle; [`release_backoff_room`] ends it.
 pub fn hold_room_during_backoff(session: &mut Session) {
     let (cluster, whole) = (&*session.cluster, session.policy.enforces_minimum());
     let broken = |gang: &GangId| {
@@ -37,7 +37,8 @@ pub fn hold_room_during_backoff(session: &mut Session) {
     }
 }
 
-/// Ends what [`hold_room_during_backoff`] began. Whoever was refused because of it may try again.
+/// Ends what [`hold_room_during_backoff`] began. Gangs that were refused because of it may try
+/// again.
 pub fn release_backoff_room(session: &mut Session) {
     let held = std::mem::take(&mut session.held_during_backoff);
     if held.is_empty() {

@@ -4,12 +4,12 @@ use crate::base::room::Room;
 use crate::model::topology::places::has_whole_subgroups;
 use crate::model::txn::Txn;
 use crate::nomination::backoff::backs_off;
-use crate::nomination::held::{nominated_gangs, places};
+use crate::nomination::held::{nominated_gangs, nominations_of};
 use crate::order::session::Session;
 use crate::placement::fit::fits;
 
-/// Binds gangs to the places that they were promised, where the room has become free: the whole
-/// missing minimum or nothing. After a refused bind, not before the gang's backoff is over.
+/// Binds gangs to their nominated nodes where the room has become free: the whole missing minimum
+/// or nothing. After a refused bind, not before the gang's backoff is over.
 pub fn fulfil(session: &mut Session) {
     for gang in nominated_gangs(session) {
         if let Some(reason) = backs_off(session, gang) {
@@ -17,7 +17,7 @@ pub fn fulfil(session: &mut Session) {
             continue;
         }
         let mut txn = Txn::begin(session.cluster);
-        let nominated = places(&txn, gang);
+        let nominated = nominations_of(&txn, gang);
         for &(pod, node) in &nominated {
             let mark = txn.mark();
             txn.release(pod);

@@ -5,11 +5,11 @@ use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::order::session::Session;
 
-/// A pod of a gang and the node on which it was promised a place.
+/// A gang, a pod of it, and the node to which the pod is nominated.
 pub type Held = (GangId, PodId, NodeId);
 
-/// The places that a gang is promised.
-pub fn places(cluster: &Cluster, gang: GangId) -> Vec<(PodId, NodeId)> {
+/// The nominated pods of a gang, with their nodes.
+pub fn nominations_of(cluster: &Cluster, gang: GangId) -> Vec<(PodId, NodeId)> {
     let place = |&pod: &PodId| match cluster.pods.state[pod] {
         PodState::Nominated(node) => Some((pod, node)),
         _ => None,
@@ -17,7 +17,7 @@ pub fn places(cluster: &Cluster, gang: GangId) -> Vec<(PodId, NodeId)> {
     cluster.gangs[gang].pods.iter().filter_map(place).collect()
 }
 
-/// The gangs that hold promises, in order.
+/// The gangs that hold nominations, in the order in which gangs are served.
 pub fn nominated_gangs(session: &Session) -> Vec<GangId> {
     if session.cluster.nominated_count == 0 {
         return Vec::new();

@@ -1,28 +1,13 @@
 //! What the plan says of nominations at the end of a cycle.
 
 use crate::base::ids::PodId;
-use crate::decision::plan::Bind;
+use crate::decision::decisions::Bind;
 use crate::model::nominations::Nomination;
 use crate::model::pods::PodState;
-use crate::model::txn::Txn;
-use crate::nomination::held::{nominated_gangs, places};
-use crate::nomination::release::{give_up, would_complete_gang};
 use crate::order::session::Session;
 
-/// Ends a cycle: promises that don't make their gangs whole are given up, for they only keep others
-/// waiting; and the plan says what the cluster doesn't know yet.
+/// Brings the ledger up to date and writes into the plan what the cluster has not been told yet.
 pub fn publish(session: &mut Session) {
-    let whole = session.policy.enforces_minimum();
-    let gangs = nominated_gangs(session);
-    let mut txn = Txn::begin(session.cluster);
-    for gang in gangs {
-        if !would_complete_gang(&mut txn, gang, whole) {
-            places(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
-        }
-    }
-    let lost = txn.commit();
-    give_up(session.cluster, &lost);
-
     let (cluster, plan) = (&mut *session.cluster, &mut *session.plan);
     let state = &cluster.pods.state;
     let waits = |pod: &PodId| matches!(state[*pod], PodState::Pending | PodState::Gated);
@@ -34,7 +19,7 @@ pub fn publish(session: &mut Session) {
         (plan.withdrawn.len() as u32).saturating_sub(plan.nomination_counters.expired);
     cluster.nomination_ledger.retain(|pod, nomination| match state[*pod] {
         PodState::Nominated(node) => node == nomination.node,
-        // Until that is confirmed, the pod says what it was promised.
+        // Until the bind is confirmed, the pod keeps its nomination.
         PodState::Allocated(_) => true,
         _ => false,
     });

@@ -1,5 +1,6 @@
 //! Checks every nomination in each cycle and ends those that can't be kept. A nomination takes room
-//! like a bound pod does, counts for its queue, and becomes a bind when what was in its way has left.
+//! like a bound pod does, counts for its queue, and becomes a bind when what was in its way has
+//! left.
 
 use muster_api::Time;
 
@@ -9,8 +10,8 @@ use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::topology::places::is_near_enough;
 use crate::model::txn::{Mark, Txn};
-use crate::nomination::held::{Held, nominated_gangs, places};
-use crate::nomination::release::give_up;
+use crate::nomination::held::{Held, nominated_gangs, nominations_of};
+use crate::nomination::release::note_released;
 use crate::order::gates::named;
 use crate::order::session::Session;
 use crate::placement::fit::fits;
@@ -18,52 +19,53 @@ use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 use crate::settings::actions::Settings;
 
-/// Ends promises that can't be kept: they are too old, the gang may not run any more, its queue may
-/// not take it, or the node is unfit or was filled by others. All are taken back and given again
-/// one by one as they were given: where pods mind each other, another order could lose what nothing
-/// has happened to. If not all of them stand, gang by gang in order. A gang that loses a part keeps
-/// the rest for now: in this cycle it may find other places near them.
+/// Releases nominations that can't be kept: they are too old, the gang may not run any more, its
+/// queue may not take it, or the node is unfit or was filled by others. All are released and made
+/// again one by one in the order in which they were made: where pods have rules about each other,
+/// another order could lose a nomination to which nothing has happened. If not all can be made
+/// again, they are made gang by gang, in the order of the gangs. A gang that loses some keeps the
+/// others for now: in this cycle it may find other nodes near them.
 pub fn reaffirm(session: &mut Session) {
     let gangs = nominated_gangs(session);
     let old = expired(session, &gangs);
     let mut txn = Txn::begin(session.cluster);
     let mut held: Vec<Held> = Vec::new();
-    let turn = |cluster: &Cluster, pod: PodId| {
+    let made_at = |cluster: &Cluster, pod: PodId| {
         cluster
             .nomination_ledger
             .get(&pod)
             .map(|nomination| (nomination.since, nomination.sequence))
     };
     for &gang in &gangs {
-        let mut places = places(&txn, gang);
-        places.sort_by_cached_key(|&(pod, _)| turn(&txn, pod));
-        for (pod, node) in places {
+        let mut nominations = nominations_of(&txn, gang);
+        nominations.sort_by_cached_key(|&(pod, _)| made_at(&txn, pod));
+        for (pod, node) in nominations {
             txn.release(pod);
             held.push((gang, pod, node));
         }
     }
     held.retain(|(gang, ..)| !old.contains(gang));
     let mark = txn.mark();
-    let mut by_turn = held.clone();
-    by_turn.sort_by_cached_key(|&(_, pod, _)| turn(&txn, pod));
-    if !give_again(&mut txn, session.policy, session.rankings, by_turn).is_empty() {
+    let mut in_order_made = held.clone();
+    in_order_made.sort_by_cached_key(|&(_, pod, _)| made_at(&txn, pod));
+    if !nominate_again(&mut txn, session.policy, session.rankings, in_order_made).is_empty() {
         txn.rewind(mark);
-        give_again(&mut txn, session.policy, session.rankings, held);
+        nominate_again(&mut txn, session.policy, session.rankings, held);
     }
-    // Places that are too far apart, because the network has changed, are of no use to a gang whose
-    // pods belong together.
+    // If the network has changed, nominated nodes may be too far apart for a gang whose pods must
+    // be near each other.
     for &gang in &gangs {
         if txn.gangs[gang].topology_rules.is_some() && !is_near_enough(&txn, gang) {
-            places(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
+            nominations_of(&txn, gang).into_iter().for_each(|(pod, _)| txn.release(pod));
         }
     }
     let lost = txn.commit();
-    give_up(session.cluster, &lost);
+    note_released(session.cluster, &lost);
 }
 
-/// Whether what a gang was just promised would stand if it were given again, as it is in every
+/// Whether the nominations that a gang has just got could be made again, as they are in every
 /// cycle.
-pub fn would_complete_gang(
+pub fn would_be_reaffirmed(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
@@ -79,7 +81,7 @@ pub fn would_complete_gang(
             held.push((gang, step.pod, node));
         }
     }
-    let stands = give_again(txn, policy, rankings, held).is_empty();
+    let stands = nominate_again(txn, policy, rankings, held).is_empty();
     txn.rewind(mark);
     stands
 }
@@ -101,7 +103,7 @@ pub fn order_that_stands(
     // Those that fail alone fail in any order, unless they need other pods near them.
     let mut last: Vec<Held> = Vec::new();
     for _ in 0..ORDERS {
-        let failed = give_again(txn, policy, rankings, order.clone());
+        let failed = nominate_again(txn, policy, rankings, order.clone());
         txn.rewind(mark);
         if failed.is_empty() {
             order.extend(last);
@@ -110,7 +112,7 @@ pub fn order_that_stands(
         let mut first: Vec<Held> = Vec::new();
         order.retain(|one| !failed.contains(one));
         for one in failed {
-            let stands = give_again(txn, policy, rankings, vec![one]).is_empty();
+            let stands = nominate_again(txn, policy, rankings, vec![one]).is_empty();
             txn.rewind(mark);
             if stands { first.push(one) } else { last.push(one) }
         }
@@ -121,13 +123,14 @@ pub fn order_that_stands(
 }
 
 /// Nominates pods again, one after the other, and returns those that can't be.
-fn give_again(
+fn nominate_again(
     txn: &mut Txn,
     policy: &Policy,
     rankings: &mut Rankings,
     mut held: Vec<Held>,
 ) -> Vec<Held> {
-    // A pod that wants company stands once its company does, so those that fail get another round.
+    // A pod that must be near others fits once those are nominated, so those that fail get another
+    // round.
     loop {
         let before = held.len();
         held.retain(|&(gang, pod, node)| {
@@ -146,7 +149,7 @@ fn give_again(
     }
 }
 
-/// The gangs that hold a promise which is too old; it begins anew if they get it again.
+/// The gangs that hold a nomination which is too old; its time begins anew if it is made again.
 fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
     let limit = session.settings.nomination_limit_ms;
     if limit == 0 {
@@ -155,7 +158,8 @@ fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
     let cluster = &mut *session.cluster;
     let mut old = Vec::new();
     for &gang in gangs {
-        let pods: Vec<PodId> = places(cluster, gang).into_iter().map(|(pod, _)| pod).collect();
+        let pods: Vec<PodId> =
+            nominations_of(cluster, gang).into_iter().map(|(pod, _)| pod).collect();
         let since = pods
             .iter()
             .filter_map(|pod| cluster.nomination_ledger.get(pod))
@@ -174,7 +178,7 @@ fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
     old
 }
 
-/// When the next promise is too old.
+/// When the next nomination is too old.
 pub fn expiry(cluster: &Cluster, settings: &Settings) -> Option<Time> {
     let limit = Some(settings.nomination_limit_ms).filter(|&limit| limit > 0)?;
     cluster.nomination_ledger.values().map(|nomination| nomination.since.plus_ms(limit)).min()

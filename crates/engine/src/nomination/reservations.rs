@@ -1,6 +1,6 @@
 //! What becomes of room that is kept for pods which will be made again (`model/reservations.rs`): a
-//! pod that comes for it is promised it like any other place, and what nobody will come for is
-//! given back. Written on the PodGroup, it outlives the process.
+//! pod that comes for it is nominated to it, and a reservation for which no pod will come ends.
+//! Written on the PodGroup, it outlives the process.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ use crate::policy::answers::Policy;
 
 /// Ends reservations that can't be kept or are of no use: their time is over, the node is gone, not
 /// ready or was filled by others, or the pod stays that was to leave for it. Where a node has too
-/// little for all, those of weaker gangs end first. Promises don't count: whoever was moved had a
-/// place before those who wait for one.
+/// little for all, those of weaker gangs end first. Nominations don't count: a pod that was moved
+/// had room before the pods that wait for some.
 pub fn review(session: &mut Session) {
     let (cluster, now) = (&mut *session.cluster, session.now);
     let mut kept: BTreeMap<(NodeId, ResourceId), i64> = BTreeMap::new();
@@ -40,7 +40,7 @@ pub fn review(session: &mut Session) {
                 || reservation.until <= now
                 || !cluster.nodes.fact[node].lets_go()
                 || request.iter().any(|(resource, amount)| used(resource) + amount > room(resource))
-                || cluster.nobody_left_for(gang, reservation)
+                || cluster.victim_stays(gang, reservation)
             {
                 end(cluster, gang, place);
                 continue;
@@ -53,7 +53,7 @@ pub fn review(session: &mut Session) {
     }
 }
 
-/// All of its work is done: nobody makes its pods again.
+/// All of its work is done: its pods will not be created again.
 fn is_over(gang: &Gang) -> bool {
     let counts = &gang.counts;
     gang.origin == Origin::Group
@@ -66,9 +66,9 @@ fn end(cluster: &mut Cluster, gang: GangId, place: usize) {
     cluster.freed += 1;
 }
 
-/// In the first cycle: takes up what an earlier process wrote on PodGroups, in the order of the gangs, as far as there
-/// is room for it or room is on its way; before promises, as in every other cycle. Where the pod
-/// that was to leave stays, the eviction was never sent.
+/// In the first cycle: restores what an earlier process wrote on PodGroups, in the order of the
+/// gangs, as far as there is room or future room for it; before nominations, as in every other
+/// cycle. Where the pod that was to leave stays, the eviction was never sent.
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
     if cluster.began {
@@ -81,7 +81,7 @@ pub fn restore(session: &mut Session) {
         gangs.extend(written.map(|written| (id, written)));
     }
     gangs.sort_by(|(a, _), (b, _)| session.policy.gang_order(cluster, *a, *b));
-    // Others may have written it, who can't have more than a promise.
+    // Another writer may have made it up: it can't last longer than a nomination.
     let limit = Some(session.settings.nomination_limit_ms).filter(|&limit| limit > 0);
     let latest = limit.map_or(Time(i64::MAX), |limit| session.now.plus_ms(limit));
     for (gang, written) in gangs {
@@ -89,7 +89,7 @@ pub fn restore(session: &mut Session) {
             written.iter().flat_map(|place| cluster.read_reservation(place)).collect::<Vec<_>>();
         let size = written.iter().filter_map(|place| place.gang_size).max();
         let size = size.unwrap_or_else(|| cluster.size_with(gang, &read));
-        // Those who have come back already, and found their places, are not awaited any more.
+        // Pods that have come back and have a node are not awaited any more.
         let counts = &cluster.gangs[gang].counts;
         let mut awaited = size.saturating_sub(counts.allocated + counts.running);
         read.sort_by_key(|place| !cluster.is_there(gang, &place.instead_of));
@@ -114,11 +114,12 @@ fn stands(cluster: &Cluster, gang: GangId, reservation: &Reservation) -> bool {
     let room = |(resource, amount)| cluster.nodes.future_idle(resource, node) >= amount;
     cluster.nodes.fact[node].lets_go()
         && reservation.request.iter().all(room)
-        && !cluster.nobody_left_for(gang, reservation)
+        && !cluster.victim_stays(gang, reservation)
 }
 
-/// Promises reserved places to the pods that came for them, in the order of the pods and of the
-/// nodes' names. If others came instead, as many reservations end as have no pod to wait for.
+/// Nominates pods that came back to the room that was reserved for them, in the order of the pods
+/// and of the nodes' names. If others came instead, as many reservations end as have no pod to wait
+/// for.
 pub fn nominate_returned_pods(session: &mut Session) {
     for gang in in_gang_order(session.cluster, session.policy) {
         let may_run = named(session.cluster, session.policy, gang).is_ok()

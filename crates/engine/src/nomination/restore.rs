@@ -1,4 +1,4 @@
-//! Takes up the nominations that an earlier process wrote on the pods.
+//! Restores the nominations that an earlier process wrote on the pods.
 
 use crate::decision::reason::Reason;
 use crate::model::nominations::Nomination;
@@ -8,9 +8,11 @@ use crate::nomination::held::Held;
 use crate::nomination::reaffirm::order_that_stands;
 use crate::order::session::Session;
 
-/// Takes up promises that an earlier run wrote on the pods. [`withdraw`] follows and sees which of
-/// them stand. Once we decide ourselves, what objects say is an echo, or was written too late by
-/// one who is gone: that is taken back.
+/// Restores nominations that an earlier process wrote on the pods. [`reaffirm`] follows and keeps
+/// those that still fit. Once this process decides, what objects say is its own, or was written too
+/// late by the earlier one and is withdrawn.
+///
+/// [`reaffirm`]: crate::nomination::reaffirm::reaffirm
 pub fn restore(session: &mut Session) {
     let cluster = &mut *session.cluster;
     let began = std::mem::replace(&mut cluster.began, true);

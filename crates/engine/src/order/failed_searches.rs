@@ -1,5 +1,5 @@
-//! What was tried in vain, so that nothing is tried again for those who are no easier to serve
-//! until something happens that could help.
+//! Searches for room that failed. They are not repeated, for the same gang or for one that needs at
+//! least as much, until something happens that could help.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ pub struct Failure {
     pub until: Option<Time>,
 }
 
-/// What an action has found out: since when it holds, and for whom.
+/// The failed searches of an action, and what they hold for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct FailedSearches {
     #[serde(alias = "hope")]
@@ -163,7 +163,7 @@ pub struct Refused {
 }
 
 impl Progress {
-    /// A domain has been tried in vain, to its end.
+    /// A domain was searched to its end, and no room was found.
     pub fn finish(&mut self, domain: DomainId) {
         self.tried.insert(domain);
         self.before.retain(|&other| other != domain);

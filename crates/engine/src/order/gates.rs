@@ -57,7 +57,7 @@ pub fn overdue(cluster: &Cluster, settings: &Settings, gang: GangId, now: Time) 
     (late && traverse).then_some(since)
 }
 
-/// Whether a gang that can't be placed now keeps everyone behind it waiting.
+/// Whether a gang that can't be placed now keeps the gangs behind it waiting.
 pub fn blocks(cluster: &Cluster, settings: &Settings, gang: GangId, now: Time) -> bool {
     let strategy = cluster.queues[cluster.gangs[gang].queue].strategy;
     strategy == DequeueStrategy::Fifo || overdue(cluster, settings, gang, now).is_some()

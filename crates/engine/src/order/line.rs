@@ -1,4 +1,4 @@
-//! Who is next: the queues with their waiting gangs, asked for again after every turn.
+//! Which gang is next: the queues with their waiting gangs, asked for again after every turn.
 
 use std::cmp::Ordering;
 
@@ -36,8 +36,9 @@ impl Line {
         for line in &mut queues {
             line.gangs.sort_by(|&a, &b| policy.gang_order(cluster, b, a));
         }
-        // In a tree, who goes first of two depends on where their ways part, so that three can go
-        // before one another in a circle. Who is met first then is no matter of arrival.
+        // In a tree, which of two goes first depends on where their ways part, so that three can go
+        // before one another in a circle. Then the order of arrival must not decide which is met
+        // first.
         queues.sort_by(|a, b| cluster.queues[a.queue].name.cmp(&cluster.queues[b.queue].name));
         Line { queues }
     }

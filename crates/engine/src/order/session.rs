@@ -6,7 +6,7 @@ use muster_api::Time;
 
 use crate::base::ids::{GangId, PodId, QueueId};
 use crate::base::purpose::{Mode, Purpose};
-use crate::decision::plan::{Bind, Plan};
+use crate::decision::decisions::{Bind, Decisions};
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::txn::Move;
@@ -47,9 +47,9 @@ pub struct Session<'e> {
     pub settings: &'e Settings,
     pub rankings: &'e mut Rankings,
     pub failed_searches: &'e mut failed_searches::Memory,
-    pub plan: &'e mut Plan,
+    pub plan: &'e mut Decisions,
     pub now: Time,
-    /// Gangs that keep everyone behind them in their queue waiting, found by `allocate` for
+    /// Gangs that keep all gangs behind them in their queue waiting, found by `allocate` for
     /// `backfill`.
     pub heads: Vec<(QueueId, GangId)>,
     /// Pods whose gangs back off, with room that is held for them during this cycle.

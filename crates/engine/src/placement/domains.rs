@@ -43,7 +43,7 @@ pub fn steps(
 }
 
 /// The largest domains in which a pod of the gang may be, given where others of the gang and of its
-/// subgroup are. Who only wishes to be near may be anywhere.
+/// subgroup are. A gang that only prefers to be near may be anywhere.
 pub fn allowed_domains(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>, Reason> {
     let (gang, domains) = (&cluster.gangs[id], &cluster.domains);
     let place = cluster.pods.subgroup[pod];
@@ -64,8 +64,8 @@ pub fn allowed_domains(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<
     Ok(of_gang.iter().flat_map(both).collect())
 }
 
-/// Where a gang may be put by making others leave, the nearest first: who must be near in one
-/// domain, anyone else anywhere.
+/// Where room may be made for a gang by evictions, the nearest first: in one domain if its pods
+/// must be near each other, else anywhere.
 pub fn domains_for(cluster: &Cluster, id: GangId) -> Result<Vec<Vec<DomainId>>, Reason> {
     let gang = &cluster.gangs[id];
     let tier_limit = gang.tier_limit().filter(|tier_limit| tier_limit.hard);

@@ -79,7 +79,7 @@ pub fn shortcoming(
     }
 }
 
-/// What the node lacks: a resource, or a card for those who share one.
+/// What the node lacks: a resource, or a card for pods that share one.
 #[inline]
 pub fn lacks(cluster: &Cluster, shape: ShapeId, node: NodeId, room: Room) -> Option<Why> {
     let short = short_of(cluster, shape, node, room).map(Why::Short);

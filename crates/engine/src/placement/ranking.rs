@@ -32,9 +32,9 @@ pub struct Ranking {
     facts: Option<(u64, usize)>,
     /// By rank, so that the best of a domain is the best of a range.
     tree: WinnerTree,
-    /// How many pods of the shape fit, once anyone has asked.
+    /// How many pods of the shape fit, once it was asked for.
     holds: Option<Holds>,
-    /// The best place below each domain with what the domains add, once anyone has asked.
+    /// The best place below each domain with what the domains add, once it was asked for.
     tops: Option<Table<DomainId, Place>>,
 }
 

@@ -12,7 +12,7 @@ pub struct NodeQuery<'a> {
     pub policy: &'a Policy,
     pub shape: ShapeId,
     pub room: Room,
-    /// See [`Wish::avoid`].
+    /// See [`PlacementRequest::avoid`].
     pub avoid: &'a [(TermId, u32)],
     pub kind: Kind,
 }
@@ -43,7 +43,7 @@ pub struct PlacementRequest<'w> {
     pub pods: &'w [PodId],
     pub missing: &'w Missing,
     pub room: Room,
-    /// Topology values where a set that wants to be together was tried in vain.
+    /// Topology values where a set that belongs together was tried and did not fit.
     pub avoid: &'w [(TermId, u32)],
     /// Where they are to be near each other. Otherwise each goes to the best node of all.
     pub near: Option<Vicinity<'w>>,

@@ -264,7 +264,7 @@ impl Search<'_, '_> {
                 return place_in(self, txn, best.domain);
             }
         }
-        // What stopped it in the most promising domain says more than how many there are.
+        // What stopped it in the domain that came nearest says more than how many there are.
         if reasons.is_empty() {
             reasons.push(self.too_small(txn, steps, set, tier_limit));
         }

@@ -12,7 +12,7 @@ use crate::model::Cluster;
 use crate::policy::plugin::{Entry, Plugin, Vote, answers};
 use crate::policy::preemptor::Preemptor;
 use crate::shares::admission::Admission;
-use crate::shares::proportional::{Party, divide};
+use crate::shares::deserved::{by_weight, real_capability};
 
 pub static ENTRY: Entry = Entry {
     name: "proportion",
@@ -31,7 +31,7 @@ struct Proportion {
 
 impl Proportion {
     fn deserved(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
-        self.deserved.with(cluster, divide_cluster, |table| table[queue].get(resource))
+        self.deserved.with(cluster, by_weight, |table| table[queue].get(resource))
     }
 }
 
@@ -59,60 +59,6 @@ impl<T> PerEvent<T> {
             _ => read(&kept.insert((cluster.events, find(cluster))).1),
         }
     }
-}
-
-fn divide_cluster(cluster: &Cluster) -> Table<QueueId, Amounts> {
-    let mut asked: Table<QueueId, Amounts> = Table::default();
-    asked.grow(cluster.queues.len(), Amounts::default());
-    let mut served: Vec<QueueId> = Vec::new();
-    for (_, gang) in cluster.gangs.iter() {
-        asked[gang.queue].add_amounts(&gang.requested, 1);
-        served.push(gang.queue);
-    }
-    served.sort_by(|&a, &b| cluster.queues[a].name.cmp(&cluster.queues[b].name));
-    served.dedup();
-    let mut deserved: Table<QueueId, Amounts> = Table::default();
-    deserved.grow(cluster.queues.len(), Amounts::default());
-    for resource in
-        (0..cluster.dimensions.len()).map(ResourceId::from).filter(|&resource| resource != PODS)
-    {
-        let total = cluster.total.get(resource);
-        let parties: Vec<Party> = served
-            .iter()
-            .map(|&queue| {
-                let least = cluster.queues[queue].guarantee.get(resource).unwrap_or(0);
-                let most =
-                    asked[queue].get(resource).min(real_capability(cluster, queue, resource));
-                Party {
-                    weight: i64::from(cluster.queues[queue].weight),
-                    least,
-                    most: most.max(least),
-                }
-            })
-            .collect();
-        for (&queue, share) in served.iter().zip(divide(total, &parties)) {
-            deserved[queue].add(resource, share);
-        }
-    }
-    deserved
-}
-
-/// The most a queue may ever use: its capability, and what the guarantees of others leave.
-pub fn real_capability(cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
-    let own = &cluster.queues[queue];
-    let guaranteed: i64 = cluster
-        .queues
-        .iter()
-        .filter(|(id, other)| *id != queue && other.exists)
-        .map(|(_, other)| other.guarantee.get(resource).unwrap_or(0))
-        .sum();
-    let assured = own.guarantee.get(resource).unwrap_or(0);
-    let left = if guaranteed > 0 {
-        (cluster.total.get(resource) - guaranteed).max(assured)
-    } else {
-        i64::MAX
-    };
-    own.capability.get(resource).unwrap_or(i64::MAX).min(left)
 }
 
 #[answers]

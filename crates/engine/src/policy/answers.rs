@@ -2,6 +2,7 @@
 //! written here once for each kind of question: first difference, all agree, vote, sum.
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
 
 use muster_api::Time;
 
@@ -27,6 +28,8 @@ pub struct ConfiguredPlugin {
     pub tier: usize,
     pub plugin: Box<dyn Plugin>,
     pub switches: Switches,
+    /// The arguments as they were written, but for lists and maps.
+    pub arguments: BTreeMap<String, String>,
 }
 
 /// All plugins, tier after tier.

@@ -77,6 +77,12 @@ impl Bundle {
     }
 }
 
+impl AsRef<[PodId]> for Bundle {
+    fn as_ref(&self) -> &[PodId] {
+        &self.pods
+    }
+}
+
 /// In the order in which they are evicted.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BundleKind {

@@ -2,13 +2,13 @@
 
 use muster_api::Time;
 
-use crate::decision::plan::{CardNote, Plan};
+use crate::decision::decisions::{CardNote, Decisions};
 use crate::model::Cluster;
 use crate::model::devices::notes::{note_of_bound, note_of_nominated};
 use crate::model::pods::PodState;
 
 /// Notes in the plan which cards its bound and nominated pods have.
-pub fn note_cards(cluster: &Cluster, now: Time, plan: &mut Plan) {
+pub fn note_cards(cluster: &Cluster, now: Time, plan: &mut Decisions) {
     if cluster.devices.sharing().is_none() {
         return;
     }

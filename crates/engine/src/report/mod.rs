@@ -2,5 +2,6 @@
 //! here knows settings, policy or how anything is decided.
 
 pub mod cards;
+pub mod plan;
 pub mod status;
 pub mod words;

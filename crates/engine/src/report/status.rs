@@ -4,7 +4,7 @@
 use muster_api::{PodGroupCondition, PodGroupPhase, PodGroupStatus, Time};
 
 use crate::base::ids::{GangId, PodId};
-use crate::decision::plan::{GroupNote, Plan};
+use crate::decision::decisions::{Decisions, GroupNote};
 use crate::model::Cluster;
 use crate::model::gangs::broken::time_staleness;
 use crate::model::gangs::{Condition, Gang, Origin, Reported};
@@ -18,7 +18,7 @@ pub fn update(
     whole: bool,
     timed: impl Fn(&Gang) -> bool,
     now: Time,
-    plan: &mut Plan,
+    plan: &mut Decisions,
 ) {
     for id in cluster.gangs.take_changed() {
         let gang = &cluster.gangs[id];
@@ -72,24 +72,29 @@ fn report(cluster: &Cluster, gang: &Gang, phase: PodGroupPhase) -> Option<Report
 /// The status of a gang's PodGroup, as last put into a plan; `None` for a gang without one.
 pub fn of(cluster: &Cluster, gang: GangId) -> Option<PodGroupStatus> {
     let gang = &cluster.gangs[gang];
-    let Reported { phase, running, succeeded, failed } =
-        gang.reported.filter(|_| gang.origin == Origin::Group)?;
-    let condition = gang.condition.scheduled.map(|scheduled| PodGroupCondition {
+    let reported = gang.reported.filter(|_| gang.origin == Origin::Group)?;
+    Some(said(reported, &gang.condition))
+}
+
+/// A PodGroup's status that says this.
+pub fn said(reported: Reported, condition: &Condition) -> PodGroupStatus {
+    let Reported { phase, running, succeeded, failed } = reported;
+    let condition = condition.scheduled.map(|scheduled| PodGroupCondition {
         kind: if scheduled { "Scheduled" } else { "Unschedulable" }.into(),
         status: "True".into(),
         transition_id: String::new(),
-        last_transition_time: gang.condition.since,
-        reason: gang.condition.reason.clone(),
-        message: gang.condition.message.clone(),
+        last_transition_time: condition.since,
+        reason: condition.reason.clone(),
+        message: condition.message.clone(),
     });
     let number = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
-    Some(PodGroupStatus {
+    PodGroupStatus {
         phase,
         conditions: condition.into_iter().collect(),
         running: number(running),
         succeeded: number(succeeded),
         failed: number(failed),
-    })
+    }
 }
 
 /// A gang is running if its minimum is, completed when all its pods have ended, and unknown if only

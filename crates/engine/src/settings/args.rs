@@ -17,7 +17,7 @@ pub const MAX_WEIGHT: i64 = 10_000;
 
 pub struct Args<'a> {
     file: &'a str,
-    /// Whose arguments they are, and where it is named.
+    /// The plugin or action to which they belong, and where it is named.
     owner: &'a str,
     at: Place,
     given: Vec<Given<'a>>,

@@ -28,13 +28,13 @@ impl Default for EvictionSettings {
 
 impl EvictionSettings {
     /// The same, but no gang may be broken.
-    pub fn breaking_nobody(&self) -> EvictionSettings {
+    pub fn without_breaking_gangs(&self) -> EvictionSettings {
         let bundle_settings = BundleSettings { allow_whole: false, ..self.bundle_settings.clone() };
         EvictionSettings { bundle_settings, ..self.clone() }
     }
 }
 
-/// How whole gangs are taken.
+/// How whole gangs are evicted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BundleSettings {
     /// How many domains are tried.
@@ -47,7 +47,7 @@ pub struct BundleSettings {
     pub roi_threshold: i64,
     /// The priority of gangs counts before whether they break.
     pub priority_first: bool,
-    /// Those who leave and find another place count as gone from where they were.
+    /// Pods that leave and find another node count as gone from where they were.
     pub counts_moved: bool,
     /// How many moves of pods may be tried for a gang.
     pub steps_per_gang: u64,
@@ -87,8 +87,8 @@ impl Args<'_> {
         }
     }
 
-    /// Modes that aren't built are accepted, and take nothing. What else says the mode is settled
-    /// in `modes.rs`.
+    /// Modes that aren't built are accepted, and have no effect. Other arguments that set the mode
+    /// are settled in `modes.rs`.
     fn mode(&mut self) -> Mode {
         let read = |value: &Value| match value {
             Value::String(text) => Mode::named(text),

@@ -67,7 +67,7 @@ impl Admission {
         }
     }
 
-    /// Everyone is let in who can be: what is awaited no longer orders the queues.
+    /// All gangs are admitted that can be: what is awaited no longer orders the queues.
     pub fn close(self, cluster: &mut Cluster) {
         cluster.generation += 1;
         for queue in cluster.queues.ids() {

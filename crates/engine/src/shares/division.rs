@@ -1,6 +1,6 @@
 //! Dividing an amount of one resource among sibling queues: first what each deserves, then the rest
 //! by priority and weight, then the units that don't divide. Exact: whole units only, and every
-//! unit goes to someone who wants it.
+//! unit goes to a queue that wants it.
 
 use muster_api::Time;
 
@@ -22,7 +22,7 @@ pub struct Party<'n> {
     pub usage_ppm: i64,
 }
 
-/// How one amount was divided, for someone who looks.
+/// How one amount was divided, for `explain`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
     /// What each got because it deserves it.
@@ -119,7 +119,7 @@ fn share_out(
             return surplus;
         }
         let mut round = Round { surplus, pull, parts };
-        // Someone wants less than its part, so that there is more for the others.
+        // A queue wants less than its part, so that there is more for the others.
         let mut again = false;
         for part in &mut round.parts {
             let lacks = parties[part.place].wanted - shares[part.place];
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_used_more_than_its_weight_gets_less_of_the_rest() {
+    fn a_queue_that_used_more_than_its_weight_gets_less_of_the_rest() {
         let parties = [used(queue("a", 10, 3, 100), 500_000), queue("b", 10, 1, 100)];
         assert_eq!(shares(100, PPM, &parties), [63, 37]);
         assert_eq!(shares(100, PPM / 2, &parties), [66, 34]);
@@ -373,7 +373,7 @@ mod tests {
         }
 
         #[test]
-        fn nobody_gets_more_than_it_wants_or_less_than_it_deserves(
+        fn no_party_gets_more_than_it_wants_or_less_than_it_deserves(
             total in 0..200i64,
             k_ppm in 0..3 * PPM,
             parties in parties(),

@@ -1,19 +1,15 @@
-//! The fair share of every queue: what it should have if everyone took what is theirs. Siblings
+//! The fair share of every queue: what it should have if all queues took what is theirs. Siblings
 //! divide what their parent should have, resource by resource (`shares/division.rs`). Follows from
 //! what events say alone: nothing that moves within a cycle changes it.
 
 use crate::base::ids::{QueueId, ResourceId, Table};
-use crate::base::resources::{Amounts, PODS, Sparse};
+use crate::base::resources::{Amounts, PODS};
 use crate::model::Cluster;
-use crate::model::queues::{Queue, capability, divided};
+use crate::model::queues::{capability, divided};
 use crate::model::usage::Memory;
+use crate::shares::deserved::by_quota;
+use crate::shares::division::Steps;
 use crate::shares::families::Families;
-
-pub use crate::base::parts_per_million::PPM;
-pub use crate::shares::division::Part;
-pub use crate::shares::division::Round;
-pub use crate::shares::division::Steps;
-pub use crate::shares::division::Tier;
 
 /// How shares are found, and how long what was used is remembered for them, if it is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -52,7 +48,7 @@ impl Shares {
     /// as its capability goes.
     pub fn allocatable(&self, cluster: &Cluster, queue: QueueId, resource: ResourceId) -> i64 {
         let row = &cluster.queues[queue];
-        self.fair(queue, resource).max(quota(row, resource)).min(capability(row, resource))
+        self.fair(queue, resource).max(by_quota(row, resource)).min(capability(row, resource))
     }
 }
 
@@ -86,10 +82,4 @@ pub fn trace(cluster: &Cluster, tree: bool, k_ppm: i64, resource: ResourceId) ->
     let mut divisions = Vec::new();
     Families::of(cluster, tree, k_ppm).divide(resource, Some(&mut divisions));
     divisions
-}
-
-/// What a queue deserves, and at least what is guaranteed.
-pub fn quota(queue: &Queue, resource: ResourceId) -> i64 {
-    let amount = |list: &Sparse| list.get(resource).unwrap_or(0);
-    amount(&queue.deserved).max(amount(&queue.guarantee))
 }

@@ -3,8 +3,9 @@
 use crate::base::ids::{QueueId, ResourceId, Table};
 use crate::model::Cluster;
 use crate::model::queues::{ROOT, capability, total};
+use crate::shares::deserved::by_quota;
 use crate::shares::division::{Party, Steps, divide};
-use crate::shares::fair::{Division, Portion, quota};
+use crate::shares::fair::{Division, Portion};
 
 /// The queues that divide, by the queue that they are below.
 pub struct Families<'c> {
@@ -76,7 +77,7 @@ impl<'c> Families<'c> {
             queue,
             name: &row.name,
             created: row.created,
-            deserved: quota(row, resource),
+            deserved: by_quota(row, resource),
             wanted: wanted.min(capability(row, resource)),
             weight: i64::from(row.weight),
             priority: row.priority,

@@ -1,10 +1,11 @@
 //! What each queue deserves, its fair share, and what admission counts. Nothing here knows plugins.
 
-pub mod admission;
-pub mod division;
-pub mod fair;
-pub mod families;
-pub mod proportional;
+pub(crate) mod admission;
+pub(crate) mod deserved;
+pub(crate) mod division;
+pub(crate) mod fair;
+pub(crate) mod families;
+pub(crate) mod proportional;
 
 pub use crate::base::parts_per_million::PPM;
 pub use crate::model::queues::{divided, total};

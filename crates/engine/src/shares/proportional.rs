@@ -1,7 +1,7 @@
 //! Dividing an amount fairly: each party gets in proportion to its weight, none more than it can
 //! use, none less than is guaranteed.
 
-/// One who takes part in the division.
+/// One that takes part in the division.
 #[derive(Copy, Clone, Debug)]
 pub struct Party {
     pub weight: i64,
@@ -9,7 +9,7 @@ pub struct Party {
     pub most: i64,
 }
 
-/// Divides `total` by water-filling: there is a level at which everyone has `weight × level`,
+/// Divides `total` by water-filling: there is a level at which each has `weight × level`,
 /// except those that `most` or `least` holds below or above it. Units that don't divide go one by
 /// one to those in the list that can use one, the first first. Guarantees are given even where they
 /// exceed the total.

@@ -19,7 +19,7 @@
 //!
 //! `close` is hard or soft, with or without the highest tier by number or name; `groups` puts so
 //! many pods after each other into one subgroup, with the closeness of each; `groups.ROLE` is about
-//! pods of that role, who say their `part`. `cards` are so many of so much memory, `vcards` are
+//! pods of that role, which say their `part`. `cards` are so many of so much memory, `vcards` are
 //! shared by so many pods each.
 
 use std::fmt::Write;
@@ -437,7 +437,7 @@ impl<'t> Line<'t> {
         }
         for (key, name) in [
             ("order", "volcano.sh/task-priority"),
-            ("promised", "volcano.sh/pipelined-node"),
+            ("nominated", "volcano.sh/pipelined-node"),
             ("card", "volcano.sh/gpu-index"),
             ("vcard", "volcano.sh/vgpu-ids-new"),
             ("usetype", "nvidia.com/use-gputype"),
@@ -447,7 +447,7 @@ impl<'t> Line<'t> {
         if self.kind == "pod" {
             annotations.extend(self.notes().map(|(key, text)| format!("{key}: \"{text}\"")));
         }
-        if self.get("promised").is_some() {
+        if self.get("nominated").is_some() {
             annotations.push("volcano.sh/pipelined-status: \"true\"".into());
         }
         let mut labels = self.pairs("label");

@@ -14,19 +14,7 @@ pub struct Day {
     pub twist: Option<fn(&mut Event)>,
 }
 
-const WEIGHTS: &str = r#"
-actions: "enqueue, allocate, backfill"
-tiers:
-- plugins:
-  - name: priority
-  - name: gang
-  - name: sla
-- plugins:
-  - name: drf
-  - name: predicates
-  - name: proportion
-  - name: nodeorder
-"#;
+const WEIGHTS: &str = include_str!("../../../sim/tests/shares-by-weight.conf");
 
 const PATHS: &str = r#"
 actions: "enqueue, allocate, backfill"

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use http::Request;
 use muster_api::kinds::{Kind, Object};
+use muster_engine::plan::Eviction;
 use muster_engine::{Event, Method};
 use serde_json::json;
 use tracing::{info, warn};
@@ -22,6 +23,11 @@ pub struct Evict {
 }
 
 impl Evict {
+    pub fn of(eviction: &Eviction) -> Evict {
+        let place = &eviction.place;
+        Evict { pod: place.pod.to_string(), uid: place.uid.to_string(), method: eviction.method() }
+    }
+
     /// The outcome, unless the watch will show it.
     pub async fn send(self, context: Arc<WriteContext>) -> Option<Event> {
         let mut attempt = 0;

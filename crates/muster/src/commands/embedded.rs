@@ -24,7 +24,7 @@ pub fn after_cycles(loaded: Loaded, now: Option<Time>, cycles: u64) -> Result<Si
     let (world, config) = loaded.world(now.unwrap_or_else(wall_clock));
     let mut simulation = Simulation::new(world, Engine::new(config, scheduler_names()), options);
     if cycles > 0 {
-        simulation.run(|_| {}).map_err(Failure::Work)?;
+        simulation.run(|_| {}).map_err(Failure::work)?;
     }
     Ok(simulation)
 }

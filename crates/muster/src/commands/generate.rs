@@ -287,6 +287,8 @@ fn parse_namespace(text: &str) -> Result<String, NamespaceError> {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error;
+
     use clap::Parser;
 
     use super::*;
@@ -297,21 +299,21 @@ mod tests {
         args: GenerateArgs,
     }
 
-    fn parse(line: &str) -> Result<What, String> {
+    fn parse(line: &str) -> Result<What, clap::Error> {
         let words = std::iter::once("generate").chain(line.split_whitespace());
-        Cli::try_parse_from(words).map(|cli| cli.args.what).map_err(|error| error.to_string())
+        Cli::try_parse_from(words).map(|cli| cli.args.what)
     }
 
-    fn workload(line: &str) -> Result<WorkloadSpec, String> {
+    fn workload(line: &str) -> Result<WorkloadSpec, Box<dyn Error>> {
         match parse(line)? {
-            What::Workload(args) => workload_spec(&args).map_err(|error| error.to_string()),
+            What::Workload(args) => Ok(workload_spec(&args)?),
             What::Cluster(_) => panic!("{line} is not a workload"),
         }
     }
 
-    fn cluster(line: &str) -> Result<ClusterSpec, String> {
+    fn cluster(line: &str) -> Result<ClusterSpec, Box<dyn Error>> {
         match parse(line)? {
-            What::Cluster(args) => cluster_spec(&args).map_err(|error| error.to_string()),
+            What::Cluster(args) => Ok(cluster_spec(&args)?),
             What::Workload(_) => panic!("{line} is not a cluster"),
         }
     }
@@ -353,7 +355,7 @@ mod tests {
             } else {
                 workload(line).map(|_| ()).expect_err(line)
             };
-            assert!(error.contains(hint), "{line}: {error}");
+            assert!(error.to_string().contains(hint), "{line}: {error}");
         }
     }
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use muster_engine::explain::counted;
-use muster_journal::{Played, ReadError, Record, ReplayError, Segment, Summary, replay};
+use muster_journal::{Played, ReadError, Record, ReplayError, Segment, Summary, Torn, replay};
+use muster_text::grouped;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -76,7 +77,7 @@ pub fn run(args: ReplayArgs) -> Result<(), Failure> {
 
 fn print_segments(played: &[Played]) -> Result<(), Failure> {
     let mut out = terminal::stdout();
-    for Played { segment, events, cycles, binds, from, to, cut_short, .. } in played {
+    for Played { segment, events, cycles, binds, from, to, torn, .. } in played {
         write!(out, "{segment}: {}", amounts(*events, *cycles, *binds))?;
         if let (Some(from), Some(to)) = (from, to) {
             write!(out, ", {from} to {to}")?;
@@ -84,10 +85,24 @@ fn print_segments(played: &[Played]) -> Result<(), Failure> {
         writeln!(
             out,
             "{}",
-            if *cut_short { " (not closed: its writer was stopped or still writes)" } else { "" }
+            torn.map(|torn| format!(" ({})", not_closed(torn))).unwrap_or_default()
         )?;
     }
     Ok(())
+}
+
+fn not_closed(torn: Torn) -> String {
+    let why = "not closed: its writer was stopped or still writes";
+    let Torn { record, offset, bytes } = torn;
+    if bytes == 0 {
+        return why.to_owned();
+    }
+    let (record, offset) = (grouped(record), grouped(offset));
+    let bytes = counted(bytes, "byte");
+    format!(
+        "{why}; record {record} is incomplete and left out: {bytes} from byte {offset} of the \
+         uncompressed stream"
+    )
 }
 
 fn print_summary(summary: &Summary) -> Result<(), Failure> {
@@ -143,6 +158,9 @@ fn show(folder: &Path, from: u64) -> Result<(), Failure> {
             let line =
                 json!({ "segment": segment.number, "record": records.number(), kind: value });
             writeln!(out, "{line}")?;
+        }
+        if let Some(torn) = records.torn() {
+            terminal::note(format_args!("{}: {}", Segment::name(segment.number), not_closed(torn)));
         }
     }
     Ok(out.flush()?)

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use muster_api::keys::SCHEDULER_NAMES;
 use muster_api::{DurationError, parse_duration};
 use muster_journal::Limits;
-use muster_kube::logging::{self, LogFormat};
+use muster_kube::logging::{self, LevelError, LogFormat};
 use muster_kube::{Address, LeaseOptions, Options, RunError};
 use thiserror::Error;
 
@@ -97,12 +97,8 @@ fn duration(text: &str) -> Result<Duration, SpanError> {
     }
 }
 
-#[derive(Debug, Error)]
-#[error("{0}")]
-struct LevelError(String);
-
 fn level(text: &str) -> Result<String, LevelError> {
-    logging::parse_level(text).map(|_| text.to_owned()).map_err(LevelError)
+    logging::parse_level(text).map(|_| text.to_owned())
 }
 
 pub fn run(args: SchedulerArgs) -> Result<(), Failure> {

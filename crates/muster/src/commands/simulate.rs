@@ -25,7 +25,7 @@ use journal::Recorder;
   muster simulate -f examples/first-gang
   muster simulate -f cluster.yaml -f jobs.yaml --until-stable
   muster simulate                     (the cluster of the default kubeconfig)
-  muster simulate --what-if new-job.yaml (what would it change?)
+  muster simulate --what-if new-job.yaml (which gangs would wait or be evicted?)
   muster simulate -f cluster.yaml --what-if larger-queue.yaml --until-stable
   kubectl get nodes,pods,podgroups,queues -A -o yaml | muster simulate -f -
   muster generate cluster --nodes 100 --to c.yaml
@@ -116,7 +116,7 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
         render::progress::Bar::new(args.output != Format::Json && args.output != Format::Yaml);
     let result = simulation.run(|progress| bar.show(&progress));
     bar.done();
-    result.map_err(Failure::Work)?;
+    result.map_err(Failure::work)?;
     if let (Some(recorder), Some(folder)) = (&recorder, &args.journal) {
         recorder.conclude(folder)?;
     }

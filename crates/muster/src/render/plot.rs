@@ -80,6 +80,12 @@ fn legend(load: &Load, out: &mut String) -> Result {
     Ok(())
 }
 
+/// What the horizontal axis means.
+fn caption(area: Area, text: &str, out: &mut String) -> Result {
+    let below = (area.left + area.width / 2, area.bottom() + 38);
+    svg::text(out, below, 12, MUTED, MIDDLE, text)
+}
+
 fn utilisation(load: &Load, area: Area, out: &mut String) -> Result {
     title(area, "GPUs that run something, in percent of all", out)?;
     percents(area, out)?;
@@ -89,15 +95,7 @@ fn utilisation(load: &Load, area: Area, out: &mut String) -> Result {
         let x = area.left + area.width * hour / hours;
         svg::text(out, (x, area.bottom() + 18), 12, MUTED, MIDDLE, &hour.to_string())?;
     }
-    let middle = area.left + area.width / 2;
-    svg::text(
-        out,
-        (middle, area.bottom() + 38),
-        12,
-        MUTED,
-        MIDDLE,
-        "hours since the first gang could come",
-    )?;
+    caption(area, "hours since the first gang could come", out)?;
     for (at, mode) in load.modes.iter().enumerate() {
         let parts = mode.utilisation_over_time.len().max(1) as f64;
         let points = mode.utilisation_over_time.iter().enumerate();
@@ -116,15 +114,7 @@ fn waits(load: &Load, area: Area, out: &mut String) -> Result {
         let name = duration(f64::from(WAITS_SECONDS[at]));
         svg::text(out, (x, area.bottom() + 18), 12, MUTED, MIDDLE, &name)?;
     }
-    let middle = area.left + area.width / 2;
-    svg::text(
-        out,
-        (middle, area.bottom() + 38),
-        12,
-        MUTED,
-        MIDDLE,
-        "from its arrival to its first start",
-    )?;
+    caption(area, "from its arrival to its first start", out)?;
     for (at, mode) in load.modes.iter().enumerate() {
         let points = mode.waited_at_most.iter().enumerate();
         line(area, at, points.map(|(place, &share)| (place as f64 / last as f64, share)), out)?;

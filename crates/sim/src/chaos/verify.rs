@@ -1,5 +1,5 @@
-//! Moments without anything under way. Then the scheduler must come to rest, nothing may be
-//! forgotten, and a fresh scheduler that sees the same objects in another order must decide the
+//! Moments without anything under way. Then the scheduler must come to rest, every waiting gang must
+//! have a reason, and a fresh scheduler that sees the same objects in another order must decide the
 //! same.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,18 +11,18 @@ use muster_engine::model::pods::PodState;
 use muster_engine::{Amounts, Engine};
 
 use super::{Day, scheduler_names};
-use crate::invariants;
+use crate::{Invariant, Violation, invariants};
 
 /// More cycles than gangs have pods, so that each can have placed one pod per cycle.
 const REST_AFTER: u64 = 200;
 
 impl Day<'_> {
     /// Everything arrives, then everything is checked that only holds when nothing is under way.
-    pub(super) fn calm(&mut self) -> Result<(), String> {
+    pub(super) fn calm(&mut self) -> Result<(), Violation> {
         self.settle();
         let mut fresh = self.fresh();
-        // What is still to be written of promises and notes a fresh scheduler can't know.
-        let written = self.promises_are_written().and_then(|()| self.notes_are_written());
+        // What is still to be written of nominations and notes a fresh scheduler can't know.
+        let written = self.nominations_are_written().and_then(|()| self.notes_are_written());
         let written = written.and_then(|()| self.reservations_are_written());
         let comparable = written.is_ok() && may_be_compared(&self.engine, &fresh, self.world.now);
         self.rest()?;
@@ -33,27 +33,28 @@ impl Day<'_> {
         } else {
             self.history.not_compared += 1;
         }
-        nothing_is_forgotten(&self.engine)?;
-        self.the_server_knows()?;
+        waiting_gangs_have_reasons(&self.engine)?;
+        self.statuses_are_written()?;
         self.come_to_an_end()?;
-        self.promises_are_written()?;
+        self.nominations_are_written()?;
         self.notes_are_written()
     }
 
     /// Everything that was decided arrives, and what follows from that, until there is nothing left
     /// to decide or to write.
-    fn come_to_an_end(&mut self) -> Result<(), String> {
+    fn come_to_an_end(&mut self) -> Result<(), Violation> {
         for _ in 0..REST_AFTER {
             self.settle();
             if self.cycle()?.is_empty() && self.writes.is_empty() {
                 return Ok(());
             }
         }
-        Err(format!("still planning after {REST_AFTER} cycles in which everything arrived"))
+        Invariant::Rest
+            .fails(format!("still planning after {REST_AFTER} cycles in which everything arrived"))
     }
 
-    /// Lets every write arrive and every event be told, and waits until no backoff is left, and
-    /// nobody is spared because he was asked in vain.
+    /// Lets every write arrive and every event be told, and waits until no backoff is left, and no
+    /// pod is kept because an eviction was refused.
     fn settle(&mut self) {
         while !self.writes.is_empty() {
             self.step = self.writes.last_due().map_or(self.step, |due| due.max(self.step));
@@ -62,8 +63,8 @@ impl Day<'_> {
         self.hear(u64::MAX);
         let backoffs =
             self.engine.cluster().gangs.iter().filter_map(|(_, gang)| gang.backoff_until);
-        let spared = self.engine.cluster().eviction_refused.values().copied();
-        if let Some(last) = backoffs.chain(spared).max() {
+        let refused = self.engine.cluster().eviction_refused.values().copied();
+        if let Some(last) = backoffs.chain(refused).max() {
             self.world.now = self.world.now.max(last);
         }
     }
@@ -79,26 +80,27 @@ impl Day<'_> {
     }
 
     /// Cycles until nothing is planned, each carried out.
-    fn rest(&mut self) -> Result<(), String> {
+    fn rest(&mut self) -> Result<(), Violation> {
         for _ in 0..REST_AFTER {
             if self.cycle()?.is_empty() {
                 return Ok(());
             }
         }
-        Err(format!("still planning after {REST_AFTER} cycles without an event"))
+        Invariant::Rest.fails(format!("still planning after {REST_AFTER} cycles without an event"))
     }
 
     /// What was decided about PodGroups stands in their status.
-    fn the_server_knows(&self) -> Result<(), String> {
+    fn statuses_are_written(&self) -> Result<(), Violation> {
         for (_, gang) in
             self.engine.cluster().gangs.iter().filter(|(_, gang)| gang.origin == Origin::Group)
         {
             let Some(group) = self.world.groups.get(gang.key.as_ref()) else {
-                return Err(format!("{} is known, but no such PodGroup exists", gang.key));
+                return Invariant::Written
+                    .fails(format!("{} is known, but no such PodGroup exists", gang.key));
             };
             let status = group.status.clone().unwrap_or_default();
             if status.phase != gang.phase {
-                return Err(format!(
+                return Invariant::Written.fails(format!(
                     "{} is {:?}, but its PodGroup says {:?}",
                     gang.key, gang.phase, status.phase
                 ));
@@ -108,7 +110,7 @@ impl Day<'_> {
                 .iter()
                 .any(|condition| condition.message == gang.condition.message);
             if !gang.condition.message.is_empty() && !said {
-                return Err(format!(
+                return Invariant::Written.fails(format!(
                     "{} waits ({}), but its PodGroup doesn't say so",
                     gang.key, gang.condition.message
                 ));
@@ -123,22 +125,23 @@ impl Day<'_> {
             .count();
         match self.world.groups.len() == groups {
             true => Ok(()),
-            false => {
-                Err(format!("{} PodGroups exist, but {groups} are known", self.world.groups.len()))
-            }
+            false => Invariant::Written.fails(format!(
+                "{} PodGroups exist, but {groups} are known",
+                self.world.groups.len()
+            )),
         }
     }
 }
 
 impl Day<'_> {
     /// What was noted on PodGroups stands there.
-    fn notes_are_written(&self) -> Result<(), String> {
+    fn notes_are_written(&self) -> Result<(), Violation> {
         for (_, gang) in self.engine.cluster().gangs.iter() {
             for (key, told) in gang.noted() {
                 let annotations = &self.world.groups[&*gang.key].metadata.annotations;
                 let written = annotations.get(key).map(String::as_str);
                 if written != told {
-                    return Err(format!(
+                    return Invariant::Written.fails(format!(
                         "{} has {key} {told:?}, but its object says {written:?}",
                         gang.key
                     ));
@@ -148,9 +151,9 @@ impl Day<'_> {
         Ok(())
     }
 
-    /// The places that are kept for pods stand on their PodGroups, and no others: what someone has
-    /// changed is put right by the next cycle.
-    fn reservations_are_written(&self) -> Result<(), String> {
+    /// Reservations stand on their PodGroups, and no others: the next cycle puts right what another
+    /// writer has changed.
+    fn reservations_are_written(&self) -> Result<(), Violation> {
         let cluster = self.engine.cluster();
         for (_, gang) in cluster.gangs.iter() {
             let group = self.world.groups.get(&*gang.key);
@@ -167,7 +170,7 @@ impl Day<'_> {
                 })
                 .collect();
             if known != written {
-                return Err(format!(
+                return Invariant::Written.fails(format!(
                     "{} keeps {known:?}, but its object says {written:?}",
                     gang.key
                 ));
@@ -176,21 +179,22 @@ impl Day<'_> {
         Ok(())
     }
 
-    /// What pods are promised stands on them, and nothing else does.
-    fn promises_are_written(&self) -> Result<(), String> {
+    /// Nominations stand on their pods, and no others do.
+    fn nominations_are_written(&self) -> Result<(), Violation> {
         let cluster = self.engine.cluster();
         for pod in cluster.pods.live() {
             let name = cluster.pods.name(pod);
             let nominated = match cluster.pods.state[pod] {
                 PodState::Nominated(node) => Some(&*cluster.nodes.name[node]),
-                PodState::Pending => None,
+                PodState::Pending | PodState::Allocated(_) | PodState::Running(_) => None,
                 _ => continue,
             };
             let object = &self.world.pods[&**name];
             let written = object.metadata.annotations.get(PIPELINED_NODE).map(String::as_str);
             if written != nominated {
-                return Err(format!(
-                    "{name} is nominated to {nominated:?}, but its object says {written:?}"
+                return Invariant::Written.fails(format!(
+                    "{name} is {:?}, but its object is nominated to {written:?}",
+                    cluster.pods.state[pod]
                 ));
             }
         }
@@ -223,15 +227,17 @@ fn gave_back(engine: &Engine, now: Time) -> bool {
     engine.cluster().gangs.iter().any(|(_, gang)| gang.gave_back == Some(now))
 }
 
-fn rest(engine: &mut Engine, now: Time) -> Result<(), String> {
+fn rest(engine: &mut Engine, now: Time) -> Result<(), Violation> {
     for _ in 0..REST_AFTER {
         let plan = engine.cycle(now);
-        invariants::check(engine, &plan).map_err(|what| format!("a fresh scheduler: {what}"))?;
+        invariants::check(engine, engine.decisions()).map_err(|violation| {
+            violation.invariant.violated(format!("a fresh scheduler: {violation}"))
+        })?;
         if plan.is_empty() {
             return Ok(());
         }
     }
-    Err(format!("a fresh scheduler still plans after {REST_AFTER} cycles"))
+    Invariant::Rest.fails(format!("a fresh scheduler still plans after {REST_AFTER} cycles"))
 }
 
 /// Every pod, gang, queue and domain as a scheduler sees it, by name.
@@ -250,7 +256,7 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
     });
     let gangs = cluster.gangs.iter().map(|(_, gang)| {
         let (queue, priority) = (&cluster.queues[gang.queue].name, gang.priority);
-        // What has no PodGroup has no phase that anyone could see.
+        // A gang without a PodGroup shows no phase.
         let phase = if gang.origin == Origin::Group {
             format!("{:?}", gang.phase)
         } else {
@@ -298,7 +304,7 @@ fn outcome(engine: &Engine) -> BTreeMap<String, String> {
     pods.chain(gangs).chain(queues).chain(domains).collect()
 }
 
-fn agree(ours: &Engine, fresh: &Engine) -> Result<(), String> {
+fn agree(ours: &Engine, fresh: &Engine) -> Result<(), Violation> {
     let (left, right) = (outcome(ours), outcome(fresh));
     let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
     let differ = names.into_iter().filter(|name| left.get(*name) != right.get(*name));
@@ -323,21 +329,21 @@ fn agree(ours: &Engine, fresh: &Engine) -> Result<(), String> {
             .map(|(id, gang)| format!("  {}: {}", gang.key, engine.reasons(id).join("; ")))
             .collect()
     };
-    Err(format!(
-        "a fresh scheduler decides otherwise:\n  {}\nwho waits here\n{}\nand there\n{}",
+    Invariant::FreshScheduler.fails(format!(
+        "a fresh scheduler decides otherwise:\n  {}\nwhat waits here\n{}\nand there\n{}",
         lines.join("\n  "),
         waiting(ours).join("\n"),
         waiting(fresh).join("\n")
     ))
 }
 
-/// Whoever waits knows why.
-fn nothing_is_forgotten(engine: &Engine) -> Result<(), String> {
+/// A gang that waits for its minimum has a reason.
+fn waiting_gangs_have_reasons(engine: &Engine) -> Result<(), Violation> {
     let whole = engine.policy().enforces_minimum();
     for (_, gang) in engine.cluster().gangs.iter() {
         if gang.counts.pending > 0 && !gang.ready(whole) && gang.reasons.is_empty() {
-            return Err(format!(
-                "{} has {} pods pending and no reason to",
+            return Invariant::Reason.fails(format!(
+                "{} has {} pods pending and no reason",
                 gang.key, gang.counts.pending
             ));
         }

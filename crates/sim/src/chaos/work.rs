@@ -149,7 +149,7 @@ pub fn gang(index: u64, now: Time, crowded: bool, dice: &mut Dice) -> Arrival {
     let mut kind = PodKind::any(dice);
     let mut other = PodKind::any(dice);
     if crowded {
-        // Nobody leaves of his own accord.
+        // No pod ends by itself.
         (kind.duration, other.duration) = (None, None);
     }
     for member in 0..size {

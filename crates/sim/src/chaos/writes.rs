@@ -1,65 +1,41 @@
-//! Plans on their way to the server: binds, promises and evictions that arrive late, are refused,
-//! get lost, or succeed without anyone hearing of it. Nobody is asked to leave before the server
-//! has all promises of the gang that he leaves for. What is noted on PodGroups is written again
-//! until it is known to be there.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Plans on their way to the server: binds, nominations and evictions that arrive late, are
+//! refused, get lost, or succeed without an answer. What must be written before what is decided as
+//! on Kubernetes (`crates/write-order`).
 
 use muster_api::PodGroupStatus;
-use muster_api::core::Pod;
-use muster_api::keys::PIPELINED_NODE;
 use muster_api::kinds::Kind;
-use muster_engine::ids::{GangId, PodId};
-use muster_engine::model::pods::PodState;
-use muster_engine::{CardNote, Event, Plan, status};
+use muster_engine::plan::{Placement, Update};
+use muster_engine::{Event, Plan};
+use muster_write_order::{
+    AnnotationWrite, Dropped, EvictionGroup, Freed, Nominations, ObjectName, Outcome,
+    RefusedNomination, WriteOrder,
+};
 
 use super::Day;
-use super::nominations::{Difference, Nominations};
-use crate::world;
+use crate::world::Refusal;
 
-/// The key and uid of a pod.
+/// The key and uid of an object.
 type Name = (String, String);
 
 #[derive(Default)]
 pub struct Writes {
     under_way: Vec<Write>,
-    held: Vec<Held>,
-    notes: Vec<Note>,
+    order: WriteOrder<Name>,
     pub nominations: Nominations,
-}
-
-/// Annotations on their way to a PodGroup. There is one that is awaited for each: the newest takes
-/// over what older ones say.
-struct Note {
-    due: u64,
-    group: Name,
-    annotations: Vec<(&'static str, Option<String>)>,
-    fate: Fate,
-    awaited: bool,
-}
-
-/// Evictions that wait until the server has these promises, and PodGroups say what is kept for
-/// those who leave.
-struct Held {
-    nominations: BTreeSet<Name>,
-    groups: BTreeSet<Name>,
-    victims: Vec<Name>,
 }
 
 struct Write {
     due: u64,
-    pod: Name,
-    wish: Wish,
+    request: Request,
     fate: Fate,
     /// The scheduler that wrote it still waits for the answer.
     awaited: bool,
 }
 
-enum Wish {
-    Bind { node: String, notes: Vec<(&'static str, String)> },
-    Promise { node: String, evicted: bool },
-    TakeBack,
-    Evict,
+enum Request {
+    Bind { pod: Name, node: String, notes: Vec<(&'static str, String)> },
+    Evict { pod: Name },
+    Annotate(AnnotationWrite),
 }
 
 #[derive(Copy, Clone, PartialEq)]
@@ -73,126 +49,51 @@ enum Fate {
     Look,
 }
 
-impl Wish {
-    fn has_come_true(&self, pod: &Pod) -> bool {
-        let nominated = pod.metadata.annotations.get(PIPELINED_NODE);
-        match self {
-            Wish::Bind { .. } => pod.spec.node_name.is_some(),
-            Wish::Promise { node, .. } => nominated == Some(node),
-            Wish::TakeBack => nominated.is_none(),
-            Wish::Evict => pod.metadata.deletion_timestamp.is_some(),
-        }
-    }
-
-    /// Of what is written on a waiting pod, the newest counts.
-    fn is_note(&self) -> bool {
-        matches!(self, Wish::Promise { .. } | Wish::TakeBack)
-    }
-}
-
 impl Writes {
     pub fn orphan(&mut self) {
         self.nominations = Nominations::default();
-        self.held.clear();
+        self.order = WriteOrder::default();
         self.under_way.retain(|write| matches!(write.fate, Fate::Arrives | Fate::HalfKnown));
         self.under_way.iter_mut().for_each(|write| write.awaited = false);
-        self.notes.retain(|note| note.fate != Fate::Lost);
-        self.notes.iter_mut().for_each(|note| note.awaited = false);
-    }
-
-    /// Those of the pods whose nomination is about to be written, or is being written.
-    fn nominations_under_way(
-        &self,
-        pods: impl Iterator<Item = Name>,
-        wishes: &[(Name, Wish)],
-    ) -> BTreeSet<Name> {
-        let nominates = |wish: &Wish| matches!(wish, Wish::Promise { .. });
-        let before = self.under_way.iter().filter(|write| write.awaited && nominates(&write.wish));
-        let now = wishes.iter().filter(|(_, wish)| nominates(wish)).map(|(pod, _)| pod);
-        let written: BTreeSet<&Name> = before.map(|write| &write.pod).chain(now).collect();
-        pods.filter(|pod| written.contains(pod)).collect()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.under_way.is_empty() && self.notes.is_empty()
+        self.under_way.is_empty() && self.order.is_empty()
     }
 
     /// How long until the last of them is due.
     pub fn last_due(&self) -> Option<u64> {
-        let notes = self.notes.iter().map(|note| note.due);
-        self.under_way.iter().map(|write| write.due).chain(notes).max()
+        self.under_way.iter().map(|write| write.due).max()
     }
 }
 
 impl Day<'_> {
     pub(super) fn execute(&mut self, plan: &Plan) {
-        let cluster = self.engine.cluster();
-        let name = |pod: PodId| {
-            let fact = &cluster.pods.fact[pod];
-            (fact.key.to_string(), fact.uid.to_string())
-        };
-        let node = |at| cluster.nodes.name[at].to_string();
-        let mut wishes: Vec<(Name, Wish)> = Vec::new();
         for bind in &plan.binds {
-            let notes = plan.note_of(bind.pod).to_vec();
-            wishes.push((name(bind.pod), Wish::Bind { node: node(bind.node), notes }));
+            self.writes.order.bind(&bind.pod);
+            let notes = plan.card_note(&bind.pod).to_vec();
+            self.send(Request::Bind { pod: name(bind), node: bind.node.to_string(), notes });
         }
-        for Difference { key, uid, nomination } in self.writes.nominations.compare(cluster, plan) {
-            let wish = match nomination {
-                Some((node, evicted)) => Wish::Promise { node, evicted },
-                None => Wish::TakeBack,
-            };
-            wishes.push(((key, uid), wish));
+        let nominations = self.writes.nominations.compare(&self.engine, plan);
+        let notes = plan.notes.iter().map(AnnotationWrite::group);
+        for write in nominations.into_iter().chain(notes) {
+            self.writes.order.write(write);
         }
-        let group_name = |gang: GangId| {
-            let gang = &cluster.gangs[gang];
-            (gang.key.to_string(), gang.uid.to_string())
-        };
-        let mut held: BTreeMap<Option<GangId>, Held> = BTreeMap::new();
-        for eviction in &plan.evictions {
-            let preemptor = eviction.preemptor.map(|gang| &cluster.gangs[gang]);
-            let pods = || preemptor.into_iter().flat_map(|gang| &gang.pods).map(|&pod| name(pod));
-            let group = held.entry(eviction.preemptor).or_insert_with(|| Held {
-                nominations: self.writes.nominations_under_way(pods(), &wishes),
-                groups: BTreeSet::new(),
-                victims: Vec::new(),
-            });
-            group.victims.push(name(eviction.pod));
-            let gang = cluster.pods.gang[eviction.pod];
-            let reserving = gang.filter(|&gang| !cluster.gangs[gang].reserved().is_empty());
-            let noted = plan.group_notes.iter().filter(|note| Some(note.gang) == reserving);
-            group.groups.extend(noted.map(|note| group_name(note.gang)));
+        for group in &plan.eviction_groups {
+            let victim = |at: usize| name(&plan.evictions[at].place);
+            self.writes.order.evict(EvictionGroup::of(group, victim));
         }
-        let said = |&gang: &GangId| {
-            let status = status::of(cluster, gang)?;
-            Some((cluster.gangs[gang].key.to_string(), cluster.gangs[gang].uid.to_string(), status))
+        self.go_on();
+        self.report(plan);
+    }
+
+    fn report(&mut self, plan: &Plan) {
+        let said = |update: &Update| {
+            let uid = self.engine.gang(&update.gang)?.uid.to_string();
+            Some((update.gang.to_string(), uid, update.status()?))
         };
         let groups: Vec<(String, String, PodGroupStatus)> =
             plan.updates.iter().filter_map(said).collect();
-        let group_notes: Vec<_> = plan
-            .group_notes
-            .iter()
-            .map(|note| (group_name(note.gang), note.annotations.clone()))
-            .collect();
-        let nominated =
-            |note: &&CardNote| matches!(cluster.pods.state[note.pod], PodState::Nominated(_));
-        let notes: Vec<(Name, &CardNote)> =
-            plan.card_notes.iter().filter(nominated).map(|note| (name(note.pod), note)).collect();
-
-        for (pod, wish) in wishes {
-            self.replace_notes(&pod, &wish);
-            self.send(pod, wish);
-        }
-        for ((key, uid), note) in notes {
-            let event =
-                self.world.change_known(&key, &uid, |pod| world::note(pod, &note.annotations));
-            event.into_iter().for_each(|event| self.tell(event));
-        }
-        for (group, annotations) in group_notes {
-            self.note(group, annotations);
-        }
-        self.writes.held.extend(held.into_values());
-        self.release_evictions();
         for (key, uid, status) in groups {
             let current =
                 self.world.groups.get(&key).is_some_and(|group| group.metadata.uid == uid);
@@ -202,223 +103,143 @@ impl Day<'_> {
         }
     }
 
-    fn send(&mut self, pod: Name, wish: Wish) {
+    /// Sends what may be written now, and tells what will not be.
+    fn go_on(&mut self) {
+        let Freed { evictions, dropped, refused } = self.writes.order.take_freed();
+        while let Some(write) = self.writes.order.next_write() {
+            self.send(Request::Annotate(write));
+        }
+        for pod in evictions {
+            self.send(Request::Evict { pod });
+        }
+        let at = self.world.now;
+        for Dropped { evictions, cause } in dropped {
+            for (key, uid) in evictions {
+                self.tell(Event::EvictionRefused { key, uid, cause: cause.clone(), at });
+            }
+        }
+        for RefusedNomination { pod, uid, cause } in refused {
+            self.history.refused += 1;
+            self.tell(Event::NominationRefused { key: pod, uid, cause, at });
+        }
+    }
+
+    fn send(&mut self, request: Request) {
         let fate = self.dice.pick(&[
             (82, Fate::Arrives),
             (7, Fate::HalfKnown),
             (6, Fate::Refused),
             (5, Fate::Lost),
         ]);
-        let fate = match (&wish, fate) {
-            (Wish::TakeBack, Fate::Refused) => Fate::Lost,
+        let fate = match (&request, fate) {
+            // Only what keeps room is refused for good.
+            (Request::Annotate(write), Fate::Refused) if !nominates(write) => Fate::Lost,
             _ => fate,
         };
-        match wish {
-            Wish::Bind { .. } => self.history.binds += 1,
-            Wish::Promise { .. } => self.history.nominations += 1,
-            Wish::Evict => self.history.evictions += 1,
-            Wish::TakeBack => {}
+        match &request {
+            Request::Bind { .. } => self.history.binds += 1,
+            Request::Annotate(write) => self.history.nominations += u64::from(nominates(write)),
+            Request::Evict { .. } => self.history.evictions += 1,
         }
         let due = self.step + self.dice.pick(&[(70, 0), (20, 1), (10, 4)]);
-        self.writes.under_way.push(Write { due, pod, wish, fate, awaited: true });
-    }
-
-    /// Sends what is noted on a PodGroup, with what older notes say of other keys.
-    fn note(&mut self, group: Name, mut annotations: Vec<(&'static str, Option<String>)>) {
-        let replaced = self.writes.notes.extract_if(.., |note| note.awaited && note.group == group);
-        for (key, text) in replaced.flat_map(|note| note.annotations).collect::<Vec<_>>() {
-            if annotations.iter().all(|(known, _)| *known != key) {
-                annotations.push((key, text));
-            }
-        }
-        let fate = self.dice.pick(&[(85, Fate::Arrives), (8, Fate::HalfKnown), (7, Fate::Lost)]);
-        let due = self.step + self.dice.pick(&[(70, 0), (20, 1), (10, 4)]);
-        self.writes.notes.push(Note { due, group, annotations, fate, awaited: true });
-    }
-
-    fn note_due(&mut self) {
-        let due: Vec<Note> =
-            self.writes.notes.extract_if(.., |note| note.due <= self.step).collect();
-        for Note { group, annotations, fate, awaited, .. } in due {
-            let there = self.world.groups.get(&group.0);
-            let gone = there.is_none_or(|there| there.metadata.uid != group.1);
-            if fate != Fate::Lost
-                && let Some(event) = self.world.note_group(&group.0, &group.1, &annotations)
-            {
-                self.tell(event);
-            }
-            if awaited && (fate == Fate::Arrives || gone) {
-                for held in &mut self.writes.held {
-                    held.groups.remove(&group);
-                }
-                self.release_evictions();
-            }
-            self.history.lost += u64::from(fate == Fate::Lost);
-            self.history.half_known += u64::from(fate == Fate::HalfKnown);
-            if awaited && fate != Fate::Arrives && !gone {
-                self.note(group, annotations);
-            }
-        }
-    }
-
-    /// What is still to be written on a pod is of the past. Who was to leave for a promise that is
-    /// none any more stays.
-    fn replace_notes(&mut self, pod: &Name, wish: &Wish) {
-        self.writes
-            .under_way
-            .retain(|write| !(write.pod == *pod && write.wish.is_note() && write.awaited));
-        if !matches!(wish, Wish::Promise { .. }) {
-            self.stay(pod, "the nomination was released");
-        }
-    }
-
-    /// Who was to leave for this pod's promise is not asked to.
-    fn stay(&mut self, nomination: &Name, cause: &str) {
-        let (gone, held) = std::mem::take(&mut self.writes.held)
-            .into_iter()
-            .partition(|held: &Held| held.nominations.contains(nomination));
-        self.writes.held = held;
-        let gone: Vec<Held> = gone;
-        for (key, uid) in gone.into_iter().flat_map(|held| held.victims) {
-            let at = self.world.now;
-            self.tell(Event::EvictionRefused { key, uid, cause: cause.to_owned(), at });
-        }
-    }
-
-    /// The server has a promise.
-    fn acknowledge(&mut self, nomination: &Name) {
-        for held in &mut self.writes.held {
-            held.nominations.remove(nomination);
-        }
-        self.release_evictions();
-    }
-
-    fn release_evictions(&mut self) {
-        let (free, held) = std::mem::take(&mut self.writes.held)
-            .into_iter()
-            .partition(|held: &Held| held.nominations.is_empty() && held.groups.is_empty());
-        self.writes.held = held;
-        let free: Vec<Held> = free;
-        for victim in free.into_iter().flat_map(|held| held.victims) {
-            self.send(victim, Wish::Evict);
-        }
+        self.writes.under_way.push(Write { due, request, fate, awaited: true });
     }
 
     /// Writes that are due reach the server, or don't.
     pub(super) fn write_due(&mut self) {
-        let (due, later) = std::mem::take(&mut self.writes.under_way)
-            .into_iter()
-            .partition(|w| w.due <= self.step);
-        self.writes.under_way = later;
-        let due: Vec<Write> = due;
-        for write in due {
+        let due = self.writes.under_way.extract_if(.., |write| write.due <= self.step);
+        for write in due.collect::<Vec<_>>() {
             self.write(write);
         }
-        self.note_due();
+        self.go_on();
     }
 
-    fn write(&mut self, mut write: Write) {
-        let failure = match write.fate {
-            Fate::Arrives | Fate::HalfKnown => match self.arrive(&write) {
-                Ok(event) => {
-                    self.history.half_known += u64::from(write.fate == Fate::HalfKnown);
-                    self.tell(event);
-                    if write.awaited && write.fate == Fate::Arrives {
-                        self.confirm(&write);
-                        return;
-                    }
-                    None
-                }
-                Err(cause) => Some(cause),
-            },
+    fn write(&mut self, write: Write) {
+        let Write { request, fate, awaited, .. } = write;
+        let failure = match fate {
+            Fate::Arrives | Fate::HalfKnown => {
+                self.arrive(&request, fate).err().map(|refusal| refusal.to_string())
+            }
             Fate::Refused => Some("refused by admission".to_owned()),
             Fate::Lost => {
                 self.history.lost += 1;
                 Some("no answer".to_owned())
             }
-            Fate::Look => {
-                match self
-                    .world
-                    .pods
-                    .get(&write.pod.0)
-                    .filter(|pod| pod.metadata.uid == write.pod.1)
-                {
-                    Some(pod) if !write.wish.has_come_true(pod) => {
-                        Some("it never arrived".to_owned())
-                    }
-                    Some(pod) => {
-                        self.tell(Event::from(pod.clone()));
-                        self.confirm(&write);
-                        return;
-                    }
-                    None => {
-                        let (key, uid) = write.pod.clone();
-                        self.stay(&write.pod, "the pod is gone");
-                        self.tell(Event::Gone { kind: Kind::Pod, key, uid });
-                        return;
-                    }
-                }
-            }
+            Fate::Look => return self.look(request),
         };
-        if !write.awaited {
+        let unknown = matches!(fate, Fate::HalfKnown | Fate::Lost);
+        match (request, failure) {
+            _ if !awaited => {}
+            (Request::Annotate(write), _) if unknown => {
+                self.writes.order.done(write, Outcome::Again);
+            }
+            (Request::Annotate(write), failure) => {
+                let outcome = failure.map_or(Outcome::Written, Outcome::Refused);
+                self.writes.order.done(write, outcome);
+            }
+            (request, _) if unknown => {
+                let due = self.step + 1 + self.dice.below(6);
+                self.writes.under_way.push(Write { due, request, fate: Fate::Look, awaited });
+            }
+            (request, Some(cause)) => self.refuse(request, cause),
+            (Request::Bind { pod: (key, uid), node, .. }, None) => {
+                self.tell(Event::Bound { key, uid, node });
+            }
+            // The watch alone tells of an eviction.
+            (Request::Evict { .. }, None) => {}
+        }
+    }
+
+    fn arrive(&mut self, request: &Request, fate: Fate) -> Result<(), Refusal> {
+        let event = match request {
+            Request::Bind { pod: (key, uid), node, notes } => {
+                self.world.bind(key, uid, node, notes)
+            }
+            Request::Evict { pod: (key, uid) } => self.world.evict(key, uid),
+            Request::Annotate(write) => self.world.annotate(write).ok_or(Refusal::ObjectIsGone),
+        }?;
+        self.history.half_known += u64::from(fate == Fate::HalfKnown);
+        self.tell(event);
+        Ok(())
+    }
+
+    /// What has become of a bind or an eviction without an answer?
+    fn look(&mut self, request: Request) {
+        let (Request::Bind { pod: (key, uid), .. } | Request::Evict { pod: (key, uid) }) = &request
+        else {
             return;
-        }
-        let unknown = matches!(write.fate, Fate::HalfKnown | Fate::Lost);
-        if unknown {
-            write.due = self.step + 1 + self.dice.below(6);
-            write.fate = Fate::Look;
-            self.writes.under_way.push(write);
-        } else if let Some(cause) = failure {
-            self.refuse(write, cause);
-        }
-    }
-
-    /// The scheduler knows that a write arrived.
-    fn confirm(&mut self, write: &Write) {
-        let (key, uid) = write.pod.clone();
-        match &write.wish {
-            Wish::Bind { node, .. } if write.fate == Fate::Arrives => {
-                self.tell(Event::Bound { key, uid, node: node.clone() });
-            }
-            Wish::Promise { .. } => self.acknowledge(&write.pod),
-            // An eviction that was taken is told by the watch alone.
-            _ => {}
+        };
+        let Some(pod) = self.world.pods.get(key).filter(|pod| pod.metadata.uid == *uid) else {
+            let (key, uid) = (key.clone(), uid.clone());
+            return self.tell(Event::Gone { kind: Kind::Pod, key, uid });
+        };
+        let arrived = match &request {
+            Request::Bind { .. } => pod.spec.node_name.is_some(),
+            _ => pod.metadata.deletion_timestamp.is_some(),
+        };
+        match arrived {
+            true => self.tell(Event::from(pod.clone())),
+            false => self.refuse(request, "it never arrived".to_owned()),
         }
     }
 
-    fn refuse(&mut self, write: Write, cause: String) {
-        let gone =
-            self.world.pods.get(&write.pod.0).is_none_or(|pod| pod.metadata.uid != write.pod.1);
-        let ((key, uid), at) = (write.pod.clone(), self.world.now);
-        let event = match write.wish {
-            Wish::Bind { .. } => Event::BindFailed { key, uid, cause, at },
-            Wish::Evict => Event::EvictionRefused { key, uid, cause, at },
-            Wish::Promise { .. } => {
-                self.stay(&write.pod, &cause);
-                Event::NominationRefused { key, uid, cause, at }
-            }
-            // Nobody refuses this for good.
-            Wish::TakeBack => {
-                if !gone {
-                    self.send(write.pod, Wish::TakeBack);
-                }
-                return;
-            }
+    fn refuse(&mut self, request: Request, cause: String) {
+        let at = self.world.now;
+        let event = match request {
+            Request::Bind { pod: (key, uid), .. } => Event::BindFailed { key, uid, cause, at },
+            Request::Evict { pod: (key, uid) } => Event::EvictionRefused { key, uid, cause, at },
+            Request::Annotate(_) => return,
         };
         self.history.refused += 1;
         self.tell(event);
     }
+}
 
-    fn arrive(&mut self, write: &Write) -> Result<Event, String> {
-        let (key, uid) = (&write.pod.0, &write.pod.1);
-        let gone = || "the pod is gone".to_owned();
-        match &write.wish {
-            Wish::Bind { node, notes } => self.world.bind(key, uid, node, notes),
-            Wish::Promise { node, evicted } => {
-                self.world.nomination(key, uid, node, *evicted).ok_or_else(gone)
-            }
-            Wish::TakeBack => self.world.take_back(key, uid).ok_or_else(gone),
-            Wish::Evict => self.world.evict(key, uid),
-        }
-    }
+/// Writes a nomination on a pod, rather than the end of one.
+fn nominates(write: &AnnotationWrite) -> bool {
+    matches!(write.object, ObjectName::Pod(_)) && write.desired.keeps_room()
+}
+
+fn name(place: &Placement) -> Name {
+    (place.pod.to_string(), place.uid.to_string())
 }

@@ -12,7 +12,7 @@ const LEVELS: [u32; 11] = [10, 50, 100, 250, 500, 750, 900, 950, 975, 990, 999];
 pub struct Quantiles([u32; LEVELS.len()]);
 
 /// Longer runs end here: two weeks is the longest pretraining run of Acme, and openb's tail of
-/// months comes from services that nobody stopped.
+/// months comes from services that were never stopped.
 const LONGEST_SECONDS: u32 = 14 * 24 * 3600;
 
 /// Philly, 83 152 runs.

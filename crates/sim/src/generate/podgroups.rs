@@ -9,7 +9,7 @@ use super::gangs::{Gang, Role, Subgroups};
 use super::manifest::uid;
 use super::tenants::queue_name;
 
-/// Whose a pod is among replicas, as LeaderWorkerSet labels its pods.
+/// Which replica a pod belongs to, as LeaderWorkerSet labels its pods.
 const REPLICA_INDEX: &str = "leaderworkerset.sh/group-index";
 const REPLICA_MEMBER: &str = "leaderworkerset.sh/worker-index";
 const REPLICA_SET: &str = "leaderworkerset.sh/name";

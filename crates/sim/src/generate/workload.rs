@@ -67,7 +67,7 @@ impl WorkloadSpec {
 }
 
 /// One submission in a hundred is a sweep: the same gang several times in the same second. Only
-/// gangs of one pod are swept; nobody pretrains eight models at once.
+/// gangs of one pod are swept; no one pretrains eight models at once.
 const SWEEP_PERCENT: u64 = 1;
 const SWEEP_MEAN: u64 = 8;
 
@@ -189,7 +189,7 @@ mod tests {
         }
     }
 
-    /// If this fails, every file that anyone has generated will come out differently: say so in the
+    /// If this fails, every generated file will come out differently: say so in the
     /// changelog.
     #[test]
     fn the_first_gang_is_the_same_on_every_machine() {

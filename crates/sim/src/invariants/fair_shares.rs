@@ -1,5 +1,5 @@
 //! What holds where queues take back by their fair shares, told from what they have in the end.
-//! Only plans in which room is taken once, by reclaim, and nobody else is promised anything, are
+//! Only plans with one search for room, by reclaim, and without nominations for other gangs are
 //! looked at: what was there in between can be told from them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,16 +8,18 @@ use muster_engine::ids::{GangId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::queues::Queue;
 use muster_engine::shares::Shares;
-use muster_engine::{Amounts, Cause, Engine, Eviction, Plan};
+use muster_engine::{Amounts, Cause, Decisions, Engine, Eviction};
 
-use super::bundles::by_scenario;
+use super::facts::{gangs_of, has_queue_tree, is_by_scenario};
+use crate::violation::{Invariant, Violation};
 
-pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
+pub fn check(engine: &Engine, plan: &Decisions) -> Result<(), Violation> {
     let cluster = engine.cluster();
     let preemptors: BTreeSet<Option<GangId>> =
         plan.evictions.iter().map(|eviction| eviction.preemptor).collect();
-    let reclaims =
-        |eviction: &Eviction| eviction.action == "reclaim" && by_scenario(engine, eviction.action);
+    let reclaims = |eviction: &Eviction| {
+        eviction.action == "reclaim" && is_by_scenario(engine, eviction.action)
+    };
     let [Some(preemptor)] = preemptors.into_iter().collect::<Vec<_>>()[..] else { return Ok(()) };
     let lost =
         plan.evictions.iter().filter(|eviction| !matches!(eviction.cause, Cause::Moved { .. }));
@@ -27,12 +29,12 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
     if !once || !own || !plan.evictions.iter().all(reclaims) || lost.is_empty() {
         return Ok(());
     }
-    let tree = engine.policy().hierarchical();
+    let tree = has_queue_tree(engine);
     let scales = Scales { cluster, shares: Shares::of(cluster, tree, 0), tree, preemptor };
-    scales.the_claimant_stays_within_its_share()?;
+    scales.preemptor_stays_within_its_share()?;
     // What goes at once is a gang, or one pod of it.
     let mut units: BTreeMap<(QueueId, QueueId), Vec<Amounts>> = BTreeMap::new();
-    for gang in super::gangs_of(cluster, lost.iter().map(|eviction| eviction.pod)) {
+    for gang in gangs_of(cluster, lost.iter().map(|eviction| eviction.pod)) {
         let gone = lost.iter().filter(|eviction| cluster.pods.gang[eviction.pod] == Some(gang));
         let together =
             |eviction: &&&Eviction| matches!(eviction.cause, Cause::Bundle { whole: true, .. });
@@ -49,8 +51,8 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
         units.entry(scales.parting(cluster.gangs[gang].queue)).or_default().extend(amounts);
     }
     units.iter().try_for_each(|(&(to, from), units)| {
-        scales.the_giver_had_too_much(to, from, units)?;
-        scales.the_claimant_is_no_better_off(to, from)
+        scales.giver_had_too_much(to, from, units)?;
+        scales.preemptor_is_no_better_off(to, from)
     })
 }
 
@@ -68,7 +70,7 @@ impl Scales<'_> {
         requested.filter(|(_, amount)| *amount > 0).map(|(id, _)| id).filter(named)
     }
 
-    /// Where the ways of the claimant's queue and another part, from the root.
+    /// Where the ways from the root to the preemptor's queue and to another part.
     fn parting(&self, other: QueueId) -> (QueueId, QueueId) {
         let own = self.cluster.gangs[self.preemptor].queue;
         if !self.tree {
@@ -78,11 +80,11 @@ impl Scales<'_> {
         lines(own).zip(lines(other)).find(|(one, other)| one != other).unwrap_or((own, other))
     }
 
-    fn the_claimant_stays_within_its_share(&self) -> Result<(), String> {
+    fn preemptor_stays_within_its_share(&self) -> Result<(), Violation> {
         let queue = self.cluster.gangs[self.preemptor].queue;
         let row = &self.cluster.queues[queue];
         match self.asked().find(|&id| row.taken(id) > self.shares.fair(queue, id)) {
-            Some(id) => Err(format!(
+            Some(id) => Invariant::FairShare.fails(format!(
                 "{} takes back {} for {} of its share of {}",
                 row.name,
                 row.taken(id),
@@ -93,14 +95,14 @@ impl Scales<'_> {
         }
     }
 
-    /// Before the last of them left it had more than its share, or more than it deserves for one
-    /// that has no more than that.
-    fn the_giver_had_too_much(
+    /// Before the last pods left, the giver had more than its share; or more than it deserves, and
+    /// the taker has no more than that.
+    fn giver_had_too_much(
         &self,
         to: QueueId,
         from: QueueId,
         units: &[Amounts],
-    ) -> Result<(), String> {
+    ) -> Result<(), Violation> {
         let (taker, giver) = (&self.cluster.queues[to], &self.cluster.queues[from]);
         let had = |id: ResourceId| {
             giver.taken(id) + units.iter().map(|unit| unit.get(id)).max().unwrap_or(0)
@@ -113,15 +115,15 @@ impl Scales<'_> {
             about.peek().is_some() && about.all(|id| taker.taken(id) <= deserved(taker, id));
         match above_share || above_deserved && entitled {
             true => Ok(()),
-            false => Err(format!(
+            false => Invariant::FairShare.fails(format!(
                 "{} gives to {}, and had no more than its share",
                 giver.name, taker.name
             )),
         }
     }
 
-    /// Above its share, it has less of it than the other has left of its own.
-    fn the_claimant_is_no_better_off(&self, to: QueueId, from: QueueId) -> Result<(), String> {
+    /// Above its share, the preemptor's queue has less of it than the giver has left of its own.
+    fn preemptor_is_no_better_off(&self, to: QueueId, from: QueueId) -> Result<(), Violation> {
         let (taker, giver) = (&self.cluster.queues[to], &self.cluster.queues[from]);
         let better_off = |id: ResourceId| {
             let (after, left) = (i128::from(taker.taken(id)), i128::from(giver.taken(id)));
@@ -130,7 +132,7 @@ impl Scales<'_> {
             after > fair && other > 0 && after * other >= left * fair
         };
         match self.asked().find(|&id| better_off(id)) {
-            Some(_) => Err(format!(
+            Some(_) => Invariant::FairShare.fails(format!(
                 "{} is better off than {} now, which gave to it",
                 taker.name, giver.name
             )),

@@ -1,37 +1,36 @@
-//! What holds of those who leave for another place: their gangs run on with them, there is room for
-//! them, they leave for those who may ask them, and nobody moves who could have stayed. Who makes
-//! room by moving loses nobody.
+//! What holds of pods that leave for another node: their gangs run on with them, there is room for
+//! them, and none moves that could have stayed. `consolidate` loses no pod.
 
 use std::collections::BTreeMap;
 
 use muster_engine::ids::{GangId, PodId};
-use muster_engine::{Cause, Engine, Eviction, Plan, Room, Scope, Why};
+use muster_engine::{Cause, Decisions, Engine, Eviction};
 
-use super::bundles::{is_whole, only_who_may_be_asked};
-use super::{dimensions, leaves_for_a_reason};
+use super::bundles::is_whole;
+use super::evictions::is_needed;
+use super::facts::dimensions;
+use super::node_refusals::refusal;
+use crate::violation::{Invariant, Violation};
 
-pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
+pub fn check(engine: &Engine, plan: &Decisions) -> Result<(), Violation> {
     let cluster = engine.cluster();
     let mut moved: BTreeMap<GangId, Vec<PodId>> = BTreeMap::new();
     for eviction in &plan.evictions {
         let name = cluster.pods.name(eviction.pod);
         let Cause::Moved { .. } = eviction.cause else {
             if eviction.action == "consolidate" {
-                return Err(format!("{name} is lost, where pods are only moved"));
+                return Invariant::Move.fails(format!("{name} is lost, where pods are only moved"));
             }
             continue;
         };
         let (Some(gang), Some(preemptor)) = (cluster.pods.gang[eviction.pod], eviction.preemptor)
         else {
-            return Err(format!("{name} is moved, of no gang or for none"));
+            return Invariant::Move.fails(format!("{name} is moved, of no gang or for none"));
         };
-        if eviction.action != "consolidate" {
-            only_who_may_be_asked(cluster, eviction, gang, preemptor)?;
-        }
-        has_a_place(engine, eviction)?;
-        // Who must be near others may have to go with them.
+        has_room_where_it_goes(engine, eviction)?;
+        // Pods that must be near others may have to go with them.
         if cluster.gangs[gang].topology_rules.is_none() {
-            leaves_for_a_reason(engine, eviction, preemptor)?;
+            is_needed(engine, eviction, preemptor)?;
         }
         moved.entry(gang).or_default().push(eviction.pod);
     }
@@ -40,37 +39,30 @@ pub fn check(engine: &Engine, plan: &Plan) -> Result<(), String> {
         let gone: Vec<PodId> = gone.filter(|&pod| cluster.pods.gang[pod] == Some(gang)).collect();
         let row = &cluster.gangs[gang];
         if is_whole(cluster, row, &gone) && !is_whole(cluster, row, moved) {
-            return Err(format!(
-                "{} of {} are moved, and it is broken all the same",
-                moved.len(),
-                row.key
-            ));
+            let (pods, key) = (moved.len(), &row.key);
+            return Invariant::Move
+                .fails(format!("{pods} of {key} are moved, and it is broken all the same"));
         }
     }
     Ok(())
 }
 
-/// The node to which a pod moves is another one (or it moves to other cards), takes it, and will
+/// The node to which a pod moves is another one (or it moves to other cards), accepts it, and will
 /// have room for it.
-fn has_a_place(engine: &Engine, eviction: &Eviction) -> Result<(), String> {
+fn has_room_where_it_goes(engine: &Engine, eviction: &Eviction) -> Result<(), Violation> {
     let cluster = engine.cluster();
     let Cause::Moved { to } = eviction.cause else { return Ok(()) };
-    let (name, shape) = (cluster.pods.name(eviction.pod), cluster.pods.shape[eviction.pod]);
-    let mut why = [Why::Fits];
-    engine.policy().filter(Scope::NodeFacts, cluster, (shape, Room::FutureIdle), &[to], &mut why);
-    let over = |&resource: &_| {
-        cluster.request_of(shape, resource) > 0 && cluster.nodes.future_idle(resource, to) < 0
-    };
-    match why[0] {
-        _ if to == eviction.node && cluster.demand(shape).is_none() => {
-            Err(format!("{name} is moved to where it is"))
-        }
-        Why::Fits if cluster.nodes.fact[to].lets_go() => match dimensions(cluster).find(over) {
-            Some(_) => {
-                Err(format!("{name} is moved to {}, which has no room", cluster.nodes.name[to]))
-            }
-            None => Ok(()),
-        },
-        _ => Err(format!("{name} is moved to {}, which refuses it", cluster.nodes.name[to])),
+    let (pod, shape) = (cluster.pods.name(eviction.pod), cluster.pods.shape[eviction.pod]);
+    let node = &cluster.nodes.name[to];
+    if to == eviction.node && cluster.demand(shape).is_none() {
+        return Invariant::Move.fails(format!("{pod} is moved to where it is"));
+    }
+    if let Some(refusal) = refusal(engine, eviction.pod, to) {
+        return Invariant::NodeAccepts.fails(format!("{pod} is moved to {node}, which {refusal}"));
+    }
+    let mut asked = dimensions(cluster).filter(|&id| cluster.request_of(shape, id) > 0);
+    match asked.any(|resource| cluster.nodes.future_idle(resource, to) < 0) {
+        false => Ok(()),
+        true => Invariant::Move.fails(format!("{pod} is moved to {node}, which has no room")),
     }
 }

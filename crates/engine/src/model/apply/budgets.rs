@@ -19,17 +19,21 @@ pub struct Budgets {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Budget {
-    space: SpaceId,
-    selector: Selector,
+pub struct Budget {
+    pub space: SpaceId,
+    pub selector: Selector,
     /// How many more pods may leave, as its status says.
-    allowed: Option<i32>,
+    pub allowed: Option<i32>,
     /// Without a status: how many must stay, or may leave.
-    least: Option<IntOrString>,
-    most: Option<IntOrString>,
+    pub least: Option<IntOrString>,
+    pub most: Option<IntOrString>,
 }
 
 impl Budgets {
+    pub fn iter(&self) -> impl Iterator<Item = &Budget> {
+        self.rows.values()
+    }
+
     pub(in crate::model) fn ask(&mut self, pod: PodId, state: PodState) {
         match state {
             PodState::Releasing(_) => self.asked.insert(pod),
@@ -57,7 +61,7 @@ impl Budgets {
     fn left(&self, cluster: &Cluster, budget: &Budget) -> i64 {
         match budget.allowed {
             Some(allowed) => {
-                // Who leaves as the cluster knows has been counted.
+                // A pod that the cluster knows to be leaving has been counted.
                 let news = |pod: &&PodId| {
                     !cluster.pods.fact[**pod].leaves && budget.is_about(cluster, **pod)
                 };

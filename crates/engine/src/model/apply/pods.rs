@@ -131,7 +131,7 @@ impl Cluster {
         if says.is_some() && said != says {
             self.unread_nominations.push(id);
         }
-        // One who is gone has taken it off too late: it is told again.
+        // An earlier process has removed it too late: it is published again.
         if said.is_some() && says.is_none() {
             self.nomination_ledger.entry(id).and_modify(|nomination| nomination.published = false);
         }
@@ -160,7 +160,7 @@ impl Cluster {
         self.pods.remove(id);
     }
 
-    /// Whether it matters to anyone else that a pod is there: it has a place, or one of its gang
+    /// Whether it matters to other pods that a pod is there: it is on a node, or one of its gang
     /// has, or others may leave because of it.
     fn matters(&self, id: PodId) -> bool {
         self.pods.state[id].node().is_some()
@@ -233,7 +233,7 @@ impl Cluster {
                 // A node that we know only by name has no rank yet.
                 self.ranks_stale |= self.nodes.find(node).is_none();
                 let node = self.nodes.slot(node);
-                // Who was asked to leave stays so until the cluster refuses.
+                // A pod that was asked to leave counts as leaving until the cluster refuses.
                 let leaving = leaving || matches!(before, PodState::Releasing(_));
                 if leaving { PodState::Releasing(node) } else { PodState::Running(node) }
             }

@@ -64,8 +64,8 @@ impl Cluster {
         queue.deserved = deserved;
         queue.parent = parent;
         queue.node_groups = groups;
-        queue.min_runtime = min_runtime(&meta);
-        queue.hierarchy = hierarchy(&meta);
+        queue.min_runtime = min_runtime(meta);
+        queue.hierarchy = hierarchy(meta);
         self.freed += u64::from(!queue.says_the_same(&before));
         if self.lines_stale || regrouped {
             self.regroup();

@@ -138,7 +138,7 @@ impl Cards {
     }
 
     /// The cards for a pod. Cards kept for nominated pods are used only where no others do, and
-    /// only by those who may.
+    /// only by pods that may.
     pub fn choose(&self, demand: &Demand, room: Room, prefer: Prefer) -> Option<Vec<Slot>> {
         let not_nominated = match room {
             Room::Backfill => self.choose_in(demand, Room::Idle, prefer),

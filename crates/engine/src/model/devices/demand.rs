@@ -52,7 +52,8 @@ impl Demand {
     }
 }
 
-/// Who asks for memory alone gets it on one card; who names no amount of memory gets all of it.
+/// A request for memory alone is for one card; a request for cards that names no amount of memory
+/// is for all of it.
 fn of_container(request: &ResourceList) -> Option<Ask> {
     let memory = asked(request, VGPU_MEMORY);
     let cards = match asked(request, VGPU_NUMBER) {
@@ -103,7 +104,8 @@ impl CardSelector {
         (card_selector != CardSelector::default()).then_some(card_selector)
     }
 
-    /// Who says what he wants has said all.
+    /// Kinds or ids that are wanted decide alone; those that are refused count only where none is
+    /// wanted.
     fn accepts(&self, card: &Card) -> bool {
         let kind = card.kind.to_uppercase();
         let of_kind = |kinds: &[String]| kinds.iter().any(|part| kind.contains(part));

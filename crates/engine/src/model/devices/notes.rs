@@ -32,7 +32,7 @@ impl Noted {
 
 impl Cluster {
     /// The cards that a pod says it has, as far as they are on the node. A pod that was bound
-    /// without a word about its cards is on none that anyone knows.
+    /// without a note about its cards is on none that we know of.
     pub(super) fn noted_cards(&self, pod: PodId, node: NodeId) -> Vec<Slot> {
         let demand = self.demand(self.pods.shape[pod]);
         let (Some(noted), Some(demand)) = (&self.pods.fact[pod].noted, demand) else {

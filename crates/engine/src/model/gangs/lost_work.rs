@@ -35,8 +35,8 @@ fn lost(began: Time, saved: Option<Time>, end: Option<Time>, now: Time) -> i64 {
 }
 
 /// When the pod started that made up its minimum, its roles' and its subgroups'; none if one of
-/// them has not started. Nothing that is tried within a cycle changes it: who was asked to leave
-/// counts until its object says that it leaves.
+/// them has not started. Nothing that is tried within a cycle changes it: a pod that was asked
+/// to leave counts until its object says that it leaves.
 pub fn began(cluster: &Cluster, gang: GangId) -> Option<Time> {
     let gang = &cluster.gangs[gang];
     let counts = |pod: &&PodId| match cluster.pods.state[**pod] {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_nearly_done_is_dear_and_who_has_just_begun_is_not() {
+    fn a_gang_that_is_nearly_done_costs_more_than_one_that_has_just_begun() {
         let at = |now| lost_after(0, Some(now), Some(1000), now);
         assert_eq!([10, 100, 500, 900, 990].map(at), [0, 10, 250, 810, 980]);
         // An end that has passed says nothing any more.

@@ -168,13 +168,13 @@ impl Gangs {
         &self.waiting
     }
 
-    /// What is to be said of broken gangs may have changed.
+    /// The condition of broken gangs may have changed.
     pub(crate) fn review_broken(&mut self) {
         let broken: Vec<GangId> = self.broken.keys().copied().collect();
         broken.into_iter().for_each(|id| self.review(id));
     }
 
-    /// Those that have changed and of which nothing has been said since.
+    /// Those that have changed and have not been reported since.
     pub fn changed(&self) -> Vec<GangId> {
         self.dirty.iter().copied().filter(|&id| self.rows[id].live).collect()
     }

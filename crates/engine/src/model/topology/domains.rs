@@ -296,8 +296,8 @@ impl Domains {
         self.rows = Table::default();
         self.by_name.clear();
         let stays = |at: &usize| builder.left[*at].is_none();
-        // Those that have left count too: who may not go above their tier may still not have the
-        // whole cluster.
+        // Those that have left count too: a gang that may not go above their tier may still not
+        // have the whole cluster.
         let highest = builder.hypers.iter().map(|hyper| hyper.tier).max();
         self.planted = highest.is_some();
         let root = Domain {
@@ -358,7 +358,7 @@ impl Domains {
         self.rows[parent].end = DomainId::from(self.rows.len());
     }
 
-    /// Notes which ranks are whose, after nodes were ranked by their home.
+    /// Notes which ranks belong to which domain, after nodes were ranked by their home.
     pub(in crate::model) fn note_ranks(&mut self, nodes: &Nodes) {
         let live = nodes.by_rank.partition_point(|&node| nodes.fact[node].live);
         let homes = &nodes.by_rank[..live];

@@ -1,12 +1,12 @@
 //! HyperNodes as they were last seen, and which nodes each of them claims. What becomes of the
-//! claims is decided in `domains.rs`. Finding out who is meant is the dear part, so only what
-//! changed is asked again.
+//! claims is decided in `domains.rs`. Finding the members is the expensive part, so
+//! it is done again only for what changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use muster_api::core::Labels;
-use muster_api::{Matcher, Member, MemberKind, Time};
+use muster_api::{GoRegexError, Matcher, Member, MemberKind, Time};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,8 @@ use crate::model::nodes::Nodes;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct HyperNodes {
     by_name: BTreeMap<Arc<str>, HyperNode>,
-    /// Whose claims must be found anew, and which nodes have changed since claims were found.
+    /// The HyperNodes whose claims must be found anew, and the nodes that have changed since claims
+    /// were found.
     dirty: BTreeSet<Arc<str>>,
     dirty_nodes: BTreeSet<NodeId>,
     /// Something has changed since the tree was made.
@@ -38,13 +39,21 @@ pub struct HyperNode {
     nodes: BTreeSet<NodeId>,
     /// Compiled members, or what is wrong with one; not kept, since it can be made again.
     #[serde(skip)]
-    matchers: Option<Result<Vec<(MemberKind, Matcher)>, String>>,
+    matchers: Option<Result<Vec<(MemberKind, Matcher)>, BadPattern>>,
+}
+
+/// A member whose pattern cannot be read.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{pattern:?}: {mistake}")]
+pub struct BadPattern {
+    pattern: String,
+    mistake: GoRegexError,
 }
 
 impl HyperNode {
     /// What is wrong with its members, if anything.
-    pub fn bad_member(&self) -> Option<&str> {
-        self.matchers.as_ref().and_then(|matchers| matchers.as_ref().err()).map(String::as_str)
+    pub fn bad_member(&self) -> Option<&BadPattern> {
+        self.matchers.as_ref().and_then(|matchers| matchers.as_ref().err())
     }
 
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
@@ -63,10 +72,11 @@ impl HyperNode {
 
     fn compile(&mut self) {
         let compiled = |member: &Member| {
-            let pattern = member.selector.regex_match.as_ref().map_or("", |regex| &regex.pattern);
-            let matcher =
-                Matcher::compile(&member.selector).map_err(|why| format!("{pattern:?}: {why}"))?;
-            Ok((member.kind, matcher))
+            let bad = |mistake| {
+                let regex = member.selector.regex_match.as_ref();
+                BadPattern { pattern: regex.map_or("", |regex| &regex.pattern).to_owned(), mistake }
+            };
+            Ok((member.kind, Matcher::compile(&member.selector).map_err(bad)?))
         };
         self.matchers.get_or_insert_with(|| self.members.iter().map(compiled).collect());
     }
@@ -135,7 +145,8 @@ impl HyperNodes {
         }
     }
 
-    /// Finds out who claims what has changed. Whether the tree must be made anew.
+    /// Finds out which HyperNodes claim what has changed. Returns whether the tree must be built
+    /// anew.
     pub(in crate::model) fn settle(&mut self, nodes: &Nodes) -> bool {
         self.by_name
             .values_mut()

@@ -113,7 +113,7 @@ pub struct Subgroup {
     values: Vec<Symbol>,
     /// `rule-value-value`
     pub name: Arc<str>,
-    /// The first value as a number, 0 if it isn't one: who goes first.
+    /// The first value as a number, 0 if it isn't one. Subgroups are placed in this order.
     pub index: i64,
     pub counts: Counts,
 }

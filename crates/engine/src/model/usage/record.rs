@@ -46,8 +46,8 @@ impl Cluster {
         }
     }
 
-    /// Takes in what someone before us remembered: all that was before we began to count. What
-    /// makes no sense is left out.
+    /// Takes in what an earlier process remembered: all that was before this one began to count.
+    /// What makes no sense is left out.
     pub(in crate::model) fn recorded_usage(&mut self, record: &Record) {
         let begun = self.usage.buckets.front().map(|bucket| bucket.from);
         let mut buckets: Vec<Bucket> = Vec::new();

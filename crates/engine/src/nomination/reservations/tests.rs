@@ -11,9 +11,9 @@ use proptest::test_runner::RngSeed;
 use super::*;
 use crate::Engine;
 use crate::config::Config;
-use crate::decision::plan::Plan;
 use crate::model::event::Event;
 use crate::model::pods::PodState;
+use crate::report::plan::{Placement, Plan};
 use lines::Line;
 
 #[path = "../../../tests/support/lines.rs"]
@@ -87,8 +87,8 @@ impl Bench {
             (cluster.pods.gang[pod].expect("ours"), cluster.nodes.find(node).expect("a node"));
         let mut txn = Txn::begin(cluster);
         txn.evict(pod);
+        txn.reserve(gang, pod, node, self.now.plus_ms(LIMIT_MS));
         let _ = txn.commit();
-        cluster.reserve(gang, pod, node, self.now.plus_ms(LIMIT_MS));
         cluster.audit().expect("a reservation is in every sum");
         let now = self.now;
         self.pods.entry(key(name)).and_modify(|pod| pod.metadata.deletion_timestamp = Some(now));
@@ -116,27 +116,22 @@ impl Bench {
         let plan = self.engine.cycle(self.now);
         self.engine.cluster.audit().expect("sums follow from states and reservations");
         let mut told = Vec::new();
-        for note in &plan.group_notes {
-            let group = self
-                .groups
-                .get_mut(&*self.engine.cluster.gangs[note.gang].key)
-                .expect("a PodGroup");
+        for note in &plan.notes {
+            let group = self.groups.get_mut(&*note.gang).expect("a PodGroup");
             let annotations = &mut group.metadata.annotations;
-            for (key, text) in note.annotations.clone() {
+            for (key, text) in &note.annotations {
                 match text {
-                    Some(text) => drop(annotations.insert(key.to_owned(), text)),
-                    None => drop(annotations.remove(key)),
+                    Some(text) => drop(annotations.insert(key.to_string(), text.clone())),
+                    None => drop(annotations.remove(&**key)),
                 }
             }
             told.push(Event::from(group.clone()));
         }
         for bind in &plan.binds {
-            let (cluster, now) = (&self.engine.cluster, self.now);
-            let node = cluster.nodes.name[bind.node].to_string();
-            let pod = self.pods.get_mut(cluster.pods.name(bind.pod).as_ref()).expect("a pod");
-            pod.spec.node_name = Some(node);
+            let pod = self.pods.get_mut(&*bind.pod).expect("a pod");
+            pod.spec.node_name = Some(bind.node.to_string());
             pod.status.phase = "Running".into();
-            pod.status.start_time = Some(now);
+            pod.status.start_time = Some(self.now);
             told.push(Event::from(pod.clone()));
         }
         told.into_iter().for_each(|event| self.apply(event));
@@ -161,15 +156,12 @@ impl Bench {
         let gangs = self.engine.cluster.gangs.iter();
         gangs.map(|(_, gang)| gang.reserved().len()).sum()
     }
+}
 
-    fn places(&self, plan: &Plan) -> Vec<String> {
-        let cluster = &self.engine.cluster;
-        let place = |bind: &crate::decision::plan::Bind| {
-            let pod = cluster.pods.name(bind.pod).trim_start_matches("default/");
-            format!("{pod} -> {}", cluster.nodes.name[bind.node])
-        };
-        plan.binds.iter().map(place).collect()
-    }
+fn places(plan: &Plan) -> Vec<String> {
+    let place =
+        |bind: &Placement| format!("{} -> {}", bind.pod.trim_start_matches("default/"), bind.node);
+    plan.binds.iter().map(place).collect()
 }
 
 fn engine() -> Engine {
@@ -184,7 +176,7 @@ fn key(name: &str) -> String {
 }
 
 #[test]
-fn the_next_pod_finds_its_place_and_nobody_else_does() {
+fn only_the_next_pod_of_the_gang_gets_reserved_room() {
     let mut bench = Bench::new(PAIR);
     bench.cycle();
     bench.moves("ring-1", "b");
@@ -202,10 +194,10 @@ fn the_next_pod_finds_its_place_and_nobody_else_does() {
 
     bench.comes_back("ring-1", None);
     let plan = bench.cycle();
-    assert_eq!(bench.places(&plan), ["ring-1 -> b", "hungry-0 -> a"]);
+    assert_eq!(places(&plan), ["ring-1 -> b", "hungry-0 -> a"]);
     assert_eq!((bench.reserved(), bench.says("ring")), (0, None));
     let plan = bench.cycle();
-    assert!(plan.binds.is_empty() && plan.nominations.is_empty() && plan.group_notes.is_empty());
+    assert!(plan.binds.is_empty() && plan.nominations.is_empty() && plan.notes.is_empty());
 }
 
 #[test]
@@ -217,11 +209,7 @@ fn a_gang_whose_pods_move_is_neither_broken_nor_stale() {
     bench.pods.remove(&key("ring-1"));
     bench.apply(Event::gone(Kind::Pod, key("ring-1")));
     bench.now = bench.now.plus_ms(60_000);
-    assert!(
-        plan.group_notes.iter().all(|note| note.annotations.len() == 1),
-        "{:?}",
-        plan.group_notes
-    );
+    assert!(plan.notes.iter().all(|note| note.annotations.len() == 1), "{:?}", plan.notes);
     assert!(
         bench.cycle().evictions.is_empty(),
         "its pod has not come back yet, but its place is there"
@@ -234,7 +222,7 @@ fn a_gang_whose_pods_move_is_neither_broken_nor_stale() {
 }
 
 #[test]
-fn what_nobody_comes_for_is_given_back_when_its_time_is_over() {
+fn unclaimed_reservations_expire() {
     let mut bench = Bench::new(PAIR);
     bench.moves("ring-1", "b");
     bench.add("gang hungry x1 gpu=1 select=only:b");
@@ -244,7 +232,7 @@ fn what_nobody_comes_for_is_given_back_when_its_time_is_over() {
     assert!(bench.cycle().binds.is_empty());
     bench.now = START.plus_ms(LIMIT_MS);
     let plan = bench.cycle();
-    assert_eq!(bench.places(&plan), ["hungry-0 -> b"]);
+    assert_eq!(places(&plan), ["hungry-0 -> b"]);
     assert_eq!((bench.reserved(), bench.says("ring")), (0, None));
 }
 
@@ -273,7 +261,7 @@ fn a_reservation_ends_when_it_is_of_no_use() {
         let (cause, at) = ("refused".to_owned(), bench.now);
         bench.apply(Event::EvictionRefused { key: key("ring-1"), uid, cause, at });
     };
-    assert!(!kept_after(refused), "nobody leaves");
+    assert!(!kept_after(refused), "its pod stays");
     let another = |bench: &mut Bench| {
         let mut group = bench.groups[&key("ring")].clone();
         group.metadata.uid = "another".into();
@@ -305,6 +293,38 @@ fn a_pod_that_fails_on_its_way_out_is_awaited_like_one_that_has_left() {
 }
 
 #[test]
+fn a_dropped_transaction_gives_reservations_back() {
+    let mut bench = Bench::new("node a b gpu=4\ngang ring x3 gpu=1 on=a");
+    bench.cycle();
+    bench.moves("ring-1", "b");
+    bench.moves("ring-2", "b");
+    let (gang, pods) = (bench.gang("ring"), ["ring-1", "ring-2"].map(|name| bench.pod(name)));
+    let stays = bench.pod("ring-0");
+    let state = |cluster: &Cluster| {
+        (cluster.sums(), cluster.gangs[gang].notes.clone(), cluster.outlook_version())
+    };
+    let cluster = &mut bench.engine.cluster;
+    let [a, b] = ["a", "b"].map(|name| cluster.nodes.find(name).expect("a node"));
+    let before = state(cluster);
+    let mut txn = Txn::begin(cluster);
+    txn.end_reservations_for(gang, &pods);
+    let ended = state(&txn);
+    assert!(txn.gangs[gang].reserved().is_empty());
+    assert_ne!(ended.2, before.2, "others may ask its pods to leave again");
+    let mark = txn.mark();
+    txn.keep_running(pods[0], a);
+    txn.nominate(stays, b);
+    txn.evict_from(stays, a);
+    txn.reserve(gang, stays, b, START);
+    assert_eq!(txn.audit(), Ok(()));
+    txn.rewind(mark);
+    assert_eq!(state(&txn), ended, "what was done before the mark is not undone");
+    drop(txn);
+    assert_eq!(state(cluster), before);
+    cluster.audit().expect("sums follow from states and reservations");
+}
+
+#[test]
 fn places_are_given_by_role_in_the_order_of_pods_and_nodes() {
     let mut bench = Bench::new(
         "node a b c  gpu=4
@@ -322,12 +342,12 @@ fn places_are_given_by_role_in_the_order_of_pods_and_nodes() {
     let roles: Vec<_> =
         read.iter().map(|place| (place.node.as_str(), place.role.as_deref())).collect();
     assert_eq!(roles, [("b", Some("work")), ("c", Some("lead")), ("c", Some("work"))]);
-    // The one who came first has the first place, whoever it is named after.
+    // The pod that came first gets the first reservation, whichever pod it replaces.
     bench.comes_back("w2", None);
     bench.comes_back("w0", None);
     bench.comes_back("lead", None);
     let plan = bench.cycle();
-    let mut places = bench.places(&plan);
+    let mut places = places(&plan);
     places.sort();
     assert_eq!(places.len(), 3, "{places:?}");
     assert!(places.contains(&"lead -> c".to_owned()), "{places:?}");
@@ -369,7 +389,7 @@ fn a_restart_keeps_the_room() {
     }
     bench.add("pod ring-9 gang=ring gpu=1");
     let plan = bench.cycle();
-    assert_eq!(bench.places(&plan), ["ring-9 -> b"]);
+    assert_eq!(places(&plan), ["ring-9 -> b"]);
     assert_eq!(bench.says("ring"), None);
 }
 
@@ -506,8 +526,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Sums are compared with a recount after each step; a node never promises more than it has; and in the end nothing is left
-    /// over.
+    /// Sums are compared with a recount after each step; a node never has less room than is
+    /// reserved on it; and in the end nothing is left over.
     #[test]
     fn reservations_leave_no_trace(steps in prop::collection::vec(step(), 1..25)) {
         let mut bench = Bench::new(
@@ -523,7 +543,7 @@ proptest! {
             for &gang in &cluster.reserving {
                 for place in cluster.gangs[gang].reserved() {
                     let over = place.request.iter().any(|(resource, _)| cluster.nodes.future_idle(resource, place.node) < 0);
-                    prop_assert!(!over, "more is promised on {} than it has", cluster.nodes.name[place.node]);
+                    prop_assert!(!over, "more is reserved on {} than it has", cluster.nodes.name[place.node]);
                 }
             }
         }

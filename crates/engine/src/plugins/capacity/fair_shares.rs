@@ -14,7 +14,8 @@ use crate::model::gangs::missing::{Missing, missing_after_nominations, required}
 use crate::model::queues::Queue;
 use crate::plugins::capacity::{Capacity, ENTRY};
 use crate::policy::preemptor::Preemptor;
-use crate::shares::fair::{Shares, quota};
+use crate::shares::deserved::by_quota;
+use crate::shares::fair::Shares;
 
 /// The rule that protects what a queue has.
 pub const SHARE: &str = "its queue's fair share";
@@ -114,7 +115,7 @@ impl Capacity {
         let above_share = asked(cluster, preemptor.gang)
             .any(|id| giver.taken(id) > self.allocatable(cluster, from, id));
         let above_deserved =
-            || asked(cluster, preemptor.gang).any(|id| giver.taken(id) > quota(giver, id));
+            || asked(cluster, preemptor.gang).any(|id| giver.taken(id) > by_quota(giver, id));
         let entitled = || {
             let wanted = wanted(cluster, preemptor.gang);
             within_deserved(taker, asked(cluster, preemptor.gang), |id| {
@@ -218,7 +219,7 @@ impl Capacity {
         };
         let above_share =
             |&(id, _): &(ResourceId, i64)| giver.taken(id) > self.allocatable(cluster, from, id);
-        let above_deserved = |&(id, _): &(ResourceId, i64)| giver.taken(id) > quota(giver, id);
+        let above_deserved = |&(id, _): &(ResourceId, i64)| giver.taken(id) > by_quota(giver, id);
         if !asked().all(within) {
             return None;
         }
@@ -340,7 +341,7 @@ fn within_deserved(
     amount: impl Fn(ResourceId) -> i64,
 ) -> bool {
     let mut deserved = asked.filter(|&id| is_deserved(queue, id)).peekable();
-    deserved.peek().is_some() && deserved.all(|id| amount(id) <= quota(queue, id))
+    deserved.peek().is_some() && deserved.all(|id| amount(id) <= by_quota(queue, id))
 }
 
 /// Compares two ratios of numbers above zero that are too large to be multiplied: by the whole

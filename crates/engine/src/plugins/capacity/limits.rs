@@ -7,7 +7,7 @@ use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
 use crate::model::queues::ROOT;
 use crate::plugins::capacity::{Capacity, ENTRY};
-use crate::plugins::proportion::real_capability;
+use crate::shares::deserved::real_capability;
 
 /// A limit of a queue or of one above it.
 pub(super) struct Bound {

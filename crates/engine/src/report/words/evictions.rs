@@ -5,7 +5,7 @@ use muster_text::{counted, duration};
 use crate::base::ids::{PodId, QueueId, Symbol};
 use crate::decision::cause::Cause;
 use crate::decision::counters::SearchRecord;
-use crate::decision::plan::{Eviction, Plan};
+use crate::decision::decisions::{Decisions, Eviction};
 use crate::decision::staleness::{Fate, Staleness};
 use crate::model::Cluster;
 
@@ -109,7 +109,7 @@ const VICTIMS: usize = 4;
 
 /// The search for victims for a gang and its outcome, line by line. Nothing if no search was
 /// needed.
-pub fn search(cluster: &Cluster, plan: &Plan, search: &SearchRecord) -> Vec<String> {
+pub fn search(cluster: &Cluster, plan: &Decisions, search: &SearchRecord) -> Vec<String> {
     let SearchRecord { gang, action, work, found } = search;
     if work.scenarios + work.simulations == 0 {
         return Vec::new();

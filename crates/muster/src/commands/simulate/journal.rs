@@ -32,7 +32,7 @@ impl Recorder {
             match moment {
                 Moment::Start => {}
                 Moment::Event(event) => journal.event(event),
-                Moment::Cycle(now, plan) => journal.cycle(now, plan, engine),
+                Moment::Cycle(now, plan) => journal.cycle(now, plan),
             }
             if journal.wants_checkpoint() {
                 journal.checkpoint(engine.checkpoint());

@@ -55,6 +55,6 @@ fn simulated(
     let result = simulation.run(|progress| bar.show(&progress));
     result.map(|()| simulation).map_err(|problem| {
         bar.done();
-        Failure::Work(problem)
+        Failure::work(problem)
     })
 }

@@ -90,7 +90,7 @@ impl<'h> TreeBuilder<'h> {
 
     fn refuse_bad_members(&mut self) {
         for (hyper, left) in self.hypers.iter().zip(&mut self.left) {
-            *left = hyper.bad_member().map(|why| Fault::BadMember { why: why.to_owned() });
+            *left = hyper.bad_member().map(|why| Fault::BadMember { why: why.to_string() });
         }
     }
 
@@ -164,7 +164,7 @@ impl<'h> TreeBuilder<'h> {
                 self.parent[child] = Some(at);
             }
         }
-        // Those who left themselves still lead what is below them out of the tree.
+        // HyperNodes that left the tree take what is below them out of it.
         for at in (0..self.hypers.len()).filter(|&at| self.left[at].is_some()) {
             for &child in &self.children[at] {
                 self.parent[child].get_or_insert(at);

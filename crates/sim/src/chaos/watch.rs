@@ -10,7 +10,7 @@ use super::History;
 use super::dice::Dice;
 
 #[derive(Default)]
-pub struct Wire {
+pub struct Watch {
     lanes: BTreeMap<String, Lane>,
 }
 
@@ -21,7 +21,7 @@ struct Lane {
     told: Vec<Event>,
 }
 
-impl Wire {
+impl Watch {
     /// The scheduler has listed all objects: nothing is on its way any more.
     pub fn start_over(&mut self, listed: &[Event]) {
         self.lanes.clear();

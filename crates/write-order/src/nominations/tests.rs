@@ -1,21 +1,18 @@
 use muster_api::Time;
 use muster_api::core::Node;
-use muster_engine::Engine;
+use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS};
 use muster_engine::config::Config;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::*;
 
 const CONFIG: &str =
     "actions: allocate, preempt\ntiers:\n- plugins: [{name: priority}, {name: predicates}]\n";
 
-/// A scheduler without a cluster: what it would write can be read from `writes`.
+/// A scheduler without a cluster.
 struct Bench {
     engine: Engine,
     nominations: Nominations,
-    sender: UnboundedSender<Write>,
-    writes: UnboundedReceiver<Write>,
     now: Time,
     /// When the last cycle wanted to be called again.
     wake: Option<Time>,
@@ -26,9 +23,8 @@ impl Bench {
     fn new() -> Bench {
         let config = Config::parse("test", CONFIG).expect("a good configuration");
         let engine = Engine::new(config, vec!["volcano".to_owned()]);
-        let (sender, writes) = unbounded_channel();
         let (nominations, now) = (Nominations::default(), Time(1_000_000));
-        let mut bench = Bench { engine, nominations, sender, writes, now, wake: None };
+        let mut bench = Bench { engine, nominations, now, wake: None };
         let ready = json!([{ "type": "Ready", "status": "True" }]);
         let room = json!({ "cpu": "1", "pods": "10" });
         let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
@@ -37,7 +33,7 @@ impl Bench {
     }
 
     fn hear(&mut self, event: Event) {
-        self.nominations.hear(&event);
+        self.nominations.hear(&self.engine, &event);
         self.engine.apply(event);
     }
 
@@ -61,17 +57,13 @@ impl Bench {
         self.now = self.now.plus_ms(20);
         let plan = self.engine.cycle(self.now);
         self.wake = plan.wake;
-        self.nominations.tell(self.engine.cluster(), &plan, &self.sender);
-        let mut told = Vec::new();
-        while let Ok(Write::NominationWrite(nomination)) = self.writes.try_recv() {
-            let evicts = if nomination.patch.nominated.is_some() { " by eviction" } else { "" };
-            let text = match &nomination.patch.annotations[PIPELINED_NODE] {
-                Some(node) => format!("is nominated to {node}{evicts}"),
-                None => "has no nomination".to_owned(),
-            };
-            told.push(format!("{} {text}", nomination.bearer.key()));
-        }
-        told
+        let writes = self.nominations.compare(&self.engine, &plan).into_iter();
+        let told = writes.map(|AnnotationWrite { object, desired, .. }| {
+            let node = desired.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
+            let evicts = if desired.nominated_node.is_some() { ", with evictions" } else { "" };
+            format!("{} is nominated to {node}{evicts}", object.key())
+        });
+        told.collect()
     }
 }
 
@@ -85,11 +77,11 @@ fn running() -> Value {
 }
 
 #[test]
-fn a_nomination_is_written_once_and_removed_once() {
+fn a_nomination_is_written_once_and_ended_once() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
     assert!(bench.cycle().is_empty());
     // An older view of the pod, then its echo.
     bench.pod("high", 9, 3, &json!({}));
@@ -97,28 +89,40 @@ fn a_nomination_is_written_once_and_removed_once() {
     bench.pod("high", 9, 4, &nominated("n"));
     assert!(bench.cycle().is_empty());
     bench.hear(Event::gone(Kind::Node, "n"));
-    assert_eq!(bench.cycle(), ["d/high has no nomination"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
     bench.pod("high", 9, 5, &nominated("n"));
     assert!(bench.cycle().is_empty(), "its end is on the way");
     bench.pod("high", 9, 6, &json!({}));
     assert!(bench.cycle().is_empty());
     // Another writer restores the old object.
     bench.pod("high", 9, 7, &nominated("n"));
-    assert_eq!(bench.cycle(), ["d/high has no nomination"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
 }
 
 #[test]
-fn a_nomination_is_removed_even_if_it_was_not_seen_yet() {
+fn an_old_version_does_not_hide_what_a_pod_says_now() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
+    bench.pod("high", 9, 3, &nominated("n"));
+    bench.pod("high", 9, 2, &json!({}));
     bench.hear(Event::gone(Kind::Node, "n"));
-    assert_eq!(bench.cycle(), ["d/high has no nomination"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
 }
 
 #[test]
-fn a_bound_pod_needs_no_nomination() {
+fn a_nomination_is_ended_even_if_it_was_not_seen_yet() {
+    let mut bench = Bench::new();
+    bench.pod("low", 1, 1, &running());
+    bench.pod("high", 9, 2, &json!({}));
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
+    bench.hear(Event::gone(Kind::Node, "n"));
+    assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
+}
+
+#[test]
+fn a_bound_pod_says_nothing_of_nominations() {
     let mut bench = Bench::new();
     bench.pod("high", 9, 1, &json!({}));
     assert!(bench.cycle().is_empty(), "a bind needs no nomination");
@@ -137,10 +141,10 @@ fn leftovers_of_a_crash_are_removed_from_our_pods_only() {
     bench.pod("theirs", 1, 2, &bound);
     let mut hint = json!({ "status": { "nominatedNodeName": "n" }, "spec": { "nodeName": "n" } });
     bench.pod("hint", 1, 3, &hint);
-    assert_eq!(bench.cycle(), ["d/ours has no nomination"]);
+    assert_eq!(bench.cycle(), ["d/ours is nominated to nothing"]);
     assert!(bench.cycle().is_empty());
-    // A nominated node that another writer set on a waiting pod is left alone. One that was there
-    // before we started was read as a nomination.
+    // A hint by another for a pod that waits is nothing of ours; one from before our time was read
+    // as a nomination.
     hint["spec"] = json!({});
     bench.pod("late", 1, 4, &json!({}));
     assert!(bench.cycle().is_empty());
@@ -149,15 +153,15 @@ fn leftovers_of_a_crash_are_removed_from_our_pods_only() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("early", 1, 2, &hint);
-    assert_eq!(bench.cycle(), ["d/early has no nomination"]);
+    assert_eq!(bench.cycle(), ["d/early is nominated to nothing"]);
 }
 
 #[test]
-fn a_refused_nomination_is_written_again_when_it_is_made_again() {
+fn a_refused_nomination_is_written_again_when_it_is_decided_again() {
     let mut bench = Bench::new();
     bench.pod("low", 1, 1, &running());
     bench.pod("high", 9, 2, &json!({}));
-    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
     let (uid, cause, at) = ("high-uid".to_owned(), "no".to_owned(), bench.now);
     bench.hear(Event::NominationRefused {
         key: "d/high".to_owned(),
@@ -172,5 +176,22 @@ fn a_refused_nomination_is_written_again_when_it_is_made_again() {
     bench.now = bench.wake.expect("it is tried again");
     assert!(bench.cycle().is_empty());
     bench.now = bench.wake.expect("it is tried again");
-    assert_eq!(bench.cycle(), ["d/high is nominated to n by eviction"]);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
+}
+
+#[test]
+fn a_nomination_is_written_again_after_a_bind_that_failed() {
+    let mut bench = Bench::new();
+    bench.pod("low", 1, 1, &running());
+    bench.pod("high", 9, 2, &json!({}));
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
+    // The bind takes the place of the nomination that was still to be written.
+    bench.hear(Event::Gone { kind: Kind::Pod, key: "d/low".into(), uid: "low-uid".into() });
+    assert!(bench.cycle().is_empty());
+    bench.pod("other", 9, 3, &running());
+    let (key, uid) = ("d/high".to_owned(), "high-uid".to_owned());
+    bench.hear(Event::BindFailed { key, uid, cause: "no answer".to_owned(), at: bench.now });
+    bench.pod("other", 1, 4, &running());
+    bench.now = bench.now.plus_ms(60_000);
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
 }

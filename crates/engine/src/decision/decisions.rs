@@ -9,7 +9,7 @@ use crate::decision::cause::Cause;
 use crate::decision::counters::{NominationCounters, SearchCounters, SearchRecord};
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
+pub struct Decisions {
     /// In the order of the decisions.
     pub binds: Vec<Bind>,
     /// Nominations of this cycle that are new to the cluster, in the order of the
@@ -28,9 +28,9 @@ pub struct Plan {
     pub group_notes: Vec<GroupNote>,
     /// What became of nominations, for metrics.
     pub nomination_counters: NominationCounters,
-    /// What it took to make others leave, and what that costs, for those who count.
+    /// What was tried to make room by evictions, and what that costs, for metrics.
     pub search_counters: SearchCounters,
-    /// For whom others were to leave, in the order in which that was tried.
+    /// The gangs for which room was to be made by evictions, in the order in which that was tried.
     pub searches: Vec<SearchRecord>,
     /// Call again then, even if nothing happens.
     pub wake: Option<Time>,
@@ -68,7 +68,7 @@ pub struct Eviction {
     pub method: Method,
 }
 
-impl Plan {
+impl Decisions {
     /// What is to be written on a pod about its cards; for most pods nothing.
     pub fn note_of(&self, pod: PodId) -> &[(&'static str, String)] {
         let found = self.card_notes.binary_search_by_key(&pod, |note| note.pod);
@@ -85,7 +85,7 @@ impl Plan {
 
     /// Decides nothing.
     pub fn is_empty(&self) -> bool {
-        let Plan { binds, nominations, withdrawn, evictions, updates, group_notes, .. } = self;
+        let Decisions { binds, nominations, withdrawn, evictions, updates, group_notes, .. } = self;
         let places = [binds.len(), nominations.len(), withdrawn.len(), evictions.len()];
         places == [0; 4] && updates.is_empty() && group_notes.is_empty()
     }
