@@ -17,7 +17,7 @@ use crate::eviction::search::Search;
 use crate::eviction::search_log::Record;
 use crate::eviction::trace::Trace;
 use crate::eviction::turns::{any_gang_can_spare, grows, turn_of};
-use crate::eviction::verdict::gave_too_much;
+use crate::eviction::verdict::takes_too_much;
 use crate::model::shapes::one_shape;
 use crate::model::txn::{Mark, Txn};
 use crate::nomination::reaffirm::would_be_reaffirmed;
@@ -230,7 +230,7 @@ pub fn serve(
         return false;
     }
     // Free room is left to `allocate`, which checks what the queue may have.
-    if more && (!txn.displaces() || gave_too_much(session.policy, &txn, request, &pods)) {
+    if more && (!txn.displaces() || takes_too_much(session.policy, &txn, request, &pods)) {
         drop(txn);
         record_search(session, gang, request, attempt.record.work.without_victims(), false);
         return false;

@@ -227,7 +227,7 @@ impl<'s> DomainFit<'s> {
         cluster.nodes.pods_on[node].iter().copied().filter(|&pod| self.is_placed_here(cluster, pod))
     }
 
-    /// Places pods of the gang elsewhere where these pods run again and the room is short.
+    /// Where these pods run again and room is short, places pods of the gang elsewhere.
     fn displace(
         &mut self,
         txn: &mut Txn,

@@ -11,7 +11,7 @@ use crate::eviction::refusal::deserves_nothing;
 use crate::eviction::request::EvictionRequest;
 use crate::eviction::trace::Trace;
 use crate::eviction::turns::{any_gang_can_spare, grows, starves, turn_of};
-use crate::eviction::verdict::{IN_NEED, gave_too_much};
+use crate::eviction::verdict::{IN_NEED, takes_too_much};
 use crate::model::Cluster;
 use crate::model::txn::Txn;
 use crate::order::session::Session;
@@ -59,8 +59,9 @@ pub fn decide(
     if more && !any_gang_can_spare(session, gang, request) {
         return Some((Trace::default(), Err(no_victims(Vec::new()))));
     }
-    let modest = request.settings.without_breaking_gangs();
-    let request = if more { EvictionRequest { settings: &modest, ..request } } else { request };
+    let surplus_only = request.settings.without_breaking_gangs();
+    let request =
+        if more { EvictionRequest { settings: &surplus_only, ..request } } else { request };
     let (pods, missing) = turn_of(session, gang);
     let mut trace = Trace::default();
     let mut attempt = Attempt::new(session, gang, request, Some(&mut trace));
@@ -76,7 +77,7 @@ pub fn decide(
     let result = attempt.make_room(&mut txn, session.rankings, &placement);
     let victims: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
     let displaces = txn.displaces();
-    let too_much = result.is_ok() && more && gave_too_much(session.policy, &txn, request, &pods);
+    let too_much = result.is_ok() && more && takes_too_much(session.policy, &txn, request, &pods);
     drop(txn);
     let outcome = match result {
         Ok(()) if more && (too_much || !displaces) => {

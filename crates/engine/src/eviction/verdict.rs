@@ -18,7 +18,12 @@ pub const IN_NEED: &str = "its queue, which would have too little";
 /// Whether a victim's queue now has less than it deserves of what these pods request, so that it
 /// would reclaim the room at once. With fair shares the search has asked that for each victim
 /// already.
-pub fn gave_too_much(policy: &Policy, txn: &Txn, request: EvictionRequest, pods: &[PodId]) -> bool {
+pub fn takes_too_much(
+    policy: &Policy,
+    txn: &Txn,
+    request: EvictionRequest,
+    pods: &[PodId],
+) -> bool {
     let requested =
         |resource| pods.iter().any(|&pod| txn.request_of(txn.pods.shape[pod], resource) > 0);
     let lacks = |(victim, _): (PodId, NodeId)| {

@@ -76,7 +76,7 @@ impl GroupAnnotations {
 
     /// What must be written so that the object says this; nothing is removed. It counts as written
     /// from now on.
-    pub(crate) fn tell(
+    pub(crate) fn write(
         notes: &mut Option<Box<GroupAnnotations>>,
         wish: Texts,
     ) -> Vec<(&'static str, Option<String>)> {
@@ -128,22 +128,22 @@ mod tests {
         let mut notes = GroupAnnotations::read(&meta(&[]));
         assert_eq!(notes, None);
         assert_eq!(
-            GroupAnnotations::tell(&mut notes, since("a")),
+            GroupAnnotations::write(&mut notes, since("a")),
             [(STALE_SINCE, Some("a".to_owned()))]
         );
         GroupAnnotations::reread(&mut notes, &meta(&[("theirs", "x")]));
-        assert_eq!(GroupAnnotations::tell(&mut notes, since("a")), [], "it is on its way");
+        assert_eq!(GroupAnnotations::write(&mut notes, since("a")), [], "it is on its way");
         GroupAnnotations::reread(&mut notes, &meta(&[(STALE_SINCE, "a")]));
-        assert_eq!(GroupAnnotations::tell(&mut notes, since("a")), []);
+        assert_eq!(GroupAnnotations::write(&mut notes, since("a")), []);
         GroupAnnotations::reread(&mut notes, &meta(&[(STALE_SINCE, "b")]));
         assert_eq!(
-            GroupAnnotations::tell(&mut notes, since("a")).len(),
+            GroupAnnotations::write(&mut notes, since("a")).len(),
             1,
             "another writer has changed it"
         );
-        assert_eq!(GroupAnnotations::tell(&mut notes, Texts::default()), [(STALE_SINCE, None)]);
+        assert_eq!(GroupAnnotations::write(&mut notes, Texts::default()), [(STALE_SINCE, None)]);
         GroupAnnotations::reread(&mut notes, &meta(&[]));
-        assert_eq!(GroupAnnotations::tell(&mut notes, Texts::default()), []);
+        assert_eq!(GroupAnnotations::write(&mut notes, Texts::default()), []);
         assert_eq!(notes, None, "nothing is kept of a gang without notes");
     }
 

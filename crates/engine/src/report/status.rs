@@ -40,7 +40,7 @@ pub fn update(
         let wish = Texts { stale_since, reservations: cluster.reservations_text(id) };
         let gang = &mut cluster.gangs[id];
         if gang.origin == Origin::Group {
-            let annotations = GroupAnnotations::tell(&mut gang.notes, wish);
+            let annotations = GroupAnnotations::write(&mut gang.notes, wish);
             plan.group_notes
                 .extend((!annotations.is_empty()).then_some(GroupNote { gang: id, annotations }));
         }

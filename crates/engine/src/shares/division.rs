@@ -84,7 +84,7 @@ pub fn divide(
         if surplus <= 0 {
             break;
         }
-        let told = steps.as_deref_mut().map(|steps| {
+        let record = steps.as_deref_mut().map(|steps| {
             steps.tiers.push(Tier {
                 priority: parties[tier[0]].priority,
                 rounds: vec![],
@@ -92,7 +92,7 @@ pub fn divide(
             });
             steps.tiers.last_mut().expect("one was just put there")
         });
-        surplus = i128::from(share_out(surplus as i64, tier, parties, k_ppm, &mut shares, told));
+        surplus = i128::from(share_out(surplus as i64, tier, parties, k_ppm, &mut shares, record));
     }
     if let Some(steps) = steps {
         steps.left = i64::try_from(surplus).unwrap_or(i64::MIN);
@@ -107,7 +107,7 @@ fn share_out(
     parties: &[Party],
     k_ppm: i64,
     shares: &mut [i64],
-    mut told: Option<&mut Tier>,
+    mut record: Option<&mut Tier>,
 ) -> i64 {
     let mut hungry = tier.to_vec();
     loop {
@@ -129,9 +129,9 @@ fn share_out(
         let done = !again || hungry.is_empty() || surplus == 0;
         let units =
             if done { hand_out(&mut surplus, &round.parts, parties, shares) } else { Vec::new() };
-        if let Some(told) = told.as_deref_mut() {
-            told.rounds.push(round);
-            told.units = units;
+        if let Some(record) = record.as_deref_mut() {
+            record.rounds.push(round);
+            record.units = units;
         }
         if done {
             return surplus;
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_is_told() {
+    fn every_step_is_recorded() {
         let parties = [queue("a", 2, 1, 3), queue("b", 0, 2, 9), queue("c", 0, 1, 9)];
         let mut steps = Steps::default();
         assert_eq!(divide(12, &parties, 0, Some(&mut steps)), [3, 6, 3]);
@@ -382,7 +382,7 @@ mod tests {
             let quota: i64 = parties.iter().map(|party| party.deserved.min(party.wanted)).sum();
             let sum: i64 = shares.iter().sum();
             prop_assert!(sum <= total.max(quota));
-            prop_assert_eq!(steps.left, total - sum, "what is told is what was done");
+            prop_assert_eq!(steps.left, total - sum, "the recorded steps are what was done");
             let lowest = parties.iter().zip(&shares).filter(|(p, share)| **share > p.deserved.min(p.wanted));
             if let Some(lowest) = lowest.map(|(party, _)| party.priority).min() {
                 let left_out = |party: &Party, share: i64| {

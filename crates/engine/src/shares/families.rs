@@ -37,11 +37,11 @@ impl<'c> Families<'c> {
         Families { cluster, tree, k_ppm, families: siblings.map(family).collect() }
     }
 
-    /// The shares of all queues. `told` gets each division.
+    /// The shares of all queues. `divisions` gets each division.
     pub fn divide(
         &self,
         resource: ResourceId,
-        mut told: Option<&mut Vec<Division>>,
+        mut divisions: Option<&mut Vec<Division>>,
     ) -> Table<QueueId, i64> {
         let wanted = self.wanted(resource);
         let mut fair: Table<QueueId, i64> = Table::default();
@@ -50,12 +50,12 @@ impl<'c> Families<'c> {
         for Family { parent, members } in &self.families {
             let parties: Vec<Party> =
                 members.iter().map(|&queue| self.party(queue, resource, wanted[queue])).collect();
-            let mut steps = told.is_some().then(Steps::default);
+            let mut steps = divisions.is_some().then(Steps::default);
             let shares = divide(fair[*parent], &parties, self.k_ppm, steps.as_mut());
             for (&queue, &share) in members.iter().zip(&shares) {
                 fair[queue] = share;
             }
-            if let (Some(told), Some(steps)) = (told.as_deref_mut(), steps) {
+            if let (Some(divisions), Some(steps)) = (divisions.as_deref_mut(), steps) {
                 let portion = |(party, &fair): (&Party, &i64)| Portion {
                     queue: party.queue,
                     deserved: party.deserved,
@@ -65,7 +65,7 @@ impl<'c> Families<'c> {
                     fair,
                 };
                 let portions = parties.iter().zip(&shares).map(portion).collect();
-                told.push(Division { parent: *parent, total: fair[*parent], portions, steps });
+                divisions.push(Division { parent: *parent, total: fair[*parent], portions, steps });
             }
         }
         fair

@@ -116,7 +116,7 @@ impl Bench {
     fn cycle(&mut self) -> Plan {
         let plan = self.engine.cycle(self.now);
         self.engine.cluster.audit().expect("sums follow from states and reservations");
-        let mut told = Vec::new();
+        let mut events = Vec::new();
         for note in &plan.notes {
             let group = self.groups.get_mut(&*note.gang).expect("a PodGroup");
             let annotations = &mut group.metadata.annotations;
@@ -126,16 +126,16 @@ impl Bench {
                     None => drop(annotations.remove(&**key)),
                 }
             }
-            told.push(Event::from(group.clone()));
+            events.push(Event::from(group.clone()));
         }
         for bind in &plan.binds {
             let pod = self.pods.get_mut(&*bind.pod).expect("a pod");
             pod.spec.node_name = Some(bind.node.to_string());
             pod.status.phase = "Running".into();
             pod.status.start_time = Some(self.now);
-            told.push(Event::from(pod.clone()));
+            events.push(Event::from(pod.clone()));
         }
-        told.into_iter().for_each(|event| self.apply(event));
+        events.into_iter().for_each(|event| self.apply(event));
         plan
     }
 
