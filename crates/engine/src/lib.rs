@@ -27,8 +27,8 @@
 //!     }
 //! });
 //! let plan = engine.cycle(Time(0));
-//! let [bind] = plan.binds[..] else { panic!("one pod is bound") };
-//! assert_eq!(&**engine.cluster().pods.name(bind.pod), "default/trainer");
+//! let [bind] = &plan.binds[..] else { panic!("one pod is bound") };
+//! assert_eq!((&*bind.pod, &*bind.node), ("default/trainer", "gpu-1"));
 //! ```
 
 // `#[answers]` writes paths that begin with our name, so that it can be used here and elsewhere.
