@@ -1,5 +1,6 @@
-//! The search for a scenario against one that goes step by step: one victim more each time,
-//! all of them placed anew. What that finds is found. And moves against trying everything.
+//! Compares the search for a scenario with a slow one that evicts one victim more each time and
+//! places all pods again: it must find room wherever the slow one does. Compares moves with trying
+//! every combination.
 
 #[path = "support/lines.rs"]
 mod lines;

@@ -1,6 +1,6 @@
 //! Scenarios as text: a few lines of cluster and work, `----`, and what comes of it. Each name is a
 //! sentence that is true. `MUSTER_REWRITE=1 cargo test -p muster-engine --test scenarios` writes
-//! the second halves anew; read the diff.
+//! the second halves; read the diff.
 //!
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see
 //! `support/lines.rs`) there are `plugins`, `with`, `actions` and `set` (before all else), `cycle`,

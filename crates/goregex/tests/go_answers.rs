@@ -1,4 +1,4 @@
-//! Compares how we read patterns with Go's own answers. `go/main.go` says how to write them anew.
+//! Compares how we read patterns with Go's own answers. `go/main.go` says how to rewrite them.
 
 use muster_goregex::{GoRegex, GoRegexErrorKind};
 use proptest::prelude::*;

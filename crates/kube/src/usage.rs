@@ -68,7 +68,7 @@ fn path(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/configmaps")
 }
 
-/// The last stored usage, if any. If it can't be read, or may not be, shares start anew.
+/// The last stored usage, if any. If it can't be read, or may not be, shares start from zero.
 pub async fn read(client: &Client, namespace: &str) -> Result<Option<Record>, kube::Error> {
     let request = Request::get(format!("{}/{NAME}", path(namespace)));
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;

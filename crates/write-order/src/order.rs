@@ -1,6 +1,6 @@
 //! Nominations and notes are written first, evictions after. For each object the newest write wins.
 //! The evictions of a group are freed when everything that they wait for is written, and dropped if
-//! one of these can't be written or is replaced by its end before. The engine then plans anew.
+//! one of these can't be written or is replaced by its end before. The engine then plans again.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -28,7 +28,7 @@ pub trait StillFits {
         false
     }
 
-    /// Whether it fits now that these pods run again. It may be placed anew for that, which the
+    /// Whether it fits now that these pods run again. It may be placed again for that, which the
     /// caller undoes if the answer is no.
     fn still_fits(&mut self, txn: &mut Txn, rankings: &mut Rankings, pods: &[PodId]) -> bool;
 }

@@ -255,7 +255,7 @@ impl Terms {
                 .any(|&term| self.rows[term].excludes || self.rows[term].attracts)
     }
 
-    /// Reads the node's labels anew for every key. The caller has taken the node's pods out of the
+    /// Reads the node's labels again for every key. The caller has taken the node's pods out of the
     /// counts.
     pub(super) fn label(&mut self, node: NodeId, labels: &Labels) {
         for key in self.keys.rows_mut() {

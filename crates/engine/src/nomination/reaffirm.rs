@@ -149,7 +149,7 @@ fn nominate_again(
     }
 }
 
-/// The gangs that hold a nomination which is too old. If it is made again, its time starts anew.
+/// The gangs that hold a nomination which is too old. If it is made again, its time starts again.
 fn expired(session: &mut Session, gangs: &[GangId]) -> Vec<GangId> {
     let limit = session.settings.nomination_limit_ms;
     if limit == 0 {

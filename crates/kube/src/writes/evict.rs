@@ -1,6 +1,6 @@
 //! A pod's eviction, or its deletion where that is configured. The API server may refuse an
 //! eviction because of a PodDisruptionBudget. That is a final answer and not tried again: the
-//! engine is told and plans anew.
+//! engine is told and plans again.
 
 use std::sync::Arc;
 

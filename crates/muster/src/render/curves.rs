@@ -12,7 +12,7 @@ use super::svg::{self, INK, LINE, MUTED, text_width};
 use super::text::{cut_middle, readable};
 
 /// Colours of Okabe and Ito, which people with any colour vision can distinguish, and line styles
-/// for those who see no colours.
+/// for readers who see no colours.
 const STYLES: [(&str, &str); 6] = [
     ("#0072B2", "none"),
     ("#D55E00", "9 4"),

@@ -1,4 +1,4 @@
-//! Which pods may be evicted, and by whom.
+//! Which pods each gang may evict.
 
 use crate::cluster::{Pod, RESOURCES};
 use crate::config::Mode;

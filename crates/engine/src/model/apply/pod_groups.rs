@@ -117,7 +117,7 @@ impl Cluster {
         other_rules
     }
 
-    /// Puts the gang's pods into subgroups anew.
+    /// Assigns the gang's pods to subgroups again.
     fn split(&mut self, id: GangId) {
         let gang = &mut self.gangs[id];
         let Some(topology_rules) = &mut gang.topology_rules else { return };
