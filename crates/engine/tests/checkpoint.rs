@@ -1,17 +1,13 @@
 //! An engine that is restored from a checkpoint decides as the one that went on, whatever that one
 //! has worked out before.
 
-#[path = "support/lines.rs"]
-mod lines;
 mod support;
 
 use std::fmt::Write;
 
-use lines::Line;
 use muster_api::Time;
 use muster_engine::config::Config;
-use muster_engine::{Checkpoint, Engine, Event};
-use serde::Serialize;
+use muster_engine::{Engine, Event};
 use support::objects;
 
 const CONFIG: &str = r#"
@@ -87,53 +83,4 @@ fn the_order_of_queues_follows_each_admission() {
     restored.cycle(late);
     assert_eq!(admitted(&restored), admitted(&engine));
     assert_eq!(admitted(&engine), ["default/a-large", "default/b-next"]);
-}
-
-fn encode(checkpoint: &Checkpoint) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut out = rmp_serde::Serializer::new(&mut bytes).with_struct_map();
-    checkpoint.serialize(&mut out).expect("a checkpoint can be written");
-    bytes
-}
-
-/// A checkpoint as versions wrote it in which the failed searches were a field of the model. It is
-/// a map of two fields then, and the model has one more.
-fn as_older_versions_wrote_it(bytes: &[u8]) -> Vec<u8> {
-    let field = b"\xaffailed_searches";
-    let at = bytes.windows(field.len()).rposition(|window| window == field).expect("it is last");
-    let (rest, failed_searches) = (&bytes[..at], &bytes[at + field.len()..]);
-    assert_ne!(failed_searches, b"\x80", "a search has failed");
-    let rest = rest.strip_prefix(b"\x83\xa7cluster\xde").expect("a map of three, and one of many");
-    let fields = u16::from_be_bytes([rest[0], rest[1]]) + 1;
-    [
-        b"\x82\xa7cluster\xde".as_slice(),
-        &fields.to_be_bytes(),
-        b"\xa9",
-        b"fruitless",
-        failed_searches,
-        &rest[2..],
-    ]
-    .concat()
-}
-
-#[test]
-fn failed_searches_are_read_where_older_versions_kept_them() {
-    let config = "actions: allocate, preempt
-configurations: [{name: preempt, arguments: {mode: scenario}}]
-tiers:
-- plugins: [{name: priority}, {name: gang}, {name: predicates}]";
-    let config = Config::parse("test", config).unwrap_or_else(|errors| panic!("{errors:?}"));
-    let mut engine = Engine::new(config, vec!["volcano".into()]);
-    let cluster = "
-node n cpu=8
-gang low x1 cpu=8 on=n
-gang high x1 cpu=9 prio=5";
-    for (line, serial) in cluster.lines().filter_map(Line::parse).zip(0..) {
-        tell(&mut engine, &line.manifests("2026-01-05T00:00:00Z", serial));
-    }
-    engine.cycle(NOW);
-    let bytes = encode(&engine.checkpoint());
-    let old = as_older_versions_wrote_it(&bytes);
-    let read: Checkpoint = rmp_serde::from_slice(&old).expect("older versions wrote it so");
-    assert!(encode(&read) == bytes, "something was lost");
 }

@@ -11,6 +11,7 @@ use flate2::Crc;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use crate::codec::{self, DecodeError};
 use crate::record::Kind;
 
 const HEAD: usize = 8;
@@ -22,11 +23,9 @@ const LONGEST: u32 = 1 << 26;
 /// The last format in which the checksum of each record stood alone.
 const UNCHAINED: u32 = 1;
 
-fn encode(out: &mut impl Write, kind: Kind, value: &impl Serialize) -> io::Result<()> {
+fn encode(out: &mut dyn Write, kind: Kind, value: &impl Serialize) -> io::Result<()> {
     out.write_all(&[kind as u8])?;
-    value
-        .serialize(&mut rmp_serde::Serializer::new(out).with_struct_map())
-        .map_err(io::Error::other)
+    codec::encode(out, value)
 }
 
 fn length_bytes(length: usize) -> io::Result<[u8; 4]> {
@@ -112,7 +111,7 @@ pub enum Damage {
     #[error("its checksum is wrong: it was changed, or it is not the record that came next")]
     Checksum,
     #[error("its value is of another form: {0}")]
-    Value(#[from] rmp_serde::decode::Error),
+    Value(#[from] DecodeError),
     #[error("the compressed data makes no sense: {0}")]
     Compression(io::Error),
     #[error("the segment ends there, but something follows it")]
@@ -142,7 +141,7 @@ impl<R: Read> Reader<R> {
     }
 
     pub fn value<T: DeserializeOwned>(&self) -> Result<T, Damage> {
-        Ok(rmp_serde::from_slice(&self.value)?)
+        Ok(codec::decode(&self.value)?)
     }
 
     pub fn next(&mut self) -> io::Result<Next> {

@@ -11,6 +11,7 @@
 //! # Ok::<(), muster_journal::ReplayError>(())
 //! ```
 
+pub mod codec;
 mod difference;
 mod frame;
 mod journal;

@@ -11,7 +11,7 @@ use muster_api::{Portion, Time};
 use muster_engine::config::Config;
 use muster_engine::model::gangs::RareGangFields;
 use muster_engine::{Checkpoint, Engine, Event};
-use muster_journal::{Configuration, Journal, Limits, ReplayError, Summary, replay};
+use muster_journal::{Configuration, Journal, Limits, ReplayError, Summary, codec, replay};
 use muster_sim::World;
 use muster_sim::chaos::{self, Moment};
 use serde::Serialize;
@@ -30,10 +30,8 @@ fn seeds(few: u64) -> u64 {
 
 fn through_bytes<T: Serialize + DeserializeOwned>(value: &T) -> T {
     let mut bytes = Vec::new();
-    value
-        .serialize(&mut rmp_serde::Serializer::new(&mut bytes).with_struct_map())
-        .expect("encodes");
-    rmp_serde::from_slice(&bytes).expect("decodes")
+    codec::encode(&mut bytes, value).expect("encodes");
+    codec::decode(&bytes).expect("decodes")
 }
 
 fn parse(config: &Configuration) -> Config {
@@ -217,8 +215,9 @@ fn checkpoints_keep_the_progress_of_gangs_and_older_ones_have_none() {
     }
     let cooldown = Some(60_000);
     let older = Older { cooldown, min_available: None, max_unavailable: None };
-    let bytes = rmp_serde::to_vec_named(&older).expect("encodes");
-    let read: RareGangFields = rmp_serde::from_slice(&bytes).expect("decodes");
+    let mut bytes = Vec::new();
+    codec::encode(&mut bytes, &older).expect("encodes");
+    let read: RareGangFields = codec::decode(&bytes).expect("decodes");
     assert_eq!(read, RareGangFields { cooldown, ..RareGangFields::default() });
 
     let (last_checkpoint, expected_end) = (Some(Time(1_000)), Some(Time(2_000)));

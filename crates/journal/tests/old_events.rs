@@ -4,7 +4,7 @@ use std::path::Path;
 
 use muster_api::kinds::Kind;
 use muster_engine::Event;
-use muster_journal::{Record, Segment, Summary, replay};
+use muster_journal::{Record, Segment, Summary, codec, replay};
 use serde_json::json;
 
 #[test]
@@ -16,8 +16,9 @@ fn events_are_read_as_they_were_written() {
     ] {
         let event: Event = serde_json::from_value(written.clone()).expect("an event");
         assert_eq!(serde_json::to_value(&event).expect("JSON"), written);
-        let bytes = rmp_serde::to_vec_named(&event).expect("bytes");
-        let event: Event = rmp_serde::from_slice(&bytes).expect("an event");
+        let mut bytes = Vec::new();
+        codec::encode(&mut bytes, &event).expect("bytes");
+        let event: Event = codec::decode(&bytes).expect("an event");
         assert_eq!(serde_json::to_value(&event).expect("JSON"), written);
     }
 }

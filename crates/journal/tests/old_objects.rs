@@ -3,6 +3,7 @@
 use muster_api::kinds::Object;
 use muster_api::{PodGroup, Time};
 use muster_engine::Event;
+use muster_journal::codec;
 use serde_json::json;
 
 #[test]
@@ -23,8 +24,9 @@ fn custom_resources_of_old_journals_are_read() {
         "spec": { "minMember": 2, "queue": "default" },
         "status": { "phase": "Running", "running": 2, "succeeded": 0, "failed": 0 },
     });
-    let bytes = rmp_serde::to_vec_named(&json!({ "PodGroup": group })).expect("it can be written");
-    let event: Event = rmp_serde::from_slice(&bytes).expect("it can be read");
+    let mut bytes = Vec::new();
+    codec::encode(&mut bytes, &json!({ "PodGroup": group })).expect("it can be written");
+    let event: Event = codec::decode(&bytes).expect("it can be read");
     let Event::Object(Object::PodGroup(group)) = event else { panic!("{event:?}") };
     let PodGroup { metadata, spec, status } = *group;
     assert_eq!(metadata.key(), "default/ring");
