@@ -59,6 +59,23 @@ fn moves_wait_for_the_nomination_and_for_the_reservations() {
     assert_eq!(engine.pod("default/large-0").expect("it is known").standing, Standing::Placed);
 }
 
+/// A scheduler that starts now cannot know the earlier PodGroup (fault simulator, "without enqueue",
+/// seed 94).
+#[test]
+fn a_pod_group_that_is_created_again_has_all_its_grace() {
+    let mut engine = engine(STALE, "node a cpu=4\ngang ring x2 min=2 cpu=1 on=a");
+    engine.apply(Event::gone(Kind::Pod, "default/ring-1"));
+    engine.cycle(NOW);
+    engine.apply(Event::gone(Kind::PodGroup, "default/ring"));
+    let again = Line::parse("gang ring min=2").expect("a gang");
+    let again = again.manifests(&NOW.plus_ms(4_000).to_string(), 9);
+    let groups = support::objects(&again).into_iter();
+    let groups = groups.filter(|object| object.kind() == Kind::PodGroup);
+    groups.for_each(|object| engine.apply(Event::from(object)));
+    assert!(engine.cycle(NOW.plus_ms(6_000)).evictions.is_empty(), "its grace begins now");
+    assert_eq!(engine.cycle(NOW.plus_ms(11_000)).evictions.len(), 1);
+}
+
 #[test]
 fn a_stale_gang_waits_for_no_write() {
     let mut engine = engine(STALE, "node a cpu=4\ngang ring x2 min=2 cpu=1 on=a");

@@ -38,6 +38,8 @@ impl Cluster {
         }
         if another {
             self.end_reservations(id);
+            // How long pods of an earlier object lacked company says nothing of this gang.
+            self.gangs.forget_broken(id);
         }
         let before = self.gangs[id].taken_as();
         let named = Some(object.spec.queue.as_str());
@@ -138,6 +140,7 @@ impl Cluster {
             return;
         }
         self.end_reservations(id);
+        self.gangs.forget_broken(id);
         let gang = &mut self.gangs[id];
         if gang.pods.is_empty() {
             self.gangs.remove(id);

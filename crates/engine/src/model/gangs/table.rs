@@ -152,6 +152,11 @@ impl Gangs {
         }
     }
 
+    /// Forgets since when the gang is broken.
+    pub(crate) fn forget_broken(&mut self, id: GangId) {
+        self.broken.remove(&id);
+    }
+
     /// Gangs that were stale after the last cycle (`stalegangeviction.rs`), and since when; in no
     /// order.
     pub fn broken(&self) -> impl Iterator<Item = (GangId, Time)> + '_ {
