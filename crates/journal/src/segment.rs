@@ -75,6 +75,10 @@ impl Segment {
             }
             Title::Unknown(found) => return Err(ReadError::Format { name, found }),
             Title::Foreign => return Err(ReadError::Foreign { name }),
+            Title::Damaged(error) => {
+                let damage = Damage::Compression(error);
+                return Err(ReadError::Damaged { name, record: 1, offset: 0, damage });
+            }
         };
         let input = Reader::new(input, format, &title);
         Ok(Records { name, input, number: 0, torn, ended: torn.is_some() })
@@ -88,14 +92,22 @@ enum Title {
     /// A format that this muster doesn't read.
     Unknown(u32),
     Foreign,
+    /// The data after the head of the compressed file makes no sense.
+    Damaged(io::Error),
 }
 
-fn read_title(input: &mut impl BufRead, title: &mut Vec<u8>) -> io::Result<Title> {
-    match input.take(LONGEST_TITLE).read_until(b'\n', title) {
+fn read_title(
+    input: &mut BufReader<GzDecoder<impl BufRead>>,
+    title: &mut Vec<u8>,
+) -> io::Result<Title> {
+    match input.by_ref().take(LONGEST_TITLE).read_until(b'\n', title) {
         Ok(_) => {}
         Err(error) => match error.kind() {
             io::ErrorKind::UnexpectedEof => return Ok(Title::Torn),
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => return Ok(Title::Foreign),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+                let has_head = input.get_ref().header().is_some();
+                return Ok(if has_head { Title::Damaged(error) } else { Title::Foreign });
+            }
             _ => return Err(error),
         },
     }

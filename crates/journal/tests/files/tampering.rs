@@ -248,7 +248,9 @@ fn a_changed_byte_of_the_file_is_told_or_changes_nothing() {
         let (read, end) = small.read_file(&file);
         assert!(small.values.starts_with(&read), "byte {at}");
         match end {
-            Err(ReadError::Damaged { .. } | ReadError::Foreign { .. }) | Ok(Some(_)) => {}
+            Err(ReadError::Damaged { .. }) | Ok(Some(_)) => {}
+            // Only a file that begins otherwise is taken to be something else.
+            Err(ReadError::Foreign { .. }) if at < small.file.len() / 2 => {}
             Err(error) => panic!("byte {at}: {error}"),
             // Some bits of a gzip stream mean nothing: a time in its head, padding after a flush.
             Ok(None) => assert_eq!(read, small.values, "byte {at}"),
