@@ -17,6 +17,7 @@ use crate::domains::{self, ClosestDomain};
 use crate::explanation::Look;
 use crate::lines::{GangLine, gang_line};
 use crate::nominations::{self, NominationFacts};
+use crate::pods::starting;
 use crate::room::{self, Shortage};
 use crate::searches::{self, SearchFacts};
 
@@ -26,6 +27,8 @@ pub struct GangFacts {
     #[serde(flatten)]
     pub line: GangLine,
     pub gated: u32,
+    /// The part of `running` that is bound and not started yet.
+    pub starting: u32,
     pub waiting_since: Option<String>,
     pub waiting_ms: Option<i64>,
     /// Set if it is broken.
@@ -66,6 +69,8 @@ pub struct RoleFacts {
     pub name: Option<String>,
     pub min_member: u32,
     pub running: u32,
+    /// The part of `running` that is bound and not started yet.
+    pub starting: u32,
     pub pending: u32,
 }
 
@@ -81,7 +86,10 @@ pub fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
     let cluster = engine.cluster();
     let gang = &cluster.gangs[id];
     let line = gang_line(cluster, id);
-    let role = |role: &Role| RoleFacts {
+    let pods_of =
+        |at: usize| gang.pods.iter().filter(move |&&pod| cluster.pods.role[pod] as usize == at);
+    let role = |(at, role): (usize, &Role)| RoleFacts {
+        starting: starting(engine, pods_of(at)),
         name: role.name.map(|name| cluster.names.text(name).to_string()),
         min_member: role.minimum,
         running: role.counts.running + role.counts.allocated,
@@ -101,10 +109,11 @@ pub fn gang_facts(engine: &mut Engine, id: GangId, look: &Look) -> GangFacts {
     let since: Option<Time> = gang.waiting_since.or(gang.condition.since).filter(|_| waits);
     GangFacts {
         gated: gang.counts.gated,
+        starting: starting(engine, &gang.pods),
         waiting_since: since.map(|time| time.to_string()),
         waiting_ms: since.map(|time| now.0 - time.0),
         stale: engine.staleness(id, now).map(|stale| stale_facts(cluster, &stale, now)),
-        roles: gang.roles.iter().map(role).collect(),
+        roles: gang.roles.iter().enumerate().map(role).collect(),
         places,
         closest: closest(cluster, &shortage),
         closest_domains: if waits { domains::closest(cluster, id) } else { Vec::new() },

@@ -25,12 +25,25 @@ pub struct PodFacts {
     pub gang: Option<GangFacts>,
 }
 
+/// How many of the pods are bound and have not been started by the kubelet yet.
+pub fn starting<'p>(engine: &Engine, pods: impl IntoIterator<Item = &'p PodId>) -> u32 {
+    let pods_of = &engine.cluster().pods;
+    let starts = |pod: &&PodId| match pods_of.state[**pod] {
+        PodState::Allocated(_) => true,
+        PodState::Running(_) => !pods_of.fact[**pod].runs,
+        _ => false,
+    };
+    pods.into_iter().filter(starts).count() as u32
+}
+
 pub fn pod_facts(engine: &Engine, now: Time, id: PodId, of: Option<GangFacts>) -> PodFacts {
     let cluster = engine.cluster();
     let fact = &cluster.pods.fact[id];
     let state = cluster.pods.state[id];
     let gang = cluster.pods.gang[id];
     let on_node = state.occupies();
+    // A pod that is pulling its images has a start time too.
+    let started = fact.started.filter(|_| on_node && fact.runs);
     let estimate = fact.estimate().or_else(|| gang.and_then(|gang| cluster.gangs[gang].estimate));
     let ends = fact.started.zip(estimate).map(|(started, run)| started.plus_ms(run));
     PodFacts {
@@ -40,16 +53,16 @@ pub fn pod_facts(engine: &Engine, now: Time, id: PodId, of: Option<GangFacts>) -
             PodState::Pending => "Pending",
             PodState::Nominated(_) => "Nominated",
             PodState::Allocated(_) => "Bound",
-            // Bound pods count as running; the kubelet may not have started this one yet.
-            PodState::Running(_) if fact.started.is_none() => "Bound",
+            // The scheduler counts it as running; the kubelet has not started it yet.
+            PodState::Running(_) if !fact.runs => "Bound",
             PodState::Running(_) => "Running",
             PodState::Releasing(_) => "Terminating",
             PodState::Succeeded => "Succeeded",
             PodState::Failed => "Failed",
         },
         node: state.node().map(|node| cluster.nodes.name[node].to_string()),
-        since: fact.started.filter(|_| on_node).map(|time| time.to_string()),
-        running_ms: fact.started.filter(|_| on_node).map(|time| now.0 - time.0),
+        since: started.map(|time| time.to_string()),
+        running_ms: started.map(|time| now.0.saturating_sub(time.0)),
         ends: ends.filter(|_| on_node).map(|time| time.to_string()),
         protected_by: engine.policy().protects(cluster, id).filter(|_| on_node),
         gang: of,

@@ -115,3 +115,39 @@ fn possible_evictions_are_listed_with_costs_and_vetoes() {
     let last = &claim["pods"][1];
     assert_eq!(last["reason"], "queue poor deserves 12 nvidia.com/gpu and uses 8, want 8");
 }
+
+/// A gang of which one pod runs, one has got its node and start time but pulls its image still, and
+/// one is only bound.
+const STARTING: &str = r#"
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 8, pods: 10}}}
+- {apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: ring}, spec: {minMember: 3, minTaskMember: {worker: 3}}}
+- {apiVersion: v1, kind: Pod, metadata: {name: ring-0, labels: &worker {volcano.sh/task-spec: worker}, annotations: &of-ring {scheduling.k8s.io/group-name: ring}}, spec: &bound {schedulerName: muster, nodeName: n1, containers: [{name: c, resources: {requests: {cpu: 1}}}]}, status: {phase: Running, startTime: "2026-11-14T00:00:00Z"}}
+- {apiVersion: v1, kind: Pod, metadata: {name: ring-1, labels: *worker, annotations: *of-ring}, spec: *bound, status: {phase: Pending, startTime: "2026-11-14T00:00:00Z"}}
+- {apiVersion: v1, kind: Pod, metadata: {name: ring-2, labels: *worker, annotations: *of-ring}, spec: *bound, status: {phase: Pending}}
+"#;
+
+#[test]
+fn bound_pods_that_have_not_started_are_starting_and_not_running() {
+    let found = explained(STARTING, &[]);
+    assert_eq!((&found["running"], &found["starting"]), (&json!(3), &json!(2)));
+    let told = |target: &str| {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_muster"));
+        process.env_clear().args(["explain", target, "-f", "-"]);
+        let mut process =
+            process.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it was built");
+        process.stdin.take().expect("piped").write_all(STARTING.as_bytes()).expect("it reads");
+        let output = process.wait_with_output().expect("it ends");
+        String::from_utf8(output.stdout).expect("the output is UTF-8")
+    };
+    let gang = told("gang/ring");
+    assert!(gang.contains("1 running, 2 starting, 0 pending; starts with 3"), "{gang}");
+    assert!(gang.contains("worker: 1 running, 2 starting, 0 pending"), "{gang}");
+    assert!(told("pod/ring-0").starts_with("pod default/ring-0 is Running on n1"));
+    for pod in ["ring-1", "ring-2"] {
+        let text = told(&format!("pod/{pod}"));
+        assert!(text.starts_with(&format!("pod default/{pod} is Bound on n1")), "{text}");
+    }
+}

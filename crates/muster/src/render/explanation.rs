@@ -96,8 +96,8 @@ impl Page {
         let name = styled(BOLD, format!("gang {}", line.name));
         self.line(&format!("{name} is {}", styled(phase_style(&line.phase), &line.phase)));
         self.entry("queue", &format!("{}, priority {}", line.queue, line.priority));
-        let mut counts =
-            vec![format!("{} running", line.running), format!("{} pending", line.pending)];
+        let mut counts = vec![running(line.running, gang.starting)];
+        counts.push(format!("{} pending", line.pending));
         let rest = [
             (gang.gated, "gated"),
             (line.nominated, "nominated"),
@@ -118,8 +118,10 @@ impl Page {
         {
             let name = role.name.as_deref().unwrap_or("(no role)");
             let text = format!(
-                "{name}: {} running, {} pending; starts with {}",
-                role.running, role.pending, role.min_member
+                "{name}: {}, {} pending; starts with {}",
+                running(role.running, role.starting),
+                role.pending,
+                role.min_member
             );
             self.entry("role", &text);
         }
@@ -319,6 +321,14 @@ impl Page {
                 ));
             }
         }
+    }
+}
+
+/// "3 running", or "1 running, 2 starting" while some are bound and not started yet.
+fn running(all: u32, starting: u32) -> String {
+    match starting {
+        0 => format!("{all} running"),
+        starting => format!("{} running, {starting} starting", all.saturating_sub(starting)),
     }
 }
 
