@@ -58,7 +58,13 @@ pub static ACTION: Action = Action {
         Argument { name: "preempt.gangAwareEnable", default: "false", meaning: "the same" },
         PREDICATE_ERROR_CACHE_ENABLE,
     ],
-    configure: |args, settings| settings.preempt = args.eviction_settings(),
+    configure: |args, settings| {
+        args.accept("topologyAwarePreemptWorkerNum", 1..=i64::MAX);
+        args.accept("minCandidateNodesPercentage", 0..=100);
+        args.accept("minCandidateNodesAbsolute", 0..=i64::MAX);
+        args.accept("maxCandidateNodesAbsolute", 0..=i64::MAX);
+        settings.preempt = args.eviction_settings();
+    },
     makes_room: Some(MakesRoom {
         purpose: Purpose::Preempt,
         settings: |settings| &settings.preempt,

@@ -86,7 +86,7 @@ pub static ENTRY: Entry = Entry {
     build: |args, switches| {
         Box::new(Capacity {
             tree: switches.hierarchy,
-            reclaim_levels: args.int("ancestorReclaimLevel", 0).max(0) as usize,
+            reclaim_levels: args.at_least(0, "ancestorReclaimLevel", 0) as usize,
             saturation: saturation(args),
             protected_within_deserved: args.bool("nonPreemptibleWithinDeserved", false),
             by_shares: false,

@@ -89,7 +89,7 @@ impl NetworkTopologyAware {
             args.problem(key, "higher tiers can't count more than lower ones".to_owned(), help);
             fading = MILLION;
         }
-        args.int("hypernode.gradient.evict.max-hypernodes", 8);
+        args.at_least(1, "hypernode.gradient.evict.max-hypernodes", 8);
         NetworkTopologyAware {
             weight: if scores { weight } else { 0 },
             fading,

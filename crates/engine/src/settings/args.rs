@@ -4,6 +4,8 @@
 //! recorded and the default stands in for it, so that plugins need no error handling and all
 //! mistakes are reported at once.
 
+use std::ops::RangeInclusive;
+
 use muster_api::parse_duration;
 use muster_yaml::{Key, Value, Yaml};
 
@@ -64,6 +66,18 @@ impl<'a> Args<'a> {
         self.take(key, &wanted, read).map_or(default, |number| number as u64)
     }
 
+    /// Checks an argument that is accepted for Volcano's sake and has no effect: a whole number in
+    /// this range.
+    pub fn accept(&mut self, key: &str, range: RangeInclusive<i64>) {
+        let wanted = match *range.end() {
+            i64::MAX => format!("a whole number of {} or more", range.start()),
+            most => format!("a whole number from {} to {most}", range.start()),
+        };
+        self.take(key, &wanted, |value| {
+            scalar::whole(value).filter(|number| range.contains(number))
+        });
+    }
+
     /// A whole number from 0 to [`MAX_WEIGHT`].
     pub fn weight(&mut self, key: &str, default: i64) -> i64 {
         self.take(key, &weight_wanted(), weight).unwrap_or(default)
@@ -76,6 +90,12 @@ impl<'a> Args<'a> {
     /// A decimal like 1.2, exactly, in millionths.
     pub fn millionths(&mut self, key: &str, default: i64) -> i64 {
         self.take(key, DECIMAL, decimal).unwrap_or(default)
+    }
+
+    /// A decimal from 0 to 1, exactly, in millionths.
+    pub fn fraction(&mut self, key: &str, default: i64) -> i64 {
+        let read = |value: &Value| decimal(value).filter(|part| (0..=ONE).contains(part));
+        self.take(key, FRACTION, read).unwrap_or(default)
     }
 
     /// A span like 90s or 1h30m, or a whole number of seconds.
@@ -231,6 +251,11 @@ fn duration(value: &Value) -> Option<i64> {
         _ => None,
     }
 }
+
+const FRACTION: &str = "a number from 0 to 1 with at most 6 digits after the point";
+
+/// In millionths.
+const ONE: i64 = scalar::MILLION as i64;
 
 const DECIMAL: &str = "a number with at most 6 digits after the point";
 

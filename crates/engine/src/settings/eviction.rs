@@ -117,7 +117,7 @@ impl Args<'_> {
             max_domains: self.at_least(1, "maxDomains", max_domains as u64) as usize,
             allow_whole: self.bool("allowWholeBundle", allow_whole),
             evict_broken: self.bool("evictBrokenGang", evict_broken),
-            roi_threshold: self.millionths("roiThreshold", roi_threshold),
+            roi_threshold: self.fraction("roiThreshold", roi_threshold),
             priority_first: self
                 .word("order", "safe-first or priority-first", &words)
                 .unwrap_or_default(),

@@ -186,3 +186,26 @@ fn a_plugins_own_complaint_stands_at_its_key() {
         bad((), "f:9:9: load.weight: too small\n  help: write 1")
     );
 }
+
+#[test]
+fn limits_and_fractions_have_a_range() {
+    for text in ["0", "-1", "x", "1.5", ".nan", "~"] {
+        let (value, errors) = with(&format!("n: {text}"), |args| args.at_least(1, "n", 7));
+        assert_eq!((value, errors.len()), (7, 1), "{text}");
+        assert!(errors[0].starts_with("f:1:1: n: expected a whole number of 1 or more, found"));
+    }
+    for (text, millionths) in [("0", 0), ("1", 1_000_000), ("0.05", 50_000), ("'0.5'", 500_000)] {
+        assert_eq!(with(&format!("n: {text}"), |args| args.fraction("n", 7)), fine(millionths));
+    }
+    for text in ["-0.01", "1.000001", ".nan", "NaN", ".inf", "x", "0.00000001"] {
+        let (value, errors) = with(&format!("n: {text}"), |args| args.fraction("n", 7));
+        assert_eq!((value, errors.len()), (7, 1), "{text}");
+        assert!(errors[0].contains("expected a number from 0 to 1 with at most 6 digits"));
+    }
+    assert_eq!(with("n: 100", |args| args.accept("n", 0..=100)), fine(()));
+    assert_eq!(with("{}", |args| args.accept("n", 0..=100)), fine(()));
+    let error = "f:1:1: n: expected a whole number from 0 to 100, found the number 101";
+    assert_eq!(with("n: 101", |args| args.accept("n", 0..=100)), bad((), error));
+    let error = "f:1:1: n: expected a whole number of 1 or more, found the number 0";
+    assert_eq!(with("n: 0", |args| args.accept("n", 1..=i64::MAX)), bad((), error));
+}
