@@ -53,6 +53,11 @@ pub(crate) trait Contents {
     /// What must be changed before the object can be used.
     fn problems(&self) -> Vec<Problem>;
 
+    /// What is allowed but probably not intended, and what can't be read and is ignored.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Passes every name in the object to the walk, and removes free text.
     fn visit_names(&mut self, walk: &mut Walk<'_>);
 
@@ -310,6 +315,11 @@ impl Object {
     /// What must be changed before the object can be used.
     pub fn problems(&self) -> Vec<Problem> {
         self.contents().problems()
+    }
+
+    /// What is allowed but probably not intended, and what can't be read and is ignored.
+    pub fn remarks(&self) -> Vec<String> {
+        self.contents().remarks()
     }
 
     pub(crate) fn visit_names(&mut self, walk: &mut Walk<'_>) {

@@ -2,6 +2,7 @@
 //! that is wrong in one pass: a mistake in one document does not hide mistakes in the next.
 
 mod documents;
+mod skipped;
 mod spelling;
 mod trim;
 mod unknown;
@@ -31,10 +32,14 @@ pub enum Found {
         /// Fields that its kind doesn't have, and keys and names that look like misspelt ones.
         unknown: Vec<PlacedProblem>,
     },
-    /// An object of a kind that scheduling does not need.
+    /// An object of a kind that is not read.
     Skipped {
         kind: String,
+        /// Group and version; empty for an item of a list that names none.
+        api_version: String,
         line: u32,
+        /// What it means that nothing acts on the object, if people would expect otherwise.
+        meaning: Option<String>,
     },
     Error(ReadError),
 }
@@ -147,20 +152,24 @@ impl Reader<'_> {
                 let message = format!("apiVersion is missing in this {kind_name}");
                 return self.complain(api_version.unwrap_or(tree), message, None);
             }
-            return (self.sink)(Found::Skipped { kind: kind_name.to_owned(), line: tree.line });
+            return self.skip(tree, kind_name, version);
         };
         match version {
+            Some(version) if version == kind.api_version() => {}
             None if says_kind => {
                 let message =
                     format!("apiVersion is missing; write \"apiVersion: {}\"", kind.api_version());
                 return self.complain(api_version.unwrap_or(tree), message, None);
             }
-            Some(version) if version != kind.api_version() => {
+            Some(version) if skipped::is_of_another_api(kind, version) => {
+                return self.skip(tree, kind_name, Some(version));
+            }
+            Some(version) => {
                 let message = format!("{version:?} has no {kind_name} that is known here");
                 let help = format!("write \"apiVersion: {}\"", kind.api_version());
                 return self.complain(api_version.unwrap_or(tree), message, Some(help));
             }
-            _ => {}
+            None => {}
         }
         match kind.decode(tree) {
             Ok(object) => {
@@ -176,6 +185,16 @@ impl Reader<'_> {
             }
             Err(error) => self.error(&error, None),
         }
+    }
+
+    fn skip(&mut self, tree: &Yaml, kind: &str, api_version: Option<&str>) {
+        let api_version = api_version.unwrap_or_default();
+        (self.sink)(Found::Skipped {
+            kind: kind.to_owned(),
+            api_version: api_version.to_owned(),
+            line: tree.line,
+            meaning: skipped::meaning(kind, api_version),
+        });
     }
 
     fn complain(&mut self, at: &Yaml, message: impl Into<String>, help: Option<String>) {

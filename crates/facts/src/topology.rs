@@ -19,8 +19,17 @@ pub struct Finding {
     /// The kind and key of the object, if it is about one.
     about: Option<(&'static str, String)>,
     text: String,
-    /// Whether something does not work at all; else it may be intended.
-    pub error: bool,
+    pub class: Class,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Something does not work at all.
+    Error,
+    /// Something has no effect.
+    Warning,
+    /// It may well be intended.
+    Note,
 }
 
 impl Finding {
@@ -32,8 +41,9 @@ impl Finding {
         }
     }
 
-    fn of(hyper: &HyperNode, text: String, error: bool) -> Finding {
-        Finding { about: Some(("HyperNode", name(hyper).to_owned())), text, error }
+    fn warning(hyper: &HyperNode, text: String) -> Finding {
+        let about = Some(("HyperNode", name(hyper).to_owned()));
+        Finding { about, text, class: Class::Warning }
     }
 }
 
@@ -77,7 +87,7 @@ fn faults_of(cluster: &Cluster) -> Vec<Finding> {
     let told = cluster.domains.faults().iter().map(|(name, fault)| Finding {
         about: Some(("HyperNode", name.to_string())),
         text: format!("is left out: {}", explain::fault(fault)),
-        error: true,
+        class: Class::Error,
     });
     told.collect()
 }
@@ -119,7 +129,7 @@ impl<'o> Parts<'o> {
                 Ok(matcher) if self.means_any(hyper, member, &matcher) => continue,
                 Ok(_) => format!("spec.members[{at}]: matches no {kind}"),
             };
-            found.push(Finding::of(hyper, text, false));
+            found.push(Finding::warning(hyper, text));
         }
         found
     }
@@ -151,7 +161,7 @@ fn name(hyper: &HyperNode) -> &str {
 fn empty(cluster: &Cluster, hyper: &HyperNode) -> Option<Finding> {
     let domain = cluster.domains.find(name(hyper))?;
     let empty = cluster.domains.node_count(domain) == 0;
-    empty.then(|| Finding::of(hyper, "has no nodes: nothing can be placed there".to_owned(), false))
+    empty.then(|| Finding::warning(hyper, "has no nodes: nothing can be placed there".to_owned()))
 }
 
 fn outside(cluster: &Cluster) -> Option<Finding> {
@@ -167,17 +177,17 @@ fn outside(cluster: &Cluster) -> Option<Finding> {
             "{count} in no HyperNode, for example {name}: hard networkTopology keeps gangs away from there"
         )
     };
-    Some(Finding { about: None, text, error: false })
+    Some(Finding { about: None, text, class: Class::Note })
 }
 
 fn group_findings(cluster: &Cluster, group: &PodGroup) -> Vec<Finding> {
     let mut found = Vec::new();
     let key = group.metadata.key();
-    let mut add = |path: String, text: &str, error| {
+    let mut add = |path: String, text: &str, class| {
         found.push(Finding {
             about: Some(("PodGroup", key.clone())),
             text: format!("{path}: {text}"),
-            error,
+            class,
         });
     };
     let own = group.spec.network_topology.iter().map(|spec| ("spec".to_owned(), spec));
@@ -189,7 +199,8 @@ fn group_findings(cluster: &Cluster, group: &PodGroup) -> Vec<Finding> {
         if let Some((field, text)) = tier_problem(cluster, spec) {
             // With a soft limit nothing waits. It is reported only if it can't be interpreted.
             let stops = spec.mode == NetworkTopologyMode::Hard || spec.highest_tier_name.is_some();
-            add(format!("{path}.networkTopology.{field}"), &text, stops);
+            let class = if stops { Class::Error } else { Class::Warning };
+            add(format!("{path}.networkTopology.{field}"), &text, class);
         }
     }
     found

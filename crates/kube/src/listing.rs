@@ -33,6 +33,8 @@ pub struct Listing {
     pub objects: Vec<Object>,
     /// What was left out.
     pub notes: Vec<String>,
+    /// About objects that can't be read and are left out.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -112,9 +114,9 @@ impl<P: FnMut(&'static str, usize)> Reader<'_, P> {
         for restart in 0.. {
             let page = if restart < RESTARTS { Some(PAGE) } else { None };
             match self.pages::<T>(page).await {
-                Ok((objects, notes)) => {
+                Ok((objects, warnings)) => {
                     self.listing.objects.extend(objects);
-                    self.listing.notes.extend(notes);
+                    self.listing.warnings.extend(warnings);
                     break;
                 }
                 Err(Stop::Expired) => {}

@@ -93,7 +93,7 @@ impl Reporter {
     fn hear_object(&mut self, object: &Object) {
         match object {
             Object::Pod(pod) => self.hear_pod(pod),
-            Object::PodGroup(group) => self.hear_group(group),
+            Object::PodGroup(group) => self.hear_group(group, object),
             Object::Queue(queue) => drop(self.queues.insert(name_of(queue), queue.status.clone())),
             Object::HyperNode(domain) => self.hyper_nodes.hear(domain),
             _ => {}
@@ -112,7 +112,7 @@ impl Reporter {
         }
     }
 
-    fn hear_group(&mut self, group: &PodGroup) {
+    fn hear_group(&mut self, group: &PodGroup, object: &Object) {
         let meta = &group.metadata;
         let status = group.status.clone().unwrap_or_default();
         match self.groups.get_mut(&meta.key()).filter(|known| known.uid == meta.uid) {
@@ -121,7 +121,7 @@ impl Reporter {
                 let recorded =
                     word(&status).map(|(kind, reason)| (kind.to_owned(), reason.to_owned()));
                 // A PodGroup with a condition has been reported before.
-                let remarks = if recorded.is_none() { group.remarks() } else { Vec::new() };
+                let remarks = if recorded.is_none() { object.remarks() } else { Vec::new() };
                 let (key, uid) = (meta.key(), meta.uid.clone());
                 self.groups.insert(key, Known { uid, status, written: None, recorded, remarks });
             }

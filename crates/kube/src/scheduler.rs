@@ -11,7 +11,7 @@ use http::Request;
 use kube::Client;
 use muster_api::keys::{DEFAULT_QUEUE, ROOT_QUEUE};
 use muster_api::kinds::{Kind, Resource, WithType};
-use muster_engine::config::{BUILTIN, Config};
+use muster_engine::config::{BUILTIN, Class, Config, Diagnostic};
 use muster_engine::{Engine, Event};
 use muster_journal::{Configuration, Journal, Limits};
 use serde_json::json;
@@ -74,12 +74,20 @@ pub enum RunError {
     System(std::io::Error),
 }
 
+/// Logs what was found in a configuration that can be used.
+fn tell(found: &[Diagnostic]) {
+    for found in found {
+        match found.class {
+            Class::Advice => info!("{found}"),
+            Class::Error | Class::Warning => warn!("{found}"),
+        }
+    }
+}
+
 /// Runs until it is told to stop, or has to.
 pub async fn run(options: Options) -> Result<(), RunError> {
     let (name, text, config) = read_config(options.config.as_deref()).map_err(RunError::Config)?;
-    for warning in &config.warnings {
-        warn!("{warning}");
-    }
+    tell(&config.warnings);
     let client = options.address.connect().await?;
     let listener = TcpListener::bind(options.listen)
         .await
@@ -341,9 +349,7 @@ async fn follow_config(path: PathBuf, mut known: String, news: Sender<News>, ref
         match read_config(Some(&path)) {
             Ok((name, text, config)) => {
                 info!(name, "the configuration has changed");
-                for warning in &config.warnings {
-                    warn!("{warning}");
-                }
+                tell(&config.warnings);
                 if news.send(News::Config { name, text, config: Box::new(config) }).await.is_err() {
                     return;
                 }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use crate::input::Remark;
 use crate::terminal;
 
 #[derive(Debug)]
@@ -11,8 +12,8 @@ pub enum Failure {
     Work(String),
     /// Bad usage or input; one entry per problem.
     Input(Vec<String>),
-    /// The input has mistakes, and notes on it are printed too.
-    Read { notes: Vec<String>, problems: Vec<String> },
+    /// The input has mistakes, and warnings and notes on it are printed too.
+    Read { remarks: Vec<Remark>, problems: Vec<String> },
     /// The reader of our output is gone.
     ClosedPipe,
 }
@@ -48,8 +49,8 @@ pub fn exit(result: Result<(), Failure>) -> ExitCode {
             return ExitCode::from(1);
         }
         Err(Failure::Input(problems)) => problems,
-        Err(Failure::Read { notes, problems }) => {
-            notes.iter().for_each(terminal::note);
+        Err(Failure::Read { remarks, problems }) => {
+            remarks.iter().for_each(Remark::say);
             problems
         }
     };

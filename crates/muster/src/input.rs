@@ -6,6 +6,8 @@ mod collection;
 mod error;
 mod files;
 mod reading;
+mod remark;
+mod verdict;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,8 @@ pub use cluster::ClusterArgs;
 pub use collection::Collection;
 pub use error::{InputError, Location};
 pub use reading::{Loaded, Reading, parse_again};
+pub use remark::{Class, Remark};
+pub use verdict::Verdict;
 
 use crate::failure::Failure;
 

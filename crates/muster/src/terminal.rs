@@ -90,7 +90,7 @@ pub fn note(text: impl Display) {
     say(format_args!("note: {text}"));
 }
 
-/// A warning: it still works, but should be written differently.
+/// A warning: it works, but something has no effect or should be written differently.
 pub fn warn(text: impl Display) {
     say(format_args!("warning: {text}"));
 }

@@ -59,35 +59,107 @@ fn an_amount_beyond_63_bits_is_an_error() {
 }
 
 #[test]
-fn misspelt_keys_and_scheduler_names_are_noted() {
+fn misspelt_keys_and_scheduler_names_are_warnings() {
     let text = pod("scheduling.k8s.io/group-nam: ring", "schedulerName: volcan");
     let (code, out, _) = muster("check -f -", &text);
     assert_eq!(code, Some(0));
     assert_eq!(
         out,
-        "note: standard input:3: Pod default/p: metadata.annotations[scheduling.k8s.io/group-nam] is not read: did \
+        "warning: standard input:3: Pod default/p: metadata.annotations[scheduling.k8s.io/group-nam] is not read: did \
          you mean scheduling.k8s.io/group-name?\n\
-         note: standard input:4: Pod default/p: spec.schedulerName is \"volcan\", the name of no scheduler here: did \
+         warning: standard input:4: Pod default/p: spec.schedulerName is \"volcan\", the name of no scheduler here: did \
          you mean volcano?\n\
-         no errors: 1 × Pod\n"
+         no errors, 2 warnings: 1 × Pod\n"
     );
 }
 
+/// The exit code of `muster check` without and with `--strict`, and the lines about the text.
+fn checked(text: &str) -> ([Option<i32>; 2], Vec<String>) {
+    let (code, out, errors) = muster("check -f -", text);
+    let (strict, strict_out, _) = muster("check --strict -f -", text);
+    assert_eq!(out, strict_out);
+    let lines = out.lines().chain(errors.lines()).map(str::to_owned).collect();
+    ([code, strict], lines)
+}
+
 #[test]
-fn notes_are_shown_beside_errors() {
+fn errors_exit_with_2_and_only_strict_checks_fail_on_warnings_and_none_on_notes() {
+    let (codes, lines) = checked(&pod("", ""));
+    assert_eq!((codes, lines), ([Some(0), Some(0)], vec!["no errors: 1 × Pod".to_owned()]));
+
+    let (codes, lines) = checked("apiVersion: v1\nkind: Service\nmetadata: {name: s}\n");
+    assert_eq!(codes, [Some(0), Some(0)]);
+    assert_eq!(lines[0], "note: skipped 1 of kind Service: not needed here");
+
+    let (codes, lines) = checked(&pod("", "nodeNam: n"));
+    assert_eq!(codes, [Some(0), Some(1)]);
+    let warning = "warning: standard input:4: Pod default/p: spec.nodeNam is not read: did you mean nodeName?";
+    assert_eq!(lines, [warning, "no errors, 1 warning: 1 × Pod"]);
+    let (_, _, errors) = muster("check --strict -f -", &pod("", "nodeNam: n"));
+    assert_eq!(errors, "error: 1 warning, and --strict allows none\n");
+
+    let (codes, _) = checked(&pod("", "nodeNam: n, nodeName: Bad_Name"));
+    assert_eq!(codes, [Some(2), Some(2)]);
+}
+
+#[test]
+fn objects_that_nothing_acts_on_are_warnings_with_their_meaning() {
+    let object = |api_version: &str, kind: &str| {
+        format!("apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{}}\n")
+    };
+    for (api_version, kind, meaning) in [
+        ("flow.volcano.sh/v1alpha1", "JobFlow", "nothing creates Jobs from it here"),
+        (
+            "scheduling.volcano.sh/v1alpha2",
+            "PodGroup",
+            "version v1alpha2 of scheduling.volcano.sh is not known here; write \"apiVersion: \
+             scheduling.volcano.sh/v1beta1\"",
+        ),
+        ("topology.volcano.sh/v2", "HyperNode", "version v2 of topology.volcano.sh"),
+        ("scheduling.run.ai/v2", "Queue", "it is not the Queue that is read here"),
+        ("v1", "Podd", "there is no such kind: did you mean Pod?"),
+    ] {
+        let (codes, lines) = checked(&object(api_version, kind));
+        assert_eq!(codes, [Some(0), Some(1)], "{kind}: {lines:?}");
+        let start = format!(
+            "warning: standard input:1: {kind} of {api_version} is not acted on: {meaning}"
+        );
+        assert!(lines[0].starts_with(&start), "{lines:?}");
+    }
+    let both = format!("{0}---\n{0}", object("flow.volcano.sh/v1alpha1", "JobFlow"));
+    let (_, lines) = checked(&both);
+    assert!(lines[0].contains("2 × JobFlow of flow.volcano.sh/v1alpha1 are not acted on"));
+    // A group with a wrong letter, and a version that Kubernetes does not have, are mistakes.
+    for (api_version, kind) in
+        [("scheduling.volcano.io/v1beta1", "PodGroup"), ("v1", "Queue"), ("v2", "Pod")]
+    {
+        assert_eq!(checked(&object(api_version, kind)).0, [Some(2), Some(2)], "{api_version}");
+    }
+}
+
+#[test]
+fn advice_about_a_configuration_is_a_note() {
+    let text = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n";
+    let (code, out, _) = muster("check --strict --config -", text);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.starts_with("note: ") && out.contains("there is no quota plugin"), "{out}");
+    let (code, out, _) = muster("check --strict --config -", &text.replace("gang", "capacity"));
+    assert_eq!(code, Some(1), "{out}");
+    assert!(out.starts_with("warning: ") && out.contains("gangs start in part"), "{out}");
+}
+
+#[test]
+fn warnings_are_shown_beside_errors() {
     let text = pod("scheduling.k8s.io/group-nam: ring", "nodeName: Bad_Name");
     let (code, out, errors) = muster("check -f -", &text);
     assert_eq!(code, Some(2));
-    assert!(
-        out.starts_with("note: ") && out.contains("group-nam is") || out.contains("group-nam]"),
-        "{out}"
-    );
+    assert!(out.starts_with("warning: ") && out.contains("group-nam]"), "{out}");
     assert!(errors.starts_with("error: ") && errors.contains("Bad_Name"), "{errors}");
 
     let (code, out, errors) = muster("simulate -f -", &text);
     assert_eq!((code, out.as_str()), (Some(2), ""));
-    let (note, error) = (errors.find("note: "), errors.find("error: "));
-    assert!(note.is_some_and(|note| error.is_some_and(|error| note < error)), "{errors}");
+    let (warning, error) = (errors.find("warning: "), errors.find("error: "));
+    assert!(warning.is_some_and(|at| error.is_some_and(|error| at < error)), "{errors}");
 }
 
 #[test]
@@ -155,4 +227,33 @@ fn no_page_tells_users_to_apply_fake_nodes() {
         }
     }
     assert!(applied >= 2, "the manifests of the scheduler, and a first gang");
+}
+
+#[test]
+fn pods_in_several_budgets_and_budgets_without_pods_are_warnings() {
+    let budget = |name: &str, selector: &str| {
+        format!(
+            "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {{name: {name}}}\n\
+             spec: {{minAvailable: 1{selector}}}\n"
+        )
+    };
+    let one = pod("", "") + &budget("all", ", selector: {}");
+    let (codes, lines) = checked(&one);
+    assert_eq!(codes, [Some(0), Some(0)], "{lines:?}");
+
+    let (codes, lines) = checked(&(one.clone() + &budget("again", ", selector: {}")));
+    assert_eq!(codes, [Some(0), Some(1)]);
+    assert_eq!(
+        lines[0],
+        "warning: standard input:1: Pod default/p: is in several PodDisruptionBudgets \
+         (default/again, default/all): the API server never evicts such a pod"
+    );
+
+    // Without a selector it is about no pod, not about all.
+    let (codes, lines) = checked(&(one + &budget("none", "")));
+    assert_eq!(codes, [Some(0), Some(1)]);
+    assert!(
+        lines[0].ends_with("so it protects no pod; write {} to protect all pods of its namespace")
+    );
+    assert_eq!(lines.len(), 2, "{lines:?}");
 }

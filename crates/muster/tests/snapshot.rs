@@ -214,12 +214,12 @@ fn a_live_cluster_has_the_same_decisions_as_its_snapshot() {
     let output = muster(&["snapshot", "--kubeconfig", &kubeconfig, "--to", &snapshot]);
     let notes = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        notes.contains("note: PodGroup default/broken can't be read and is left out"),
+        notes.contains("warning: PodGroup default/broken can't be read and is left out"),
         "{notes}"
     );
     assert!(
         notes.contains(
-            "note: PodGroup default/odd: metadata.annotations[volcano.sh/running-estimate]"
+            "warning: PodGroup default/odd: metadata.annotations[volcano.sh/running-estimate]"
         ),
         "{notes}"
     );

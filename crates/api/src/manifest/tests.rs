@@ -23,7 +23,7 @@ fn lines(text: impl AsRef<[u8]>) -> Vec<String> {
                     problems.iter().map(|at| format!("{}: {}: {}", at.line, at.path, at.message)),
                 );
             }
-            Found::Skipped { kind, line } => lines.push(format!("{line}: skipped {kind}")),
+            Found::Skipped { kind, line, .. } => lines.push(format!("{line}: skipped {kind}")),
             Found::Error(error) => lines.push(error.to_string()),
         }
     }

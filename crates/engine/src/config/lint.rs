@@ -9,7 +9,7 @@ use crate::order::session::Action;
 use crate::plugins::{binpack, capacity, drf, gang, nodeorder, predicates, proportion, tdm};
 use crate::policy::plugin::Entry;
 use crate::policy::question::Question;
-use crate::settings::diagnostic::{Place, Report};
+use crate::settings::diagnostic::{Class, Place, Report};
 
 /// A configuration as it is written.
 pub(super) struct Setup<'y> {
@@ -27,23 +27,25 @@ struct Finding {
 
 type Rule = fn(&Setup) -> Option<Finding>;
 
-const RULES: &[Rule] = &[
-    allocate_is_missing,
-    pods_go_where_they_are_refused,
-    gangs_start_in_part,
-    queues_have_no_quota,
-    queues_have_two_quotas,
-    no_votes_on_admission,
-    votes_are_not_asked_for,
-    spreading_pulls_against_packing,
-    closed_zones_are_not_left,
+const RULES: &[(Class, Rule)] = &[
+    (Class::Warning, allocate_is_missing),
+    (Class::Warning, pods_go_where_they_are_refused),
+    (Class::Warning, gangs_start_in_part),
+    (Class::Advice, queues_have_no_quota),
+    (Class::Warning, queues_have_two_quotas),
+    (Class::Advice, no_votes_on_admission),
+    (Class::Warning, votes_are_not_asked_for),
+    (Class::Advice, spreading_pulls_against_packing),
+    (Class::Warning, closed_zones_are_not_left),
 ];
 
 impl<'y> Setup<'y> {
     pub fn lint(&self, report: &mut Report) {
-        let findings = RULES.iter().filter_map(|rule| rule(self));
-        for finding in findings.chain(self.plugins.iter().filter_map(weighs_nothing)) {
-            report.warning(finding.at, finding.key, finding.message, finding.help);
+        let found = RULES.iter().filter_map(|(class, rule)| Some((*class, rule(self)?)));
+        let weightless = self.plugins.iter().filter_map(weighs_nothing);
+        let weightless = weightless.map(|finding| (Class::Warning, finding));
+        for (class, Finding { at, key, message, help }) in found.chain(weightless) {
+            report.remark(class, at, key, message, help);
         }
     }
 
@@ -240,7 +242,7 @@ fn weighs_nothing(chosen: &Chosen) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Config;
+    use super::super::{Class, Config};
 
     const SOUND: &str = "\
 actions: enqueue, allocate
@@ -263,6 +265,21 @@ tiers:
         let warnings: String =
             config.warnings.iter().map(|warning| format!("{warning}\n")).collect();
         assert_eq!(warnings, expected, "\n{text}");
+    }
+
+    #[test]
+    fn what_works_as_written_is_advice_and_what_has_no_effect_a_warning() {
+        let classes = |from: &str, to: &str| -> Vec<Class> {
+            let config = Config::parse("f", &SOUND.replace(from, to)).expect("it is valid");
+            config.warnings.iter().map(|found| found.class).collect()
+        };
+        assert_eq!(classes("  - name: capacity\n", ""), [Class::Advice, Class::Advice]);
+        assert_eq!(
+            classes("  - name: nodeorder\n", "  - name: nodeorder\n  - name: binpack\n"),
+            [Class::Advice]
+        );
+        assert_eq!(classes("  - name: predicates\n", ""), [Class::Warning]);
+        assert_eq!(classes("actions: enqueue, allocate", "actions: enqueue"), [Class::Warning]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::settings::diagnostic::{Place, Report, describe, suggest};
 use crate::settings::eviction::EvictionSettings;
 
 pub use crate::settings::args::Args;
-pub use crate::settings::diagnostic::Diagnostic;
+pub use crate::settings::diagnostic::{Class, Diagnostic};
 
 /// The default configuration.
 pub const BUILTIN: &str = r#"actions: "enqueue, allocate, backfill, reclaim, preempt"
@@ -58,6 +58,7 @@ pub struct Config {
     pub actions: Vec<&'static Action>,
     pub policy: Policy,
     pub settings: Settings,
+    /// Warnings and advice.
     pub warnings: Vec<Diagnostic>,
 }
 

@@ -4,8 +4,20 @@ use std::fmt;
 
 use muster_yaml::{Key, Value, Yaml};
 
+/// How much a complaint matters.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// The configuration cannot be used.
+    Error,
+    /// Something has no effect, or pods are treated otherwise than was probably intended.
+    Warning,
+    /// It works as it is written, and may well be intended.
+    Advice,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
+    pub class: Class,
     pub file: String,
     /// Counted from 1, as is the column.
     pub line: u32,
@@ -58,6 +70,7 @@ impl From<&Yaml> for Place {
 pub struct Report {
     pub file: String,
     errors: Vec<Diagnostic>,
+    /// Warnings and advice.
     warnings: Vec<Diagnostic>,
 }
 
@@ -83,14 +96,20 @@ impl Report {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.warnings.push(diagnostic(&self.file, at, key, message.into(), help.into()));
+        self.remark(Class::Warning, at, key, message.into(), help.into());
+    }
+
+    /// A warning or advice.
+    pub fn remark(&mut self, class: Class, at: Place, key: &str, message: String, help: String) {
+        let found = diagnostic(&self.file, at, key, message, help);
+        self.warnings.push(Diagnostic { class, ..found });
     }
 
     pub fn extend(&mut self, errors: Vec<Diagnostic>) {
         self.errors.extend(errors);
     }
 
-    /// The errors and the warnings, each in the order of the text.
+    /// The errors, and the warnings with the advice, each in the order of the text.
     pub fn finish(mut self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         self.errors.sort_by_key(|error| (error.line, error.column));
         self.warnings.sort_by_key(|warning| (warning.line, warning.column));
@@ -98,8 +117,10 @@ impl Report {
     }
 }
 
+/// An error.
 pub fn diagnostic(file: &str, at: Place, key: &str, message: String, help: String) -> Diagnostic {
     Diagnostic {
+        class: Class::Error,
         file: file.to_owned(),
         line: at.line,
         column: at.column,

@@ -51,7 +51,7 @@ enum Format {
 
 pub fn run(args: ExplainArgs) -> Result<(), Failure> {
     let loaded = args.input.load()?;
-    loaded.say_notes();
+    loaded.say_remarks();
     let mut simulation = after_cycles(loaded, args.now, args.cycles)?;
     let name = match &args.namespace {
         Some(namespace) => muster_facts::within(namespace, &args.name),

@@ -49,7 +49,7 @@ enum Format {
 
 pub fn run(args: FairshareArgs) -> Result<(), Failure> {
     let loaded = args.input.load()?;
-    loaded.say_notes();
+    loaded.say_remarks();
     if loaded.config.policy.fairness().is_none() {
         terminal::note(
             "these shares have no effect: name the plugin capacity in the configuration's tiers",

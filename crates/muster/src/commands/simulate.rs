@@ -95,7 +95,7 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
         return what_if::run(&args);
     }
     let loaded = if args.chaos { args.input.load_any()? } else { args.input.load()? };
-    loaded.say_notes();
+    loaded.say_remarks();
     if !args.chaos {
         note_if_nothing_is_ours(&loaded.collection);
     }

@@ -11,7 +11,7 @@ use muster_engine::explain::grouped;
 
 use super::manifests::{Format, JsonList, ManifestArgs, WriteError};
 use crate::failure::Failure;
-use crate::input::{Collection, SourceArgs, wall_clock};
+use crate::input::{Collection, Remark, SourceArgs, wall_clock};
 use crate::terminal;
 
 #[derive(Args)]
@@ -38,7 +38,7 @@ pub struct SnapshotArgs {
 pub fn run(args: SnapshotArgs) -> Result<(), Failure> {
     args.to.check()?;
     let mut collection = args.source.read()?;
-    collection.notes().iter().for_each(terminal::note);
+    collection.remarks().iter().for_each(Remark::say);
     manifest::trim(&mut collection.objects);
     if args.anonymize {
         let pseudonyms = anonymise(&mut collection.objects);

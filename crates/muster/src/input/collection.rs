@@ -1,4 +1,4 @@
-//! The objects that were read, each once, and notes about them.
+//! The objects that were read, each once, and warnings and notes about them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,10 +10,10 @@ use muster_engine::explain::counted;
 use muster_kube::Listing;
 use serde_json::json;
 
-use super::{InputError, Location};
+use super::{InputError, Location, Remark};
 
 /// The same mistake in a thousand pods is shown this many times.
-const REMARKS: usize = 20;
+const SHOWN: usize = 20;
 
 #[derive(Default)]
 pub struct Collection {
@@ -22,9 +22,13 @@ pub struct Collection {
     pub counts: BTreeMap<&'static str, usize>,
     /// Where each object was found.
     seen: HashMap<(&'static str, String), Location>,
+    /// How many objects of a kind are not needed.
     skipped: BTreeMap<String, usize>,
-    /// Notes that are not errors.
-    remarks: Vec<String>,
+    /// How many objects nothing acts on though people would expect it, by apiVersion and kind,
+    /// where the first of them is, and what it means.
+    not_acted_on: BTreeMap<(String, String), (usize, Location, String)>,
+    /// Warnings about objects.
+    warnings: Vec<String>,
     /// Notes on the cluster as a whole.
     live: Vec<String>,
 }
@@ -37,7 +41,7 @@ impl Collection {
         if let Some(first) = self.seen.insert((kind, key.clone()), at.clone()) {
             return Err(InputError::DefinedTwice { at, object: format!("{kind} {key}"), first });
         }
-        self.remarks.extend(remarks(&object).into_iter().map(|remark| format!("{at}: {remark}")));
+        self.warnings.extend(remarks(&object).into_iter().map(|remark| format!("{at}: {remark}")));
         self.keep(object);
         Ok(())
     }
@@ -47,16 +51,17 @@ impl Collection {
     /// has to use it.
     pub fn add_live(&mut self, listing: Listing, now: Time) {
         self.live.extend(listing.notes);
+        self.warnings.extend(listing.warnings);
         let mut replaced = 0;
         for object in listing.objects {
             if self.seen.contains_key(&(object.kind().name(), object.key())) {
                 replaced += 1;
                 continue;
             }
-            self.remarks.extend(remarks(&object));
+            self.warnings.extend(remarks(&object));
             for problem in object.problems() {
                 let what = format!("{} {}", object.kind(), object.key());
-                self.remarks.push(format!("{what}: {}: {}", problem.path, problem.message));
+                self.warnings.push(format!("{what}: {}: {}", problem.path, problem.message));
             }
             self.keep(object);
         }
@@ -95,20 +100,22 @@ impl Collection {
         self.objects.push(object);
     }
 
+    /// Counts an object that is not needed.
     pub fn skip(&mut self, kind: String) {
         *self.skipped.entry(kind).or_default() += 1;
     }
 
-    pub fn remark(
-        &mut self,
-        file: &str,
-        object: &Object,
-        problem: &PlacedProblem,
-        separator: &str,
-    ) {
+    /// Counts an object that nothing acts on.
+    pub fn skip_with_warning(&mut self, at: Location, kind: [String; 2], meaning: String) {
+        let [api_version, kind] = kind;
+        let found = self.not_acted_on.entry((api_version, kind)).or_insert((0, at, meaning));
+        found.0 += 1;
+    }
+
+    pub fn warn(&mut self, file: &str, object: &Object, problem: &PlacedProblem, separator: &str) {
         let what = format!("{} {}", object.kind(), object.key());
         let PlacedProblem { line, path, message } = problem;
-        self.remarks.push(format!("{file}:{line}: {what}: {path}{separator}{message}"));
+        self.warnings.push(format!("{file}:{line}: {what}: {path}{separator}{message}"));
     }
 
     /// "file:line: Kind name" at the beginning of a message about an object; for a live one only
@@ -120,21 +127,31 @@ impl Collection {
         }
     }
 
-    pub fn notes(&self) -> Vec<String> {
+    /// Warnings and notes.
+    pub fn remarks(&self) -> Vec<Remark> {
+        let more = self.warnings.len().saturating_sub(SHOWN);
+        let more = (more > 0).then(|| format!("and {more} more like these"));
+        let warnings = self.warnings.iter().take(SHOWN).cloned().chain(more);
+        let not_acted_on = self.not_acted_on.iter().map(|((api_version, kind), found)| {
+            let (count, at, meaning) = found;
+            let objects = match count {
+                1 => format!("{kind} of {api_version} is not acted on"),
+                count => format!("{count} × {kind} of {api_version} are not acted on"),
+            };
+            format!("{at}: {objects}: {meaning}")
+        });
         let skipped = self
             .skipped
             .iter()
             .map(|(kind, count)| format!("skipped {count} of kind {kind}: not needed here"));
-        let more = self.remarks.len().saturating_sub(REMARKS);
-        let more = (more > 0).then(|| format!("and {more} more like these"));
-        let remarks = self.remarks.iter().take(REMARKS).cloned().chain(more);
-        remarks.chain(self.live.iter().cloned()).chain(skipped).collect()
+        let notes = self.live.iter().cloned().chain(skipped);
+        let warnings = warnings.chain(not_acted_on).map(Remark::warning);
+        warnings.chain(notes.map(Remark::note)).collect()
     }
 }
 
 /// What is allowed but probably not intended.
 fn remarks(object: &Object) -> Vec<String> {
-    let Object::PodGroup(group) = object else { return Vec::new() };
-    let told = |remark| format!("PodGroup {}: {remark}", object.key());
-    group.remarks().into_iter().map(told).collect()
+    let told = |remark| format!("{} {}: {remark}", object.kind(), object.key());
+    object.remarks().into_iter().map(told).collect()
 }

@@ -75,17 +75,21 @@ impl Reader<'_> {
     fn read_stream(&mut self, name: &str, input: impl BufRead) {
         manifest::read(name, input, &mut |found| match found {
             Found::Error(error) => self.errors.push(error.into()),
-            Found::Skipped { kind, line } => {
-                match Kind::ALL.iter().find(|known| known.name().eq_ignore_ascii_case(&kind)) {
-                    Some(known) => {
-                        let at = Location::new(name, line);
-                        self.errors.push(InputError::Kind { at, kind, known: known.name() });
-                    }
-                    None => self.collection.skip(kind),
+            Found::Skipped { kind, api_version, line, meaning } => {
+                let at = Location::new(name, line);
+                let differs_in_case = |known: &&Kind| {
+                    known.name() != kind && known.name().eq_ignore_ascii_case(&kind)
+                };
+                if let Some(meaning) = meaning {
+                    self.collection.skip_with_warning(at, [api_version, kind], meaning);
+                } else if let Some(known) = Kind::ALL.iter().find(differs_in_case) {
+                    self.errors.push(InputError::Kind { at, kind, known: known.name() });
+                } else {
+                    self.collection.skip(kind);
                 }
             }
             Found::Object { object, line, problems, unknown } => {
-                unknown.iter().for_each(|field| self.collection.remark(name, &object, field, " "));
+                unknown.iter().for_each(|field| self.collection.warn(name, &object, field, " "));
                 self.take(name, line, object, problems);
             }
         });
@@ -93,9 +97,7 @@ impl Reader<'_> {
 
     fn take(&mut self, name: &str, line: u32, object: Object, problems: Vec<PlacedProblem>) {
         if object.annotation(AS_FOUND) == Some("true") {
-            problems
-                .iter()
-                .for_each(|problem| self.collection.remark(name, &object, problem, ": "));
+            problems.iter().for_each(|problem| self.collection.warn(name, &object, problem, ": "));
         } else if !problems.is_empty() {
             let what = format!("{} {}", object.kind(), object.key());
             self.errors.extend(problems.into_iter().map(|problem| InputError::Field {

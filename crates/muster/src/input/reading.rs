@@ -1,13 +1,12 @@
 //! The contents of files and a configuration, and everything that is wrong with them.
 
 use muster_api::Time;
-use muster_engine::config::Config;
+use muster_engine::config::{Class, Config, Diagnostic};
 use muster_journal::Configuration;
 use muster_sim::World;
 
-use super::{Collection, ConfigArgs, InputError, files};
+use super::{Collection, ConfigArgs, InputError, Remark, files};
 use crate::failure::Failure;
-use crate::terminal;
 
 pub struct Reading {
     pub collection: Collection,
@@ -15,8 +14,8 @@ pub struct Reading {
     extra: Collection,
     /// `None` if it has errors.
     config: Option<(Config, Configuration)>,
-    /// Notes on the configuration.
-    warnings: Vec<String>,
+    /// About the configuration.
+    remarks: Vec<Remark>,
     pub errors: Vec<InputError>,
     reads_standard_input: bool,
 }
@@ -29,7 +28,7 @@ pub struct Loaded {
     pub config: Config,
     /// The configuration as it was read, for another scheduler or after a restart.
     pub text: Configuration,
-    warnings: Vec<String>,
+    remarks: Vec<Remark>,
 }
 
 impl Reading {
@@ -41,7 +40,7 @@ impl Reading {
             collection,
             extra: Collection::default(),
             config: None,
-            warnings: Vec::new(),
+            remarks: Vec::new(),
             errors,
             reads_standard_input: files.iter().any(is_stream),
         };
@@ -63,7 +62,11 @@ impl Reading {
             Ok(config) => self.config = Some((config, text)),
             Err(found) => self.errors.extend(found.into_iter().map(InputError::Config)),
         }
-        self.warnings = warnings.iter().map(ToString::to_string).collect();
+        let remark = |found: &Diagnostic| match found.class {
+            Class::Advice => Remark::note(found.to_string()),
+            Class::Error | Class::Warning => Remark::warning(found.to_string()),
+        };
+        self.remarks = warnings.iter().map(remark).collect();
     }
 
     /// Reads the manifests of `--what-if` after the files.
@@ -77,19 +80,19 @@ impl Reading {
         self
     }
 
-    /// Notes that are not errors.
-    pub fn notes(&self) -> Vec<String> {
-        [self.warnings.clone(), self.collection.notes(), self.extra.notes()].concat()
+    /// Warnings and notes.
+    pub fn remarks(&self) -> Vec<Remark> {
+        [self.remarks.clone(), self.collection.remarks(), self.extra.remarks()].concat()
     }
 
     /// Fails if there is any error.
     pub fn finish(self) -> Result<Loaded, Failure> {
         match self {
             Reading {
-                collection, extra, config: Some((config, text)), warnings, errors, ..
-            } if errors.is_empty() => Ok(Loaded { collection, extra, config, text, warnings }),
+                collection, extra, config: Some((config, text)), remarks, errors, ..
+            } if errors.is_empty() => Ok(Loaded { collection, extra, config, text, remarks }),
             reading => Err(Failure::Read {
-                notes: reading.notes(),
+                remarks: reading.remarks(),
                 problems: reading.errors.iter().map(ToString::to_string).collect(),
             }),
         }
@@ -97,18 +100,18 @@ impl Reading {
 }
 
 impl Loaded {
-    fn notes(&self) -> Vec<String> {
-        [self.warnings.clone(), self.collection.notes(), self.extra.notes()].concat()
+    fn remarks(&self) -> Vec<Remark> {
+        [self.remarks.clone(), self.collection.remarks(), self.extra.remarks()].concat()
     }
 
-    /// Prints the notes.
-    pub fn say_notes(&self) {
-        self.notes().iter().for_each(terminal::note);
+    /// Prints the warnings and notes.
+    pub fn say_remarks(&self) {
+        self.remarks().iter().for_each(Remark::say);
     }
 
     /// The input was read but cannot be used.
     pub fn refuse(&self, problem: &InputError) -> Failure {
-        Failure::Read { notes: self.notes(), problems: vec![problem.to_string()] }
+        Failure::Read { remarks: self.remarks(), problems: vec![problem.to_string()] }
     }
 
     /// The embedded cluster with everything that was read.

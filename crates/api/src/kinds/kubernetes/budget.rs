@@ -1,10 +1,12 @@
 //! The PodDisruptionBudget: how many pods of a set may be missing.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::anonymise::{Class, Walk};
-use crate::core::{LabelSelector, Meta, is_default};
-use crate::kinds::Contents;
+use crate::core::{LabelSelector, Labels, Meta, is_default};
+use crate::kinds::{Contents, Object};
 use crate::validate::{Problem, Problems};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -75,6 +77,11 @@ impl Contents for PodDisruptionBudget {
         problems.0
     }
 
+    fn remarks(&self) -> Vec<String> {
+        let meaning = "spec.selector is missing, so it protects no pod; write {} to protect all pods of its namespace";
+        self.spec.selector.is_none().then(|| meaning.to_owned()).into_iter().collect()
+    }
+
     fn visit_names(&mut self, walk: &mut Walk<'_>) {
         walk.meta(Class::Budget, &mut self.metadata);
         self.spec.selector.iter_mut().for_each(|selector| walk.selector(selector));
@@ -86,6 +93,53 @@ impl Contents for PodDisruptionBudget {
         if self.spec.min_available.is_some() || self.spec.max_unavailable.is_some() {
             self.status = PodDisruptionBudgetStatus::default();
         }
+    }
+}
+
+/// Budgets that share pods, and the pods. The API server never evicts a pod that is in several.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SharedBudgets {
+    /// In the order of their names.
+    pub budgets: Vec<String>,
+    /// The first of the pods, and how many more there are.
+    pub pod: String,
+    pub more: u64,
+}
+
+/// All sets of budgets that share pods.
+pub fn shared_budgets(objects: &[Object]) -> Vec<SharedBudgets> {
+    let mut budgets: BTreeMap<&str, Vec<&PodDisruptionBudget>> = BTreeMap::new();
+    for object in objects {
+        if let Object::PodDisruptionBudget(budget) = object {
+            budgets.entry(&budget.metadata.namespace).or_default().push(budget);
+        }
+    }
+    budgets.retain(|_, budgets| budgets.len() > 1);
+    let mut pods: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
+    for object in objects {
+        let Object::Pod(pod) = object else { continue };
+        let meta = &pod.metadata;
+        let near = budgets.get(&*meta.namespace).into_iter().flatten();
+        let around = near.filter(|budget| budget.is_about(&meta.labels));
+        let mut names: Vec<String> = around.map(|budget| budget.metadata.key()).collect();
+        if names.len() > 1 {
+            names.sort();
+            pods.entry(names).or_default().push(meta.key());
+        }
+    }
+    let shared = |(budgets, mut pods): (Vec<String>, Vec<String>)| {
+        pods.sort();
+        let more = pods.len() as u64 - 1;
+        SharedBudgets { budgets, pod: pods.swap_remove(0), more }
+    };
+    pods.into_iter().map(shared).collect()
+}
+
+impl PodDisruptionBudget {
+    /// As in Kubernetes an empty selector matches all pods of the namespace, and none at all no
+    /// pod.
+    fn is_about(&self, labels: &Labels) -> bool {
+        self.spec.selector.as_ref().is_some_and(|selector| selector.matches(labels))
     }
 }
 

@@ -104,25 +104,6 @@ pub struct NetworkTopologySpec {
     pub highest_tier_name: Option<String>,
 }
 
-impl PodGroup {
-    /// What is allowed but probably not intended, and what can't be read and is ignored.
-    pub fn remarks(&self) -> Vec<String> {
-        let text = |key: &str| self.metadata.annotations.get(key);
-        let unread = |key: &str, problem: Option<String>| {
-            problem.map(|problem| format!("annotation {key} is ignored: {problem}"))
-        };
-        let grace = text(keys::STALENESS_GRACE_PERIOD).and_then(|text| parse_duration(text).err());
-        let since = text(keys::STALE_SINCE).and_then(|text| Time::parse(text).err());
-        let reserved = text(keys::RESERVATIONS).and_then(|text| Reserved::read(text).err());
-        let unread = [
-            unread(keys::STALENESS_GRACE_PERIOD, grace.map(|error| error.to_string())),
-            unread(keys::STALE_SINCE, since.map(|error| error.to_string())),
-            unread(keys::RESERVATIONS, reserved.map(|error| error.to_string())),
-        ];
-        self.spec.remarks().into_iter().chain(unread.into_iter().flatten()).collect()
-    }
-}
-
 impl PodGroupSpec {
     /// What is allowed but probably not intended.
     fn remarks(&self) -> Vec<String> {
@@ -254,6 +235,22 @@ pub struct PodGroupCondition {
 }
 
 impl Contents for PodGroup {
+    fn remarks(&self) -> Vec<String> {
+        let text = |key: &str| self.metadata.annotations.get(key);
+        let unread = |key: &str, problem: Option<String>| {
+            problem.map(|problem| format!("annotation {key} is ignored: {problem}"))
+        };
+        let grace = text(keys::STALENESS_GRACE_PERIOD).and_then(|text| parse_duration(text).err());
+        let since = text(keys::STALE_SINCE).and_then(|text| Time::parse(text).err());
+        let reserved = text(keys::RESERVATIONS).and_then(|text| Reserved::read(text).err());
+        let unread = [
+            unread(keys::STALENESS_GRACE_PERIOD, grace.map(|error| error.to_string())),
+            unread(keys::STALE_SINCE, since.map(|error| error.to_string())),
+            unread(keys::RESERVATIONS, reserved.map(|error| error.to_string())),
+        ];
+        self.spec.remarks().into_iter().chain(unread.into_iter().flatten()).collect()
+    }
+
     fn problems(&self) -> Vec<Problem> {
         validate_pod_group(self)
     }

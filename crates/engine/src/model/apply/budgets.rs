@@ -45,10 +45,15 @@ impl Budgets {
         self.asked.remove(&pod);
     }
 
-    /// Whether every budget of a pod allows its eviction.
+    /// Whether the budget of a pod allows its eviction. The API server never evicts a pod that is in
+    /// several: it calls that a misconfiguration.
     pub fn allow(&self, cluster: &Cluster, pod: PodId) -> bool {
         let mut concerned = self.rows.values().filter(|budget| budget.is_about(cluster, pod));
-        concerned.all(|budget| self.left(cluster, budget) > 0)
+        match (concerned.next(), concerned.next()) {
+            (None, _) => true,
+            (Some(budget), None) => self.left(cluster, budget) > 0,
+            (Some(_), Some(_)) => false,
+        }
     }
 
     /// Whether a pod counts for a budget without a status, whatever its node.
@@ -70,16 +75,18 @@ impl Budgets {
         }
     }
 
-    /// The pods that violate a budget if they are evicted in this order. They may be evicted
-    /// already.
+    /// The pods that violate a budget if they are evicted in this order, and those that are in
+    /// several. They may be evicted already.
     pub fn broken_by(&self, cluster: &Cluster, pods: &[PodId]) -> Vec<PodId> {
         let mut broken = Vec::new();
+        let mut seen = FxHashSet::default();
         for budget in self.rows.values() {
             let mut concerned =
                 pods.iter().filter(|&&pod| budget.is_about(cluster, pod)).peekable();
             if concerned.peek().is_none() {
                 continue;
             }
+            broken.extend(concerned.clone().copied().filter(|pod| !seen.insert(*pod)));
             let asked = concerned.clone().filter(|pod| self.asked.contains(pod)).count() as i64;
             let left = (self.left(cluster, budget) + asked).max(0);
             broken.extend(concerned.skip(left as usize).copied());

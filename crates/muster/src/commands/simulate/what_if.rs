@@ -17,7 +17,7 @@ const CYCLES: u64 = 10;
 
 pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     let mut loaded = args.input.load_with(&args.what_if)?;
-    loaded.say_notes();
+    loaded.say_remarks();
     let extra = std::mem::take(&mut loaded.extra);
     let text = loaded.text.clone();
     let (present, config) = loaded.world(args.now.unwrap_or_else(wall_clock));

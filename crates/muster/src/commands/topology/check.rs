@@ -1,12 +1,11 @@
 //! `muster topology check`
 
 use clap::Args;
-use muster_facts::topology::{self, Finding};
+use muster_facts::topology::{self, Class, Finding};
 use muster_text::counted;
 
 use crate::failure::Failure;
-use crate::input::SourceArgs;
-use crate::terminal;
+use crate::input::{Remark, SourceArgs, Verdict};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -16,26 +15,29 @@ use crate::terminal;
   muster topology check -f hypernodes.yaml --context production
 
 Errors are HyperNodes that the scheduler leaves out and gangs that can never start; the exit code is then 2, as that \
-of muster check. What may be meant so is a note; with notes only the exit code is 0.")]
+of muster check. Warnings are members and limits that have no effect; the exit code is 0, with --strict 1. What may be \
+meant so is a note and never changes the exit code.")]
 pub struct CheckArgs {
     #[command(flatten)]
     source: SourceArgs,
+    /// Exit with code 1 if there are warnings
+    #[arg(long)]
+    strict: bool,
 }
 
 pub fn run(args: CheckArgs) -> Result<(), Failure> {
     let collection = args.source.read()?;
-    let (errors, notes): (Vec<Finding>, Vec<Finding>) =
-        topology::all(&collection.objects).into_iter().partition(|finding| finding.error);
     let tell = |finding: &Finding| finding.tell(|kind, key| collection.title(kind, key));
-    let mut out = terminal::stdout();
-    for note in collection.notes().into_iter().chain(notes.iter().map(tell)) {
-        writeln!(out, "note: {note}")?;
-    }
-    out.flush()?;
-    if !errors.is_empty() {
-        return Err(Failure::Input(errors.iter().map(tell).collect()));
+    let (mut errors, mut remarks) = (Vec::new(), collection.remarks());
+    for finding in topology::all(&collection.objects) {
+        match finding.class {
+            Class::Error => errors.push(tell(&finding)),
+            Class::Warning => remarks.push(Remark::warning(tell(&finding))),
+            Class::Note => remarks.push(Remark::note(tell(&finding))),
+        }
     }
     let count = |kind: &str| collection.counts.get(kind).copied().unwrap_or(0) as u64;
     let hypers = counted(count("HyperNode"), "HyperNode");
-    Ok(writeln!(out, "no errors: {hypers}, {}", counted(count("Node"), "node"))?)
+    let checked = format!("{hypers}, {}", counted(count("Node"), "node"));
+    Verdict { errors, remarks, checked }.tell(args.strict)
 }

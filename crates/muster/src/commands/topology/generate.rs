@@ -15,7 +15,7 @@ use muster_topology_sources::{Forest, SourceError, file, labels, places, ufm, ya
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::input::{Collection, SourceArgs, read_text};
+use crate::input::{Collection, Remark, SourceArgs, read_text};
 use crate::terminal;
 
 /// The password must not be visible in the list of processes.
@@ -252,9 +252,7 @@ fn access(args: &GenerateArgs) -> Result<fetch::Access, Failure> {
 
 fn collect(source: &SourceArgs) -> Result<Collection, Failure> {
     let collection = source.read()?;
-    for note in collection.notes() {
-        terminal::note(note);
-    }
+    collection.remarks().iter().for_each(Remark::say);
     Ok(collection)
 }
 

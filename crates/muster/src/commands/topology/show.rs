@@ -47,7 +47,7 @@ enum Format {
 
 pub fn run(args: ShowArgs) -> Result<(), Failure> {
     let loaded = args.input.load()?;
-    loaded.say_notes();
+    loaded.say_remarks();
     let mut simulation = after_cycles(loaded, args.now, args.cycles)?;
     simulation.engine.settle();
     let cluster = simulation.engine.cluster();
