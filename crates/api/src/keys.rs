@@ -48,6 +48,14 @@ pub const RESERVATIONS: &str = "volcano.sh/reservations";
 pub const STALENESS_GRACE_PERIOD: &str = "volcano.sh/staleness-grace-period";
 /// How long the embedded cluster lets a pod run before it succeeds.
 pub const SIMULATED_DURATION: &str = "muster.sh/simulated-duration";
+/// How long an evicted pod takes to terminate in the embedded cluster: a duration, or "grace" for
+/// its own terminationGracePeriodSeconds.
+pub const SIMULATED_TERMINATION: &str = "muster.sh/simulated-termination";
+/// How long a finalizer keeps the object of a pod in the embedded cluster after the pod has
+/// terminated.
+pub const SIMULATED_FINALIZER: &str = "muster.sh/simulated-finalizer";
+/// How many times the embedded cluster refuses to evict a pod.
+pub const SIMULATED_EVICTION_REFUSALS: &str = "muster.sh/simulated-eviction-refusals";
 /// How long a gang may wait before it goes first (plugin `sla`).
 pub const SLA_WAITING_TIME: [&str; 2] = ["volcano.sh/sla-waiting-time", "sla-waiting-time"];
 /// The node that a waiting pod is nominated to, written by an earlier run.
@@ -115,7 +123,7 @@ pub const CARD_NOTES: [&str; 8] = [
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 39] = [
+pub const ANNOTATIONS: [&str; 42] = [
     AS_FOUND,
     COOLDOWN_TIME,
     EXPECTED_END_TIME,
@@ -142,6 +150,9 @@ pub const ANNOTATIONS: [&str; 39] = [
     REVOCABLE_ZONE,
     RUNNING_ESTIMATE,
     SIMULATED_DURATION,
+    SIMULATED_EVICTION_REFUSALS,
+    SIMULATED_FINALIZER,
+    SIMULATED_TERMINATION,
     SLA_WAITING_TIME[0],
     SLA_WAITING_TIME[1],
     STALENESS_GRACE_PERIOD,

@@ -36,6 +36,7 @@ mod reserved;
 #[cfg(feature = "schema")]
 mod schema;
 mod selector;
+mod termination;
 mod time;
 mod validate;
 
@@ -48,5 +49,6 @@ pub use portion::{Portion, PortionError};
 pub use quantity::{Quantity, QuantityError, ResourceList};
 pub use requests::{container_requests, pod_requests};
 pub use reserved::{Reserved, ReservedError};
+pub use termination::{Termination, TerminationError};
 pub use time::{DurationError, Time, TimeError, parse_duration};
 pub use validate::{Problem, is_dns_subdomain, validate_hyper_node};

@@ -214,8 +214,14 @@ impl Problems {
     /// Annotations and labels that hold a duration, of pods and groups alike.
     fn durations(&mut self, meta: &Meta) {
         let [sla, sla_short] = keys::SLA_WAITING_TIME;
-        let annotations =
-            [keys::RUNNING_ESTIMATE, keys::SIMULATED_DURATION, keys::COOLDOWN_TIME, sla, sla_short];
+        let annotations = [
+            keys::RUNNING_ESTIMATE,
+            keys::SIMULATED_DURATION,
+            keys::SIMULATED_FINALIZER,
+            keys::COOLDOWN_TIME,
+            sla,
+            sla_short,
+        ];
         let annotations = annotations.map(|key| (key, "annotations", meta.annotations.get(key)));
         let label = (keys::COOLDOWN_TIME, "labels", meta.labels.get(keys::COOLDOWN_TIME));
         for (key, place, text) in annotations.into_iter().chain([label]) {

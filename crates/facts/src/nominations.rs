@@ -9,9 +9,6 @@ use serde::Serialize;
 /// Finds the object of a pod by its key.
 pub type FindPod<'o> = &'o dyn Fn(&str) -> Option<&'o Pod>;
 
-/// The grace period of a pod that does not set one.
-const GRACE_SECONDS: i64 = 30;
-
 #[derive(Serialize)]
 pub struct NominationFacts {
     pub pod: String,
@@ -73,7 +70,6 @@ fn leaving_fact(cluster: &Cluster, pod: PodId, object: Option<&Pod>) -> Leaving 
         gang: gang.map(|gang| cluster.gangs[gang].key.to_string()),
         deleted: cluster.pods.fact[pod].leaves,
         until: object.and_then(|pod| pod.metadata.deletion_timestamp).map(|time| time.to_string()),
-        grace_seconds: object
-            .map(|pod| pod.spec.termination_grace_period_seconds.unwrap_or(GRACE_SECONDS)),
+        grace_seconds: object.map(|pod| pod.spec.grace_seconds()),
     }
 }

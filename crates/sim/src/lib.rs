@@ -32,4 +32,4 @@ mod world;
 pub use report::Report;
 pub use simulation::{Options, Progress, STEP_MS, Simulation, Until};
 pub use violation::{Invariant, Violation};
-pub use world::{Refusal, World};
+pub use world::{Departure, Refusal, World};

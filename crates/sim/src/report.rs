@@ -6,6 +6,8 @@ use muster_engine::ids::{GangId, QueueId};
 use muster_facts::{GangLine, QueueLine, gang_line, queue_line};
 use serde::Serialize;
 
+use crate::world::Departure;
+
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -18,6 +20,9 @@ pub struct Report {
     pub gangs: Vec<GangLine>,
     pub queues: Vec<QueueLine>,
     pub cycles: Vec<CycleLine>,
+    /// Pods that came with a deletionTimestamp later than the first cycle.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub terminating: Vec<Terminating>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventLine>,
     /// When a gang began to wait, or to wait for another reason; `event` is the reason in one
@@ -60,6 +65,44 @@ pub struct Eviction {
     /// The node where the place of its successor is kept, if it is moved.
     #[serde(rename = "movesTo", skip_serializing_if = "Option::is_none")]
     pub moves_to: Option<String>,
+    /// What the API server said if it refused; the pod stays.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Nothing for a pod that leaves within a second.
+    #[serde(flatten)]
+    pub leaves: Option<Leaves>,
+}
+
+/// When a pod leaves.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Leaves {
+    /// When its room is free.
+    pub terminated: String,
+    /// When its object is gone, if a finalizer keeps it after that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gone: Option<String>,
+    /// Its grace period, if it takes all of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace_seconds: Option<i64>,
+}
+
+impl From<Departure> for Leaves {
+    fn from(departure: Departure) -> Leaves {
+        let Departure { terminated, gone, grace_seconds } = departure;
+        let gone = (gone > terminated).then(|| gone.to_string());
+        Leaves { terminated: terminated.to_string(), gone, grace_seconds }
+    }
+}
+
+/// A pod on a node that was being deleted before the first cycle.
+#[derive(Clone, Debug, Serialize)]
+pub struct Terminating {
+    pub pod: String,
+    pub gang: String,
+    pub node: String,
+    #[serde(flatten)]
+    pub leaves: Leaves,
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use muster_api::Time;
+use muster_api::core::Pod;
 use muster_api::kinds::{Kind, Object};
 use muster_engine::model::pods::PodState;
 use muster_engine::plan::Placement;
@@ -17,7 +18,7 @@ use crate::curves::Curves;
 use crate::invariants;
 use crate::report::{self, CycleLine, EventLine, HeldNomination, Report};
 use crate::violation::Violation;
-use crate::world::World;
+use crate::world::{Refusal, World};
 
 /// How many cycles in a row may plan nothing: gangs that can't run may take turns for ever.
 const PATIENCE: u32 = 20;
@@ -110,6 +111,7 @@ impl Simulation {
             witness(&simulation.engine, Moment::Start);
         }
         present.into_iter().for_each(|event| simulation.hear(event));
+        simulation.report.terminating = simulation.terminating();
         simulation
     }
 
@@ -143,7 +145,7 @@ impl Simulation {
                     idle = if still && plan.nominations.is_empty() { idle + 1 } else { 0 };
                     match self.next_moment(&plan) {
                         Some(moment) if idle < PATIENCE && unproductive < LAST_PATIENCE => {
-                            self.pass((moment.0 - self.world.now.0).max(STEP_MS));
+                            self.pass(moment.0.saturating_sub(self.world.now.0).max(STEP_MS));
                         }
                         _ => break,
                     }
@@ -291,11 +293,17 @@ impl Simulation {
     fn evict(&mut self, plan: &Plan, answers: &mut Vec<Event>) {
         for eviction in &plan.evictions {
             let Placement { pod, uid, node, .. } = &eviction.place;
-            answers.push(self.world.evict(pod, uid).unwrap_or_else(|_| Event::Gone {
-                kind: Kind::Pod,
-                key: pod.to_string(),
-                uid: uid.to_string(),
-            }));
+            let (key, uid) = (pod.to_string(), uid.to_string());
+            let (answer, refused) = match self.world.evict(&key, &uid) {
+                Ok(event) => (event, None),
+                Err(refusal @ Refusal::EvictionRefused(..)) => {
+                    let (cause, at) = (refusal.to_string(), self.world.now);
+                    let refused = Some(cause.clone());
+                    (Event::EvictionRefused { key, uid, cause, at }, refused)
+                }
+                Err(_) => (Event::Gone { kind: Kind::Pod, key, uid }, None),
+            };
+            answers.push(answer);
             let text = |name: &Arc<str>| name.to_string();
             let line = report::Eviction {
                 pod: text(pod),
@@ -306,6 +314,8 @@ impl Simulation {
                 preemptor: eviction.preemptor.as_ref().map(text),
                 reason: eviction.cause.clone(),
                 moves_to: eviction.moves_to.as_ref().map(text),
+                refused,
+                leaves: self.world.departure(pod).map(report::Leaves::from),
             };
             self.report.evictions.push(line);
         }
@@ -365,18 +375,30 @@ impl Simulation {
         [next, wake].into_iter().flatten().min()
     }
 
-    /// Something is bound but not started, or leaving but not gone.
+    /// Something is bound but not started, or has a nomination that no pod's end will fulfil.
     fn unsettled(&self) -> bool {
-        let cluster = self.engine.cluster();
-        cluster.pods.live().any(|pod| match cluster.pods.state[pod] {
-            PodState::Allocated(_) | PodState::Nominated(_) => true,
-            PodState::Releasing(node) => cluster.nodes.fact[node].lets_go(),
+        let pods = &self.engine.cluster().pods;
+        let is_leaving = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
+        let awaits_an_end = self.world.pods.values().any(is_leaving);
+        pods.live().any(|pod| match pods.state[pod] {
+            PodState::Allocated(_) => true,
+            PodState::Nominated(_) => !awaits_an_end,
             _ => false,
-        }) || self
-            .world
-            .pods
-            .values()
-            .any(|pod| pod.status.phase == "Pending" && pod.spec.node_name.is_some())
+        }) || self.world.pods.values().any(|pod| {
+            pod.status.phase == "Pending" && pod.spec.node_name.is_some() && !is_leaving(pod)
+        })
+    }
+
+    /// The pods that came with a deletionTimestamp and leave after the first cycle.
+    fn terminating(&self) -> Vec<report::Terminating> {
+        let pods = self.world.terminating();
+        pods.map(|(pod, node, departure)| report::Terminating {
+            pod: pod.to_owned(),
+            gang: self.gang_of(pod).to_owned(),
+            node: node.to_owned(),
+            leaves: departure.into(),
+        })
+        .collect()
     }
 }
 

@@ -1,6 +1,8 @@
 //! The virtual cluster: objects, a clock, and a kubelet that runs what is bound. Every change comes
 //! out as an event, as an API server's watch would tell it.
 
+mod departures;
+
 use std::collections::BTreeMap;
 
 use muster_api::core::{Node, NodeStatus, Pod};
@@ -11,6 +13,9 @@ use muster_api::kinds::{Kind, Object};
 use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time, parse_duration};
 use muster_engine::Event;
 use muster_write_order::{AnnotationWrite, ObjectName};
+
+pub use departures::Departure;
+use departures::Departures;
 
 /// Annotations that a plan wants on a pod.
 pub type Notes<'n> = &'n [(&'static str, String)];
@@ -28,6 +33,8 @@ pub enum Refusal {
     PodIsDeleted,
     #[error("node {0} is gone")]
     NodeIsGone(String),
+    #[error("the API server refuses to evict the pod ({0} of {1} times)")]
+    EvictionRefused(u32, u32),
 }
 
 #[derive(Clone, Default)]
@@ -38,6 +45,9 @@ pub struct World {
     pub groups: BTreeMap<String, PodGroup>,
     pub queues: BTreeMap<String, Queue>,
     pub domains: BTreeMap<String, HyperNode>,
+    /// Evicted pods take their own grace period to terminate, instead of a second.
+    pub grace: bool,
+    departures: Departures,
     /// Objects that nothing here acts on.
     others: BTreeMap<(Kind, String), Object>,
     /// The version of the newest change, as an API server counts.
@@ -58,6 +68,9 @@ impl World {
         let version = self.next_version();
         let meta = object.meta_mut();
         meta.resource_version = version;
+        if kind == Kind::Pod {
+            self.departures.forget(&key);
+        }
         if matches!(kind, Kind::Node | Kind::Pod | Kind::PodGroup) && meta.uid.is_empty() {
             meta.uid = format!("uid-{key}");
         }
@@ -183,22 +196,44 @@ impl World {
         }
     }
 
-    /// Asks a pod to leave, if it is still the one that was meant: it goes with the next tick, and
-    /// comes back pending if something recreates it.
+    /// Asks a pod to leave, if it is still the one that was meant: it goes with the next tick unless
+    /// it says otherwise, and comes back pending if something recreates it.
     pub fn evict(&mut self, key: &str, uid: &str) -> Result<Event, Refusal> {
-        let now = self.now;
-        let current = self.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid);
-        let evicted = current.then(|| {
-            self.change_pod(key, |pod| {
-                pod.metadata.deletion_timestamp.get_or_insert(now);
-                pod.metadata.annotations.insert(EVICTED.into(), "true".into());
-            })
+        let pod =
+            self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or(Refusal::PodIsGone)?;
+        let deleted = match pod.metadata.deletion_timestamp {
+            Some(deleted) => deleted,
+            None => {
+                if let Some((count, limit)) = self.departures.refuse(pod) {
+                    return Err(Refusal::EvictionRefused(count, limit));
+                }
+                self.departures.evict(pod, self.now, self.grace)
+            }
+        };
+        let evicted = self.change_pod(key, |pod| {
+            pod.metadata.deletion_timestamp = Some(deleted);
+            pod.metadata.annotations.insert(EVICTED.into(), "true".into());
         });
-        evicted.flatten().ok_or(Refusal::PodIsGone)
+        Ok(evicted.expect("looked up above"))
+    }
+
+    /// When an evicted pod leaves, if its manifest or `grace` says so.
+    pub fn departure(&self, key: &str) -> Option<Departure> {
+        self.departures.stated(key)
+    }
+
+    /// The pods on nodes that are being deleted and leave later than now, by name.
+    pub fn terminating(&self) -> impl Iterator<Item = (&str, &str, Departure)> {
+        self.pods.iter().filter_map(|(key, pod)| {
+            let departure = self.departures.of(key, pod)?;
+            let node = pod.spec.node_name.as_deref()?;
+            (departure.gone > self.now).then_some((&**key, node, departure))
+        })
     }
 
     pub fn remove_pod(&mut self, key: &str) -> Option<Event> {
         self.version += 1;
+        self.departures.forget(key);
         let pod = self.pods.remove(key)?;
         Some(Event::Gone { kind: Kind::Pod, key: key.to_owned(), uid: pod.metadata.uid })
     }
@@ -263,13 +298,18 @@ impl World {
         let keys: Vec<String> = self
             .pods
             .iter()
-            .filter(|(_, pod)| self.has_news(pod))
+            .filter(|(key, pod)| self.has_news(key, pod))
             .map(|(key, _)| key.clone())
             .collect();
         let mut events = Vec::new();
         for key in keys {
             let pod = &self.pods[&key];
-            if pod.metadata.deletion_timestamp.is_some() {
+            if let Some(departure) = self.departures.of(&key, pod) {
+                if departure.gone > now {
+                    // Its containers have been stopped; only a finalizer keeps the object.
+                    events.extend(self.change_pod(&key, |pod| pod.status.phase = "Failed".into()));
+                    continue;
+                }
                 let again = recreate && pod.metadata.annotations.contains_key(EVICTED);
                 let pod = pod.clone();
                 events.extend(self.remove_pod(&key));
@@ -291,23 +331,34 @@ impl World {
         events
     }
 
-    fn has_news(&self, pod: &Pod) -> bool {
+    fn has_news(&self, key: &str, pod: &Pod) -> bool {
         let on_live_node =
             || pod.spec.node_name.as_ref().is_some_and(|name| self.nodes.contains_key(name));
+        if let Some(moment) = self.next_of(key, pod) {
+            return moment <= self.now;
+        }
         match pod.status.phase.as_str() {
-            "Succeeded" | "Failed" => pod.metadata.deletion_timestamp.is_some(),
-            _ if pod.metadata.deletion_timestamp.is_some() => true,
-            "Running" => {
-                [finish(pod), deadline(pod)].into_iter().flatten().any(|end| end <= self.now)
-            }
-            _ => on_live_node(),
+            "Succeeded" | "Failed" | "Running" => false,
+            _ => pod.metadata.deletion_timestamp.is_none() && on_live_node(),
         }
     }
 
-    /// When the next running pod will end, if any will.
+    /// When a pod leaves or ends, if it will.
+    fn next_of(&self, key: &str, pod: &Pod) -> Option<Time> {
+        let is_over = matches!(pod.status.phase.as_str(), "Succeeded" | "Failed");
+        match self.departures.of(key, pod) {
+            Some(departure) if is_over => Some(departure.gone),
+            Some(departure) => Some(departure.terminated),
+            None if pod.status.phase == "Running" => {
+                [finish(pod), deadline(pod)].into_iter().flatten().min()
+            }
+            None => None,
+        }
+    }
+
+    /// When the next pod will end or leave, if any will.
     pub fn next_end(&self) -> Option<Time> {
-        let running = self.pods.values().filter(|pod| pod.status.phase == "Running");
-        running.flat_map(|pod| [finish(pod), deadline(pod)]).flatten().min()
+        self.pods.iter().filter_map(|(key, pod)| self.next_of(key, pod)).min()
     }
 }
 

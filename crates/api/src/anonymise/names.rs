@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::Class;
 use crate::core::{Condition, LabelSelector, Labels, Meta, NodeSelector, NodeTerm, Requirement};
-use crate::{Portion, Reserved, ResourceList, Time, cards, keys, parse_duration};
+use crate::{Portion, Reserved, ResourceList, Termination, Time, cards, keys, parse_duration};
 
 /// Labels whose values describe the machine, not its owner.
 const HARDWARE: [&str; 6] = [
@@ -78,6 +78,8 @@ impl Walk<'_> {
             key if HARDWARE.contains(&key) => return,
             keys::TASK_INDEX | keys::TASK_PRIORITY if value.parse::<i32>().is_ok() => return,
             keys::REVOCABLE_ZONE if value == "*" => return,
+            keys::SIMULATED_TERMINATION if Termination::parse(value).is_ok() => return,
+            keys::SIMULATED_EVICTION_REFUSALS if value.parse::<u32>().is_ok() => return,
             keys::JDB_MIN_AVAILABLE | keys::JDB_MAX_UNAVAILABLE
                 if Portion::parse(value).is_ok() =>
             {
@@ -230,6 +232,7 @@ fn takes_duration(key: &str) -> bool {
         keys::COOLDOWN_TIME,
         keys::RUNNING_ESTIMATE,
         keys::SIMULATED_DURATION,
+        keys::SIMULATED_FINALIZER,
         keys::STALENESS_GRACE_PERIOD,
     ];
     keys.contains(&key) || crate::keys::SLA_WAITING_TIME.contains(&key)

@@ -155,6 +155,9 @@ metadata:
   labels: {secret: secret, volcano.sh/task-spec: secret, volcano.sh/task-index: secret}
   annotations:
     muster.sh/simulated-duration: secret
+    muster.sh/simulated-eviction-refusals: secret
+    muster.sh/simulated-finalizer: secret
+    muster.sh/simulated-termination: secret
     scheduling.k8s.io/group-name: secret
     scheduling.volcano.sh/queue-name: secret
     volcano.sh/gpu-index: secret

@@ -5,7 +5,7 @@ use crate::core::{
     Affinity, Container, NodeTerm, Pod, PodAffinity, PodTerm, Resources, SpreadConstraint,
     Toleration,
 };
-use crate::keys;
+use crate::{Termination, keys};
 
 pub fn validate_pod(pod: &Pod) -> Vec<Problem> {
     let mut problems = Problems::default();
@@ -15,6 +15,7 @@ pub fn validate_pod(pod: &Pod) -> Vec<Problem> {
     problems.times(&pod.metadata);
     problems.revocable(&pod.metadata);
     group_name(&mut problems, pod);
+    departure(&mut problems, pod);
     for (index, container) in spec.containers.iter().enumerate() {
         check_container(&mut problems, &format!("spec.containers[{index}]"), container);
     }
@@ -62,6 +63,23 @@ fn group_name(problems: &mut Problems, pod: &Pod) {
                 problems.name(format!("metadata.{field}[{key}]"), name);
             }
         }
+    }
+}
+
+/// How the pod leaves the embedded cluster.
+fn departure(problems: &mut Problems, pod: &Pod) {
+    let annotation = |key: &str| {
+        let text = pod.metadata.annotations.get(key)?;
+        Some((format!("metadata.annotations[{key}]"), text))
+    };
+    if let Some((at, text)) = annotation(keys::SIMULATED_TERMINATION)
+        && let Err(error) = Termination::parse(text)
+    {
+        problems.add(at, error.to_string());
+    }
+    if let Some((at, text)) = annotation(keys::SIMULATED_EVICTION_REFUSALS) {
+        let message = format!("{text:?} is not a number of refusals; write it like 2");
+        problems.check(text.parse::<u32>().is_ok(), at, message);
     }
 }
 
@@ -277,6 +295,9 @@ metadata:
     volcano.sh/cooldown-time: 10m
     volcano.sh/running-estimate: 1 day
     muster.sh/simulated-duration: -5s
+    muster.sh/simulated-eviction-refusals: often
+    muster.sh/simulated-finalizer: 1 week
+    muster.sh/simulated-termination: later
     volcano.sh/last-checkpoint-time: noon
     volcano.sh/expected-end-time: 2026-11-15T08:30:00+01:00
     volcano.sh/jdb-min-available: 120%
@@ -287,12 +308,15 @@ metadata:
         let starts = [
             "metadata.annotations[volcano.sh/running-estimate]: \"1 day\" is not a duration; write it like 90s",
             "metadata.annotations[muster.sh/simulated-duration]: \"-5s\" is negative; write 0s or more",
+            "metadata.annotations[muster.sh/simulated-finalizer]: \"1 week\" is not a duration",
             "metadata.annotations[volcano.sh/sla-waiting-time]: \"soon\" is not a duration",
             "metadata.labels[volcano.sh/cooldown-time]: \"a while\" is not a duration",
             "metadata.annotations[volcano.sh/last-checkpoint-time]: \"noon\" is not a time; write it like",
             "metadata.annotations[volcano.sh/revocable-zone]: \"night\" names a zone; write \"*\"",
             "metadata.annotations[volcano.sh/jdb-min-available]: \"120%\" is not a number of pods; write it like",
             "metadata.annotations[scheduling.k8s.io/group-name]: \"Ring_1\" is not a valid name",
+            "metadata.annotations[muster.sh/simulated-termination]: \"later\" says nothing about terminating",
+            "metadata.annotations[muster.sh/simulated-eviction-refusals]: \"often\" is not a number of refusals",
         ];
         assert_eq!(found.len(), starts.len(), "{found:#?}");
         for (line, start) in found.iter().zip(starts) {

@@ -59,6 +59,10 @@ pub struct SimulateArgs {
     /// Record every event and plan in this folder, so that `muster replay` can repeat all decisions
     #[arg(long, value_name = "DIR", conflicts_with_all = ["chaos", "what_if"])]
     journal: Option<PathBuf>,
+    /// Evicted pods take their own grace period to terminate (terminationGracePeriodSeconds, else
+    /// 30 seconds), instead of a second
+    #[arg(long, conflicts_with = "chaos")]
+    grace: bool,
     /// Evicted pods are not recreated as pending
     #[arg(long)]
     no_recreate: bool,
@@ -100,7 +104,8 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
         note_if_nothing_is_ours(&loaded.collection);
     }
     let text = loaded.text.clone();
-    let (world, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
+    let (mut world, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
+    world.grace = args.grace;
     if args.chaos {
         return run_chaos(&args, world, &text);
     }

@@ -1,6 +1,8 @@
 //! What happened, cycle by cycle. Cycles in which nothing happened are folded, and of a long run
 //! the beginning and the end are shown.
 
+mod departures;
+
 use std::collections::{BTreeMap, HashMap};
 
 use anstyle::Style;
@@ -31,6 +33,8 @@ pub fn lines(simulation: &Simulation, names: &Names, screen: Screen) -> Vec<Stri
     let teller =
         Teller { simulation, cluster: simulation.engine.cluster(), names, clock: &clock, screen };
     let parts = [
+        ("terminating", teller.terminating()),
+        ("left", teller.departures()),
         ("ended", teller.ends()),
         ("evicted", teller.evictions()),
         ("bound", teller.binds()),
@@ -242,7 +246,9 @@ impl Teller<'_> {
         let mut ended: BTreeMap<(u64, &str), (u64, u64)> = BTreeMap::new();
         for (key, pod) in &self.simulation.world.pods {
             let failed = pod.status.phase == "Failed";
-            if !failed && pod.status.phase != "Succeeded" {
+            // A pod that is being deleted has left; it did not end by itself.
+            let is_over = failed || pod.status.phase == "Succeeded";
+            if !is_over || pod.metadata.deletion_timestamp.is_some() {
                 continue;
             }
             let Some(start) = pod.status.start_time else { continue };
@@ -289,10 +295,15 @@ impl Teller<'_> {
                 }
                 None => (String::new(), eviction.reason.as_str()),
             };
-            let plain = format!("{pod} evicted");
-            let mut lines = self.sentence(&format!("{plain}{preemptor}: {reason}"));
+            let (what, reason) = match &eviction.refused {
+                Some(refusal) => ("not evicted", refusal.as_str()),
+                None => ("evicted", reason),
+            };
+            let leaves = self.leaves_at(eviction.leaves.as_ref());
+            let plain = format!("{pod} {what}");
+            let mut lines = self.sentence(&format!("{plain}{preemptor}{leaves}: {reason}"));
             if let Some(rest) = lines[0].strip_prefix(&plain) {
-                lines[0] = format!("{} {}{rest}", styled(BOLD, pod), styled(BAD, "evicted"));
+                lines[0] = format!("{} {}{rest}", styled(BOLD, pod), styled(BAD, what));
             }
             (eviction.cycle, lines)
         };

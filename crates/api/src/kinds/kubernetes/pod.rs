@@ -246,6 +246,20 @@ pub struct ClaimSource {
     pub claim_name: String,
 }
 
+/// The grace period of a pod that does not set one.
+const DEFAULT_GRACE_SECONDS: i64 = 30;
+
+impl PodSpec {
+    /// How long the pod may take to terminate. As in Kubernetes, a negative number counts as 1.
+    pub fn grace_seconds(&self) -> i64 {
+        match self.termination_grace_period_seconds {
+            None => DEFAULT_GRACE_SECONDS,
+            Some(seconds) if seconds < 0 => 1,
+            Some(seconds) => seconds,
+        }
+    }
+}
+
 impl Contents for Pod {
     fn problems(&self) -> Vec<Problem> {
         validate_pod(self)

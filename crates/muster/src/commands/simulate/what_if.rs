@@ -20,7 +20,8 @@ pub fn run(args: &SimulateArgs) -> Result<(), Failure> {
     loaded.say_remarks();
     let extra = std::mem::take(&mut loaded.extra);
     let text = loaded.text.clone();
-    let (present, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
+    let (mut present, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
+    present.grace = args.grace;
     let mut future = present.clone();
     let mut replaced = Vec::new();
     for object in extra.objects {
