@@ -85,6 +85,7 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
             }
             Reason::LikeAnother { gang, .. } => format!("see why: muster explain gang/{gang}"),
             Reason::NotAttempted { .. } => "wait: the search continues in the next cycle".to_owned(),
+            Reason::DomainsNotTried { limit, .. } => format!("raise {limit}"),
             Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
             Reason::Backoff { until, .. } => format!("wait until {until}"),
             Reason::Nominated { .. } => "wait: its nodes are being freed".to_owned(),

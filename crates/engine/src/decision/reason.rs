@@ -136,6 +136,15 @@ pub enum Reason {
         purpose: Purpose,
         steps: u64,
     },
+    /// The action tries only so many domains, so some that could be cleared were not tried.
+    DomainsNotTried {
+        purpose: Purpose,
+        left: u32,
+        of: u32,
+        /// The argument that limits them.
+        limit: PluginName,
+        most: u32,
+    },
     /// `since` is set in a traverse queue: the head has waited too long to be overtaken.
     Behind {
         head: Arc<str>,
@@ -243,6 +252,7 @@ impl Reason {
             | Reason::NothingToTake { .. }
             | Reason::LikeAnother { .. }
             | Reason::NotAttempted { .. }
+            | Reason::DomainsNotTried { .. }
             | Reason::Nominated { .. } => Stage::Nodes,
         }
     }

@@ -11,8 +11,8 @@ pub const EVICTION_METHOD: Argument = Argument {
 pub const MAX_DOMAINS: Argument = Argument {
     name: "maxDomains",
     default: "8",
-    meaning: "modes gang and scenario: how many domains are tried for a gang; in mode scenario \
-              and for consolidate per cycle, and the next cycle tries the others",
+    meaning: "modes gang and scenario: how many domains that can be cleared are tried for a gang; \
+              in mode scenario and for consolidate per cycle, and the next cycle tries the others",
 };
 pub const ALLOW_WHOLE_BUNDLE: Argument = Argument {
     name: "allowWholeBundle",

@@ -220,7 +220,9 @@ pub fn serve(
             session.plan.wake_at(session.now);
         }
         record_search(session, gang, request, record.work.without_victims(), false);
-        let no_victims = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
+        let no_victims = |reason: &Reason| {
+            matches!(reason, Reason::NothingToTake { .. } | Reason::DomainsNotTried { .. })
+        };
         let conclusive =
             request.settings.mode == Mode::Scenario && !cut_short || refused.iter().all(no_victims);
         if let Some(signature) = signature.filter(|_| untouched && conclusive) {
@@ -240,7 +242,7 @@ pub fn serve(
     reserve_for_moved(&mut txn, &mut causes, until);
     let moves = txn.commit();
     record_search(session, gang, request, record.work, true);
-    commit(session, gang, request, &moves, &causes);
+    commit(session, gang, request, &moves, (&causes, &record.next));
     failed_searches.forget(session.cluster);
     true
 }
@@ -264,7 +266,7 @@ pub fn serve_within(
     }
     let moves = txn.commit();
     session.plan.search_counters.add(&attempt.record.work);
-    commit(session, gang, request, &moves, &Causes::new());
+    commit(session, gang, request, &moves, (&Causes::new(), &attempt.record.next));
     true
 }
 

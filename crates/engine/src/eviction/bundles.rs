@@ -58,7 +58,7 @@ pub fn split(
             let unneeded = unneeded(txn, &pods, needed);
             let (rest, instead) =
                 if kind == BundleKind::Whole { (others, Vec::new()) } else { (Vec::new(), others) };
-            let class = 0;
+            let (class, place, turn) = (0, 0, 0);
             found.push(Bundle {
                 gang,
                 kind,
@@ -69,6 +69,8 @@ pub fn split(
                 instead,
                 roi,
                 class,
+                place,
+                turn,
                 unneeded,
             });
         }

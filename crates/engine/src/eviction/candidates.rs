@@ -135,12 +135,13 @@ impl Search<'_> {
     /// Evicts a bundle as far as the rules that count earlier evictions allow: all of it or nothing
     /// if its pods belong together, otherwise each pod that may be evicted. Returns what was
     /// evicted. With `moves_expected`, fair shares are not asked: the pods are expected to move,
-    /// and the losses are checked afterwards.
+    /// and the losses are checked afterwards. With `may_violate`, PodDisruptionBudgets hold only as
+    /// far as a veto enforces them.
     pub fn evict(
         &self,
         txn: &mut Txn,
         bundle: &Bundle,
-        moves_expected: bool,
+        (moves_expected, may_violate): (bool, bool),
         log: &mut SearchLog,
     ) -> Option<Bundle> {
         let mark = txn.mark();
@@ -164,7 +165,16 @@ impl Search<'_> {
             if alone && !txn.gangs[bundle.gang].can_spare(txn.pods.place(pod)) {
                 continue;
             }
-            match evict_one(txn, self.policy, &self.preemptor, pod) {
+            let veto = self.policy.vetoes_after(txn, &self.preemptor, pod);
+            if veto.is_none() && !may_violate && !txn.budgets.allow(txn, pod) {
+                log.record.progress.budgets_refused = true;
+                if bundle.all_or_nothing {
+                    txn.rewind(mark);
+                    return None;
+                }
+                continue;
+            }
+            match veto.map_or(Ok(pod), Err) {
                 Err(veto) => {
                     log.counting_rule_refused = true;
                     if bundle.all_or_nothing {
@@ -174,7 +184,10 @@ impl Search<'_> {
                     }
                     log.record_veto(&[pod], veto);
                 }
-                Ok(pod) => evicted.push(pod),
+                Ok(pod) => {
+                    txn.evict(pod);
+                    evicted.push(pod);
+                }
             }
         }
         if !evicted.is_empty() && !moves_expected && self.served_before_preemptor(txn, bundle.gang)

@@ -1,5 +1,6 @@
-//! An order of bundles that clears room for one pod after the other, each on the node where that
-//! loses least. It is estimated from amounts only; nothing is evicted here.
+//! An order of bundles that clears room for one pod after the other, each on the node where the
+//! bundles come first in the table and, among equal ones, where that loses least. It is estimated
+//! from amounts only; nothing is evicted here.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -20,6 +21,9 @@ struct Site {
     /// How often a bundle here was taken: an older price in the queue is outdated.
     version: u32,
 }
+
+/// What it costs to clear room on a site: the last class of bundles by the table, then the loss.
+type Price = (u32, i64);
 
 struct Clearing<'c> {
     losses: &'c [i64],
@@ -152,13 +156,15 @@ impl<'c> Clearing<'c> {
             .then_some(bundle.gang)
     }
 
-    /// The bundles to take from a site so that one more pod fits, and what is lost with them. Tries
-    /// the smallest losses first, and then the bundles that free most of the scarcest resource, if
+    /// The bundles to take from a site so that one more pod fits, and what that costs. Tries the
+    /// first classes and the smallest losses first, and then the bundles that free most of the scarcest resource, if
     /// that loses less.
-    fn price(&self, site: usize) -> Option<(i64, Vec<usize>)> {
+    fn price(&self, site: usize) -> Option<(Price, Vec<usize>)> {
         let mut tenants: Vec<&(usize, Vec<i64>)> =
             self.sites[site].tenants.iter().filter(|(bundle, _)| !self.taken[*bundle]).collect();
-        tenants.sort_by_key(|(bundle, _)| (self.losses[*bundle], *bundle));
+        tenants.sort_by_key(|(bundle, _)| {
+            (self.bundles[*bundle].class, self.losses[*bundle], *bundle)
+        });
         let cheapest = self.price_of(site, &tenants)?;
         if cheapest.1.len() < 2 {
             return Some(cheapest);
@@ -176,7 +182,7 @@ impl<'c> Clearing<'c> {
     }
 
     /// The same, with the tenants in this order.
-    fn price_of(&self, site: usize, tenants: &[&(usize, Vec<i64>)]) -> Option<(i64, Vec<usize>)> {
+    fn price_of(&self, site: usize, tenants: &[&(usize, Vec<i64>)]) -> Option<(Price, Vec<usize>)> {
         let site = &self.sites[site];
         let target = self.pods_that_fit(&site.free) + 1;
         let mut free = site.free.clone();
@@ -208,16 +214,18 @@ impl<'c> Clearing<'c> {
             }
         }
         let chosen: Vec<usize> = chosen.into_iter().map(|(bundle, _)| *bundle).collect();
-        Some((chosen.iter().map(|&bundle| self.losses[bundle]).sum(), chosen))
+        let class = chosen.iter().map(|&bundle| self.bundles[bundle].class).max().unwrap_or(0);
+        let loss = chosen.iter().map(|&bundle| self.losses[bundle]).sum();
+        Some(((class, loss), chosen))
     }
 
     /// Takes bundles until there is room for `count` pods, at the cheapest site first.
     fn clear(&mut self, count: i64, order: &mut Vec<usize>) {
         let mut lacking =
             count - self.sites.iter().map(|site| self.pods_that_fit(&site.free)).sum::<i64>();
-        let mut queue: BinaryHeap<Reverse<(i64, usize, u32)>> = BinaryHeap::new();
+        let mut queue: BinaryHeap<Reverse<(Price, usize, u32)>> = BinaryHeap::new();
         let push = |clearing: &Clearing,
-                    queue: &mut BinaryHeap<Reverse<(i64, usize, u32)>>,
+                    queue: &mut BinaryHeap<Reverse<(Price, usize, u32)>>,
                     site: usize| {
             if let Some((price, _)) = clearing.price(site) {
                 queue.push(Reverse((price, site, clearing.sites[site].version)));

@@ -1,9 +1,12 @@
 //! Puts a successful search into the plan and into the model.
 
+use std::collections::BTreeMap;
+
 use muster_api::Time;
 
-use crate::base::ids::{GangId, NodeId};
+use crate::base::ids::{GangId, NodeId, PodId};
 use crate::decision::cause::Cause;
+use crate::decision::choice::NextChoice;
 use crate::decision::decisions::Eviction;
 use crate::decision::reason::Reason;
 use crate::eviction::causes::{Causes, cause};
@@ -18,7 +21,7 @@ pub fn commit(
     gang: GangId,
     request: EvictionRequest,
     moves: &[Move],
-    causes: &Causes,
+    (causes, nexts): (&Causes, &BTreeMap<PodId, NextChoice>),
 ) {
     let EvictionRequest { action, purpose, settings } = request;
     session.record(moves);
@@ -28,7 +31,9 @@ pub fn commit(
             continue;
         };
         let known = causes.get(&step.pod).copied();
-        let cause = known.unwrap_or_else(|| cause(session, gang, purpose, step.pod));
+        let cause = known.unwrap_or_else(|| {
+            cause(session, gang, purpose, (step.pod, nexts.get(&step.pod).copied()))
+        });
         let method = settings.method;
         let eviction =
             Eviction { pod: step.pod, node, action, preemptor: Some(gang), cause, method };

@@ -12,13 +12,15 @@ use crate::decision::cause::Cause;
 use crate::eviction::candidates::{Eligibility, TOO_MANY, eligibility, evict_one, in_scope};
 use crate::eviction::cheapest_nodes;
 use crate::eviction::domain_fit::DomainFit;
+use crate::eviction::domain_trial::HEADS;
 use crate::eviction::evict_until_it_fits::{Evicted, Rules, Stop, evict_until_it_fits};
 use crate::eviction::give_back::give_back;
 use crate::eviction::need::Need;
-use crate::eviction::per_domain::{HEADS, Solution};
+use crate::eviction::per_domain::Solution;
 use crate::eviction::relocate::move_one;
 use crate::eviction::search::Search;
 use crate::eviction::search_log::SearchLog;
+use crate::eviction::table::Way;
 use crate::eviction::trace::DomainOutcome;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
@@ -107,7 +109,8 @@ impl Search<'_> {
         let cost = moved.len() as i64 * MOVE;
         let causes = moved.iter().map(|&(pod, to)| (pod, Cause::Moved { to })).collect();
         log.trace(|trace| trace.conclude_domain(DomainOutcome::Works { victims, moved, cost }));
-        Some(Solution { cost, causes, given_back: 0 })
+        let way = Way { cost, ..Way::default() };
+        Some(Solution { domain, way, causes, given_back: 0 })
     }
 
     /// Looks for a solution with fewer moves than the known one: pods may also be moved to make

@@ -13,6 +13,7 @@ use crate::eviction::lower_nominations::lower_nominations;
 use crate::eviction::need::Need;
 use crate::eviction::order::{fair_share_order, ordered};
 use crate::eviction::search::Search;
+use crate::eviction::table::Way;
 use crate::model::Cluster;
 use crate::model::pods::PodState;
 use crate::model::txn::Txn;
@@ -25,12 +26,28 @@ pub struct CandidateDomain {
     pub domain: DomainId,
     /// Its nodes that accept pods of the gang.
     pub nodes: Vec<NodeId>,
+    /// The position of its tier among those that the gang may use, nearest first.
+    pub step: usize,
     /// What it lacks in sum.
     pub lack: Needed,
     /// A lower bound for the cost of room there.
     pub least: i64,
+    /// The best that the way to make room there can be, from sums; nothing if there is none, or if
+    /// that was not asked.
+    pub bound: Option<Way>,
+    /// Whether a gang that may leave says how far it is.
+    pub told: bool,
+    /// What the way is likely to be, if that was asked.
+    pub estimate: Option<Way>,
     /// The candidates for eviction, once they have been collected.
     pub victims: Option<Victims>,
+}
+
+impl CandidateDomain {
+    /// What is known of the way to make room there before that is tried.
+    pub fn known_way(&self) -> Option<&Way> {
+        self.estimate.as_ref().or(self.bound.as_ref())
+    }
 }
 
 /// The candidates for eviction in a domain.
@@ -53,10 +70,11 @@ impl Search<'_> {
         txn: &Txn,
         rankings: &mut Rankings,
         need: &Need,
-        step: &[DomainId],
+        domains: &[DomainId],
+        step: usize,
     ) -> Vec<CandidateDomain> {
         let mut found = Vec::new();
-        for &domain in step {
+        for &domain in domains {
             let ranks = txn.domains.ranks(domain);
             let nodes = &txn.nodes.by_rank[ranks.start as usize..ranks.end as usize];
             let mut open = vec![false; nodes.len()];
@@ -82,7 +100,17 @@ impl Search<'_> {
                     0
                 };
                 let least = if self.fair_share_order() { least / 2 } else { least };
-                found.push(CandidateDomain { domain, nodes, lack, least, victims: None });
+                found.push(CandidateDomain {
+                    domain,
+                    nodes,
+                    step,
+                    lack,
+                    least,
+                    bound: None,
+                    told: false,
+                    estimate: None,
+                    victims: None,
+                });
             }
         }
         found.sort_by_key(|candidate| candidate.least);
@@ -159,8 +187,7 @@ impl Search<'_> {
         Victims { needed, bundles, kept }
     }
 
-    /// Puts bundles in the order in which they are evicted; those that break a rule which is only
-    /// broken if there is no other way come last.
+    /// Puts bundles in the order in which they are evicted.
     fn in_order(&self, txn: &mut Txn, needed: &Needed, bundles: Vec<Bundle>) -> Vec<Bundle> {
         let mut bundles = match self.fair_share_order() {
             true => fair_share_order(txn, self.policy, &self.preemptor, &bundles),
@@ -173,16 +200,7 @@ impl Search<'_> {
                 bundles,
             ),
         };
-        let pods: Vec<PodId> =
-            bundles.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
-        let broken: BTreeSet<PodId> =
-            self.policy.soft_violations(txn, &self.preemptor, &pods).into_iter().collect();
-        if !broken.is_empty() {
-            let last = bundles.iter().map(|bundle| bundle.class + 1).max().unwrap_or(0);
-            let breaks = |bundle: &&mut Bundle| bundle.pods.iter().any(|pod| broken.contains(pod));
-            bundles.iter_mut().filter(breaks).for_each(|bundle| bundle.class += last);
-            bundles.sort_by_key(|bundle| bundle.class);
-        }
+        bundles.iter_mut().zip(0..).for_each(|(bundle, place)| bundle.place = place);
         bundles
     }
 

@@ -1,5 +1,8 @@
 //! Undoes evictions that turn out not to be needed.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use crate::base::ids::PodId;
 use crate::eviction::bundles::gangs_broken_by;
 use crate::eviction::domain_fit::DomainFit;
@@ -38,22 +41,59 @@ pub fn give_back<S: AsRef<[PodId]>>(
     given_back
 }
 
-/// Gives back bundles that are not needed, the last evicted first: whole bundles, then sets that
-/// belong together, then single pods. Safe pods of a gang that stays broken are not given back.
+/// Gives back what is not needed, the last in the table first: evictions beyond what budgets allow,
+/// then the bundles that come last in the order of eviction. A whole bundle, or a set that belongs
+/// together, is given back all together or not at all, other pods one by one. Safe pods of a gang
+/// that stays broken are not given back.
 pub fn give_back_bundles(
     txn: &mut Txn,
     rankings: &mut Rankings,
     fit: &mut DomainFit,
     taken: &mut Vec<Bundle>,
 ) {
-    give_back(txn, rankings, fit, taken.iter().rev().filter(|one| one.kind == BundleKind::Whole));
+    let beyond = beyond_budgets(txn, taken);
+    let violates = |bundle: &Bundle| bundle.pods.iter().any(|pod| beyond.contains(pod));
+    let mut order: Vec<usize> = (0..taken.len()).rev().collect();
+    order.sort_by_key(|&at| Reverse((violates(&taken[at]), taken[at].place)));
+    // The safe pods of a gang come before the rest of it in the table, except where budgets are
+    // violated.
+    let mut later: Vec<usize> = Vec::new();
+    let mut broken = gangs_broken_by(taken);
+    for at in order {
+        let bundle = &taken[at];
+        if bundle.kind == BundleKind::Whole {
+            if give_back(txn, rankings, fit, [bundle]) > 0 {
+                broken.remove(&bundle.gang);
+            }
+        } else if broken.contains(&bundle.gang) {
+            later.push(at);
+        } else {
+            give_back_safe(txn, rankings, fit, bundle);
+        }
+    }
+    for at in later {
+        if !broken.contains(&taken[at].gang) {
+            give_back_safe(txn, rankings, fit, &taken[at]);
+        }
+    }
     retain_leaving(txn, taken);
-    let broken = gangs_broken_by(taken);
-    let safe = || taken.iter().rev().filter(|bundle| !broken.contains(&bundle.gang));
-    give_back(txn, rankings, fit, safe().filter(|bundle| bundle.all_or_nothing));
-    let alone = safe().filter(|bundle| !bundle.all_or_nothing);
-    give_back(txn, rankings, fit, alone.flat_map(|bundle| bundle.pods.iter().rev()));
-    retain_leaving(txn, taken);
+}
+
+/// The pods that are evicted beyond what PodDisruptionBudgets allow.
+pub fn beyond_budgets(cluster: &Cluster, taken: &[Bundle]) -> BTreeSet<PodId> {
+    if cluster.budgets.iter().next().is_none() {
+        return BTreeSet::new();
+    }
+    let pods: Vec<PodId> = taken.iter().flat_map(|bundle| bundle.pods.iter().copied()).collect();
+    cluster.budgets.broken_by(cluster, &pods).into_iter().collect()
+}
+
+fn give_back_safe(txn: &mut Txn, rankings: &mut Rankings, fit: &mut DomainFit, bundle: &Bundle) {
+    if bundle.all_or_nothing {
+        give_back(txn, rankings, fit, [bundle]);
+    } else {
+        give_back(txn, rankings, fit, bundle.pods.iter().rev().map(std::slice::from_ref));
+    }
 }
 
 fn retain_leaving(cluster: &Cluster, taken: &mut Vec<Bundle>) {

@@ -2,6 +2,8 @@
 
 pub mod arguments;
 pub mod attempt;
+pub mod best_domain;
+pub mod bounds;
 pub mod bundles;
 pub mod candidates;
 pub mod causes;
@@ -10,6 +12,8 @@ pub mod commit;
 pub mod consolidate;
 pub mod domain_candidates;
 pub mod domain_fit;
+pub mod domain_trial;
+pub mod estimate;
 pub mod evict_until_it_fits;
 pub mod fit;
 pub mod give_back;
@@ -27,6 +31,7 @@ pub mod request;
 pub mod review;
 pub mod search;
 pub mod search_log;
+pub mod table;
 pub mod trace;
 pub mod turns;
 pub mod verdict;

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::base::ids::{NodeId, PodId, ResourceId, ShapeId};
 use crate::base::room::Room;
+use crate::decision::choice::Line;
 use crate::eviction::candidates::{Eligibility, group_eligibility};
 use crate::eviction::lower_nominations::lower_nominations;
 use crate::eviction::order::{eviction_order, priority};
@@ -28,7 +29,7 @@ pub struct Candidate {
 /// What it costs to make room on a node; the smallest is the best.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cost {
-    /// Victims whose eviction violates a soft rule.
+    /// Victims beyond what PodDisruptionBudgets allow.
     pub broken: usize,
     /// The cost according to a plugin, if one has an opinion.
     pub price: Option<i64>,
@@ -38,6 +39,33 @@ pub struct Cost {
     /// Among equal nodes, the one whose longest-running victim has run for the shortest time.
     pub oldest: Reverse<i64>,
     pub rank: u32,
+}
+
+impl Cost {
+    /// The first line of the table in which this differs from a higher cost, and the two figures.
+    pub fn against(&self, other: &Cost) -> (Line, (i64, i64)) {
+        let count = |count: usize| count as i64;
+        // `sum` adds 2³¹ to each priority.
+        let sum = |cost: &Cost| cost.sum - (count(cost.pods) << 31);
+        let figures = [
+            (Line::Budgets, (count(self.broken), count(other.broken))),
+            (Line::Plugin, (self.price.unwrap_or(0), other.price.unwrap_or(0))),
+            (Line::Priority, (i64::from(self.highest), i64::from(other.highest))),
+        ];
+        let later = [
+            (Line::Pods, (count(self.pods), count(other.pods))),
+            (Line::TimeRun, (self.oldest.0, other.oldest.0)),
+        ];
+        let differs = |(_, (ours, theirs)): &(Line, (i64, i64))| ours != theirs;
+        figures
+            .into_iter()
+            .find(differs)
+            .or_else(|| {
+                (self.sum != other.sum).then(|| (Line::SumOfPriorities, (sum(self), sum(other))))
+            })
+            .or_else(|| later.into_iter().find(differs))
+            .unwrap_or((Line::Place, (0, 0)))
+    }
 }
 
 /// The nodes where evictions for the preemptor would free enough, the lowest estimated cost first.
@@ -64,7 +92,7 @@ pub fn candidates(
             continue;
         }
         victims.sort_by(|&a, &b| eviction_order(cluster, policy, preemptor, a, b));
-        let broken = policy.soft_violations(cluster, preemptor, &victims);
+        let broken = cluster.budgets.broken_by(cluster, &victims);
         if !broken.is_empty() {
             victims.sort_by_key(|pod| broken.contains(pod));
         }
@@ -146,7 +174,7 @@ pub fn cost(
 ) -> Cost {
     let started = |&pod: &PodId| cluster.pods.fact[pod].started.map_or(i64::MAX, |time| time.0);
     Cost {
-        broken: policy.soft_violations(cluster, preemptor, victims).len(),
+        broken: cluster.budgets.broken_by(cluster, victims).len(),
         price: policy.eviction_cost(cluster, preemptor, node, victims),
         highest: victims.iter().map(|&pod| priority(cluster, pod)).max().unwrap_or(i32::MIN),
         sum: victims.iter().map(|&pod| i64::from(priority(cluster, pod)) + (1 << 31)).sum(),

@@ -23,9 +23,7 @@ pub fn eviction_order(
 ) -> Ordering {
     let queue = |pod: PodId| cluster.pods.gang[pod].map(|gang| cluster.gangs[gang].queue);
     let queues = match (queue(a), queue(b)) {
-        (Some(a), Some(b)) if a != b => {
-            policy.queue_gives_first(cluster, preemptor, a, b).then_with(|| by_name(cluster, a, b))
-        }
+        (Some(a), Some(b)) if a != b => policy.queue_gives_first(cluster, preemptor, a, b),
         _ => Ordering::Equal,
     };
     queues.then_with(|| importance_order(cluster, a, b))
@@ -38,10 +36,6 @@ pub fn importance_order(cluster: &Cluster, a: PodId, b: PodId) -> Ordering {
         (priority(cluster, pod), cluster.pods.order[pod], Reverse(fact.started), Reverse(&fact.key))
     };
     worth(a).cmp(&worth(b))
-}
-
-fn by_name(cluster: &Cluster, a: QueueId, b: QueueId) -> Ordering {
-    cluster.queues[a].name.cmp(&cluster.queues[b].name)
 }
 
 pub fn priority(cluster: &Cluster, pod: PodId) -> i32 {
@@ -82,23 +76,9 @@ fn sort(
     bundles: &mut [Bundle],
 ) {
     let priority = |bundle: &Bundle| cluster.gangs[bundle.gang].priority;
-    let queue = |bundle: &Bundle| cluster.gangs[bundle.gang].queue;
-    let mut queues: Vec<QueueId> = bundles.iter().map(queue).collect();
-    queues.sort_unstable();
-    queues.dedup();
-    queues.sort_by(|&a, &b| policy.queue_gives_first(cluster, preemptor, a, b));
-    // Queues between which the plugins see no difference share a number.
-    let mut turns: Vec<(QueueId, usize)> = queues.iter().map(|&queue| (queue, 0)).collect();
-    for at in 1..turns.len() {
-        let later =
-            policy.queue_gives_first(cluster, preemptor, queues[at - 1], queues[at]).is_ne();
-        turns[at].1 = turns[at - 1].1 + usize::from(later);
-    }
-    let turn = |bundle: &Bundle| {
-        turns.iter().find(|(of, _)| *of == queue(bundle)).map_or(0, |&(_, turn)| turn)
-    };
+    note_turns(cluster, policy, preemptor, bundles);
     let before = |a: &Bundle, b: &Bundle| match preemptor.purpose {
-        Purpose::Reclaim => a.kind.cmp(&b.kind).then_with(|| turn(a).cmp(&turn(b))),
+        Purpose::Reclaim => a.kind.cmp(&b.kind).then(a.turn.cmp(&b.turn)),
         _ if bundle_settings.priority_first => {
             priority(a).cmp(&priority(b)).then(a.kind.cmp(&b.kind))
         }
@@ -136,6 +116,23 @@ fn sort(
     }
 }
 
+/// Notes which queue gives first. Queues between which the plugins see no difference share a turn.
+fn note_turns(cluster: &Cluster, policy: &Policy, preemptor: &Preemptor, bundles: &mut [Bundle]) {
+    let queue = |bundle: &Bundle| cluster.gangs[bundle.gang].queue;
+    let mut queues: Vec<QueueId> = bundles.iter().map(queue).collect();
+    queues.sort_unstable();
+    queues.dedup();
+    let order = |a, b| policy.queue_gives_first(cluster, preemptor, a, b);
+    queues.sort_by(|&a, &b| order(a, b));
+    let mut turns: BTreeMap<QueueId, u32> = BTreeMap::new();
+    let mut turn = 0;
+    for (at, &queue) in queues.iter().enumerate() {
+        turn += u32::from(at > 0 && order(queues[at - 1], queue).is_ne());
+        turns.insert(queue, turn);
+    }
+    bundles.iter_mut().for_each(|bundle| bundle.turn = turns[&queue(bundle)]);
+}
+
 /// Splits bundles into the smallest parts that can be evicted alone, and puts these in the order of
 /// eviction. Leaves the transaction as it was.
 pub fn fair_share_order(
@@ -144,24 +141,24 @@ pub fn fair_share_order(
     preemptor: &Preemptor,
     bundles: &[Bundle],
 ) -> Vec<Bundle> {
-    let units: Vec<Bundle> = bundles.iter().flat_map(Bundle::units).collect();
-    let mut queues: BTreeMap<QueueId, Vec<Bundle>> = BTreeMap::new();
-    for unit in units {
-        queues.entry(txn.gangs[unit.gang].queue).or_default().push(unit);
+    let mut units: Vec<Bundle> = bundles.iter().flat_map(Bundle::units).collect();
+    sort_by_importance(txn, policy, preemptor, &mut units);
+    note_turns(txn, policy, preemptor, &mut units);
+    // The next part to evict is the last of each queue; between queues that the plugins see as
+    // equal, the part that is less important.
+    let mut queues: BTreeMap<QueueId, Vec<(usize, Bundle)>> = BTreeMap::new();
+    for (at, unit) in units.into_iter().enumerate().rev() {
+        queues.entry(txn.gangs[unit.gang].queue).or_default().push((at, unit));
     }
-    // The next part to evict is the last of each queue.
-    let mut queues: Vec<(QueueId, Vec<Bundle>)> = queues.into_iter().collect();
-    for (_, units) in &mut queues {
-        sort_by_importance(txn, policy, preemptor, units);
-        units.reverse();
-    }
+    let mut queues: Vec<(QueueId, Vec<(usize, Bundle)>)> = queues.into_iter().collect();
     let mut ordered: Vec<Bundle> = Vec::new();
     if queues.len() == 1 {
-        ordered.extend(queues.pop().into_iter().flat_map(|(_, units)| units.into_iter().rev()));
+        let units = queues.pop().into_iter().flat_map(|(_, units)| units.into_iter().rev());
+        ordered.extend(units.map(|(_, unit)| unit));
     }
     let mark = txn.mark();
     while let Some(at) = first_to_evict_from(txn, policy, preemptor, &queues) {
-        let Some(unit) = queues[at].1.pop() else { break };
+        let Some((_, unit)) = queues[at].1.pop() else { break };
         unit.pods.iter().for_each(|&pod| txn.evict(pod));
         ordered.push(unit);
         queues.retain(|(_, units)| !units.is_empty());
@@ -175,29 +172,25 @@ fn first_to_evict_from(
     cluster: &Cluster,
     policy: &Policy,
     preemptor: &Preemptor,
-    queues: &[(QueueId, Vec<Bundle>)],
+    queues: &[(QueueId, Vec<(usize, Bundle)>)],
 ) -> Option<usize> {
-    let name = |at: usize| &cluster.queues[queues[at].0].name;
+    let next = |at: usize| queues[at].1.last().map(|&(place, _)| place);
     (0..queues.len()).min_by(|&a, &b| {
         let order = policy.queue_gives_first(cluster, preemptor, queues[a].0, queues[b].0);
-        order.then_with(|| name(a).cmp(name(b)))
+        order.then_with(|| next(a).cmp(&next(b)))
     })
 }
 
 /// The least important part first: by priority, then safe parts before whole bundles, then gangs
 /// that are broken already, then the gang that loses the least work if any reports it, then the
-/// gang that would be served last. Whole bundles are compared as if all safe parts were evicted.
-/// Leaves the transaction as it was.
+/// youngest. Whole bundles are compared as if all safe parts were evicted. Leaves the transaction
+/// as it was.
 fn sort_by_importance(txn: &mut Txn, policy: &Policy, preemptor: &Preemptor, units: &mut [Bundle]) {
     let any_progress =
         units.iter().any(|unit| unit.kind == BundleKind::Whole && says_how_far(txn, unit.gang));
-    let lost =
-        |cluster: &Cluster, unit: &Bundle| match any_progress && unit.kind == BundleKind::Whole {
-            true => lost_with(cluster, unit.gang, preemptor.now),
-            false => 0,
-        };
+    let whole = units.iter().filter(|unit| any_progress && unit.kind == BundleKind::Whole);
     let lost: BTreeMap<GangId, i64> =
-        units.iter().map(|unit| (unit.gang, lost(txn, unit))).collect();
+        whole.map(|unit| (unit.gang, lost_with(txn, unit.gang, preemptor.now))).collect();
     // Stable sorts: the pods of one gang keep their order of eviction.
     units.sort_by_key(|unit| unit.kind);
     let (safe, whole) =
@@ -209,7 +202,9 @@ fn sort_by_importance(txn: &mut Txn, policy: &Policy, preemptor: &Preemptor, uni
     txn.rewind(mark);
     units.sort_by_key(|unit| {
         let healthy = unit.kind == BundleKind::Whole || !unit.broken;
-        (txn.gangs[unit.gang].priority, unit.kind, healthy, lost[&unit.gang])
+        let gang = &txn.gangs[unit.gang];
+        let lost = lost.get(&unit.gang).filter(|_| unit.kind == BundleKind::Whole);
+        (gang.priority, unit.kind, healthy, lost.copied(), Reverse(gang.created))
     });
 }
 

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use crate::base::ids::{DomainId, NodeId, PodId};
+use crate::base::ids::{DomainId, GangId, NodeId, PodId};
 use crate::base::purpose::Purpose;
 use crate::base::room::Room;
+use crate::decision::choice::{Choice, Line, NextChoice};
 use crate::decision::reason::Reason;
 use crate::eviction::attempt::Attempt;
 use crate::eviction::candidates::evict_one;
@@ -13,9 +14,11 @@ use crate::eviction::fit::NodeFit;
 use crate::eviction::give_back::give_back;
 use crate::eviction::lower_nominations::{fits_without_nominated, nominate_again, release_lower};
 use crate::eviction::node_candidates::{Candidate, Cost, candidates, cost};
+use crate::eviction::order::priority;
 use crate::eviction::refusal::Refusal;
 use crate::eviction::search_log::Record;
 use crate::eviction::trace::{EvictionCost, Obstacle, Outcome};
+use crate::model::Cluster;
 use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::pods::PodState;
 use crate::model::txn::{Mark, Move, Txn};
@@ -122,8 +125,10 @@ const PATIENCE: usize = 8;
 
 /// A node where the pod fits after these moves.
 pub struct Solution {
+    pub node: NodeId,
     pub cost: Cost,
     pub moves: Vec<Move>,
+    pub victims: Vec<PodId>,
     /// How many pods were evicted and then given back.
     pub given_back: u32,
 }
@@ -164,24 +169,30 @@ pub fn make_room(
     let mut log = SearchLog { refusal: Refusal::default(), record };
     let candidates = candidates(txn, policy, rankings, preemptor, ranks, &mut log);
     let mut best: Option<Solution> = None;
+    // Only the cost of the next best is of use.
+    let mut next: Option<(NodeId, Cost)> = None;
     let mut solved = 0;
     for candidate in candidates.iter().take(most.saturating_mul(PATIENCE)) {
-        let mark = txn.mark();
+        let (mark, node) = (txn.mark(), candidate.node);
         log.record.work.simulations += 1;
         match attempt(txn, rankings, policy, preemptor, candidate, &mut log) {
             Some((victims, given_back)) => {
-                let cost = cost(txn, policy, preemptor, candidate.node, &victims);
-                log.conclude(candidate.node, || worked(txn, mark, &victims, &cost));
-                if best.as_ref().is_none_or(|known| cost < known.cost) {
-                    best = Some(Solution { cost, moves: txn.since(mark), given_back });
-                }
+                let cost = cost(txn, policy, preemptor, node, &victims);
+                log.conclude(node, || worked(txn, mark, &victims, &cost));
+                let other = match &best {
+                    Some(known) if known.cost <= cost => Some((node, cost)),
+                    _ => {
+                        let moves = txn.since(mark);
+                        let found = Solution { node, cost, moves, victims, given_back };
+                        best.replace(found).map(|known| (known.node, known.cost))
+                    }
+                };
+                next = [next, other].into_iter().flatten().min_by(|a, b| a.1.cmp(&b.1));
                 solved += 1;
             }
             None => {
                 log.refusal.nodes += 1;
-                log.conclude(candidate.node, || {
-                    failed(txn, policy, preemptor, mark, candidate.node)
-                });
+                log.conclude(node, || failed(txn, policy, preemptor, mark, node));
             }
         }
         txn.rewind(mark);
@@ -189,12 +200,47 @@ pub fn make_room(
             break;
         }
     }
-    let Solution { cost, moves, given_back } = best.ok_or(log.refusal)?;
+    let Solution { node, cost, moves, victims, given_back } = best.ok_or(log.refusal)?;
+    let next = match next {
+        Some((node, other)) => {
+            let (line, figures) = cost.against(&other);
+            Some(NextChoice { choice: Choice::Node(node), line, figures })
+        }
+        None => next_on_node(txn, policy, preemptor, &candidates, (node, &victims)),
+    };
+    log.record.next.extend(victims.into_iter().filter_map(|pod| Some((pod, next?))));
     let work = &mut log.record.work;
     work.selected += cost.pods as u32 + given_back;
     work.reprieved += given_back;
     txn.replay(&moves);
     Ok(())
+}
+
+/// The next candidate on the node that was chosen, where there is no other node.
+fn next_on_node(
+    cluster: &Cluster,
+    policy: &Policy,
+    preemptor: &Preemptor,
+    candidates: &[Candidate],
+    (node, victims): (NodeId, &[PodId]),
+) -> Option<NextChoice> {
+    let candidate = candidates.iter().find(|candidate| candidate.node == node)?;
+    let last = candidate.victims.iter().rposition(|pod| victims.contains(pod))?;
+    let (pod, next) = (candidate.victims[last], *candidate.victims.get(last + 1)?);
+    let gang = |pod: PodId| cluster.pods.gang[pod];
+    let kept = |pod| !cluster.budgets.allow(cluster, pod);
+    let queue = |gang: GangId| cluster.gangs[gang].queue;
+    let (own, other) = (gang(pod)?, gang(next)?);
+    let figures = (i64::from(priority(cluster, pod)), i64::from(priority(cluster, next)));
+    let by_queue = || policy.queue_gives_first(cluster, preemptor, queue(own), queue(other));
+    let line = match () {
+        () if own == other => return None,
+        () if kept(next) && !kept(pod) => Line::Budgets,
+        () if queue(own) != queue(other) && by_queue().is_ne() => Line::Queue,
+        () if figures.0 != figures.1 => Line::Priority,
+        () => Line::TimeRun,
+    };
+    Some(NextChoice { choice: Choice::Gang(other), line, figures })
 }
 
 /// Makes room on one node with as few victims as possible. Returns the victims, and how many pods

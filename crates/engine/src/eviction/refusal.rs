@@ -65,7 +65,12 @@ fn finds_no_candidates(reason: &Reason) -> Option<bool> {
 
 /// Whether only this action gives the reason. It replaces the one that it gave before.
 fn is_from(reason: &Reason, by: Purpose) -> bool {
-    matches!(reason, Reason::NothingToTake { purpose, .. } | Reason::NotAttempted { purpose, .. } if *purpose == by)
+    match reason {
+        Reason::NothingToTake { purpose, .. }
+        | Reason::NotAttempted { purpose, .. }
+        | Reason::DomainsNotTried { purpose, .. } => *purpose == by,
+        _ => false,
+    }
 }
 
 /// Whether two reasons are about the same. Then the newer one replaces the older one, unless only
@@ -77,6 +82,10 @@ pub fn same(one: &Reason, other: &Reason) -> bool {
             std::mem::discriminant(one) == std::mem::discriminant(other)
         }
         (Reason::NothingToTake { kept, .. }, Reason::NothingToTake { .. }) => kept.is_empty(),
+        (
+            Reason::DomainsNotTried { purpose: one, .. },
+            Reason::DomainsNotTried { purpose: other, .. },
+        ) => one == other,
         _ => true,
     };
     kind(one) == kind(other) && limits

@@ -1,9 +1,13 @@
 //! What a search records besides its result.
 
-use crate::base::ids::PodId;
+use std::collections::BTreeMap;
+
+use crate::base::ids::{DomainId, PodId};
+use crate::decision::choice::NextChoice;
 use crate::decision::counters::SearchCounters;
 use crate::decision::reason::Reason;
 use crate::eviction::refusal::Refusal;
+use crate::eviction::table::Way;
 use crate::eviction::trace::Trace;
 use crate::order::failed_searches::Progress;
 use crate::policy::bundle::BundleKind;
@@ -15,6 +19,8 @@ pub struct Record<'t> {
     pub work: SearchCounters,
     /// How far the search has come, in this cycle and in earlier ones.
     pub progress: Progress,
+    /// What would have been chosen instead of each victim, in mode `task`.
+    pub next: BTreeMap<PodId, NextChoice>,
     pub trace: Option<&'t mut Trace>,
 }
 
@@ -29,6 +35,15 @@ pub struct SearchLog<'f, 't> {
     pub domains_skipped: bool,
     /// The budget did not suffice for all attempts in a domain.
     pub budget_exhausted: bool,
+    /// Whether it was tried to place the gang in the last domain: otherwise that was pointless.
+    pub placement_tried: bool,
+    /// How many domains that can be cleared by sums were tried in this pass, and how many were not
+    /// because of the limit of domains.
+    pub tried: usize,
+    pub untried: usize,
+    /// The first domain that was not chosen without being tried, with what is known of the way
+    /// there.
+    pub next: Option<(DomainId, Option<Way>)>,
     /// The limit of the preemptor's queue that was in the way where there would be room.
     pub limit: Option<Reason>,
     pub record: &'f mut Record<'t>,
@@ -42,6 +57,10 @@ impl<'f, 't> SearchLog<'f, 't> {
             counting_rule_refused: false,
             domains_skipped: false,
             budget_exhausted: false,
+            placement_tried: false,
+            next: None,
+            tried: 0,
+            untried: 0,
             limit: None,
             record,
         }
@@ -49,6 +68,7 @@ impl<'f, 't> SearchLog<'f, 't> {
 
     pub fn begin_pass(&mut self, allowed: BundleKind) {
         self.refusal = Refusal::default();
+        (self.tried, self.untried) = (0, 0);
         self.trace(|trace| trace.begin_pass(allowed));
     }
 

@@ -106,7 +106,7 @@ pub enum Obstacle {
 /// What it costs to make room on a node; the fields are compared in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EvictionCost {
-    /// Victims whose eviction violates a soft rule.
+    /// Victims beyond what PodDisruptionBudgets allow.
     pub broken: usize,
     /// The cost according to a plugin, if one has an opinion.
     pub price: Option<i64>,

@@ -150,6 +150,9 @@ pub struct Progress {
     before: Vec<DomainId>,
     /// How often the budget was doubled because it was exhausted in the first domain.
     pub doubled: u32,
+    /// A PodDisruptionBudget has kept pods that could be evicted if nothing else makes room.
+    #[serde(default)]
+    pub budgets_refused: bool,
     pub refused: Refused,
     /// The limit of the preemptor's queue that was in the way where there would be room.
     pub limit: Option<Reason>,
@@ -182,6 +185,7 @@ impl Progress {
         let tried = std::mem::take(&mut self.tried);
         self.before.retain(|domain| !tried.contains(domain));
         self.before.extend(tried);
+        self.budgets_refused = false;
         self.refused = Refused::default();
         self.limit = None;
     }

@@ -49,9 +49,10 @@ pub static ENTRY: Entry = Entry {
                       1 (as much)",
         },
         Argument {
-            name: "hypernode.gradient.evict.max-hypernodes",
-            default: "8",
-            meaning: "accepted; how many domains evicting actions try is their own argument",
+            name: MOST_DOMAINS,
+            default: "",
+            meaning: "how many domains evicting actions try for a gang, if that is less than their \
+                      own argument `maxDomains`; without it only that counts",
         },
     ],
     differs: "A gang's networkTopology is obeyed even without this plugin. Where no resources are \
@@ -60,7 +61,11 @@ pub static ENTRY: Entry = Entry {
     build: |args, _| Box::new(NetworkTopologyAware::new(args)),
 };
 
+const MOST_DOMAINS: &str = "hypernode.gradient.evict.max-hypernodes";
+
 struct NetworkTopologyAware {
+    /// How many domains evicting actions may try; 0 if that is not said.
+    most_domains: usize,
     cpu: i64,
     memory: i64,
     named: Vec<(String, i64)>,
@@ -89,8 +94,9 @@ impl NetworkTopologyAware {
             args.problem(key, "higher tiers can't count more than lower ones".to_owned(), help);
             fading = MILLION;
         }
-        args.at_least(1, "hypernode.gradient.evict.max-hypernodes", 8);
+        let most_domains = args.at_least(1, MOST_DOMAINS, 0) as usize;
         NetworkTopologyAware {
+            most_domains,
             weight: if scores { weight } else { 0 },
             fading,
             cpu: args.weight("hypernode.binpack.cpu", 1),
@@ -127,6 +133,10 @@ impl Plugin for NetworkTopologyAware {
         let sum: i64 = domains.levels().iter().map(|&tier| self.faded(tier)).sum();
         let most = (full * self.faded(domains[domain].tier)).checked_div(sum).unwrap_or(0);
         Some((points.checked_div(weights).unwrap_or(0) * most) >> 20)
+    }
+
+    fn most_domains_to_clear(&self) -> Option<(&'static str, usize)> {
+        Some((MOST_DOMAINS, self.most_domains)).filter(|&(_, most)| most > 0)
     }
 
     fn domain_weight(&self, cluster: &Cluster, resource: ResourceId) -> Option<i64> {

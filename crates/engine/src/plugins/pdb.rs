@@ -36,16 +36,4 @@ impl Plugin for Pdb {
     fn vetoes_shuffle(&self, cluster: &Cluster, pod: PodId) -> Option<&'static str> {
         (!cluster.budgets.allow(cluster, pod)).then_some(RULE)
     }
-
-    fn soft_violations(
-        &self,
-        cluster: &Cluster,
-        preemptor: &Preemptor,
-        victims: &[PodId],
-        broken: &mut Vec<PodId>,
-    ) {
-        if preemptor.method == Method::Delete {
-            broken.extend(cluster.budgets.broken_by(cluster, victims));
-        }
-    }
 }

@@ -220,6 +220,13 @@ impl Policy {
         cluster.domains.are_real() && self.domain_score(cluster, shape, ROOT).is_some()
     }
 
+    /// How many domains an evicting action tries at most, and the argument that says so: the
+    /// smallest count.
+    pub fn most_domains_to_clear(&self) -> Option<(&'static str, usize)> {
+        let counts = self.asked(Question::Domains).filter_map(Plugin::most_domains_to_clear);
+        counts.min_by_key(|&(_, most)| most)
+    }
+
     pub fn spares_whole_domains(&self) -> bool {
         self.asked(Question::Domains).any(Plugin::spares_whole_domains)
     }
@@ -261,21 +268,6 @@ impl Policy {
             let rule = plugin.vetoes_after(cluster, preemptor, victim)?;
             Some(Veto { rule, until: plugin.restrains_until(cluster, preemptor, victim) })
         })
-    }
-
-    /// The pods whose eviction in this order violates a rule that the preemptor may violate: they
-    /// are evicted last, and the fewest violations are best.
-    pub fn soft_violations(
-        &self,
-        cluster: &Cluster,
-        preemptor: &Preemptor,
-        victims: &[PodId],
-    ) -> Vec<PodId> {
-        let mut broken = Vec::new();
-        for plugin in self.asked(Question::of(preemptor.purpose)) {
-            plugin.soft_violations(cluster, preemptor, victims, &mut broken);
-        }
-        broken
     }
 
     /// Whether the preemptor outranks the victim: the first tier with an opinion decides, and there

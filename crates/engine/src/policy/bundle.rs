@@ -29,6 +29,10 @@ pub struct Bundle {
     pub roi: Option<i64>,
     /// Bundles of equal rank have the same number, whatever they return.
     pub class: u32,
+    /// Its place in the order of eviction.
+    pub place: u32,
+    /// The place of its queue among those that give; the same for queues that are equal.
+    pub turn: u32,
     /// How much it frees that is not needed: the number of such resources, summed over pods.
     pub(crate) unneeded: usize,
 }
@@ -46,15 +50,32 @@ impl Bundle {
             instead: Vec::new(),
             roi: None,
             class: 0,
+            place: 0,
+            turn: 0,
             unneeded: 0,
         }
     }
 
     /// The same bundle with only these of its pods.
     pub fn of(&self, pods: Vec<PodId>) -> Bundle {
-        let &Bundle { gang, kind, broken, all_or_nothing, roi, class, unneeded, .. } = self;
+        let &Bundle {
+            gang, kind, broken, all_or_nothing, roi, class, place, turn, unneeded, ..
+        } = self;
         let (rest, instead) = (Vec::new(), Vec::new());
-        Bundle { gang, kind, broken, all_or_nothing, pods, rest, instead, roi, class, unneeded }
+        Bundle {
+            gang,
+            kind,
+            broken,
+            all_or_nothing,
+            pods,
+            rest,
+            instead,
+            roi,
+            class,
+            place,
+            turn,
+            unneeded,
+        }
     }
 
     /// The smallest parts that can be evicted on their own; the alternatives are listed with the

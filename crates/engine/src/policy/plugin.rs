@@ -141,6 +141,10 @@ pub trait Plugin: Send {
     fn domain_weight(&self, _: &Cluster, _: ResourceId) -> Option<i64> {
         None
     }
+    /// How many domains an evicting action tries for a gang at most, and the argument that says so.
+    fn most_domains_to_clear(&self) -> Option<(&'static str, usize)> {
+        None
+    }
     /// Of domains that are equally near, prefer the one that leaves the largest others empty.
     fn spares_whole_domains(&self) -> bool {
         false
@@ -162,16 +166,6 @@ pub trait Plugin: Send {
     /// When time alone ends the rule by which it vetoes such a pod, if it does.
     fn restrains_until(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<Time> {
         None
-    }
-    /// Which of these pods, evicted in this order, violate a rule that the preemptor violates only
-    /// if it must.
-    fn soft_violations(
-        &self,
-        _: &Cluster,
-        _: &Preemptor,
-        _victims: &[PodId],
-        _broken: &mut Vec<PodId>,
-    ) {
     }
     /// Whether the preemptor outranks the victim.
     fn outranks(&self, _: &Cluster, _: &Preemptor, _victim: PodId) -> Option<bool> {

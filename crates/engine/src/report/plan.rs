@@ -2,7 +2,7 @@
 //! must be written before what. Its serialised form is what journals keep.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -139,7 +139,8 @@ impl Plan {
             searches: _,
             wake,
         } = decisions;
-        let names = Names { cluster, decisions };
+        let refused: BTreeSet<PodId> = refused_evictions(cluster, decisions).into_iter().collect();
+        let names = Names { cluster, decisions, refused };
         let mut card_notes: Vec<CardNote> = card_notes
             .iter()
             .map(|note| CardNote {
@@ -222,6 +223,15 @@ impl Update {
 struct Names<'c> {
     cluster: &'c Cluster,
     decisions: &'c Decisions,
+    /// Pods whose eviction the API server will refuse.
+    refused: BTreeSet<PodId>,
+}
+
+/// The pods that are evicted beyond what their PodDisruptionBudgets allow.
+fn refused_evictions(cluster: &Cluster, decisions: &Decisions) -> Vec<PodId> {
+    let evicted = decisions.evictions.iter().filter(|one| one.method == Method::Evict);
+    let pods: Vec<PodId> = evicted.map(|eviction| eviction.pod).collect();
+    cluster.budgets.broken_by(cluster, &pods)
 }
 
 impl Names<'_> {
@@ -242,7 +252,7 @@ impl Names<'_> {
             place: self.placement(eviction.pod, eviction.node),
             action: Cow::Borrowed(eviction.action),
             preemptor: eviction.preemptor.map(|gang| cluster.gangs[gang].key.clone()),
-            cause: words::cause(cluster, eviction),
+            cause: words::cause(cluster, eviction, self.refused.contains(&eviction.pod)),
             delete: eviction.method == Method::Delete,
             moves_to: match eviction.cause {
                 Cause::Moved { to } => Some(cluster.nodes.name[to].clone()),

@@ -38,7 +38,7 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::NoDomain { .. } => "NotEnoughResourcesInDomain",
         Reason::OverLimit { .. } | Reason::OutdoesSibling { .. } => "QueueQuotaReached",
         Reason::LikeAnother { .. } => "LikeAnotherGang",
-        Reason::NotAttempted { .. } => "NotAttempted",
+        Reason::NotAttempted { .. } | Reason::DomainsNotTried { .. } => "NotAttempted",
         Reason::Behind { .. } => "BehindHeadOfQueue",
         Reason::Backoff { .. } => "BackingOff",
         Reason::NeverPreempts { .. } => "PreemptionNotAllowed",
@@ -104,6 +104,11 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             "{} stopped after {} in this cycle and continues in the next",
             action(*purpose),
             counted(*steps, "tried move")
+        ),
+        Reason::DomainsNotTried { purpose, left, of, limit, most } => format!(
+            "{}: {left} of {} not tried: {limit} {most}",
+            action(*purpose),
+            counted(u64::from(*of), "domain")
         ),
         Reason::Behind { head, since: None } => format!("{head} is ahead of it in the fifo queue"),
         Reason::Behind { head, since: Some(since) } => {

@@ -4,13 +4,22 @@ use muster_text::{counted, duration};
 
 use crate::base::ids::{PodId, QueueId, Symbol};
 use crate::decision::cause::Cause;
+use crate::decision::choice::{Choice, Line, NextChoice};
 use crate::decision::counters::SearchRecord;
 use crate::decision::decisions::{Decisions, Eviction};
 use crate::decision::staleness::{Fate, Staleness};
 use crate::model::Cluster;
 
-/// Why a pod is evicted, in a sentence.
-pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
+/// Why a pod is evicted, in a sentence, and whether the API server will refuse that.
+pub fn cause(cluster: &Cluster, eviction: &Eviction, will_be_refused: bool) -> String {
+    let refused = match will_be_refused {
+        true => "; the API server will refuse it: a PodDisruptionBudget needs the pod",
+        false => "",
+    };
+    format!("{}{refused}", why(cluster, eviction))
+}
+
+fn why(cluster: &Cluster, eviction: &Eviction) -> String {
     let name = |queue: QueueId| &cluster.queues[queue].name;
     let preemptor = eviction.preemptor.map_or("", |gang| &cluster.gangs[gang].key);
     match eviction.cause {
@@ -21,9 +30,10 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
                 lacking(cluster, role, lacks, minimum)
             )
         }
-        Cause::Outranked { priority, preemptor: other } => {
+        Cause::Outranked { priority, preemptor: other, next } => {
             format!(
-                "makes room for {preemptor}, which has priority {other}; its own priority is {priority}"
+                "makes room for {preemptor}, which has priority {other}; its own priority is {priority}{}",
+                next_choice(cluster, next)
             )
         }
         Cause::OutrankedWithin { priority } => {
@@ -35,43 +45,76 @@ pub fn cause(cluster: &Cluster, eviction: &Eviction) -> String {
             let zone = cluster.nodes.fact[eviction.node].zone().unwrap_or_default();
             format!("its node is in zone {zone}, which is closed now")
         }
-        Cause::Bundle { whole, broken, pods, roi, against } => {
+        Cause::Bundle { whole, broken, pods, roi, next } => {
             let gang = cluster.pods.gang[eviction.pod].map_or("", |gang| &cluster.gangs[gang].key);
-            let returns = |roi: i64| format!("{}.{:02}", roi / 1_000_000, roi % 1_000_000 / 10_000);
-            let against = against.map(|(gang, roi)| {
-                format!(" against {} of gang {}", returns(roi), cluster.gangs[gang].key)
-            });
-            let roi =
-                roi.map(|roi| format!(", ROI {}{}", returns(roi), against.unwrap_or_default()));
+            let roi = roi.map(|roi| format!(", ROI {}", returns(roi))).unwrap_or_default();
             let priority =
                 cluster.pods.gang[eviction.pod].map_or(0, |gang| cluster.gangs[gang].priority);
             let pods = counted(u64::from(pods), "pod");
-            match (whole, broken) {
-                (true, _) => format!(
-                    "makes room for {preemptor}: gang {gang} is evicted as a whole, {pods} here{}, priority {priority}",
-                    roi.unwrap_or_default()
-                ),
-                (false, true) => {
+            let what = match (whole, broken) {
+                (true, _) => {
                     format!(
-                        "makes room for {preemptor}: {pods} of gang {gang}, which is broken already"
+                        "gang {gang} is evicted as a whole, {pods} here{roi}, priority {priority}"
                     )
                 }
-                (false, false) => {
-                    format!("makes room for {preemptor}: {pods} above the minimum of gang {gang}")
-                }
-            }
+                (false, true) => format!("{pods} of gang {gang}, which is broken already"),
+                (false, false) => format!("{pods} above the minimum of gang {gang}"),
+            };
+            format!("makes room for {preemptor}: {what}{}", next_choice(cluster, next))
         }
         Cause::Moved { to } => {
             let to = &cluster.nodes.name[to];
             format!("makes room for {preemptor}: moves to node {to}, where room is reserved for it")
         }
-        Cause::Reclaimed { from, to } => {
+        Cause::Reclaimed { from, to, next } => {
             let (from, to) = (name(from), name(to));
             format!(
-                "makes room for {preemptor}: queue {from} has more than it deserves, and queue {to} less"
+                "makes room for {preemptor}: queue {from} has more than it deserves, and queue {to} less{}",
+                next_choice(cluster, next)
             )
         }
     }
+}
+
+fn returns(ppm: i64) -> String {
+    match ppm / 1_000_000 {
+        // Nothing is lost.
+        0..1_000 => format!("{}.{:02}", ppm / 1_000_000, ppm % 1_000_000 / 10_000),
+        _ => "unlimited".to_owned(),
+    }
+}
+
+/// What would have been chosen next, and the line of the table that decided; nothing if there was
+/// no other choice.
+fn next_choice(cluster: &Cluster, next: Option<NextChoice>) -> String {
+    let Some(NextChoice { choice, line, figures: (ours, theirs) }) = next else {
+        return String::new();
+    };
+    let what = match choice {
+        Choice::Gang(gang) => format!("gang {}", cluster.gangs[gang].key),
+        Choice::Domain(domain) => format!("domain {}", cluster.domains[domain].name),
+        Choice::Node(node) => format!("node {}", cluster.nodes.name[node]),
+    };
+    let why = match line {
+        Line::Budgets => "more evictions beyond PodDisruptionBudgets".to_owned(),
+        Line::Breaks => "a gang would break".to_owned(),
+        Line::Tier => "a farther tier".to_owned(),
+        Line::Priority => format!("priority {theirs} instead of {ours}"),
+        Line::Queue => "a queue that gives later".to_owned(),
+        Line::Return => format!("ROI {} instead of {}", returns(theirs), returns(ours)),
+        Line::LostWork => {
+            format!("{} of work lost instead of {}", duration(theirs), duration(ours))
+        }
+        Line::ServedLast => "served earlier".to_owned(),
+        Line::Youngest => "older".to_owned(),
+        Line::Plugin => "a plugin prefers it less".to_owned(),
+        Line::SumOfPriorities => format!("sum of priorities {theirs} instead of {ours}"),
+        Line::Pods => format!("{} instead of {ours}", counted(theirs.max(0) as u64, "pod")),
+        Line::TimeRun => "its pods have run for longer".to_owned(),
+        Line::Moves => "more moves".to_owned(),
+        Line::Place => "equal in all".to_owned(),
+    };
+    format!("; next choice {what}: {why}")
 }
 
 /// "1 of the 2 pods of role master that it needs"

@@ -37,7 +37,7 @@ impl Page {
                 ));
             }
             let rest = [
-                (&pass.not_tried, "not tried, beyond maxDomains or no cheaper than what was found"),
+                (&pass.not_tried, "not tried, beyond maxDomains or no better than what was found"),
                 (&pass.too_small, "too small, even without other pods"),
             ];
             for (domains, what) in rest.into_iter().filter(|(domains, _)| !domains.is_empty()) {
@@ -171,7 +171,7 @@ mod tests {
   → rack-a  evict the whole gang ring (4 pods, ROI 1.00): cost 1.00
     rack-b  evict 1 pod that search can spare, the whole gang pair (2 pods, ROI
             0.50): cost 1.25
-    1 domain not tried, beyond maxDomains or no cheaper than what was
+    1 domain not tried, beyond maxDomains or no better than what was
       found: rack-c
 ";
         assert_eq!(plain, expected);
