@@ -39,6 +39,7 @@ pub struct Eviction {
     pub preemptor: Option<String>,
     #[serde(rename = "movesTo", default)]
     pub moves_to: Option<String>,
+    pub reason: String,
 }
 
 /// A gang at the end of the run.

@@ -4,7 +4,7 @@
 mod binds;
 mod breaking;
 mod budgets;
-mod choice;
+pub mod choice;
 pub mod keeping;
 mod purpose;
 pub mod quotas;
@@ -50,6 +50,7 @@ pub const RULES: &[Rule] = &[
     keeping::NO_BIND_IN_VAIN,
     keeping::NOMINATED_ROOM,
     choice::CHOICE,
+    choice::REFUSAL_TOLD,
 ];
 
 /// What a run breaks.

@@ -22,7 +22,7 @@ use crate::placement::rankings::Rankings;
 const EXPLAINED: usize = 64;
 
 /// A domain where room was found, and the moves that make it.
-struct Found {
+pub struct Found {
     domain: DomainId,
     solution: Solution,
     moves: Vec<Move>,
@@ -45,7 +45,9 @@ impl Search<'_> {
         let mut waiting = self.line_up(txn, domains, &table, log);
         if !stage.may_violate_budgets {
             let tried = &log.record.progress.tried;
+            let all = waiting.len();
             waiting.retain(|candidate| !tried.contains(&candidate.domain));
+            log.tried += all - waiting.len();
         }
         let mut found: Vec<Found> = Vec::new();
         let moves = self.preemptor.purpose == Purpose::Consolidate;
@@ -106,7 +108,10 @@ impl Search<'_> {
             }
             txn.rewind(mark);
         }
-        if found.is_empty() && !log.domains_skipped {
+        // What is in the way in the others is told for each stage if a user asks, otherwise once.
+        let traced = log.record.trace.is_some();
+        hopeless.iter_mut().for_each(|candidate| candidate.hopeless = !traced);
+        if found.is_empty() && !log.domains_skipped && traced {
             found = self.explain_hopeless(txn, rankings, need, (hopeless, stage), log);
         }
         choose(txn, &table, found, log)
@@ -120,6 +125,7 @@ impl Search<'_> {
         domains: &mut Vec<&'c mut CandidateDomain>,
         (table, stage): (&Table, &Stage),
     ) -> Vec<&'c mut CandidateDomain> {
+        domains.iter_mut().for_each(|candidate| candidate.hopeless = false);
         let purpose = self.preemptor.purpose;
         if domains.len() < 2 || purpose == Purpose::Consolidate {
             return Vec::new();
@@ -195,7 +201,7 @@ impl Search<'_> {
     }
 
     /// Tries domains that cannot be cleared, so that the reasons name what is in the way there.
-    fn explain_hopeless(
+    pub fn explain_hopeless(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
@@ -206,7 +212,12 @@ impl Search<'_> {
         let most = log.record.trace.as_ref().map_or(EXPLAINED, |_| usize::MAX);
         let mut found: Vec<Found> = Vec::new();
         for candidate in hopeless.into_iter().take(most) {
+            // In mode `scenario` the next cycle continues with the others.
+            if log.record.progress.tried.contains(&candidate.domain) {
+                continue;
+            }
             if log.record.work.domains > 0 && !self.may_go_on(txn) {
+                log.domains_skipped |= found.is_empty();
                 break;
             }
             let (mark, domain) = (txn.mark(), candidate.domain);
@@ -214,6 +225,8 @@ impl Search<'_> {
             if let Some(solution) = self.try_domain(txn, rankings, need, (candidate, stage), log) {
                 // The sums may have been too strict, since moves change them.
                 found.push(Found { domain, solution, moves: txn.since(mark) });
+            } else {
+                log.domains_skipped |= log.budget_exhausted && found.is_empty();
             }
             txn.rewind(mark);
         }
@@ -289,7 +302,7 @@ pub fn next_domain(
 }
 
 /// Makes the moves of the best of these ways again, and says in its causes which would be next.
-fn choose(
+pub fn choose(
     txn: &mut Txn,
     table: &Table,
     mut found: Vec<Found>,

@@ -35,6 +35,8 @@ pub struct CandidateDomain {
     /// The best that the way to make room there can be, from sums; nothing if there is none, or if
     /// that was not asked.
     pub bound: Option<Way>,
+    /// Whether it cannot be cleared in the last stage, and was not searched for the reasons.
+    pub hopeless: bool,
     /// Whether a gang that may leave says how far it is.
     pub told: bool,
     /// What the way is likely to be, if that was asked.
@@ -108,6 +110,7 @@ impl Search<'_> {
                     least,
                     bound: None,
                     told: false,
+                    hopeless: false,
                     estimate: None,
                     victims: None,
                 });

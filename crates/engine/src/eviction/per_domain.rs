@@ -11,7 +11,7 @@ use crate::decision::cause::Cause;
 use crate::decision::choice::NextChoice;
 use crate::decision::reason::Reason;
 use crate::eviction::arguments::MAX_DOMAINS;
-use crate::eviction::best_domain::{by_estimate, next_domain};
+use crate::eviction::best_domain::{by_estimate, choose, next_domain};
 use crate::eviction::causes::Causes;
 use crate::eviction::domain_candidates::CandidateDomain;
 use crate::eviction::need::Need;
@@ -106,16 +106,35 @@ impl Search<'_> {
                         self.in_later_stage(txn, rankings, &need, later, (candidates, &solution));
                     solution.name_next(next);
                 }
-                let work = &mut log.record.work;
-                work.selected += solution.causes.len() as u32 + solution.given_back;
-                work.reprieved += solution.given_back;
-                return Ok(solution.causes);
+                return Ok(accept(solution, &mut log));
             }
             if log.domains_skipped {
                 break;
             }
         }
-        Err(self.conclude(txn, log, until))
+        match self.in_hopeless_domains(txn, rankings, &need, (candidates, &stages), &mut log) {
+            Some(solution) => Ok(accept(solution, &mut log)),
+            None => Err(self.conclude(txn, log, until)),
+        }
+    }
+
+    /// Searches the domains that cannot be cleared for what is in the way there.
+    fn in_hopeless_domains(
+        &self,
+        txn: &mut Txn,
+        rankings: &mut Rankings,
+        need: &Need,
+        (mut candidates, stages): (Vec<Vec<CandidateDomain>>, &[Stage]),
+        log: &mut SearchLog,
+    ) -> Option<Solution> {
+        let last = stages.iter().rfind(|stage| !stage.may_violate_budgets)?;
+        if log.domains_skipped {
+            return None;
+        }
+        let hopeless = candidates.iter_mut().flatten().filter(|candidate| candidate.hopeless);
+        let found = self.explain_hopeless(txn, rankings, need, (hopeless.collect(), last), log);
+        let table = Table::new(self.policy, &self.preemptor, &self.settings.bundle_settings);
+        choose(txn, &table, found, log)
     }
 
     /// Collects the domains of a stage that could hold the gang.
@@ -259,6 +278,13 @@ impl Search<'_> {
         let of_plugins = self.policy.most_domains_to_clear();
         of_plugins.filter(|&(_, most)| most < own.1).unwrap_or(own)
     }
+}
+
+fn accept(solution: Solution, log: &mut SearchLog) -> Causes {
+    let work = &mut log.record.work;
+    work.selected += solution.causes.len() as u32 + solution.given_back;
+    work.reprieved += solution.given_back;
+    solution.causes
 }
 
 /// Notes the domains that cannot hold the gang even when they are empty.

@@ -228,7 +228,8 @@ fn next_on_node(
     let last = candidate.victims.iter().rposition(|pod| victims.contains(pod))?;
     let (pod, next) = (candidate.victims[last], *candidate.victims.get(last + 1)?);
     let gang = |pod: PodId| cluster.pods.gang[pod];
-    let kept = |pod| !cluster.budgets.allow(cluster, pod);
+    let beyond = cluster.budgets.broken_by(cluster, &candidate.victims);
+    let kept = |pod| beyond.contains(&pod);
     let queue = |gang: GangId| cluster.gangs[gang].queue;
     let (own, other) = (gang(pod)?, gang(next)?);
     let figures = (i64::from(priority(cluster, pod)), i64::from(priority(cluster, next)));

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::cluster::{CPU, Pod};
 use crate::config::Mode;
 use crate::generate::racks::{FAMILY, NEED};
+use crate::output::Eviction;
 use crate::rules::Rule;
 use crate::timeline::Story;
 
@@ -15,6 +16,30 @@ pub const CHOICE: Rule = Rule {
            the table of what decides.",
     broken: choice,
 };
+
+/// What an eviction says if the API server will refuse it.
+pub const REFUSED: &str = "the API server will refuse it";
+
+pub const REFUSAL_TOLD: Rule = Rule {
+    name: "refusal-told",
+    says: "An eviction beyond what a budget allows says that the API server will refuse it, and no \
+           other says so.",
+    broken: refusal_told,
+};
+
+fn refusal_told(story: &Story) -> Vec<(usize, String)> {
+    if story.case.family != FAMILY {
+        return Vec::new();
+    }
+    let wrong = |eviction: &&Eviction| {
+        let pod = story.pod(&eviction.pod);
+        // In this family a budget allows no eviction at all.
+        let refused = pod.is_some_and(|pod| is_kept(story, pod));
+        refused != eviction.reason.contains(REFUSED)
+    };
+    let found = story.output.evictions.iter().filter(wrong);
+    found.map(|one| (one.cycle, format!("{} says: {}", one.pod, one.reason))).collect()
+}
 
 /// A way to make room: a rack, and the pods that hold it.
 struct Way<'c> {
@@ -78,8 +103,11 @@ fn mode(story: &Story) -> (Mode, bool) {
 }
 
 fn refused(story: &Story, way: &Way) -> usize {
-    let kept = |pod: &&&Pod| story.cluster().budgets.iter().any(|budget| budget.covers(pod));
-    way.pods.iter().filter(kept).count()
+    way.pods.iter().filter(|pod| is_kept(story, pod)).count()
+}
+
+fn is_kept(story: &Story, pod: &Pod) -> bool {
+    story.cluster().budgets.iter().any(|budget| budget.covers(pod))
 }
 
 fn priority(story: &Story, way: &Way) -> i64 {
@@ -100,22 +128,24 @@ fn may_leave(story: &Story, way: &Way) -> bool {
 /// The other lines, as far as they can be told without the return of a gang.
 fn key(story: &Story, way: &Way) -> Vec<i64> {
     let (mode, reclaims) = mode(story);
+    // The return is equal where racks are.
+    let nodes = story.cluster().nodes.iter().filter(|node| node.name.starts_with('r'));
+    let sizes: BTreeSet<i64> = nodes.map(|node| node.allocatable.0[CPU]).collect();
+    let equal = sizes.len() == 1;
+    // The youngest is served last, and has run for the shortest time.
+    let age = -story.cluster().gang(&way.pods[0].gang_key()).map_or(0, |gang| gang.created);
     let (whole, priority) = (i64::from(way.whole), priority(story, way));
     let mut key = vec![refused(story, way) as i64];
     match (mode, reclaims) {
-        (Mode::Task, _) => key.extend([priority]),
-        (Mode::Scenario, _) => key.extend([priority, whole]),
+        (Mode::Task, _) => key.extend([priority, age]),
+        (Mode::Scenario, _) => key.extend([priority, whole, age]),
         (Mode::Gang, false) if story.case.config.priority_first => key.extend([priority, whole]),
         (Mode::Gang, false) => key.extend([whole, priority]),
-        (Mode::Gang, true) => {
-            key.extend([whole, queue_gives(story, way)]);
-            // The return is equal where racks are.
-            let nodes = story.cluster().nodes.iter().filter(|node| node.name.starts_with('r'));
-            let sizes: BTreeSet<i64> = nodes.map(|node| node.allocatable.0[CPU]).collect();
-            if sizes.len() == 1 {
-                key.push(priority);
-            }
-        }
+        (Mode::Gang, true) => key.extend([whole, queue_gives(story, way)]),
+    }
+    if mode == Mode::Gang && equal {
+        key.extend(reclaims.then_some(priority));
+        key.push(age);
     }
     key
 }

@@ -3,7 +3,9 @@
 use crate::cluster::{Amounts, Disruptions, Pod};
 use crate::config::Mode;
 use crate::gangs::{complete_since, lacks};
+use crate::generate::racks::FAMILY;
 use crate::output::{Eviction, Output};
+use crate::rules::choice::REFUSED;
 use crate::tamper::{Tampering, changed, eviction_like, stays};
 use crate::timeline::{Moment, Story};
 
@@ -45,7 +47,17 @@ pub const KINDS: &[Tampering] = &[
         change: just_bound,
     },
     Tampering { name: "another rack cleared", seen_by: "choice", change: other_rack },
+    Tampering { name: "refusal not told", seen_by: "refusal-told", change: untold },
 ];
+
+fn untold(story: &Story) -> Option<Output> {
+    let is_refused = |one: &Eviction| one.reason.contains(REFUSED);
+    let at = story.output.evictions.iter().position(is_refused)?;
+    if story.case.family != FAMILY {
+        return None;
+    }
+    changed(story, |output| output.evictions[at].reason.clear())
+}
 
 fn add(story: &Story, eviction: Eviction) -> Option<Output> {
     changed(story, |output| output.evictions.push(eviction))
@@ -248,6 +260,7 @@ fn not_stale(story: &Story) -> Option<Output> {
             action: "stalegangeviction".to_owned(),
             preemptor: None,
             moves_to: None,
+            reason: String::new(),
         },
     )
 }

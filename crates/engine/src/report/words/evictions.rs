@@ -101,7 +101,10 @@ fn next_choice(cluster: &Cluster, next: Option<NextChoice>) -> String {
         Line::Tier => "a farther tier".to_owned(),
         Line::Priority => format!("priority {theirs} instead of {ours}"),
         Line::Queue => "a queue that gives later".to_owned(),
-        Line::Return => format!("ROI {} instead of {}", returns(theirs), returns(ours)),
+        Line::Return => {
+            let word = if matches!(choice, Choice::Gang(_)) { "ROI" } else { "return" };
+            format!("{word} {} instead of {}", returns(theirs), returns(ours))
+        }
         Line::LostWork => {
             format!("{} of work lost instead of {}", duration(theirs), duration(ours))
         }
