@@ -68,7 +68,9 @@ impl Search<'_> {
             }
             log.trace(|trace| trace.begin_domain(domain, DomainOutcome::NotTried));
             if is_worse {
-                log.next.get_or_insert_with(|| (domain, candidate.bound.clone()));
+                if log.next.is_none() && self.would_hold(txn, need, (candidate, stage)) {
+                    log.next = Some((domain, candidate.bound.clone()));
+                }
                 continue;
             }
             // At least one domain is tried in each cycle, so that the search ends at some time.

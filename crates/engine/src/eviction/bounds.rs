@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::base::ids::{GangId, PodId, QueueId, ResourceId};
+use crate::base::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use crate::base::purpose::Purpose;
 use crate::eviction::candidates::in_scope;
 use crate::eviction::domain_candidates::CandidateDomain;
@@ -173,6 +173,36 @@ impl Search<'_> {
                 ..Way::default()
             });
         }
+    }
+
+    /// Whether the nodes of a domain would have room for the gang without all that may leave. Unlike
+    /// its sums this tells pieces on several nodes from room.
+    pub fn would_hold(
+        &self,
+        cluster: &Cluster,
+        need: &Need,
+        (candidate, stage): (&CandidateDomain, &Stage),
+    ) -> bool {
+        let leaves = |pod: PodId| {
+            matches!(cluster.pods.state[pod], PodState::Running(_))
+                && !cluster.pods.fact[pod].protected
+                && cluster.pods.gang[pod].is_some_and(|gang| self.may_give(cluster, gang, stage))
+        };
+        let leaving = |node: NodeId| {
+            cluster.nodes.pods_on[node].iter().copied().filter(move |&pod| leaves(pod))
+        };
+        need.shapes.iter().all(|&(shape, count)| {
+            let fits = |node: NodeId| {
+                let room = |(id, want): (ResourceId, i64)| {
+                    let freed: i64 = leaving(node)
+                        .map(|pod| cluster.request_of(cluster.pods.shape[pod], id))
+                        .sum();
+                    (cluster.nodes.future_idle(id, node) + freed).max(0) / want.max(1)
+                };
+                cluster.shapes[shape].request.iter().map(room).min().unwrap_or(0)
+            };
+            candidate.nodes.iter().map(|&node| fits(node)).sum::<i64>() >= i64::from(count)
+        })
     }
 
     /// Whether pods of a gang may leave in this stage, as far as its sums say.

@@ -175,6 +175,7 @@ impl Search<'_> {
             let best = domains
                 .into_iter()
                 .filter(|candidate| candidate.bound.is_some())
+                .filter(|candidate| self.would_hold(txn, need, (candidate, stage)))
                 .min_by(|a, b| by_estimate(txn, &table, a, b));
             if let Some(best) = best {
                 return next_domain(
@@ -221,16 +222,13 @@ impl Search<'_> {
         let mut stages = Vec::new();
         for &allowed in kinds {
             // The lowest priority may be in a farther tier.
-            let tiers: Vec<Range<usize>> = match priority_first {
-                true => vec![0..steps],
-                false => (0..steps).map(|at| at..at + 1).collect(),
-            };
-            for (at, steps) in tiers.into_iter().enumerate() {
+            let together = if priority_first { steps.max(1) } else { 1 };
+            for first in (0..steps).step_by(together) {
                 stages.push(Stage {
                     allowed,
-                    steps,
+                    steps: first..first + together,
                     may_violate_budgets: false,
-                    begins_pass: at == 0,
+                    begins_pass: first == 0,
                     breaks_at_least: kinds.len() > 1 && allowed == BundleKind::Whole,
                 });
             }

@@ -105,11 +105,9 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
             action(*purpose),
             counted(*steps, "tried move")
         ),
-        Reason::DomainsNotTried { purpose, left, of, limit, most } => format!(
-            "{}: {left} of {} not tried: {limit} {most}",
-            action(*purpose),
-            counted(u64::from(*of), "domain")
-        ),
+        Reason::DomainsNotTried { purpose, left, of, limit, most } => {
+            domains_not_tried(*purpose, (*left, *of), (limit, *most))
+        }
         Reason::Behind { head, since: None } => format!("{head} is ahead of it in the fifo queue"),
         Reason::Behind { head, since: Some(since) } => {
             format!("{head} has waited since {since} and goes first")
@@ -177,6 +175,15 @@ fn outdoes_sibling(
         amount(left),
         amount(sibling_fair)
     )
+}
+
+fn domains_not_tried(
+    purpose: Purpose,
+    (left, of): (u32, u32),
+    (limit, most): (&str, u32),
+) -> String {
+    let of = counted(u64::from(of), "domain");
+    format!("{}: {left} of {of} not tried: {limit} {most}", action(purpose))
 }
 
 fn like_another(purpose: Purpose, gang: &str) -> String {
