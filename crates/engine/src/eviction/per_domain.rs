@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use muster_api::Time;
+use rustc_hash::FxHashSet;
 
 use crate::base::ids::DomainId;
 use crate::base::purpose::Purpose;
@@ -287,8 +288,8 @@ fn accept(solution: Solution, log: &mut SearchLog) -> Causes {
 
 /// Notes the domains that cannot hold the gang even when they are empty.
 fn note_too_small(step: &[DomainId], feasible: &[CandidateDomain], log: &mut SearchLog) {
-    let is_feasible = |domain: DomainId| feasible.iter().any(|other| other.domain == domain);
-    for &domain in step.iter().filter(|&&domain| !is_feasible(domain)) {
+    let feasible: FxHashSet<DomainId> = feasible.iter().map(|other| other.domain).collect();
+    for &domain in step.iter().filter(|&domain| !feasible.contains(domain)) {
         log.record.work.scenarios += 1;
         log.record.work.filtered += 1;
         log.trace(|trace| trace.begin_domain(domain, DomainOutcome::TooSmall));
