@@ -17,7 +17,6 @@ const NOT_YET: &[&str] = &[
     "beneficiary",
     "budgets",
     "capability",
-    "choice",
     "needed",
     "no-bind-in-vain",
     "nominated-room",
