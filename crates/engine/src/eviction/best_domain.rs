@@ -41,7 +41,7 @@ impl Search<'_> {
         log: &mut SearchLog,
     ) -> Option<Solution> {
         let table = Table::new(self.policy, &self.preemptor, &self.settings.bundle_settings);
-        let mut hopeless = self.hopeless(txn, need, &mut domains, (&table, stage));
+        let mut impossible = self.impossible(txn, need, &mut domains, (&table, stage));
         let mut waiting = self.line_up(txn, domains, &table, log);
         if !stage.may_violate_budgets {
             let tried = &log.record.progress.tried;
@@ -62,7 +62,7 @@ impl Search<'_> {
                         candidate.estimate = way;
                         insert(txn, &table, &mut waiting, candidate, log);
                     }
-                    None => hopeless.push(candidate),
+                    None => impossible.push(candidate),
                 }
                 continue;
             }
@@ -112,31 +112,31 @@ impl Search<'_> {
         }
         // What is in the way in the others is told for each stage if a user asks, otherwise once.
         let traced = log.record.trace.is_some();
-        hopeless.iter_mut().for_each(|candidate| candidate.hopeless = !traced);
+        impossible.iter_mut().for_each(|candidate| candidate.impossible = !traced);
         if found.is_empty() && !log.domains_skipped && traced {
-            found = self.explain_hopeless(txn, rankings, need, (hopeless, stage), log);
+            found = self.explain_impossible(txn, rankings, need, (impossible, stage), log);
         }
         choose(txn, &table, found, log)
     }
 
     /// Takes the domains out that cannot be cleared whatever is evicted.
-    fn hopeless<'c>(
+    fn impossible<'c>(
         &self,
         txn: &Txn,
         need: &Need,
         domains: &mut Vec<&'c mut CandidateDomain>,
         (table, stage): (&Table, &Stage),
     ) -> Vec<&'c mut CandidateDomain> {
-        domains.iter_mut().for_each(|candidate| candidate.hopeless = false);
+        domains.iter_mut().for_each(|candidate| candidate.impossible = false);
         let purpose = self.preemptor.purpose;
         if domains.len() < 2 || purpose == Purpose::Consolidate {
             return Vec::new();
         }
         self.bound(txn, need, domains, (table, stage));
-        let (possible, hopeless) =
+        let (possible, impossible) =
             std::mem::take(domains).into_iter().partition(|candidate| candidate.bound.is_some());
         *domains = possible;
-        hopeless
+        impossible
     }
 
     /// Puts domains in the order in which they are tried: by how good the way there may be.
@@ -203,17 +203,17 @@ impl Search<'_> {
     }
 
     /// Tries domains that cannot be cleared, so that the reasons name what is in the way there.
-    pub fn explain_hopeless(
+    pub fn explain_impossible(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
         need: &Need,
-        (hopeless, stage): (Vec<&mut CandidateDomain>, &Stage),
+        (impossible, stage): (Vec<&mut CandidateDomain>, &Stage),
         log: &mut SearchLog,
     ) -> Vec<Found> {
         let most = log.record.trace.as_ref().map_or(EXPLAINED, |_| usize::MAX);
         let mut found: Vec<Found> = Vec::new();
-        for candidate in hopeless.into_iter().take(most) {
+        for candidate in impossible.into_iter().take(most) {
             // In mode `scenario` the next cycle continues with the others.
             if log.record.progress.tried.contains(&candidate.domain) {
                 continue;
@@ -266,11 +266,11 @@ fn insert<'c>(
 ) {
     let turn = |domain| log.record.progress.turn(domain);
     let own = turn(candidate.domain);
-    let goes_first = |other: &&mut CandidateDomain| {
+    let comes_before = |other: &&mut CandidateDomain| {
         let turns = turn(other.domain).cmp(&own);
         turns.then_with(|| by_estimate(cluster, table, other, candidate)).is_lt()
     };
-    let at = waiting.partition_point(goes_first);
+    let at = waiting.partition_point(comes_before);
     waiting.insert(at, candidate);
 }
 

@@ -36,7 +36,7 @@ pub struct CandidateDomain {
     /// that was not asked.
     pub bound: Option<Way>,
     /// Whether it cannot be cleared in the last stage, and was not searched for the reasons.
-    pub hopeless: bool,
+    pub impossible: bool,
     /// Whether a gang that may leave says how far it is.
     pub told: bool,
     /// What the way is likely to be, if that was asked.
@@ -110,7 +110,7 @@ impl Search<'_> {
                     least,
                     bound: None,
                     told: false,
-                    hopeless: false,
+                    impossible: false,
                     estimate: None,
                     victims: None,
                 });

@@ -113,14 +113,14 @@ impl Search<'_> {
                 break;
             }
         }
-        match self.in_hopeless_domains(txn, rankings, &need, (candidates, &stages), &mut log) {
+        match self.in_impossible_domains(txn, rankings, &need, (candidates, &stages), &mut log) {
             Some(solution) => Ok(accept(solution, &mut log)),
             None => Err(self.conclude(txn, log, until)),
         }
     }
 
     /// Searches the domains that cannot be cleared for what is in the way there.
-    fn in_hopeless_domains(
+    fn in_impossible_domains(
         &self,
         txn: &mut Txn,
         rankings: &mut Rankings,
@@ -132,8 +132,8 @@ impl Search<'_> {
         if log.domains_skipped {
             return None;
         }
-        let hopeless = candidates.iter_mut().flatten().filter(|candidate| candidate.hopeless);
-        let found = self.explain_hopeless(txn, rankings, need, (hopeless.collect(), last), log);
+        let impossible = candidates.iter_mut().flatten().filter(|candidate| candidate.impossible);
+        let found = self.explain_impossible(txn, rankings, need, (impossible.collect(), last), log);
         let table = Table::new(self.policy, &self.preemptor, &self.settings.bundle_settings);
         choose(txn, &table, found, log)
     }
