@@ -5,7 +5,8 @@
 //! Lines are done from top to bottom, earlier ones are older. Besides objects (see
 //! `support/lines.rs`) there are `plugins`, `with`, `actions` and `set` (before all else), `cycle`,
 //! `after 5m`, `gone POD`, `ungate POD`, `ungroup GANG`, `done POD`, `undomain DOMAIN`, `unnode
-//! NODE`, `refuse PODS` (their next bind, nomination or eviction), `says POD saved=TIME`. Without a
+//! NODE`, `refuse PODS` (their next bind, nomination or eviction), `delay PODS` (their next bind is
+//! not answered), `says POD saved=TIME`. Without a
 //! `cycle` there is one at the end. `->` is bound, `~>` is nominated, `~> nowhere` no longer, `/`
 //! begins the next tier of plugins, `rounds 50` are so many cycles in a row. A plugin may have
 //! switches: `capacity+hierarchy`, `deviceshare+memory+spread`, `pdb+unasked` (its vetoes don't
@@ -174,6 +175,8 @@ struct Stage {
     others: Vec<Object>,
     /// Pods whose next bind or eviction the API server refuses.
     refused: BTreeSet<String>,
+    /// Pods whose next bind the API server does not answer.
+    delayed: BTreeSet<String>,
     /// Lines so far: they order creation and tell incarnations apart.
     serial: u64,
     dated: bool,
@@ -192,6 +195,7 @@ impl Stage {
             pods: BTreeMap::new(),
             others: Vec::new(),
             refused: BTreeSet::new(),
+            delayed: BTreeSet::new(),
             serial: 0,
             dated: false,
             told: String::new(),
@@ -227,6 +231,7 @@ impl Stage {
                     .extend(line.notes().map(|(key, text)| (key.into(), text.into())));
             }),
             "done" => self.change(first(), |pod| pod.status.phase = "Succeeded".into()),
+            "delay" => self.delayed.extend(line.names.iter().map(|name| key(name))),
             "refuse" => self.refused.extend(line.names.iter().map(|name| key(name))),
             "unnode" => self.engine.apply(Event::gone(Kind::Node, first())),
             "undomain" => self.engine.apply(Event::gone(Kind::HyperNode, first())),
@@ -389,6 +394,9 @@ impl Stage {
             }
         }
         for ((pod, node), notes) in binds.into_iter().zip(notes) {
+            if self.delayed.remove(&pod) {
+                continue;
+            }
             if self.refused.remove(&pod) {
                 let (uid, cause) = (self.pods[&pod].metadata.uid.clone(), "refused".to_owned());
                 self.engine.apply(Event::BindFailed { key: pod, uid, cause, at: now });

@@ -1,7 +1,7 @@
 //! What a user could do so that a gang need not wait.
 
 use muster_engine::explain::shown_text;
-use muster_engine::ids::{GangId, ResourceId};
+use muster_engine::ids::{GangId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::shares::{self, Division};
 use muster_engine::{Bar, Engine, Histogram, Lack, Limit, Reason, Shown, Why};
@@ -77,6 +77,7 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
             }
             // Other reasons of the gang say which room it lacks.
             Reason::NothingToTake { .. } if !help.is_empty() => continue,
+            Reason::NominationsLost { .. } => continue,
             Reason::NothingToTake { .. } => "wait for room, or add nodes".to_owned(),
             Reason::OutdoesSibling { sibling, .. } => {
                 format!(
@@ -86,7 +87,9 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::LikeAnother { gang, .. } => format!("see why: muster explain gang/{gang}"),
             Reason::NotAttempted { .. } => "wait: the search continues in the next cycle".to_owned(),
             Reason::DomainsNotTried { limit, .. } => format!("raise {limit}"),
-            Reason::NoDomain { wanted, near, .. } => domains::help(cluster, id, *wanted, near),
+            Reason::NoDomain { wanted, subgroup, near, .. } => {
+                domains::help(cluster, id, (*wanted, subgroup.as_deref()), near)
+            }
             Reason::Backoff { until, .. } => format!("wait until {until}"),
             Reason::Nominated { .. } => "wait: its nodes are being freed".to_owned(),
         };
@@ -126,6 +129,12 @@ fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
                 "raise what queue {queue} deserves by {amount}, or wait for that much to become free"
             )
         }
+        Limit::DeservedBelow { queue, above, .. } => {
+            let levels = levels_between(engine, queue, above);
+            format!(
+                "set ancestorReclaimLevel of capacity to {levels}, or raise what queue {queue} deserves by {amount}"
+            )
+        }
         Limit::FairShare(queue) => {
             let weight =
                 if weight_counts(engine, queue, lack.resource) { " or its weight" } else { "" };
@@ -144,6 +153,14 @@ fn limit_help(engine: &Engine, limit: &Limit, lack: &Lack) -> String {
             format!("raise the resource quota of namespace {space} by {amount}")
         }
     }
+}
+
+/// How many levels a queue is below another.
+fn levels_between(engine: &Engine, queue: &str, above: &str) -> usize {
+    let queues = &engine.cluster().queues;
+    let lineage = queues.find(queue).map(|queue| &queues[queue].lineage);
+    let is_above = |at: &QueueId| *queues[*at].name == *above;
+    lineage.and_then(|lineage| lineage.iter().position(is_above)).unwrap_or_default()
 }
 
 /// Whether anything is divided by weight among a queue and its siblings, which is so if something

@@ -29,8 +29,8 @@ pub struct ClosestDomain {
 pub fn closest(cluster: &Cluster, id: GangId) -> Vec<ClosestDomain> {
     let mut found = Vec::new();
     for reason in &cluster.gangs[id].reasons {
-        if let Reason::NoDomain { wanted, near, .. } = reason
-            && let Some(ask) = ask(cluster, id, *wanted)
+        if let Reason::NoDomain { wanted, subgroup, near, .. } = reason
+            && let Some(ask) = ask(cluster, id, *wanted, subgroup.as_deref())
         {
             found.extend(near.iter().filter_map(|near| domain(cluster, near, *wanted, ask)));
         }
@@ -39,9 +39,14 @@ pub fn closest(cluster: &Cluster, id: GangId) -> Vec<ClosestDomain> {
 }
 
 /// What a user could do so that one domain holds the wanted pods.
-pub fn help(cluster: &Cluster, id: GangId, wanted: u32, near: &[Near]) -> String {
+pub fn help(
+    cluster: &Cluster,
+    id: GangId,
+    (wanted, subgroup): (u32, Option<&str>),
+    near: &[Near],
+) -> String {
     let large = |near: &&Near| {
-        let (resource, asked) = ask(cluster, id, wanted)?;
+        let (resource, asked) = ask(cluster, id, wanted, subgroup)?;
         Some(cluster.domains.room(cluster.domains.find(&near.domain)?, resource).1 >= asked)
     };
     match near.iter().find(|near| large(near).unwrap_or(true)) {
@@ -60,10 +65,20 @@ pub fn help(cluster: &Cluster, id: GangId, wanted: u32, near: &[Near]) -> String
     }
 }
 
-/// The scarcest resource that these pods of the gang request, and how much of it.
-fn ask(cluster: &Cluster, id: GangId, wanted: u32) -> Option<(ResourceId, i64)> {
+/// The scarcest resource that these pods of the gang, or of a subgroup, request, and how much of it.
+fn ask(
+    cluster: &Cluster,
+    id: GangId,
+    wanted: u32,
+    subgroup: Option<&str>,
+) -> Option<(ResourceId, i64)> {
     let waits = |pod: &&PodId| cluster.pods.state[**pod] == PodState::Pending;
-    let pods = cluster.gangs[id].pods.iter().filter(waits).take(wanted as usize);
+    let gang = &cluster.gangs[id];
+    let place = |name: &str| gang.subgroups().iter().position(|group| *group.name == *name);
+    let place = subgroup.and_then(place);
+    let is_of_it =
+        |pod: &&PodId| place.is_none_or(|place| cluster.pods.subgroup[**pod] as usize == place);
+    let pods = gang.pods.iter().filter(waits).filter(is_of_it).take(wanted as usize);
     let requests: Vec<_> =
         pods.map(|&pod| &cluster.shapes[cluster.pods.shape[pod]].request).collect();
     // Scarce resources come first.

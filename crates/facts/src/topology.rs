@@ -10,6 +10,7 @@ use muster_api::{
 };
 use muster_engine::config::Config;
 use muster_engine::explain;
+use muster_engine::ids::GangId;
 use muster_engine::model::Cluster;
 use muster_engine::model::domains::ROOT;
 use muster_engine::{Engine, Event};
@@ -55,6 +56,39 @@ pub fn faults(objects: &[Object]) -> Vec<Finding> {
     faults_of(settled(objects).cluster())
 }
 
+/// The policies of PodGroups that hold for no pod although all their pods exist.
+pub fn idle_policies(objects: &[Object]) -> Vec<Finding> {
+    let with_policies = |object: &&Object| matches!(object, Object::PodGroup(group) if !group.spec.sub_group_policy.is_empty());
+    if !objects.iter().any(|object| with_policies(&object)) {
+        return Vec::new();
+    }
+    let pods = objects.iter().filter(|object| matches!(object, Object::Pod(_)));
+    let schedulers: BTreeSet<&str> = pods
+        .clone()
+        .filter_map(|object| match object {
+            Object::Pod(pod) => Some(pod.spec.scheduler_name.as_str()),
+            _ => None,
+        })
+        .collect();
+    let schedulers = schedulers.into_iter().map(str::to_owned).collect();
+    let mut engine = Engine::new(Config::builtin(), schedulers);
+    let groups = objects.iter().filter(with_policies);
+    groups.chain(pods).for_each(|object| engine.apply(Event::from(object.clone())));
+    engine.settle();
+    let cluster = engine.cluster();
+    let mut gangs: Vec<GangId> = cluster.gangs.ids().collect();
+    gangs.sort_by(|&a, &b| cluster.gangs[a].key.cmp(&cluster.gangs[b].key));
+    let finding = |gang: GangId| {
+        let key = cluster.gangs[gang].key.to_string();
+        cluster.idle_policies(gang).into_iter().map(move |idle| Finding {
+            about: Some(("PodGroup", key.clone())),
+            text: explain::idle_policy(&idle),
+            class: Class::Warning,
+        })
+    };
+    gangs.into_iter().flat_map(finding).collect()
+}
+
 /// All findings.
 pub fn all(objects: &[Object]) -> Vec<Finding> {
     let engine = settled(objects);
@@ -67,6 +101,7 @@ pub fn all(objects: &[Object]) -> Vec<Finding> {
     }
     found.extend(outside(cluster));
     found.extend(parts.groups.iter().flat_map(|group| group_findings(cluster, group)));
+    found.extend(idle_policies(objects));
     found
 }
 

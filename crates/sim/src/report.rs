@@ -29,6 +29,9 @@ pub struct Report {
     /// word.
     #[serde(skip)]
     pub waits: Vec<EventLine>,
+    /// When a gang lost nominations; `event` says how many, and why.
+    #[serde(skip)]
+    pub lost_nominations: Vec<EventLine>,
 }
 
 #[derive(Clone, Debug, Serialize)]

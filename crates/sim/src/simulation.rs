@@ -10,7 +10,7 @@ use muster_api::core::Pod;
 use muster_api::kinds::{Kind, Object};
 use muster_engine::model::pods::PodState;
 use muster_engine::plan::Placement;
-use muster_engine::{Engine, Event, Plan, Standing, explain};
+use muster_engine::{Engine, Event, Plan, Reason, Standing, explain};
 use muster_write_order::{AnnotationWrite, Desired};
 
 use crate::chaos::{Moment, Witness};
@@ -217,11 +217,19 @@ impl Simulation {
     }
 
     fn tell_waits(&mut self) {
-        let gangs = &self.engine.cluster().gangs;
+        let cluster = self.engine.cluster();
         let begin = self.report.waits.len();
-        for &gang in gangs.waiting() {
-            let gang = &gangs[gang];
-            let word = gang.reasons.first().map_or("", explain::word);
+        let begin_lost = self.report.lost_nominations.len();
+        for &gang in cluster.gangs.waiting() {
+            let gang = &cluster.gangs[gang];
+            let is_loss = |reason: &&Reason| matches!(reason, Reason::NominationsLost { .. });
+            self.report.lost_nominations.extend(gang.reasons.iter().find(is_loss).map(|loss| {
+                let (object, event) =
+                    (gang.key.to_string(), explain::message(loss, &cluster.dimensions));
+                EventLine { cycle: self.cycle, object, event }
+            }));
+            let word = gang.reasons.iter().find(|reason| !is_loss(reason));
+            let word = word.map_or("", explain::word);
             if self.told.insert(gang.key.clone(), word) != Some(word) && !word.is_empty() {
                 let line = EventLine {
                     cycle: self.cycle,
@@ -232,6 +240,7 @@ impl Simulation {
             }
         }
         self.report.waits[begin..].sort_by(|a, b| a.object.cmp(&b.object));
+        self.report.lost_nominations[begin_lost..].sort_by(|a, b| a.object.cmp(&b.object));
     }
 
     fn execute(&mut self, plan: &Plan) {

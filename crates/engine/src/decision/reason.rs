@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::ids::ResourceId;
 use crate::base::purpose::Purpose;
-use crate::decision::node_reason::Histogram;
+use crate::decision::node_reason::{Histogram, Shown};
 
 /// The step that stopped a gang.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +98,12 @@ pub enum Reason {
     /// No allowed domain holds the missing pods.
     NoDomain {
         wanted: u32,
+        /// The subgroup whose pods are missing, if it is one.
+        #[serde(default)]
+        subgroup: Option<Arc<str>>,
+        /// The domain of the gang inside which the domains are, if not all that are allowed count.
+        #[serde(default)]
+        inside: Option<Arc<str>>,
         domains: u32,
         /// The highest tier, if it is hard.
         limit: Option<u32>,
@@ -169,11 +175,18 @@ pub enum Reason {
         nodes: u32,
         /// Pods that a rule keeps.
         kept: Vec<(String, u32)>,
+        #[serde(default)]
+        found: Found,
     },
     /// Its pods are nominated; other pods must terminate first.
     #[serde(alias = "Promised")]
     Nominated {
         places: u32,
+    },
+    /// Pods of it were nominated before this cycle, and are not any more.
+    NominationsLost {
+        pods: u32,
+        loss: Loss,
     },
     NoNodes {
         placed: u32,
@@ -189,6 +202,13 @@ pub enum Limit {
     Cluster,
     Capability(Arc<str>),
     Deserved(Arc<str>),
+    /// What a queue deserves, where the share of one above it would suffice but does not count.
+    DeservedBelow {
+        queue: Arc<str>,
+        above: Arc<str>,
+        /// `ancestorReclaimLevel`
+        levels: u32,
+    },
     FairShare(Arc<str>),
     /// What a queue deserves, for gangs that can't be evicted.
     DeservedForGood(Arc<str>),
@@ -253,9 +273,46 @@ impl Reason {
             | Reason::LikeAnother { .. }
             | Reason::NotAttempted { .. }
             | Reason::DomainsNotTried { .. }
+            | Reason::NominationsLost { .. }
             | Reason::Nominated { .. } => Stage::Nodes,
         }
     }
+}
+
+/// What an action found that evicts nothing.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Found {
+    /// Pods that may be evicted, but too few of them.
+    #[default]
+    TooFew,
+    /// No pod that may be evicted.
+    Nothing,
+    /// No node, or no domain, that would be large enough if it were empty.
+    TooSmall,
+    /// No plugin that says what queues may take.
+    NoRule,
+}
+
+impl Found {
+    /// Whether pods that may be evicted were found, and a place that would be large enough.
+    pub(crate) fn of(evictable: bool, large: bool) -> Found {
+        match (evictable, large) {
+            (true, _) => Found::TooFew,
+            (false, true) => Found::Nothing,
+            (false, false) => Found::TooSmall,
+        }
+    }
+}
+
+/// Why a gang lost nominations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Loss {
+    /// A stronger gang of its queue has the room now.
+    To { gang: Arc<str>, priority: i32 },
+    /// A nominated node does not fit any more.
+    Node { node: Arc<str>, why: Shown },
+    /// They cannot be kept for another reason.
+    Unkept,
 }
 
 /// A domain that could hold some of the missing pods.

@@ -1,5 +1,7 @@
 //! One cycle, phase by phase.
 
+use std::collections::BTreeMap;
+
 use muster_api::{PodGroupPhase, Time};
 
 use crate::actions::{backfill, enqueue, stalegangeviction};
@@ -10,7 +12,7 @@ use crate::engine::cycle::Phase::{Actions, Step};
 use crate::eviction::{losses, review};
 use crate::model::gangs::Gang;
 use crate::model::usage::Memory;
-use crate::nomination::{backoff, publish, reaffirm, release, reservations, restore};
+use crate::nomination::{backoff, lost, publish, reaffirm, release, reservations, restore};
 use crate::order::session::Session;
 use crate::policy::answers::Policy;
 use crate::report::plan::Plan;
@@ -46,6 +48,7 @@ const PHASES: &[Phase] = &[
     Step(losses::count_losses),
     Step(backoff::release_backoff_room),
     Step(release::release_incomplete),
+    Step(lost::explain_lost_nominations),
     // The plan says what is to be written, and when to call again.
     Step(publish::publish),
     Step(report_status),
@@ -103,6 +106,7 @@ impl Engine {
             now,
             heads: Vec::new(),
             held_during_backoff: Vec::new(),
+            released_for: BTreeMap::new(),
         }
     }
 }

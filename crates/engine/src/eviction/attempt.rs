@@ -10,6 +10,7 @@ use crate::decision::counters::{SearchCounters, SearchRecord};
 use crate::decision::reason::Reason;
 use crate::eviction::causes::Causes;
 use crate::eviction::commit::{commit, reserve_for_moved};
+use crate::eviction::queue_limit::limit_in_the_way;
 use crate::eviction::refusal::{Refusal, refuse};
 use crate::eviction::request::EvictionRequest;
 use crate::eviction::review::give_back_by_importance;
@@ -18,6 +19,7 @@ use crate::eviction::search_log::Record;
 use crate::eviction::trace::Trace;
 use crate::eviction::turns::{any_gang_can_spare, grows, turn_of};
 use crate::eviction::verdict::takes_too_much;
+use crate::model::gangs::missing::required;
 use crate::model::shapes::one_shape;
 use crate::model::txn::{Mark, Txn};
 use crate::nomination::reaffirm::would_be_reaffirmed;
@@ -100,7 +102,10 @@ impl<'t> Attempt<'t> {
                 placement.pods.iter().any(|&pod| txn.depends_on_other_nodes(txn.pods.shape[pod]));
             return match !depends || would_be_reaffirmed(txn, self.policy, rankings, self.gang) {
                 true => Ok(()),
-                false => Err(vec![Refusal::default().reason(self.request.purpose)]),
+                false => {
+                    let refusal = Refusal { evictable: true, ..Refusal::default() };
+                    Err(vec![refusal.reason(self.request.purpose)])
+                }
             };
         }
         let victims: Vec<PodId> = txn.evicted().into_iter().map(|(pod, _)| pod).collect();
@@ -152,10 +157,31 @@ impl<'t> Attempt<'t> {
         let place_pod = &mut |txn: &mut Txn, rankings: &mut Rankings, pod: PodId, left: u32| {
             self.place_pod(txn, rankings, pod, left)
         };
-        place_gang_with(txn, policy, rankings, placement, place_pod)?;
+        if let Err(refused) = place_gang_with(txn, policy, rankings, placement, place_pod) {
+            return Err(self.refused(txn, placement, refused));
+        }
         let victims = txn.evicted().into_iter().map(|(pod, _)| vec![(pod, self.gang)]);
         self.record.work.reprieved += give_back_by_importance(txn, rankings, policy, victims);
         Ok(())
+    }
+}
+
+impl Attempt<'_> {
+    /// The reasons in mode `task`, or the limit of the queue that is in the way whatever is
+    /// evicted.
+    fn refused(
+        &self,
+        txn: &mut Txn,
+        placement: &PlacementRequest,
+        refused: Vec<Reason>,
+    ) -> Vec<Reason> {
+        let about_pods = |reason: &Reason| matches!(reason, Reason::NothingToTake { .. });
+        let Some(&first) = placement.pods.first().filter(|_| refused.iter().any(about_pods)) else {
+            return refused;
+        };
+        let pods = required(txn, placement.pods, placement.missing);
+        let limit = limit_in_the_way(txn, self.policy, &self.preemptor_for(first), &pods);
+        limit.map_or(refused, |limit| vec![limit])
     }
 }
 

@@ -191,6 +191,9 @@ impl Search<'_> {
             log.next.get_or_insert((domain, None));
         }
         progress.budgets_refused |= before;
+        if solution.is_none() && !log.budget_exhausted {
+            log.queue_limit.ask(txn, self.policy, &self.preemptor, &need.pods);
+        }
         if solution.is_none() && log.budget_exhausted {
             // The next cycle continues with this domain, and with twice the budget if it was the
             // only one.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::base::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use crate::base::purpose::Purpose;
-use crate::eviction::candidates::in_scope;
+use crate::eviction::candidates::{gang_stays, in_scope};
 use crate::eviction::domain_candidates::CandidateDomain;
 use crate::eviction::lower_nominations::lower_nominations;
 use crate::eviction::need::Need;
@@ -214,6 +214,7 @@ impl Search<'_> {
                 || !row.ready(true)
                 || row.counts.ready() > row.minimum)
             && in_scope(cluster, &self.preemptor, gang)
+            && gang_stays(cluster, &self.preemptor, gang).is_none()
     }
 
     /// The gangs of the queue that gives first come first.

@@ -17,6 +17,13 @@ use crate::policy::preemptor::Preemptor;
 /// The rule that protects gangs which would get their room back at once.
 const SERVED_FIRST: &str = "being served before the preemptor";
 
+/// The rules that protect gangs which have just got a node or will get one.
+const BOUND_NOW: &str = "being bound just now";
+const GETS_ROOM: &str = "room that is made for its gang";
+
+/// The rule that protects what a queue has, whatever it deserves.
+const NOT_RECLAIMABLE: &str = "its queue's reclaimable: false";
+
 /// The rule that protects pods beyond the largest number of moves.
 pub const TOO_MANY: Veto = Veto { rule: "maxMoves", until: None };
 
@@ -50,16 +57,23 @@ pub fn in_scope(cluster: &Cluster, preemptor: &Preemptor, gang: GangId) -> bool 
     let in_scope = match preemptor.purpose {
         Purpose::Preempt => gang != preemptor.gang && other.queue == own.queue && lower_priority,
         Purpose::Within => gang == preemptor.gang,
-        Purpose::Reclaim => other.queue != own.queue && cluster.queues[other.queue].reclaimable,
+        Purpose::Reclaim => other.queue != own.queue,
         Purpose::Consolidate => gang != preemptor.gang && movable,
     };
-    // A gang that is being bound is not evicted by bundles.
-    let binding = preemptor.by_gang() && other.counts.allocated > 0;
     // A preemptor that has its minimum evicts only surplus, so only from gangs that are complete.
-    in_scope
-        && (other.ready(true) || !wants_more(cluster, preemptor))
-        && (preemptor.purpose == Purpose::Within
-            || !binding && !was_nominated_this_cycle(cluster, gang))
+    in_scope && (other.ready(true) || !wants_more(cluster, preemptor))
+}
+
+/// The rule that protects all pods of a gang that is in scope, if any.
+pub fn gang_stays(cluster: &Cluster, preemptor: &Preemptor, gang: GangId) -> Option<&'static str> {
+    let row = &cluster.gangs[gang];
+    match preemptor.purpose {
+        Purpose::Within => None,
+        Purpose::Reclaim if !cluster.queues[row.queue].reclaimable => Some(NOT_RECLAIMABLE),
+        // A gang that is being bound is not evicted by bundles.
+        _ if preemptor.by_gang() && row.counts.allocated > 0 => Some(BOUND_NOW),
+        _ => was_nominated_this_cycle(cluster, gang).then_some(GETS_ROOM),
+    }
 }
 
 /// Whether the preemptor evicts bundles and has its minimum already. Then it breaks no gang.
@@ -76,11 +90,16 @@ pub fn eligibility(
     pod: PodId,
 ) -> Eligibility {
     let best_effort = cluster.shapes[cluster.pods.shape[preemptor.pod]].best_effort;
-    let runs = matches!(cluster.pods.state[pod], PodState::Running(_));
+    let bound_now = matches!(cluster.pods.state[pod], PodState::Allocated(_));
+    let runs = bound_now || matches!(cluster.pods.state[pod], PodState::Running(_));
     let any_priority = matches!(preemptor.purpose, Purpose::Reclaim | Purpose::Consolidate);
     let outranked = any_priority || policy.outranks(cluster, preemptor, pod);
     if !runs || !outranked || best_effort && !cluster.shapes[cluster.pods.shape[pod]].best_effort {
         return Eligibility::OutOfScope;
+    }
+    let of_gang = cluster.pods.gang[pod].and_then(|gang| gang_stays(cluster, preemptor, gang));
+    if let Some(rule) = bound_now.then_some(BOUND_NOW).or(of_gang) {
+        return Eligibility::Vetoed(Veto { rule, until: None });
     }
     let refused =
         cluster.eviction_refused.get(&pod).copied().filter(|until| *until > preemptor.now);
@@ -112,7 +131,7 @@ pub fn was_nominated_this_cycle(cluster: &Cluster, gang: GangId) -> bool {
             cluster.pods.state[*pod] == PodState::Nominated(nomination.node)
         })
     };
-    !cluster.nomination_ledger.is_empty() && cluster.gangs[gang].pods.iter().any(nominated_now)
+    cluster.gangs[gang].counts.nominated > 0 && cluster.gangs[gang].pods.iter().any(nominated_now)
 }
 
 /// Evicts a pod, unless a rule that counts earlier evictions forbids it.

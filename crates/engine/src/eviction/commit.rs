@@ -63,6 +63,7 @@ pub fn commit(
     for step in moves.iter().filter(|step| step.to == PodState::Pending) {
         if let Some(other) = session.cluster.pods.gang[step.pod] {
             session.cluster.gangs[other].did_not_fit_at = None;
+            session.released_for.insert(other, gang);
         }
     }
 }

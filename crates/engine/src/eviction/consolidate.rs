@@ -83,6 +83,7 @@ impl Search<'_> {
         log: &mut SearchLog,
     ) -> Option<Solution> {
         let here = self.movable(txn, rankings, nodes, log);
+        log.refusal.evictable |= !here.is_empty();
         let start = txn.mark();
         let movable = MovablePods { here: &here, anywhere: None };
         let found = self.move_some(txn, rankings, need, (domain, nodes), movable, log);

@@ -143,7 +143,9 @@ impl Search<'_> {
         let mut local: Vec<(GangId, PodId)> = Vec::new();
         for &gang in &gangs {
             let here = |pod: &PodId| match txn.pods.state[*pod] {
-                PodState::Running(node) => everywhere || is_open(txn, node),
+                PodState::Running(node) | PodState::Allocated(node) => {
+                    everywhere || is_open(txn, node)
+                }
                 _ => false,
             };
             local.extend(txn.gangs[gang].pods.iter().copied().filter(here).map(|pod| (gang, pod)));

@@ -233,6 +233,7 @@ impl Search<'_> {
         let Evicted { fits, evicted: mut taken, lacks, untried, stopped } = evicted;
         log.record.work.scenarios += taken.len() as u32;
         log.record.work.filtered += untried;
+        log.refusal.evictable |= !taken.is_empty();
         log.placement_tried |= fit.tries > 0;
         if stopped.is_some() {
             log.budget_exhausted = true;

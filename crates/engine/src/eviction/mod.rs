@@ -25,6 +25,7 @@ pub mod order;
 pub mod per_domain;
 pub mod per_pod;
 pub mod queries;
+pub mod queue_limit;
 pub mod refusal;
 pub mod relocate;
 pub mod request;

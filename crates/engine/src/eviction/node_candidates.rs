@@ -101,7 +101,10 @@ pub fn candidates(
                 let estimate = cost(cluster, policy, preemptor, node, &victims[..needed]);
                 found.push(Candidate { node, victims, estimate });
             }
-            Err(lacks) => log.conclude(node, || Outcome::TooLittle { victims, lacks }),
+            Err(lacks) => {
+                log.refusal.evictable |= !victims.is_empty();
+                log.conclude(node, || Outcome::TooLittle { victims, lacks });
+            }
         }
     }
     found.sort_by(|a, b| a.estimate.cmp(&b.estimate));

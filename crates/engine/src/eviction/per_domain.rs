@@ -249,10 +249,11 @@ impl Search<'_> {
 
     /// Why there is no room, from all domains that were tried in this cycle and before.
     fn conclude(&self, txn: &Txn, log: SearchLog, until: &mut Option<Time>) -> Vec<Reason> {
-        let SearchLog { refusal, limit, domains_skipped, untried, tried, record, .. } = log;
+        let SearchLog { refusal, domains_skipped, untried, tried, record, .. } = log;
+        let limit = log.limit.or(log.queue_limit.in_the_way());
         let (progress, purpose) = (&mut record.progress, self.preemptor.purpose);
-        let Refusal { nodes, kept, until: ends } = refusal;
-        progress.refused.add(nodes, kept, ends);
+        let Refusal { nodes, evictable, large, kept, until: ends } = refusal;
+        progress.refused.add(nodes, (evictable, large), kept, ends);
         progress.limit = progress.limit.take().or(limit);
         *until = progress.refused.until;
         let mut reasons = match domains_skipped {
@@ -288,6 +289,7 @@ fn accept(solution: Solution, log: &mut SearchLog) -> Causes {
 
 /// Notes the domains that cannot hold the gang even when they are empty.
 fn note_too_small(step: &[DomainId], feasible: &[CandidateDomain], log: &mut SearchLog) {
+    log.refusal.large |= !feasible.is_empty();
     let feasible: FxHashSet<DomainId> = feasible.iter().map(|other| other.domain).collect();
     for &domain in step.iter().filter(|&domain| !feasible.contains(domain)) {
         log.record.work.scenarios += 1;

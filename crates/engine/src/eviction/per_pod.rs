@@ -166,7 +166,9 @@ pub fn make_room(
     most: usize,
     record: &mut Record,
 ) -> Result<(), Refusal> {
-    let mut log = SearchLog { refusal: Refusal::default(), record };
+    // What this search has evicted for other pods of the gang was evictable too.
+    let refusal = Refusal { evictable: txn.evicts(), ..Refusal::default() };
+    let mut log = SearchLog { refusal, record };
     let candidates = candidates(txn, policy, rankings, preemptor, ranks, &mut log);
     let mut best: Option<Solution> = None;
     // Only the cost of the next best is of use.
@@ -200,7 +202,12 @@ pub fn make_room(
             break;
         }
     }
-    let Solution { node, cost, moves, victims, given_back } = best.ok_or(log.refusal)?;
+    let Some(Solution { node, cost, moves, victims, given_back }) = best else {
+        let shape = txn.pods.shape[preemptor.pod];
+        let ranking = rankings.of(txn, policy, shape, Room::FutureIdle);
+        let holds = |ranks: &Range<u32>| ranking.could_hold(txn, shape, 1, ranks.clone());
+        return Err(Refusal { large: ranks.iter().any(holds), ..log.refusal });
+    };
     let next = match next {
         Some((node, other)) => {
             let (line, figures) = cost.against(&other);
@@ -260,7 +267,9 @@ pub fn attempt(
     let nominations = release_lower(txn, preemptor, &[node]);
     let victims = candidate.victims.iter().copied();
     let evict = |txn: &mut Txn, pod, _| {
-        evict_one(txn, policy, preemptor, pod).map_err(|veto| log.record_veto(node, pod, veto)).ok()
+        let evicted = evict_one(txn, policy, preemptor, pod);
+        log.refusal.evictable |= evicted.is_ok();
+        evicted.map_err(|veto| log.record_veto(node, pod, veto)).ok()
     };
     let Evicted { fits: true, evicted: mut victims, .. } =
         evict_until_it_fits(txn, rankings, &mut fit, victims, Rules::default(), evict)

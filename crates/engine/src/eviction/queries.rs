@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::base::ids::{GangId, PodId, QueueId};
 use crate::base::purpose::{Mode, Purpose};
 use crate::base::room::Room;
-use crate::decision::reason::Reason;
+use crate::decision::reason::{Found, Reason};
 use crate::eviction::attempt::Attempt;
 use crate::eviction::refusal::deserves_nothing;
 use crate::eviction::request::EvictionRequest;
@@ -50,8 +50,14 @@ pub fn decide(
     if behind || !more && !starves(session, gang) {
         return None;
     }
-    let no_victims =
-        |kept| vec![Reason::NothingToTake { purpose: request.purpose, nodes: 0, kept }];
+    let no_victims = |kept| {
+        vec![Reason::NothingToTake {
+            purpose: request.purpose,
+            nodes: 0,
+            kept,
+            found: Found::Nothing,
+        }]
+    };
     // Non-preemptible gangs never trigger consolidation.
     if request.purpose == Purpose::Consolidate && row.protected {
         return Some((Trace::default(), Err(vec![Reason::NeverMoves { gang: row.key.clone() }])));

@@ -6,7 +6,7 @@ use muster_api::Time;
 
 use crate::base::ids::GangId;
 use crate::base::purpose::Purpose;
-use crate::decision::reason::{Limit, Reason};
+use crate::decision::reason::{Found, Limit, Reason};
 use crate::order::session::Session;
 use crate::policy::plugin::Veto;
 
@@ -15,6 +15,10 @@ use crate::policy::plugin::Veto;
 pub struct Refusal {
     /// Nodes where pods could be evicted, but that would not free enough.
     pub nodes: u32,
+    /// Pods that may be evicted were found.
+    pub evictable: bool,
+    /// A node, or a domain, was found that would be large enough if it were empty.
+    pub large: bool,
     /// Protected pods, by the rule that protects them.
     pub kept: BTreeMap<&'static str, u32>,
     /// When the first of these rules expires, if any does.
@@ -34,7 +38,8 @@ impl Refusal {
 
     pub fn reason(self, purpose: Purpose) -> Reason {
         let kept = self.kept.into_iter().map(|(rule, pods)| (rule.to_owned(), pods)).collect();
-        Reason::NothingToTake { purpose, nodes: self.nodes, kept }
+        let found = Found::of(self.evictable, self.large);
+        Reason::NothingToTake { purpose, nodes: self.nodes, kept, found }
     }
 }
 

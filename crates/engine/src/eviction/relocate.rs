@@ -227,7 +227,7 @@ fn move_elsewhere(
     }
 }
 
-/// Finds another node for an evicted pod: near the other pods of its gang if topology rules say so,
+/// Finds another node, or other cards of its node, for an evicted pod: near the other pods of its gang if topology rules say so,
 /// and preferably in a domain with room for `left` such pods. Returns whether there is one.
 pub fn move_one(
     txn: &mut Txn,
@@ -248,9 +248,8 @@ pub fn move_one(
     let Some(node) = free_place(txn, policy, rankings, (gang, pod), &tops, left) else {
         return false;
     };
-    match txn.pods.state[pod] == PodState::Releasing(node) {
-        // On other cards of its node it would have to restart all the same.
-        true if !txn.may_keep_cards(pod) => return false,
+    // To get other cards of its node it must restart, as it must on another node.
+    match txn.pods.state[pod] == PodState::Releasing(node) && txn.may_keep_cards(pod) {
         true => txn.keep_running(pod, node),
         false => txn.nominate(pod, node),
     }

@@ -6,6 +6,7 @@ use crate::base::ids::{DomainId, PodId};
 use crate::decision::choice::NextChoice;
 use crate::decision::counters::SearchCounters;
 use crate::decision::reason::Reason;
+use crate::eviction::queue_limit::QueueLimit;
 use crate::eviction::refusal::Refusal;
 use crate::eviction::table::Way;
 use crate::eviction::trace::Trace;
@@ -46,6 +47,7 @@ pub struct SearchLog<'f, 't> {
     pub next: Option<(DomainId, Option<Way>)>,
     /// The limit of the preemptor's queue that was in the way where there would be room.
     pub limit: Option<Reason>,
+    pub queue_limit: QueueLimit,
     pub record: &'f mut Record<'t>,
 }
 
@@ -62,6 +64,7 @@ impl<'f, 't> SearchLog<'f, 't> {
             tried: 0,
             untried: 0,
             limit: None,
+            queue_limit: QueueLimit::default(),
             record,
         }
     }
@@ -69,6 +72,7 @@ impl<'f, 't> SearchLog<'f, 't> {
     pub fn begin_pass(&mut self, allowed: BundleKind) {
         self.refusal = Refusal::default();
         (self.tried, self.untried) = (0, 0);
+        self.queue_limit = QueueLimit::default();
         self.trace(|trace| trace.begin_pass(allowed));
     }
 

@@ -184,10 +184,18 @@ impl Cluster {
         self.devices.are_shared() && self.demand(self.pods.shape[pod]).is_some()
     }
 
-    /// Chooses the cards of a pod that gets a node. A pod that is there already keeps its cards.
+    /// Chooses the cards of a pod that gets a node. A pod that is there already keeps its cards,
+    /// unless it leaves to return to others: until it has left it has those that its object names.
     pub(super) fn choose_cards(&mut self, pod: PodId, from: PodState, to: PodState) {
         let Some(demand) = self.shapes[self.pods.shape[pod]].devices.as_deref() else { return };
-        let Some(node) = to.node().filter(|&node| from.node() != Some(node)) else { return };
+        let returns = matches!(
+            (from, to),
+            (PodState::Releasing(_), PodState::Nominated(_))
+                | (PodState::Nominated(_), PodState::Releasing(_))
+        );
+        let Some(node) = to.node().filter(|&node| returns || from.node() != Some(node)) else {
+            return;
+        };
         let slots = match to {
             PodState::Nominated(_) => self.pick_cards(pod, node, demand, Room::FutureIdle),
             PodState::Allocated(_) => self.pick_cards(pod, node, demand, Room::Backfill),

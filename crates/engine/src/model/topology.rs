@@ -2,5 +2,6 @@
 
 pub mod domains;
 pub mod hypernodes;
+pub mod idle_policies;
 pub mod places;
 pub mod subgroups;

@@ -158,6 +158,11 @@ impl<'c> Txn<'c> {
         self.steps
     }
 
+    /// Does not count the moves since there were so many: they asked for something else than room.
+    pub fn uncount(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
     pub fn mark(&self) -> Mark {
         Mark { moves: self.log.len(), reservations: self.reservations.len() }
     }

@@ -4,6 +4,7 @@
 pub mod backoff;
 pub mod fulfil;
 pub mod held;
+pub mod lost;
 pub mod publish;
 pub mod reaffirm;
 pub mod release;

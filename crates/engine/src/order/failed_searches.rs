@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::ids::{DomainId, GangId, PodId, QueueId, ResourceId, ShapeId};
 use crate::base::purpose::{Mode, Purpose};
 use crate::base::resources::Amounts;
-use crate::decision::reason::Reason;
+use crate::decision::reason::{Found, Reason};
 use crate::model::Cluster;
 use crate::model::gangs::missing::{Missing, required};
 use crate::model::shapes::{one_shape, shapes};
@@ -162,6 +162,10 @@ pub struct Progress {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     nodes: u32,
+    #[serde(default)]
+    evictable: bool,
+    #[serde(default)]
+    large: bool,
     kept: BTreeMap<String, u32>,
     pub until: Option<Time>,
 }
@@ -192,10 +196,19 @@ impl Progress {
 }
 
 impl Refused {
-    /// Adds the result of another domain: nodes on which evictions would not help, protected pods
-    /// by rule, and when the first of these rules expires.
-    pub fn add(&mut self, nodes: u32, kept: BTreeMap<&'static str, u32>, until: Option<Time>) {
+    /// Adds the result of another domain: nodes on which evictions would not help, whether pods
+    /// may be evicted there and whether it is large enough, protected pods by rule, and when the
+    /// first of these rules expires.
+    pub fn add(
+        &mut self,
+        nodes: u32,
+        (evictable, large): (bool, bool),
+        kept: BTreeMap<&'static str, u32>,
+        until: Option<Time>,
+    ) {
         self.nodes += nodes;
+        self.evictable |= evictable;
+        self.large |= large;
         self.until = [self.until, until].into_iter().flatten().min();
         for (rule, pods) in kept {
             *self.kept.entry(rule.to_owned()).or_default() += pods;
@@ -203,7 +216,9 @@ impl Refused {
     }
 
     pub fn reason(self, purpose: Purpose) -> Reason {
-        Reason::NothingToTake { purpose, nodes: self.nodes, kept: self.kept.into_iter().collect() }
+        let found = Found::of(self.evictable, self.large);
+        let kept = self.kept.into_iter().collect();
+        Reason::NothingToTake { purpose, nodes: self.nodes, kept, found }
     }
 }
 

@@ -1,5 +1,6 @@
 //! An action, and what it works with.
 
+use std::collections::BTreeMap;
 use std::ptr;
 
 use muster_api::Time;
@@ -54,6 +55,8 @@ pub struct Session<'e> {
     pub heads: Vec<(QueueId, GangId)>,
     /// Pods whose gangs back off, with room that is held for them during this cycle.
     pub held_during_backoff: Vec<PodId>,
+    /// The gangs whose nominations were released in this cycle, and for which stronger gang.
+    pub released_for: BTreeMap<GangId, GangId>,
 }
 
 impl Session<'_> {

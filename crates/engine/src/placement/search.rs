@@ -9,6 +9,7 @@ mod subgroups;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::base::ids::{DomainId, GangId, PodId, ResourceId, ShapeId};
 use crate::base::resources::Amounts;
@@ -121,6 +122,10 @@ struct RankedDomains {
 
 /// Pods that go into one domain.
 struct Set<'p> {
+    /// The name of their subgroup, if they are one.
+    subgroup: Option<&'p Arc<str>>,
+    /// The domain inside which theirs must be.
+    inside: DomainId,
     /// The pods that wait, in the order of placement.
     pods: &'p [PodId],
     missing: &'p Missing,
@@ -153,12 +158,21 @@ impl Search<'_, '_> {
         let others = PlacedPods::of(txn, &gang.pods);
         let steps = steps(&txn.domains, tier_limit.as_ref(), others.common_domain, ROOT)
             .map_err(|reason| vec![reason])?;
-        let set = Set { pods, missing, others: &others };
+        let set = Set { subgroup: None, inside: ROOT, pods, missing, others: &others };
         if ruled && tier_limit.is_none() {
             self.place_groups(txn, pods, ROOT)
         } else if ruled {
-            self.try_steps(txn, &steps, &set, tier_limit.as_ref(), &mut |search, txn, domain| {
-                search.place_groups(txn, pods, domain)
+            let tried = self.try_steps(
+                txn,
+                &steps,
+                &set,
+                tier_limit.as_ref(),
+                &mut |search, txn, domain| search.place_groups(txn, pods, domain),
+            );
+            // A subgroup that no domain holds says more than what happened in one domain.
+            tried.map_err(|reasons| {
+                let alone = self.subgroup_without_domain(txn, pods, &steps);
+                alone.map_or(reasons, |reason| vec![reason])
             })
         } else {
             self.place_set(txn, &steps, &set, tier_limit.as_ref())
@@ -429,8 +443,11 @@ impl Search<'_, '_> {
             let DomainScore { holds, domain, .. } = score;
             Near { domain: txn.domains[*domain].name.clone(), holds: *holds }
         });
+        let inside = Some(set.inside).filter(|&inside| inside != ROOT);
         Reason::NoDomain {
             wanted: set.missing.total,
+            subgroup: set.subgroup.cloned(),
+            inside: inside.map(|inside| txn.domains[inside].name.clone()),
             domains: steps.iter().map(|step| step.len() as u32).sum(),
             limit: tier_limit
                 .filter(|tier_limit| tier_limit.hard)

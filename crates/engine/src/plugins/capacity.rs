@@ -14,10 +14,12 @@ use crate::base::resources::{Amounts, PODS, Share};
 use crate::base::room::Room;
 use crate::decision::reason::{Lack, Limit, Reason};
 use crate::model::Cluster;
+use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::pods::PodState;
 use crate::model::usage::Memory;
 use crate::plugins::capacity::fair_shares::SHARE;
 use crate::plugins::capacity::limits::Bound;
+use crate::plugins::capacity::reclaim::{DESERVED, is_scarce};
 use crate::plugins::proportion::{PerEvent, counted, guarded, vote};
 use crate::policy::bundle::Needed;
 use crate::policy::plugin::{Entry, Plugin, Vote, answers};
@@ -272,12 +274,21 @@ impl Plugin for Capacity {
             return Some(Ok(()));
         }
         let row = &cluster.queues[queue];
+        let silent = self.silent_ancestor(cluster, queue, shape);
         let mut asked =
             cluster.shapes[shape].request.iter().filter(|&(resource, _)| resource != PODS);
-        let (resource, want) = asked.next()?;
+        let (resource, want) = silent.map_or_else(|| asked.next(), |(_, asked)| Some(asked))?;
         let (used, limit) = (row.taken(resource), row.deserved.get(resource).unwrap_or(0));
         let lack = Lack { resource, want, used, limit };
-        let limit = Limit::Deserved(row.name.clone());
+        let queue = row.name.clone();
+        let limit = match silent {
+            Some((above, _)) => Limit::DeservedBelow {
+                queue,
+                above: cluster.queues[above].name.clone(),
+                levels: self.reclaim_levels as u32,
+            },
+            None => Limit::Deserved(queue),
+        };
         Some(Err(Reason::OverLimit { plugin: ENTRY.name.into(), limit, lack }))
     }
 
@@ -300,13 +311,15 @@ impl Plugin for Capacity {
             return levels.find_map(|&queue| guarded(cluster, victim, queue));
         }
         let shape = cluster.pods.shape[preemptor.pod];
-        if self.open_to(cluster, from, to, (shape, 1)).next().is_none() {
-            return Some("its queue's deserved share");
+        let missing = missing_after_nominations(&cluster.gangs[preemptor.gang], true).total;
+        let (giver, lacking) = ((from, cluster.pods.shape[victim]), i64::from(missing.max(1)));
+        let open: Vec<ResourceId> = self.open_to(cluster, from, to, (shape, 1)).collect();
+        if open.is_empty() {
+            return Some(DESERVED);
         }
-        levels.find_map(|&queue| guarded(cluster, victim, queue)).or_else(|| {
-            let turned = self.turns_the_tables(cluster, shape, to, from);
-            turned.then_some("its queue would have less than the preemptor's")
-        })
+        levels
+            .find_map(|&queue| guarded(cluster, victim, queue))
+            .or_else(|| self.keeps_from(cluster, giver, (to, &open), (shape, 1), lacking))
     }
 
     fn vetoes_gang_loss(
@@ -363,12 +376,16 @@ impl Plugin for Capacity {
             waiting.chain(gone.iter().map(|&pod| (pod, 1))).find_map(|(pod, pods)| {
                 let (to, shape) =
                     (cluster.gangs[cluster.pods.gang[pod]?].queue, cluster.pods.shape[pod]);
-                let open = || {
-                    let mut open = self.open_to(cluster, queue, to, (shape, pods));
-                    open.find(|id| grown.contains(id))
-                };
-                let lost = if to == queue { None } else { open() };
-                lost.filter(|_| !self.turns_the_tables(cluster, shape, to, queue))
+                if to == queue {
+                    return None;
+                }
+                let open: Vec<ResourceId> =
+                    self.open_to(cluster, queue, to, (shape, pods)).collect();
+                let mut grown_there = open.iter().copied().filter(|id| grown.contains(id));
+                let lost = grown_there.find(|&id| is_scarce(cluster, shape, id, pods))?;
+                let giver = (queue, cluster.pods.shape[preemptor.pod]);
+                let kept = self.keeps_from(cluster, giver, (to, &open), (shape, pods), pods);
+                kept.is_none().then_some(lost)
             })?;
         let (used, limit) = (had.get(resource), deserved(resource));
         let lack = Lack { resource, want: row.taken(resource) - used, used, limit };

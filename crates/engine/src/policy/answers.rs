@@ -12,7 +12,7 @@ use crate::base::resources::{Amounts, EPHEMERAL, PODS, Share};
 use crate::base::room::Room;
 use crate::decision::cause::Cause;
 use crate::decision::node_reason::Why;
-use crate::decision::reason::Reason;
+use crate::decision::reason::{Found, Reason};
 use crate::model::Cluster;
 use crate::model::devices::Sharing;
 use crate::model::topology::domains::ROOT;
@@ -329,8 +329,12 @@ impl Policy {
         let opinions = self
             .asked(Question::Reclaim)
             .filter_map(|plugin| plugin.may_reclaim(cluster, preemptor));
-        let mut said =
-            Err(Reason::NothingToTake { purpose: Purpose::Reclaim, nodes: 0, kept: Vec::new() });
+        let mut said = Err(Reason::NothingToTake {
+            purpose: Purpose::Reclaim,
+            nodes: 0,
+            kept: Vec::new(),
+            found: Found::NoRule,
+        });
         for opinion in opinions {
             opinion?;
             said = Ok(());

@@ -24,7 +24,7 @@ pub fn update(
         let gang = &cluster.gangs[id];
         // A pod without a PodGroup has no visible phase.
         let phase = if gang.origin == Origin::Group { phase(gang, whole) } else { gang.phase };
-        let condition = condition(cluster, gang, phase, whole, now);
+        let condition = condition(cluster, id, phase, whole, now);
         let report = report(cluster, gang, phase);
         let gang = &mut cluster.gangs[id];
         if gang.counts.pending == 0 || gang.ready(whole) {
@@ -124,16 +124,17 @@ fn phase(gang: &Gang, whole: bool) -> PodGroupPhase {
 
 fn condition(
     cluster: &Cluster,
-    gang: &Gang,
+    id: GangId,
     phase: PodGroupPhase,
     whole: bool,
     now: Time,
 ) -> Condition {
+    let gang = &cluster.gangs[id];
     let waits = gang.counts.pending + gang.counts.gated > 0 && !gang.ready(whole);
     let (scheduled, reason, message) = match phase {
         _ if gang.origin != Origin::Group && !waits => (None, String::new(), String::new()),
         PodGroupPhase::Running | PodGroupPhase::Completed if !waits => {
-            (Some(true), "Scheduled".to_owned(), String::new())
+            (Some(true), "Scheduled".to_owned(), remarks(cluster, id).join("; "))
         }
         _ if gang.reasons.is_empty() => (None, String::new(), String::new()),
         _ => {
@@ -141,6 +142,7 @@ fn condition(
                 .reasons
                 .iter()
                 .map(|reason| words::message(reason, &cluster.dimensions))
+                .chain(remarks(cluster, id))
                 .collect();
             (Some(false), words::word(&gang.reasons[0]).to_owned(), messages.join("; "))
         }
@@ -148,4 +150,11 @@ fn condition(
     let old = &gang.condition;
     let since = if old.scheduled == scheduled { old.since } else { scheduled.map(|_| now) };
     Condition { scheduled, reason, message, since }
+}
+
+/// What its owner should know of the gang, whether it waits or runs.
+fn remarks(cluster: &Cluster, gang: GangId) -> Vec<String> {
+    let idle = cluster.gangs[gang].rules().is_empty();
+    let idle = if idle { Vec::new() } else { cluster.idle_policies(gang) };
+    idle.iter().map(words::idle_policy).collect()
 }

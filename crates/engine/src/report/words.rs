@@ -9,7 +9,9 @@ use muster_api::QueueState;
 use crate::base::ids::ResourceId;
 use crate::base::purpose::Purpose;
 use crate::base::resources::Dimensions;
-use crate::decision::reason::{BrokenLine, Lack, Limit, Near, Reason};
+use crate::decision::reason::{BrokenLine, Found, Lack, Limit, Loss, Near, Reason};
+use crate::model::topology::idle_policies::IdlePolicy;
+use crate::model::topology::subgroups::Mismatch;
 
 pub use evictions::{cause, fate, search, staleness};
 pub use faults::{fault, fault_word};
@@ -45,6 +47,7 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::NeverMoves { .. } => "NobodyMovesForIt",
         Reason::NothingToTake { .. } => "NothingToEvict",
         Reason::Nominated { .. } => "WaitingForRoom",
+        Reason::NominationsLost { .. } => "NominationsLost",
         Reason::NoNodes { .. } => "NotEnoughResources",
     }
 }
@@ -90,8 +93,9 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
                 "its running pods span {domain} of tier {tier}, above its limit of tier {limit}"
             )
         }
-        Reason::NoDomain { wanted, domains, limit, near } => {
-            no_domain(*wanted, *domains, *limit, near)
+        Reason::NoDomain { wanted, subgroup, inside, domains, limit, near } => {
+            let (subgroup, inside) = (subgroup.as_deref(), inside.as_deref());
+            no_domain((*wanted, subgroup), (*domains, *limit, inside), near)
         }
         Reason::OverLimit { limit, lack, .. } => over(limit, lack, dimensions),
         Reason::OutdoesSibling { queue, sibling, resource, after, fair, left, sibling_fair } => {
@@ -118,19 +122,48 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         Reason::NeverPreempts { pod } => {
             format!("{pod} waits for free room only (preemptionPolicy Never)")
         }
-        Reason::NeverMoves { gang } => format!(
-            "consolidate moves no pods for {gang}, because it is not preemptable itself (volcano.sh/preemptable: \"false\")"
-        ),
-        Reason::NothingToTake { purpose, nodes, kept } => nothing_to_take(*purpose, *nodes, kept),
+        Reason::NeverMoves { gang } => never_moves(gang),
+        Reason::NothingToTake { purpose, nodes, kept, found } => {
+            nothing_to_take(*purpose, *nodes, kept, *found)
+        }
         Reason::Nominated { places } => {
             format!(
                 "{} nominated, waiting for other pods to terminate",
                 counted(u64::from(*places), "pod")
             )
         }
+        Reason::NominationsLost { pods, loss } => nominations_lost(*pods, loss, dimensions),
         Reason::NoNodes { placed, wanted, pod, histogram } => {
             no_nodes(*placed, *wanted, pod, &histogram_text(histogram, dimensions))
         }
+    }
+}
+
+/// That a policy holds for no pod, and why.
+pub fn idle_policy(idle: &IdlePolicy) -> String {
+    let IdlePolicy { policy, pods, why, .. } = idle;
+    let pods = counted(u64::from(*pods), "pod");
+    let why = match why {
+        Mismatch::Selector => format!("its labelSelector matches none of {pods}"),
+        Mismatch::Label(key) => format!("none of {pods} that it selects has the label {key}"),
+        Mismatch::Labels(keys) => {
+            format!("none of {pods} that it selects has all of the labels {}", keys.join(", "))
+        }
+        Mismatch::Earlier => "an earlier policy holds for all pods that it selects".to_owned(),
+    };
+    format!("subGroupPolicy {policy} holds for no pod: {why}")
+}
+
+fn nominations_lost(pods: u32, loss: &Loss, dimensions: &Dimensions) -> String {
+    let lost = counted(u64::from(pods), "nomination");
+    match loss {
+        Loss::To { gang, priority } => {
+            format!("{lost} released for {gang}, which has priority {priority}")
+        }
+        Loss::Node { node, why } => {
+            format!("{lost} could not be kept (node {node}: {})", shown_text(why, dimensions))
+        }
+        Loss::Unkept => format!("{lost} could not be kept"),
     }
 }
 
@@ -186,6 +219,12 @@ fn domains_not_tried(
     format!("{}: {left} of {of} not tried: {limit} {most}", action(purpose))
 }
 
+fn never_moves(gang: &str) -> String {
+    format!(
+        "consolidate moves no pods for {gang}, because it is not preemptable itself (volcano.sh/preemptable: \"false\")"
+    )
+}
+
 fn like_another(purpose: Purpose, gang: &str) -> String {
     format!("{} did not try: it found no room for {gang}, which needs the same", action(purpose))
 }
@@ -206,21 +245,34 @@ fn action(purpose: Purpose) -> &'static str {
     }
 }
 
-fn nothing_to_take(purpose: Purpose, nodes: u32, kept: &[(String, u32)]) -> String {
-    let outcome = match purpose {
-        Purpose::Preempt => {
-            "preempt: evicting lower-priority pods in its queue would not free enough room"
+fn nothing_to_take(purpose: Purpose, nodes: u32, kept: &[(String, u32)], found: Found) -> String {
+    let action = action(purpose);
+    let outcome = match (found, purpose, kept.is_empty()) {
+        (Found::TooSmall, ..) => {
+            format!("{action}: nothing that it could use is large enough, even without other pods")
         }
-        Purpose::Within => {
-            "preempt: evicting less urgent pods of its own would not free enough room"
+        (Found::NoRule, ..) => format!("{action}: no plugin says what its queue may take back"),
+        (Found::Nothing, Purpose::Consolidate, false) => format!("{action}: it may move no pod"),
+        (Found::Nothing, _, false) => format!("{action}: it may evict no pod"),
+        (Found::Nothing, _, true) => {
+            format!("{action}: there are no {} on nodes that it could use", candidates(purpose))
         }
-        Purpose::Reclaim => "reclaim: evicting pods of other queues would not free enough room",
-        Purpose::Consolidate => {
-            "consolidate: moving pods to other nodes would not free enough room"
+        (Found::TooFew, Purpose::Consolidate, true) => {
+            format!("{action}: moving pods to other nodes would not free enough room")
+        }
+        (Found::TooFew, Purpose::Consolidate, false) => {
+            format!("{action}: moving all pods that it may move would not free enough room")
+        }
+        (Found::TooFew, _, true) => {
+            format!("{action}: evicting {} would not free enough room", candidates(purpose))
+        }
+        (Found::TooFew, _, false) => {
+            format!("{action}: evicting all pods that it may evict would not free enough room")
         }
     };
     let nodes = match nodes {
         0 => String::new(),
+        _ if found == Found::Nothing && kept.is_empty() => String::new(),
         nodes => format!(" ({} tried)", counted(u64::from(nodes), "node")),
     };
     let kept: Vec<String> = kept
@@ -231,9 +283,25 @@ fn nothing_to_take(purpose: Purpose, nodes: u32, kept: &[(String, u32)]) -> Stri
     format!("{outcome}{nodes}{kept}")
 }
 
-fn no_domain(wanted: u32, domains: u32, limit: Option<u32>, near: &[Near]) -> String {
-    let tier = limit.map_or(String::new(), |tier| format!(" of tier {tier} or below"));
-    let pods = counted(u64::from(wanted), "more pod");
+/// The pods that an action may evict, or move, unless a rule protects them.
+fn candidates(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Preempt => "lower-priority pods in its queue",
+        Purpose::Within => "less urgent pods of its own",
+        Purpose::Reclaim => "pods of other queues",
+        Purpose::Consolidate => "pods to move",
+    }
+}
+
+fn no_domain(
+    (wanted, subgroup): (u32, Option<&str>),
+    (domains, limit, inside): (u32, Option<u32>, Option<&str>),
+    near: &[Near],
+) -> String {
+    let tier = limit.map_or(String::new(), |tier| format!(" of tier {tier} or below"))
+        + &inside.map_or(String::new(), |domain| format!(" in {domain}"));
+    let pods = counted(u64::from(wanted), "more pod")
+        + &subgroup.map_or(String::new(), |subgroup| format!(" of subgroup {subgroup}"));
     if domains == 0 {
         return format!("there is no HyperNode{tier} for {pods}");
     }
@@ -253,7 +321,9 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
     let reached = match limit {
         Limit::Cluster => format!("the cluster admits up to {most} {name}, {used} admitted"),
         Limit::Capability(queue) => format!("queue {queue} may use {most} {name} and uses {used}"),
-        Limit::Deserved(queue) => format!("queue {queue} deserves {most} {name} and uses {used}"),
+        Limit::Deserved(queue) | Limit::DeservedBelow { queue, .. } => {
+            format!("queue {queue} deserves {most} {name} and uses {used}")
+        }
         Limit::FairShare(queue) => {
             format!("the fair share of queue {queue} is {most} {name}, and it uses {used}")
         }
@@ -267,7 +337,14 @@ fn over(limit: &Limit, lack: &Lack, dimensions: &Dimensions) -> String {
         }
     };
     // The request of the next gang is unknown here, since the queue is full.
-    if lack.want == 0 { reached } else { format!("{reached}, want {}", show(lack.want)) }
+    let reached =
+        if lack.want == 0 { reached } else { format!("{reached}, want {}", show(lack.want)) };
+    match limit {
+        Limit::DeservedBelow { above, levels, .. } => format!(
+            "{reached}; what queue {above} above it deserves does not count (ancestorReclaimLevel: {levels})"
+        ),
+        _ => reached,
+    }
 }
 
 fn state_word(state: QueueState) -> &'static str {

@@ -5,7 +5,8 @@
 //! queue red   weight=2 parent=p cap.cpu=4 deserved.cpu=2 guarantee.cpu=1 fifo closed preemptmin=10m reclaimmin=1m
 //! gang ring   x3 min=3 gpu=8 queue=red class=high role=lead:1 minres.cpu=3 estimate=40s
 //! pod p       cpu=1 on=a gang=ring role=lead terminating gated succeeded never unstarted
-//! domain s0   tier=1 nodes=a,b pattern=^n label=rack:r1 domains=s1,s2 tiername=rack
+//! domain s0   tier=1 nodes=a,b pattern=^n label=rack:r1 domains=s1,s2 tiername=rack own=zone:x
+//! domain s1   tier=2 domainlabel=zone:x
 //! gang ring   x8 gpu=8 close=hard:2 groups=4:hard:1 mingroups=2
 //! gang ring   min=8 groups.lead=2:hard:1 mingroups.lead=1
 //! node c      cards=2x8000 broken=1
@@ -209,7 +210,12 @@ impl<'t> Line<'t> {
 
     fn queue(&self, name: &str, born: &str, out: &mut String) {
         let mut spec = String::new();
-        for (key, field) in [("weight", "weight"), ("parent", "parent"), ("priority", "priority")] {
+        for (key, field) in [
+            ("weight", "weight"),
+            ("parent", "parent"),
+            ("priority", "priority"),
+            ("reclaimable", "reclaimable"),
+        ] {
             if let Some(value) = self.get(key) {
                 write!(spec, "{field}: {value}, ").expect("a string");
             }
@@ -394,17 +400,19 @@ impl<'t> Line<'t> {
             format!("{{type: Node, selector: {{regexMatch: {{pattern: \"{pattern}\"}}}}}}")
         };
         members.extend(self.get("pattern").map(pattern));
-        let label = |label: &str| {
-            let label = label.replacen(':', ": ", 1);
-            format!("{{type: Node, selector: {{labelMatch: {{matchLabels: {{{label}}}}}}}}}")
-        };
-        members.extend(self.get("label").map(label));
+        for (kind, key) in [("Node", "label"), ("HyperNode", "domainlabel")] {
+            members.extend(self.get(key).map(|label| {
+                let label = label.replacen(':', ": ", 1);
+                format!("{{type: {kind}, selector: {{labelMatch: {{matchLabels: {{{label}}}}}}}}}")
+            }));
+        }
         let tier_name =
             self.get("tiername").map_or(String::new(), |name| format!(", tierName: {name}"));
         writeln!(
             out,
-            "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {{name: {name}, creationTimestamp: \
+            "apiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata: {{name: {name}, labels: {{{}}}, creationTimestamp: \
              \"{born}\"}}\nspec: {{tier: {}{tier_name}, members: [{}]}}\n---",
+            self.pairs("own"),
             self.get("tier").unwrap_or("1"),
             members.join(", ")
         )

@@ -3,7 +3,7 @@
 use clap::Args;
 use muster_api::core::{SharedBudgets, shared_budgets};
 use muster_engine::explain::grouped;
-use muster_facts::topology::faults;
+use muster_facts::topology::{faults, idle_policies};
 use muster_text::counted;
 
 use crate::failure::Failure;
@@ -41,6 +41,8 @@ pub fn run(args: CheckArgs) -> Result<(), Failure> {
     remarks.extend(shared_budgets(&collection.objects).iter().map(|shared| {
         Remark::warning(format!("{}: {}", title("Pod", &shared.pod), refused(shared)))
     }));
+    let idle = idle_policies(&collection.objects);
+    remarks.extend(idle.iter().map(|idle| Remark::warning(idle.tell(title))));
     let checked = checked(&args, &reading);
     Verdict { errors, remarks, checked }.tell(args.strict)
 }

@@ -11,7 +11,7 @@ use muster_api::{Time, parse_duration};
 use muster_engine::explain::{counted, duration, grouped};
 use muster_engine::model::Cluster;
 use muster_sim::Simulation;
-use muster_sim::report::Placement;
+use muster_sim::report::{EventLine, Placement};
 
 use super::screen::Screen;
 use super::text::{BAD, BOLD, DIM, GOOD, Names, OVER, WAITS, cut_middle, styled, width};
@@ -39,6 +39,7 @@ pub fn lines(simulation: &Simulation, names: &Names, screen: Screen) -> Vec<Stri
         ("evicted", teller.evictions()),
         ("bound", teller.binds()),
         ("nominated", teller.nominations()),
+        ("lost a nomination", teller.lost_nominations()),
         ("waiting", teller.waits()),
     ];
     let mut happened: BTreeMap<u64, Vec<Told>> = BTreeMap::new();
@@ -198,6 +199,19 @@ impl Teller<'_> {
                 (cycle, vec![self.placed(gang, &what, WAITS, &places)])
             })
             .collect()
+    }
+
+    /// "low 1 nomination released for urgent, which has priority 10"
+    fn lost_nominations(&self) -> Vec<(u64, Vec<String>)> {
+        let told = |lost: &EventLine| {
+            let name = self.name(&lost.object);
+            let mut lines = self.sentence(&format!("{name} {}", lost.event));
+            if let Some(rest) = lines[0].strip_prefix(&name) {
+                lines[0] = format!("{}{rest}", styled(BOLD, name));
+            }
+            (lost.cycle, lines)
+        };
+        self.simulation.report.lost_nominations.iter().map(told).collect()
     }
 
     fn placed(&self, gang: &str, what: &str, style: Style, places: &[(&str, u32)]) -> String {

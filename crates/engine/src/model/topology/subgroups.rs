@@ -96,12 +96,52 @@ impl Rule {
         }
     }
 
+    /// Why the rule applies to none of the pods with these labels.
+    pub fn mismatch<'t>(
+        &self,
+        names: &Names,
+        pods: impl Iterator<Item = &'t [(Symbol, Symbol)]>,
+    ) -> Mismatch {
+        let selects = |tags: &&[(Symbol, Symbol)]| {
+            self.selector.as_ref().is_none_or(|selector| selector.matches(tags))
+        };
+        let selected: Vec<&[(Symbol, Symbol)]> = pods.filter(selects).collect();
+        let has = |tags: &[(Symbol, Symbol)], key: Symbol| {
+            tag(tags, key).is_some_and(|value| !names.text(value).is_empty())
+        };
+        if selected.is_empty() {
+            return Mismatch::Selector;
+        }
+        let missing = self.keys.iter().find(|&&key| !selected.iter().any(|tags| has(tags, key)));
+        if let Some(&key) = missing {
+            return Mismatch::Label(names.text(key).clone());
+        }
+        if !selected.iter().any(|tags| self.keys.iter().all(|&key| has(tags, key))) {
+            let keys = self.keys.iter().map(|&key| names.text(key).clone());
+            return Mismatch::Labels(keys.collect());
+        }
+        Mismatch::Earlier
+    }
+
     /// The values that determine a pod's subgroup, if the rule applies to the pod.
     fn values(&self, names: &Names, tags: &Tags) -> Option<Vec<Symbol>> {
         let selected = self.selector.as_ref().is_none_or(|selector| selector.matches(tags));
         let value = |key: &Symbol| tag(tags, *key).filter(|value| !names.text(*value).is_empty());
         selected.then(|| self.keys.iter().map(value).collect()).flatten()
     }
+}
+
+/// Why a rule applies to none of a gang's pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// Its selector matches none.
+    Selector,
+    /// None of the selected pods has this label of its `matchLabelKeys`.
+    Label(Arc<str>),
+    /// None of the selected pods has all of these.
+    Labels(Vec<Arc<str>>),
+    /// An earlier rule applies to all pods that it selects.
+    Earlier,
 }
 
 /// Pods of a gang that start together; the first subgroup of a gang with rules has the pods that

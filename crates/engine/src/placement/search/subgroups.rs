@@ -1,17 +1,24 @@
 //! A gang with subgroups: each is placed in a domain of its own, as near as its rule says.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
-use crate::base::ids::{DomainId, NodeId, PodId};
+use crate::base::ids::{DomainId, NodeId, PodId, ShapeId};
 use crate::base::room::Room;
 use crate::decision::reason::Reason;
 use crate::model::gangs::missing::{Missing, missing_after_nominations};
 use crate::model::pods::Counts;
+use crate::model::shapes::shapes;
+use crate::model::topology::domains::ROOT;
 use crate::model::topology::places::{PlacedPods, place_of};
-use crate::model::topology::subgroups::TierLimit;
+use crate::model::topology::subgroups::{Subgroup, TierLimit};
 use crate::model::txn::Txn;
 use crate::placement::domains::steps;
 use crate::placement::search::{Search, Set, Steps};
+
+/// What decides where a subgroup without placed pods fits: its rule, how many pods it lacks, and
+/// how many wait of each shape.
+type Kind = (Option<u32>, u32, Vec<(ShapeId, u32)>);
 
 /// A subgroup with waiting pods.
 struct Group {
@@ -184,7 +191,7 @@ impl Search<'_, '_> {
             let subgroup = subgroup.name.clone();
             return Err(vec![Reason::NotEnoughOfSubgroup { subgroup, have, need: lacks }]);
         }
-        let (rule, roles) = (subgroup.rule, gang.roles.len());
+        let (rule, roles, name) = (subgroup.rule, gang.roles.len(), subgroup.name.clone());
         let tier_limit = rule.and_then(|rule| gang.rules()[rule as usize].tier_limit.clone());
         let missing = Missing { total: lacks, roles: vec![0; roles] };
         let mark = txn.mark();
@@ -198,7 +205,13 @@ impl Search<'_, '_> {
                 group.others.common_domain,
                 domain,
             )?;
-            let set = Set { pods: &group.waiting, missing: &missing, others: &group.others };
+            let set = Set {
+                subgroup: rule.is_some().then_some(&name),
+                inside: domain,
+                pods: &group.waiting,
+                missing: &missing,
+                others: &group.others,
+            };
             self.place_set(txn, &steps, &set, tier_limit.as_ref())
         };
         if result.is_err() {
@@ -208,6 +221,53 @@ impl Search<'_, '_> {
         group.others.join(&txn.domains, txn.since(mark).iter().filter_map(|step| step.to.node()));
         group.waiting.retain(|&pod| txn.pods.state[pod].needs_node());
         result
+    }
+
+    /// The first of the subgroups to be placed that none of its domains holds, even if the gang
+    /// places nothing else. The domains are those that the gang and the subgroup may use.
+    pub(super) fn subgroup_without_domain(
+        &mut self,
+        txn: &Txn,
+        pods: &[PodId],
+        of_gang: &[Vec<DomainId>],
+    ) -> Option<Reason> {
+        let groups = self.groups(txn, pods);
+        let is_needed = |group: &Group| self.is_required(txn, group) || self.helps(txn, group);
+        let starting = self.missing(txn).total > 0 || groups.iter().any(is_needed);
+        let wanted: Vec<Group> =
+            groups.into_iter().filter(|group| !starting || is_needed(group)).collect();
+        let allowed: BTreeSet<DomainId> = of_gang.iter().flatten().copied().collect();
+        let mut held: Vec<Kind> = Vec::new();
+        for group in &wanted {
+            let (gang, lacks) = (&txn.gangs[self.gang], self.lacks(txn, group.at));
+            let Subgroup { rule, name, .. } = &gang.subgroups()[group.at];
+            let tier_limit = rule.and_then(|rule| gang.rules()[rule as usize].tier_limit.clone());
+            let kind: Kind = (*rule, lacks, shapes(txn, &group.waiting));
+            let alike = group.others.common_domain.is_none() && held.contains(&kind);
+            if alike || rule.is_none() || group.waiting.len() < lacks as usize {
+                continue;
+            }
+            let common_domain = group.others.common_domain;
+            let mut steps = match &tier_limit {
+                Some(limit) => steps(&txn.domains, Some(limit), common_domain, ROOT).ok()?,
+                None => of_gang.to_vec(),
+            };
+            steps.iter_mut().for_each(|step| step.retain(|domain| allowed.contains(domain)));
+            let missing = Missing { total: lacks, roles: vec![0; gang.roles.len()] };
+            let set = Set {
+                subgroup: Some(name),
+                inside: ROOT,
+                pods: &group.waiting,
+                missing: &missing,
+                others: &group.others,
+            };
+            if steps.iter().all(|step| self.scores(txn, step, &set, &kind.2).is_empty()) {
+                let limit = tier_limit.or_else(|| gang.tier_limit().cloned());
+                return Some(self.too_small(txn, &steps, &set, limit.as_ref()));
+            }
+            held.push(kind);
+        }
+        None
     }
 
     fn group_steps(

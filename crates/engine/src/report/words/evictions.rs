@@ -63,8 +63,11 @@ fn why(cluster: &Cluster, eviction: &Eviction) -> String {
             format!("makes room for {preemptor}: {what}{}", next_choice(cluster, next))
         }
         Cause::Moved { to } => {
-            let to = &cluster.nodes.name[to];
-            format!("makes room for {preemptor}: moves to node {to}, where room is reserved for it")
+            let name = &cluster.nodes.name[to];
+            let cards = if to == eviction.node { "other cards of " } else { "" };
+            format!(
+                "makes room for {preemptor}: moves to {cards}node {name}, where room is reserved for it"
+            )
         }
         Cause::Reclaimed { from, to, next } => {
             let (from, to) = (name(from), name(to));
