@@ -308,6 +308,46 @@ fn commands_on_the_pages_exist() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
+/// The scenario or test that a row of `docs/differences.md` names, if it is one: its file, and its
+/// name.
+fn evidence(row: &str) -> Option<(&str, &str)> {
+    let cell = row.trim_end().strip_suffix('|')?.rsplit(" | ").next()?.trim();
+    cell.strip_prefix('`')?.split_once("`: ")
+}
+
+#[test]
+fn each_difference_names_a_scenario_that_exists() {
+    let repository = repository();
+    let page = repository.pages().find(|page| page.path == "docs/differences.md");
+    let page = page.expect("the page of differences");
+    let exists = |row: &str| {
+        let Some((file, name)) = evidence(row) else { return false };
+        let begins = match file.ends_with(".txt") {
+            true => format!("# {name}"),
+            false => format!("fn {name}("),
+        };
+        let folder = if file.contains('/') { "" } else { "crates/engine/tests/scenarios/" };
+        let path = format!("{folder}{file}");
+        let found = repository.files.iter().find(|other| other.path == path);
+        found.is_some_and(|file| match begins.starts_with('#') {
+            true => file.text.lines().any(|line| line == begins),
+            false => file.text.contains(&begins),
+        })
+    };
+    let rows = prose(&page.text).into_iter().filter(|(_, line)| line.starts_with("| "));
+    let rows = rows.filter(|(_, line)| !line.starts_with("| source"));
+    let rows: Vec<(usize, &str)> = rows.collect();
+    let lost: Vec<String> = rows
+        .iter()
+        .filter(|(_, row)| !exists(row))
+        .map(|(number, row)| format!("{number}: {row}"))
+        .collect();
+    assert!(rows.len() > 40, "only {} differences were found", rows.len());
+    assert!(lost.is_empty(), "no such scenario:\n{}", lost.join("\n"));
+    assert_eq!(evidence("| a | b | `x.txt`: one, two |"), Some(("x.txt", "one, two")));
+    assert!(!exists("| a | b | `queues.txt`: a queue that was never written |"));
+}
+
 /// Except for tables, pictures and pages that a command writes.
 #[test]
 fn prose_is_at_most_120_columns_wide() {
