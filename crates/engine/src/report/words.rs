@@ -126,12 +126,7 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         Reason::NothingToTake { purpose, nodes, kept, found } => {
             nothing_to_take(*purpose, *nodes, kept, *found)
         }
-        Reason::Nominated { places } => {
-            format!(
-                "{} nominated, waiting for other pods to terminate",
-                counted(u64::from(*places), "pod")
-            )
-        }
+        Reason::Nominated { places } => nominated(*places),
         Reason::NominationsLost { pods, loss } => nominations_lost(*pods, loss, dimensions),
         Reason::NoNodes { placed, wanted, pod, histogram } => {
             no_nodes(*placed, *wanted, pod, &histogram_text(histogram, dimensions))
@@ -152,6 +147,11 @@ pub fn idle_policy(idle: &IdlePolicy) -> String {
         Mismatch::Earlier => "an earlier policy holds for all pods that it selects".to_owned(),
     };
     format!("subGroupPolicy {policy} holds for no pod: {why}")
+}
+
+fn nominated(places: u32) -> String {
+    let pods = counted(u64::from(places), "pod");
+    format!("{pods} nominated, waiting for other pods to terminate")
 }
 
 fn nominations_lost(pods: u32, loss: &Loss, dimensions: &Dimensions) -> String {
