@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::base::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use crate::base::purpose::Purpose;
-use crate::eviction::candidates::{gang_stays, in_scope};
+use crate::eviction::candidates::{Eligibility, eligibility, gang_stays, in_scope};
 use crate::eviction::domain_candidates::CandidateDomain;
 use crate::eviction::lower_nominations::lower_nominations;
 use crate::eviction::need::Need;
@@ -183,10 +183,15 @@ impl Search<'_> {
         need: &Need,
         (candidate, stage): (&CandidateDomain, &Stage),
     ) -> bool {
+        let evictable = |pod| match eligibility(cluster, self.policy, &self.preemptor, pod) {
+            Eligibility::Evictable => {
+                self.policy.vetoes_after(cluster, &self.preemptor, pod).is_none()
+            }
+            Eligibility::OutOfScope | Eligibility::Vetoed(_) => false,
+        };
         let leaves = |pod: PodId| {
-            matches!(cluster.pods.state[pod], PodState::Running(_))
-                && !cluster.pods.fact[pod].protected
-                && cluster.pods.gang[pod].is_some_and(|gang| self.may_give(cluster, gang, stage))
+            cluster.pods.gang[pod].is_some_and(|gang| self.may_give(cluster, gang, stage))
+                && evictable(pod)
         };
         let leaving = |node: NodeId| {
             cluster.nodes.pods_on[node].iter().copied().filter(move |&pod| leaves(pod))
