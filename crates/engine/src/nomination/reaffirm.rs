@@ -23,8 +23,10 @@ use crate::settings::actions::Settings;
 /// queue may not take it, or the node is unfit or full. All are released and made again one by one
 /// in the order in which they were made: where pods have rules about each other, another order
 /// could lose a nomination although nothing happened to it. If not all can be made again, they are
-/// made gang by gang, in the order of the gangs. A gang that loses some keeps the others for now:
-/// in this cycle it may find other nodes near them.
+/// made gang by gang in the order of the gangs, and pod by pod in the order of a gang's pods: which
+/// of them are lost then does not depend on when they were made, which a scheduler that starts now
+/// could not know. A gang that loses some keeps the others for now: in this cycle it may find other
+/// nodes near them.
 pub fn reaffirm(session: &mut Session) {
     let gangs = nominated_gangs(session);
     let old = expired(session, &gangs);
@@ -37,9 +39,11 @@ pub fn reaffirm(session: &mut Session) {
             .map(|nomination| (nomination.since, nomination.sequence))
     };
     for &gang in &gangs {
-        let mut nominations = nominations_of(&txn, gang);
-        nominations.sort_by_cached_key(|&(pod, _)| made_at(&txn, pod));
-        for (pod, node) in nominations {
+        let mut pods: Vec<PodId> =
+            nominations_of(&txn, gang).into_iter().map(|(pod, _)| pod).collect();
+        session.policy.order_pods(&txn, &mut pods);
+        for pod in pods {
+            let PodState::Nominated(node) = txn.pods.state[pod] else { continue };
             txn.release(pod);
             held.push((gang, pod, node));
         }
