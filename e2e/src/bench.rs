@@ -2,20 +2,26 @@
 //! and with Kubernetes' own scheduler: everything in one run on one control plane, medians of
 //! three, as ratios.
 
+mod changes;
+mod plain;
+mod preemption;
 mod startup;
 mod throughput;
 
 use std::fs;
 use std::time::Duration;
 
+use http::Request;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::json;
 
 use crate::Result;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, podgroups, pods, wait};
 use crate::controlplane::{ControlPlane, free_port};
 use crate::guard::Server;
 use crate::scheduler::muster;
+use preemption::preemption;
 use startup::startup;
 use throughput::throughput;
 
@@ -37,8 +43,8 @@ pub struct BenchArguments {
     many_nodes: usize,
     #[arg(long, default_value_t = 40_000)]
     many_pods: usize,
-    /// Which measures: throughput, startup
-    #[arg(long, value_delimiter = ',', default_values = ["throughput", "startup"])]
+    /// Which measures: throughput, preemption, startup
+    #[arg(long, value_delimiter = ',', default_values = ["throughput", "preemption", "startup"])]
     only: Vec<String>,
 }
 
@@ -48,17 +54,20 @@ pub async fn run(arguments: &BenchArguments) -> Result<()> {
     if wants("throughput") {
         lines.extend(throughput(arguments).await?);
     }
+    if wants("preemption") {
+        lines.extend(preemption(arguments).await?);
+    }
     if wants("startup") {
         lines.extend(startup(arguments).await?);
     }
-    println!("\n{:<58} {:>10} {:>8}", "MEASURE", "RATIO", "BAR");
+    println!("\n{:<64} {:>10} {:>8}", "MEASURE", "RATIO", "BAR");
     for Line { what, ratio, bar, more } in lines {
         let verdict = match bar {
             Bar::AtLeast(bar) => (format!("≥ {bar:.2}"), ratio >= bar),
             Bar::AtMost(bar) => (format!("≤ {bar:.2}"), ratio <= bar),
         };
         println!(
-            "{what:<58} {ratio:>10.2} {:>8}   {}   {more}",
+            "{what:<64} {ratio:>10.2} {:>8}   {}   {more}",
             verdict.0,
             if verdict.1 { "ok  " } else { "MISS" }
         );
@@ -105,6 +114,27 @@ fn muster_server(plane: &ControlPlane) -> Result<(Server, Cluster)> {
     let mut server = Server::new("muster", &muster()?, flags, plane.folder());
     server.start()?;
     Ok((server, Cluster::plain(&format!("http://{address}"))?))
+}
+
+async fn ready(page: &Cluster) -> Result<()> {
+    let ask = async || page.text("/readyz").await.map_err(|error| error.to_string());
+    wait(PATIENCE, ask).await.map(drop)
+}
+
+/// Without a kubelet, deleted pods only disappear without a grace period.
+async fn remove_pods(cluster: &Cluster) -> Result<()> {
+    let request = Request::delete(pods(SPACE)).header("content-type", "application/json").body(
+        json!({ "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0 })
+            .to_string()
+            .into_bytes(),
+    )?;
+    cluster.client().request_text(request).await?;
+    cluster.wait_for_pods(SPACE, PATIENCE, |pods| pods.is_empty()).await?;
+    Ok(())
+}
+
+async fn remove_groups(cluster: &Cluster) -> Result<()> {
+    Ok(cluster.delete(&podgroups(SPACE)).await?)
 }
 
 /// User and system time of a process so far.

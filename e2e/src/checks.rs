@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use muster_api::core::Pod;
+use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS};
 use serde_json::{Value, json};
 
 use crate::Result;
@@ -21,6 +22,17 @@ pub fn bound(pods: &[Pod]) -> usize {
 /// All of `count` pods are bound.
 pub fn all_bound(count: usize) -> impl Fn(&[Pod]) -> bool {
     move |pods| pods.len() == count && bound(pods) == count
+}
+
+/// It is nominated to no node: it never was, or its bind has ended that. A bind can't remove the
+/// keys, and `nominatedNodeName` stays on a bound pod, as with Kubernetes' own scheduler.
+pub fn is_silent(pod: &Pod) -> bool {
+    let keys = [PIPELINED_STATUS, PIPELINED_NODE, EVICTION_OCCURRED];
+    let says = keys.map(|key| pod.metadata.annotations.get(key).map(String::as_str));
+    match pod.spec.node_name {
+        None => says == [None; 3] && pod.status.nominated_node_name.is_none(),
+        Some(_) => says == [None; 3] || says == [Some("false"), Some(""), Some("false")],
+    }
 }
 
 /// Waits for something in the status of a PodGroup.

@@ -248,7 +248,9 @@ impl Story {
         if pod.metadata.deletion_timestamp.is_some() {
             life.leaves.get_or_insert(at);
         }
-        let nominated = pod.metadata.annotations.get(PIPELINED_NODE).cloned();
+        // A bind can only empty it.
+        let nominated = pod.metadata.annotations.get(PIPELINED_NODE);
+        let nominated = nominated.filter(|node| !node.is_empty()).cloned();
         if life.nomination() != nominated.as_deref() {
             life.nominations.push((at, nominated));
         }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use muster_api::core::Pod;
-use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, RESERVATIONS};
-use muster_e2e::checks::{PATIENCE, group, is_scheduled, release};
+use muster_api::keys::{PIPELINED_STATUS, RESERVATIONS};
+use muster_e2e::checks::{PATIENCE, group, is_scheduled, is_silent, release};
 use muster_e2e::cluster::{Cluster, Definitions, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
 use muster_e2e::dice::Dice;
@@ -259,9 +259,7 @@ async fn history(plane: &ControlPlane, proxy: &Proxy, flags: &[&str], seed: usiz
 
 /// It is nominated to no node and nothing is required of it.
 fn runs(pod: &Pod) -> bool {
-    let keys = [PIPELINED_STATUS, PIPELINED_NODE, EVICTION_OCCURRED];
-    let silent = keys.iter().all(|key| !pod.metadata.annotations.contains_key(*key));
-    silent && pod.metadata.deletion_timestamp.is_none() && pod.status.phase == "Running"
+    is_silent(pod) && pod.metadata.deletion_timestamp.is_none() && pod.status.phase == "Running"
 }
 
 fn check(story: &Story, fragmented: usize, seed: usize) {

@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use muster_api::core::Pod;
-use muster_api::keys::{EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS};
-use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, remove_pod};
+use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, is_silent, remove_pod};
 use muster_e2e::cluster::{Cluster, Definitions, podgroups, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
 use muster_e2e::dice::Dice;
@@ -168,12 +167,6 @@ async fn history(
     group(cluster, "urgent", is_scheduled).await?;
     check(&witness.tells().await?, size, seed);
     conclude(cluster, last, seed).await
-}
-
-fn is_silent(pod: &Pod) -> bool {
-    let keys = [PIPELINED_STATUS, PIPELINED_NODE, EVICTION_OCCURRED];
-    let silent = keys.iter().all(|key| !pod.metadata.annotations.contains_key(*key));
-    silent && pod.status.nominated_node_name.is_none()
 }
 
 fn check(story: &Story, size: usize, seed: u64) {

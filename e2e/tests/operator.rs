@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use muster_api::core::Pod;
-use muster_api::keys::PIPELINED_NODE;
 use muster_e2e::checks::{
-    PATIENCE, bound, group, is_scheduled, is_unschedulable, log_of, remove, remove_pod,
+    PATIENCE, bound, group, is_scheduled, is_silent, is_unschedulable, log_of, remove, remove_pod,
 };
 use muster_e2e::cluster::{Definitions, code, pods, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
@@ -178,8 +177,7 @@ fn rights_are_enough(definitions: Definitions) -> Result<()> {
         cluster.wait_for_pods("default", PATIENCE, leaves).await?;
         remove_pod(&cluster, "lone-0").await?;
         group(&cluster, "urgent", is_scheduled).await?;
-        let silent = |pod: &Pod| !pod.metadata.annotations.contains_key(PIPELINED_NODE);
-        cluster.wait_for_pods("default", PATIENCE, |pods| pods.iter().all(silent)).await?;
+        cluster.wait_for_pods("default", PATIENCE, |pods| pods.iter().all(is_silent)).await?;
         assert!(second.metric("muster_writes_total", "kind=\"nomination\"").await? >= 30.0);
         assert_eq!(second.metric("muster_write_errors_total", "cause=\"refused\"").await?, 0.0);
         assert_eq!(second.server.stop().await?, 0, "SIGTERM ends it cleanly");

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use http::Method;
-use muster_e2e::checks::{PATIENCE, bound, log_of, struck};
+use muster_e2e::checks::{PATIENCE, bound, group, is_scheduled, log_of, runs, struck};
 use muster_e2e::cluster::{Cluster, Definitions, wait};
 use muster_e2e::controlplane::{ControlPlane, Options};
 use muster_e2e::proxy::{Ask, Fault, Proxy};
@@ -200,6 +200,81 @@ fn a_leader_that_is_told_to_stop_finishes_its_binds_and_hands_over_at_once() -> 
         first.replay()?;
         second.replay()
     })
+}
+
+/// Pods that a gang of the same size preempts.
+const PREEMPTED: usize = 400;
+
+#[test]
+#[cfg_attr(not(has_go), ignore = "Go is not installed")]
+fn a_leader_that_is_told_to_stop_hands_over_before_its_events_are_written() -> Result<()> {
+    let options = Options { kwok: true, ..Options::default() };
+    bed::test(options, async |plane| {
+        let cluster = plane.cluster();
+        cluster.install_crds(Definitions::Muster).await?;
+        for (name, value) in [("low", 1), ("high", 10)] {
+            cluster.create_priority(name, value).await?;
+        }
+        let node = Nodes::new(1).gpus(PREEMPTED + 1).capacity("pods", 2 * PREEMPTED);
+        let node = node.capacity("cpu", 2 * PREEMPTED).capacity("memory", "1Ti");
+        cluster.create_nodes(&node).await?;
+        let config = plane.folder().join("scheduler.conf");
+        std::fs::write(&config, bed::PREEMPTING)?;
+        let flags = [
+            &*format!("--config={}", config.display()),
+            "--leader-elect-lease-duration=1000s",
+            "--leader-elect-renew-deadline=60s",
+            "--leader-elect-retry-period=500ms",
+        ];
+        let mut first = Scheduler::start(plane, "first", &flags).await?;
+        wait_for_holder(&cluster, "first").await?;
+        let mut second = Scheduler::start(plane, "second", &flags).await?;
+        // One more that must stay.
+        let size = PREEMPTED + 1;
+        cluster.create_gang(&Gang::new("slack", size).min(1).gpus(1).class("low")).await?;
+        runs(&cluster, "slack", size).await?;
+        let witness = Witness::start(&cluster).await?;
+        cluster.create_gang(&Gang::new("urgent", PREEMPTED).gpus(1).class("high")).await?;
+        wait(PATIENCE, async || {
+            let leave = witness.names(|life| life.leaves.is_some()).len();
+            if leave > 0 { Ok(()) } else { Err("no pod leaves".to_owned()) }
+        })
+        .await?;
+        let decided = first.metric("muster_evictions_total", "").await?;
+        let begin = Instant::now();
+        first.server.signal(Signal::TERM)?;
+        wait_for_holder(&cluster, "second").await?;
+        let handed_over = begin.elapsed();
+        assert_eq!(first.server.ended(PATIENCE).await?, 0, "SIGTERM ends it cleanly");
+        // Writing the events would take 8 s.
+        assert!(handed_over < Duration::from_secs(6), "{handed_over:?}");
+        let (written, dropped) = (evict_events(&cluster).await?, dropped_events(plane)?);
+        assert_eq!((written + dropped) as f64, decided, "{written} written, {dropped} dropped");
+        group(&cluster, "urgent", is_scheduled).await?;
+        let minimum = |gang: &str| if gang == "urgent" { PREEMPTED } else { 1 };
+        assert_eq!(witness.tells().await?.split(minimum), Vec::<String>::new());
+        assert_eq!(second.server.stop().await?, 0, "SIGTERM ends it cleanly");
+        first.replay()?;
+        second.replay()
+    })
+}
+
+/// How many evictions the first replica has reported.
+async fn evict_events(cluster: &Cluster) -> Result<usize> {
+    let events: Value = cluster.get("/apis/events.k8s.io/v1/namespaces/default/events").await?;
+    let events = events["items"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_ours =
+        |event: &&Value| event["reason"] == "Evict" && event["reportingInstance"] == "first";
+    Ok(events.iter().filter(is_ours).count())
+}
+
+/// How many events the first replica says that it has dropped.
+fn dropped_events(plane: &ControlPlane) -> Result<usize> {
+    let log = log_of(plane, "first")?;
+    let line = log.lines().find(|line| line.contains("there was no time to write all events"));
+    let Some(line) = line else { return Ok(0) };
+    let dropped = line.split_whitespace().find_map(|word| word.strip_prefix("dropped="));
+    Ok(dropped.ok_or("it does not say how many")?.parse()?)
 }
 
 /// The current version of an object.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tracing::warn;
 
 /// Which cluster to use. If neither is set: `$KUBECONFIG`, `~/.kube/config`, or the service account
 /// of the pod that this runs in.
@@ -36,6 +37,9 @@ impl Address {
         config.connect_timeout = Some(Duration::from_secs(5));
         // The code that makes a write decides what a refusal means.
         config.default_retry = false;
+        if config.accept_invalid_certs {
+            warn!(server = %config.cluster_url, "the API server's certificate is not checked");
+        }
         Client::try_from(config).map_err(ConnectError::Client)
     }
 

@@ -15,10 +15,11 @@ use muster_journal::Journal;
 use muster_write_order::{AnnotationWrite, EvictionGroup, Nominations};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
-use tracing::{debug, error, info, warn};
+use tracing::{error, info, warn};
 
 use crate::clock::wall_clock;
 use crate::debug_page;
+use crate::decision_log;
 use crate::metrics::{Metrics, in_ms};
 use crate::news::News;
 use crate::report::Reporter;
@@ -243,16 +244,15 @@ impl Decider {
     }
 
     fn execute(&mut self, plan: &Plan) {
+        decision_log::log(&self.engine, plan, |pod| self.nominations.nominates(pod));
         let cluster = self.engine.cluster();
-        if !plan.binds.is_empty() {
-            debug!(binds = plan.binds.len(), "decided");
-        }
         for place in &plan.binds {
+            let cards = plan.card_note(&place.pod).iter().cloned();
             let bind = Bind {
                 pod: place.pod.to_string(),
                 uid: place.uid.to_string(),
                 node: place.node.to_string(),
-                annotations: plan.card_note(&place.pod).to_vec(),
+                annotations: cards.chain(self.nominations.end_with_bind(place)).collect(),
             };
             let _ = self.writes.send(Write::Bind(bind));
         }
@@ -276,7 +276,6 @@ impl Decider {
     fn evict(&self, plan: &Plan) {
         for eviction in &plan.evictions {
             let Eviction { place, action, cause, .. } = eviction;
-            info!(pod = %place.pod, %action, %cause, "evicting");
             self.metrics.evicted(action);
             self.reporter.evicted(&place.pod, &place.uid, cause.clone());
         }

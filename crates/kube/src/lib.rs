@@ -14,6 +14,7 @@ mod client;
 mod clock;
 mod debug_page;
 mod decide;
+mod decision_log;
 mod lease;
 mod listing;
 pub mod logging;

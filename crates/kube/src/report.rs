@@ -4,6 +4,7 @@
 
 mod hypernodes;
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,8 @@ use crate::writes::{Patch, Record, Target, Write};
 /// How often the counts in a PodGroup's status are renewed, and the numbers in its message.
 const COUNTS: Duration = Duration::from_secs(1);
 const NUMBERS: Duration = Duration::from_secs(10);
+/// How long the status of a gang may wait for pods that leave.
+const LEAVING: Duration = Duration::from_secs(10);
 /// A younger reason may be gone before anyone reads it.
 const YOUNG_MS: i64 = 1_000;
 /// The pods of a new gang are created one by one, and the API server stores their age in seconds:
@@ -45,8 +48,11 @@ pub struct Reporter {
     /// The reason in the `PodScheduled` condition of waiting pods.
     marks: HashMap<String, String>,
     queues: HashMap<String, Option<QueueStatus>>,
-    /// Gangs whose status is out of date but must wait: for their binds, or for time to pass.
+    /// Gangs whose status is out of date but must wait: for their binds, for pods that leave, or for
+    /// time to pass.
     held: BTreeSet<GangId>,
+    /// Gangs of which pods leave, and since when nothing is written for that.
+    leaving: HashMap<GangId, Instant>,
     hyper_nodes: HyperNodeReporter,
     next_look: Instant,
     /// The model's generation when queues and HyperNodes were last checked.
@@ -72,6 +78,7 @@ impl Reporter {
             marks: HashMap::new(),
             queues: HashMap::new(),
             held: BTreeSet::new(),
+            leaving: HashMap::new(),
             hyper_nodes: HyperNodeReporter::default(),
             next_look: Instant::now(),
             seen: 0,
@@ -138,6 +145,7 @@ impl Reporter {
         for id in gangs {
             let gang = &cluster.gangs[id];
             if !gang.live {
+                self.leaving.remove(&id);
                 continue;
             }
             // While binds are under way their outcome is unknown.
@@ -146,10 +154,10 @@ impl Reporter {
                 continue;
             }
             let young = young(cluster, gang);
-            let due = if gang.origin == Origin::Group {
-                self.tell_group(cluster, id, young, now)
-            } else {
-                None
+            let due = match self.until_left(gang, id, young, now) {
+                Some(due) => Some(due),
+                None if gang.origin == Origin::Group => self.tell_group(cluster, id, young, now),
+                None => None,
             };
             if young.is_none() {
                 self.mark_pods(cluster, gang);
@@ -160,6 +168,29 @@ impl Reporter {
             }
         }
         again
+    }
+
+    /// While pods of a gang leave, its counts change with each, and then its reason: one write says
+    /// all of it. Returns when it must not wait any longer.
+    fn until_left(
+        &mut self,
+        gang: &Gang,
+        id: GangId,
+        young: Option<Duration>,
+        now: Instant,
+    ) -> Option<Instant> {
+        let leaves = gang.counts.releasing > 0;
+        let since = match self.leaving.entry(id) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) if leaves => *entry.insert(now),
+            Entry::Vacant(_) => return None,
+        };
+        let due = since + LEAVING;
+        if due > now && (leaves || young.is_some()) {
+            return Some(due);
+        }
+        self.leaving.remove(&id);
+        None
     }
 
     /// Writes a PodGroup's status if it has changed; or returns when to.

@@ -33,7 +33,7 @@ use crate::podgroup_status::PodGroupStatusPath;
 use crate::server::{Pages, serve};
 use crate::usage;
 use crate::watch::watch;
-use crate::writes::{Record, Write, WriteContext, execute};
+use crate::writes::{Record, Write, WriteContext, execute, write_rest};
 
 /// How many news may wait for the engine; beyond that watches wait, and the API server with them.
 const NEWS: usize = 16_384;
@@ -137,7 +137,7 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     let mut elector = Elector::new(client.clone(), options.lease);
     let mut terminate = signal(SignalKind::terminate()).map_err(RunError::System)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(RunError::System)?;
-    let mut writer: Option<JoinHandle<()>> = None;
+    let mut writer: Option<JoinHandle<Vec<Record>>> = None;
     let lead = async {
         elector.acquire(&leadership).await;
         tokio::select! {
@@ -160,7 +160,8 @@ pub async fn run(options: Options) -> Result<(), RunError> {
     info!(signal, "stopping: no more decisions, finishing writes");
     stopping.store(true, Ordering::Relaxed);
     metrics.leading.set(0);
-    finish(&news, writer, &mut elector, &leadership).await;
+    let events = finish(&news, writer, &mut elector, &leadership).await;
+    write_rest(events, &context).await;
     let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     info!("stopped");
     Ok(())
@@ -194,19 +195,21 @@ fn leadership_over(outcome: &Result<&'static str, RunError>, leadership: &Leader
     }
 }
 
-/// The engine stops, its decisions are written, and the lease is released.
+/// The engine stops, the writes under way are finished, and the lease is released. Returns the
+/// events that were not written.
 async fn finish(
     news: &Sender<News>,
-    writer: Option<JoinHandle<()>>,
+    writer: Option<JoinHandle<Vec<Record>>>,
     elector: &mut Elector,
     leadership: &Arc<Leadership>,
-) {
+) -> Vec<Record> {
     let _ = news.send(News::Stop).await;
+    let mut events = Vec::new();
     if let Some(writer) = writer {
         // We may only write while the lease is ours.
         let last = tokio::time::timeout(LAST_WRITES, async {
             tokio::select! {
-                _ = writer => {}
+                written = writer => events = written.unwrap_or_default(),
                 () = elector.renew(leadership) => {}
             }
         });
@@ -215,6 +218,7 @@ async fn finish(
         }
     }
     elector.release(leadership).await;
+    events
 }
 
 fn start_watches(

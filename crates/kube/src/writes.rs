@@ -4,6 +4,7 @@
 //! nomination or an eviction comes back as news.
 
 mod bind;
+mod connections;
 mod evict;
 mod nomination;
 mod patch;
@@ -13,7 +14,7 @@ mod usage;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -37,7 +38,7 @@ use crate::podgroup_status::PodGroupStatusPath;
 pub use bind::Bind;
 pub use evict::Evict;
 pub use patch::{Patch, Target};
-pub use record::Record;
+pub use record::{Record, write_rest};
 pub use usage::Usage;
 
 /// Binds under way at once. The API server of a small test machine is fastest from about 16 on;
@@ -45,8 +46,9 @@ pub use usage::Usage;
 const BINDS: usize = 64;
 /// Nominations under way at once.
 const NOMINATIONS: usize = 32;
-/// Evictions under way at once.
-const EVICTIONS: usize = 16;
+/// Evictions under way at once. An API server takes 100 ms and more for each, most of it waiting
+/// until it has seen all budgets, and many at once as fast as one.
+const EVICTIONS: usize = 128;
 /// Patches under way at once.
 const PATCHES: usize = 16;
 /// Events under way at once, how many may wait, and how many may be written in a second.
@@ -56,6 +58,13 @@ const RECORDS_PER_SECOND: usize = 50;
 
 /// How many writes are taken from the channel at once.
 const BATCH: usize = 1_024;
+
+/// After the last decision: how long writes that wait are still sent, and how long those under way
+/// may take, binds excepted. Another replica waits for the lease.
+const LAST_STARTS: Duration = Duration::from_millis(1_200);
+const LAST_WRITES: Duration = Duration::from_millis(1_500);
+/// How often that is checked.
+const CHECK: Duration = Duration::from_millis(20);
 
 /// The outcome of a request that takes longer is unknown.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -76,7 +85,7 @@ pub enum Write {
     Patch(Patch),
     Record(Record),
     Usage(Usage),
-    /// Write what is queued, then end.
+    /// Finish what is under way, then end.
     Finish,
 }
 
@@ -94,23 +103,25 @@ pub struct WriteContext {
     pub records: AtomicU64,
 }
 
-/// Executes writes until it is told to finish.
+/// Executes writes until it is told to finish. Returns the events that were not written.
 pub async fn execute(
     context: Arc<WriteContext>,
     mut writes: UnboundedReceiver<Write>,
     news: Sender<News>,
-) {
+) -> Vec<Record> {
+    let connections = tokio::spawn(connections::keep_open(context.clone()));
     let mut queue = WriteQueue::new(context);
     let mut second = tokio::time::interval(Duration::from_secs(1));
     let mut arrived = Vec::new();
-    let mut finishing = false;
-    while !finishing || !queue.idle() {
+    while !queue.is_finished() {
         queue.start();
         tokio::select! {
-            count = writes.recv_many(&mut arrived, BATCH), if !finishing => {
-                finishing = count == 0;
+            count = writes.recv_many(&mut arrived, BATCH), if queue.last_decision.is_none() => {
+                if count == 0 {
+                    queue.finish();
+                }
                 for write in arrived.drain(..) {
-                    finishing |= queue.take(write);
+                    queue.take(write);
                 }
             }
             Some(event) = queue.binding.next() => tell(&news, event).await,
@@ -120,12 +131,16 @@ pub async fn execute(
             Some(()) = queue.recording.next() => {}
             Some(()) = queue.remembering.next() => {}
             _ = second.tick() => queue.recorded = 0,
+            () = tokio::time::sleep(CHECK), if queue.last_decision.is_some() => {}
         }
         for event in queue.release() {
             tell(&news, Some(event)).await;
         }
         queue.show();
     }
+    connections.abort();
+    queue.context.metrics.dropped_events.inc_by(queue.recording.len() as u64);
+    queue.records.into()
 }
 
 /// A stopped engine receives no news; its decisions are still written.
@@ -154,6 +169,8 @@ struct WriteQueue {
     /// In this second.
     recorded: usize,
     remembering: FuturesUnordered<BoxFuture<'static, ()>>,
+    /// When it was told to finish.
+    last_decision: Option<Instant>,
 }
 
 impl WriteQueue {
@@ -174,11 +191,12 @@ impl WriteQueue {
             recording: FuturesUnordered::new(),
             recorded: 0,
             remembering: FuturesUnordered::new(),
+            last_decision: None,
         }
     }
 
-    /// Queues a write. True if it is the last one.
-    fn take(&mut self, write: Write) -> bool {
+    /// Queues a write.
+    fn take(&mut self, write: Write) {
         match write {
             Write::Bind(bind) => {
                 // The reason why the pod waited no longer matters.
@@ -205,13 +223,35 @@ impl WriteQueue {
             Write::Usage(usage) => {
                 self.remembering.push(Box::pin(usage.send(self.context.clone())))
             }
-            Write::Finish => return true,
+            Write::Finish => self.finish(),
         }
-        false
+    }
+
+    fn finish(&mut self) {
+        self.last_decision.get_or_insert_with(Instant::now);
+    }
+
+    /// Whether more writes may be sent. After the last decision only for a while: the next leader
+    /// reads what is written, plans again what is missing, and tells what is to be told.
+    fn may_start(&self) -> bool {
+        self.last_decision.is_none_or(|time| time.elapsed() < LAST_STARTS)
+    }
+
+    /// Whether the lease may go. A bind under way is always finished: otherwise the next leader
+    /// could give its room to another pod.
+    fn is_finished(&self) -> bool {
+        let Some(time) = self.last_decision else { return false };
+        let queued = self.binds.len() + self.evictions.len() + self.newest.len();
+        let under_way = self.evicting.len() + self.patching.len() + self.remembering.len();
+        let idle = queued + under_way == 0 && self.order.is_empty() && self.recording.is_empty();
+        self.binding.is_empty() && (idle || time.elapsed() > LAST_WRITES)
     }
 
     /// Sends as many writes as the limits allow.
     fn start(&mut self) {
+        if !self.may_start() {
+            return;
+        }
         while self.binding.len() < BINDS
             && let Some(bind) = self.binds.pop_front()
         {
@@ -234,8 +274,9 @@ impl WriteQueue {
             self.under_way.insert(target);
             self.patching.push(Box::pin(patch.send(self.context.clone())));
         }
-        // Binds go first: while any wait, no events are written.
+        // Binds go first: while any wait, no events are written; nor while the lease waits.
         while self.binds.is_empty()
+            && self.last_decision.is_none()
             && self.recording.len() < RECORDS
             && self.recorded < RECORDS_PER_SECOND
             && let Some(record) = self.records.pop_front()
@@ -276,14 +317,6 @@ impl WriteQueue {
         }
     }
 
-    fn idle(&self) -> bool {
-        let queued =
-            self.binds.len() + self.evictions.len() + self.newest.len() + self.records.len();
-        let under_way =
-            self.binding.len() + self.evicting.len() + self.patching.len() + self.recording.len();
-        queued + under_way == 0 && self.order.is_empty() && self.remembering.is_empty()
-    }
-
     fn show(&self) {
         self.context.metrics.bind_queue.set((self.binds.len() + self.binding.len()) as i64);
         let patches = self.newest.len() + self.patching.len() + self.order.len();
@@ -292,11 +325,17 @@ impl WriteQueue {
 }
 
 impl WriteContext {
-    /// Sends a request with a time limit. The error says whether the server may have received it.
+    /// Sends a request with a time limit if we lead. The error says whether the server may have
+    /// received it.
     async fn send(&self, request: Request<Vec<u8>>) -> Result<String, Refusal> {
         if !self.leadership.holds() {
             return Err(Refusal::Deposed);
         }
+        self.send_anyway(request).await
+    }
+
+    /// The same, whether we lead or not.
+    async fn send_anyway(&self, request: Request<Vec<u8>>) -> Result<String, Refusal> {
         match tokio::time::timeout(LIMIT, self.client.request_text(request)).await {
             Ok(Ok(text)) => Ok(text),
             Ok(Err(kube::Error::Api(status))) => Err(Refusal::from(*status)),

@@ -7,14 +7,20 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use muster_api::core::Pod;
-use muster_api::keys::{GPU_INDEX, VGPU_IDS};
+use muster_api::keys::{EVICTION_OCCURRED, GPU_INDEX, PIPELINED_NODE, PIPELINED_STATUS, VGPU_IDS};
 use muster_api::kinds::{Kind, Object};
+use muster_engine::plan::Placement;
 use muster_engine::{Engine, Event, KnownPod, Plan, Standing};
 
 use crate::write::{AnnotationWrite, Desired, NOMINATION};
 
 /// Which card is kept for a pod that shares cards; written with its nomination.
 const CARDS: [&str; 2] = [GPU_INDEX, VGPU_IDS];
+
+/// What a bind writes on a nominated pod: the API server sets the annotations of a Binding together
+/// with the node, and can remove none.
+const ENDED: [(&str, &str); 3] =
+    [(EVICTION_OCCURRED, "false"), (PIPELINED_NODE, ""), (PIPELINED_STATUS, "false")];
 
 /// What a pod's object says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub struct Nominations {
     said: HashMap<String, Observed>,
     /// What was asked for and has not been seen yet, with the pod's uid.
     asked: HashMap<String, (String, Desired)>,
+    /// Pods whose bind ends their nomination, with their uid, until they are seen bound.
+    ending: HashMap<String, String>,
     /// Pods that may have to say something else.
     doubtful: BTreeSet<String>,
 }
@@ -36,8 +44,10 @@ pub struct Nominations {
 impl Observed {
     fn of(pod: &Pod) -> Observed {
         let noted = |key: &'static str| Some((key, pod.metadata.annotations.get(key)?.clone()));
+        let ended = noted(PIPELINED_STATUS).is_some_and(|(_, status)| status == "false");
+        let nomination = NOMINATION.into_iter().filter(|_| !ended);
         Observed {
-            annotations: NOMINATION.into_iter().chain(CARDS).filter_map(noted).collect(),
+            annotations: nomination.chain(CARDS).filter_map(noted).collect(),
             nominated_node: pod.status.nominated_node_name.clone().filter(|node| !node.is_empty()),
         }
     }
@@ -67,6 +77,7 @@ impl Nominations {
             Event::Gone { kind: Kind::Pod, key, .. } => {
                 self.said.remove(key);
                 self.asked.remove(key);
+                self.ending.remove(key);
             }
             Event::NominationRefused { key, .. } => {
                 self.asked.remove(key);
@@ -75,14 +86,45 @@ impl Nominations {
             Event::Bound { key, .. } | Event::BindFailed { key, .. } => {
                 // A nomination that was still to be written gave way to the bind.
                 self.asked.remove(key);
+                if matches!(event, Event::BindFailed { .. }) {
+                    self.ending.remove(key);
+                }
                 self.doubtful.insert(key.clone());
             }
             _ => {}
         }
     }
 
+    /// Whether a pod says that it is nominated, or was asked to.
+    pub fn nominates(&self, pod: &str) -> bool {
+        self.asked.get(pod).is_some_and(|(_, desired)| desired.keeps_room())
+            || self
+                .said
+                .get(pod)
+                .is_some_and(|says| says.annotations.contains_key(PIPELINED_STATUS))
+    }
+
+    /// Annotations for the bind of a pod, which end its nomination without a write of their own.
+    pub fn end_with_bind(
+        &mut self,
+        place: &Placement,
+    ) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let nominated = self.nominates(&place.pod);
+        if nominated {
+            self.ending.insert(place.pod.to_string(), place.uid.to_string());
+        }
+        let ended = ENDED.into_iter().filter(move |_| nominated);
+        ended.map(|(key, text)| (key, text.to_owned()))
+    }
+
     fn hear_pod(&mut self, pod: &Pod) {
         let (key, says) = (pod.metadata.key(), Observed::of(pod));
+        // Now it is seen what came of its bind.
+        if pod.spec.node_name.is_some()
+            || self.ending.get(&key).is_some_and(|uid| *uid != pod.metadata.uid)
+        {
+            self.ending.remove(&key);
+        }
         if let Some((uid, desired)) = self.asked.get(&key)
             && (*uid != pod.metadata.uid || says.fulfils(desired))
         {
@@ -123,7 +165,8 @@ impl Nominations {
         found
     }
 
-    /// What a pod should say; nothing if another scheduler is responsible, nor while it is bound.
+    /// What a pod should say; nothing if another scheduler is responsible, nor while it is bound
+    /// or its bind says it.
     fn desired(&self, known: KnownPod, plan: &Plan, key: &str) -> Option<Desired> {
         known.gang?;
         match known.standing {
@@ -136,6 +179,7 @@ impl Nominations {
                 let cards = self.said.get(key).into_iter().flat_map(Observed::cards);
                 Some(Desired::no_nomination(cards))
             }
+            Standing::Placed if self.ending.contains_key(key) => None,
             Standing::Placed => Some(Desired::no_nomination(std::iter::empty())),
         }
     }

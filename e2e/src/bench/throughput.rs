@@ -3,26 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use futures::{StreamExt, TryStreamExt};
-use http::Request;
-use kube::core::WatchEvent;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::json;
-use tokio::task::AbortHandle;
 
+use super::changes::{Change, Changes};
+use super::plain::{CONCURRENCIES, bind, hold_watches, send_all};
 use super::{
-    Bar, BenchArguments, Line, List, PATIENCE, SPACE, cpu_time, median, muster_server, peak_memory,
-    progress,
+    Bar, BenchArguments, Line, PATIENCE, SPACE, cpu_time, median, muster_server, peak_memory,
+    progress, ready, remove_groups, remove_pods,
 };
-use crate::cluster::{Cluster, Definitions, pods, wait};
+use crate::Result;
+use crate::cluster::{Cluster, Definitions, podgroups, pods};
 use crate::controlplane::{ControlPlane, Options};
 use crate::guard::Server;
 use crate::workload::{Gang, Nodes};
-use crate::{Failure, Result};
-
-/// Numbers of requests under way at once that are tried, to find the best one for the API server.
-const CONCURRENCIES: [usize; 4] = [8, 16, 32, 64];
 
 /// The results of one scheduler with many equal pods.
 #[derive(Copy, Clone, Debug, Default)]
@@ -40,7 +33,7 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
     cluster.create_nodes(&Nodes::new(arguments.nodes).gpus(8)).await?;
     let best = best_concurrency(&cluster, arguments).await?;
     let (mut limits, mut ours, mut theirs, mut gangs) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        (Vec::new(), Vec::new(), Vec::new(), GangTimes::default());
     for round in 1..=arguments.rounds {
         let limit = plain_client(&cluster, arguments, best).await?;
         progress(&format!("round {round}: plain client {limit:.0} pods/s"));
@@ -49,9 +42,9 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
         let run = equal_pods(&cluster, arguments, &mut server.0, Some(&server.1), "muster").await?;
         progress(&format!("round {round}: muster {run:?}"));
         ours.push(run);
-        let gang = large_gang(&cluster, &mut muster_server(&plane)?).await?;
-        progress(&format!("round {round}: a gang of 1,000 in {gang:?}"));
-        gangs.push(gang.as_secs_f64());
+        let times = gangs_of_a_process(&cluster, muster_server(&plane)?).await?;
+        progress(&format!("round {round}: gangs of 1,000, again, 500 of 10: {times:.2?} s"));
+        gangs.push(times);
         plane.start_kube_scheduler()?;
         let mut server = plane.kube_scheduler.take().ok_or("just started")?;
         let run = equal_pods(&cluster, arguments, &mut server, None, "default-scheduler").await?;
@@ -66,20 +59,13 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
     };
     let memory =
         |runs: &[Run]| median(&runs.iter().map(|run| run.peak_bytes as f64).collect::<Vec<f64>>());
-    let gang = median(&gangs);
-    let gang_limit = GANG as f64 / limit;
-    Ok(vec![
+    let mut lines = gangs.lines(limit);
+    lines.extend([
         Line {
             what: "binding throughput, relative to a plain client",
             ratio: rate(&ours) / limit,
             bar: Bar::AtLeast(0.75),
             more: format!("{:.0} of {limit:.0} pods/s (concurrency {best})", rate(&ours)),
-        },
-        Line {
-            what: "a gang of 1,000, last pod created to last bound",
-            ratio: gang / gang_limit,
-            bar: Bar::AtMost(1.5),
-            more: format!("{gang:.2} s, the plain client needs {gang_limit:.2} s"),
         },
         Line {
             what: "pods per second, relative to kube-scheduler",
@@ -99,10 +85,42 @@ pub async fn throughput(arguments: &BenchArguments) -> Result<Vec<Line>> {
             bar: Bar::AtMost(0.5),
             more: format!("{:.0} against {:.0} MB", memory(&ours) / 1e6, memory(&theirs) / 1e6),
         },
-    ])
+    ]);
+    Ok(lines)
 }
 
 const GANG: usize = 1_000;
+/// Many gangs at once.
+const GANGS: usize = 500;
+const OF_EACH: usize = 10;
+
+/// In seconds, for each round: a process's first gang of 1,000, its second, and many gangs at once.
+#[derive(Default)]
+struct GangTimes([Vec<f64>; 3]);
+
+impl GangTimes {
+    fn push(&mut self, times: [f64; 3]) {
+        self.0.iter_mut().zip(times).for_each(|(all, time)| all.push(time));
+    }
+
+    fn lines(&self, limit: f64) -> Vec<Line> {
+        let [first, again, many] = self.0.each_ref().map(|times| median(times));
+        let line = |what, pods: usize, seconds: f64| {
+            let needed = pods as f64 / limit;
+            Line {
+                what,
+                ratio: seconds / needed,
+                bar: Bar::AtMost(1.2),
+                more: format!("{seconds:.2} s, the plain client needs {needed:.2} s"),
+            }
+        };
+        vec![
+            line("a fresh process's gang of 1,000, last created to last bound", GANG, first),
+            line("the same process's next gang of 1,000", GANG, again),
+            line("500 gangs of 10 at once", GANGS * OF_EACH, many),
+        ]
+    }
+}
 
 fn equal(count: usize, scheduler: &str) -> Vec<serde_json::Value> {
     let mut gang = Gang::new("equal", count).scheduler(scheduler);
@@ -135,66 +153,14 @@ async fn plain_client(
 ) -> Result<f64> {
     cluster.create_all(&pods(SPACE), equal(arguments.pods, "no-scheduler")).await?;
     let watches = hold_watches(cluster).await?;
-    let begin = Instant::now();
-    let binds = (0..arguments.pods).map(|index| async move {
-        let node = format!("node-{}", index % arguments.nodes);
-        bind(cluster, &format!("equal-{index}"), &node).await
-    });
-    let done = futures::stream::iter(binds).buffer_unordered(concurrency);
-    done.try_for_each(|()| std::future::ready(Ok(()))).await?;
-    let took = begin.elapsed();
-    watches.iter().for_each(AbortHandle::abort);
+    let node = |index| format!("node-{}", index % arguments.nodes);
+    let binds = (0..arguments.pods)
+        .map(|index| bind(&format!("equal-{index}"), &node(index), &json!({})))
+        .collect::<Result<Vec<_>>>()?;
+    let took = send_all(cluster, binds, concurrency).await?;
+    drop(watches);
     remove_pods(cluster).await?;
     Ok(arguments.pods as f64 / took.as_secs_f64())
-}
-
-async fn bind(cluster: &Cluster, pod: &str, node: &str) -> kube::Result<()> {
-    let binding = json!({
-        "apiVersion": "v1",
-        "kind": "Binding",
-        "metadata": { "name": pod, "namespace": SPACE },
-        "target": { "apiVersion": "v1", "kind": "Node", "name": node },
-    });
-    let request = Request::post(format!("{}/{pod}/binding", pods(SPACE)))
-        .header("content-type", "application/json")
-        .body(binding.to_string().into_bytes())
-        .map_err(kube::Error::HttpError)?;
-    cluster.client().request_text(request).await.map(drop)
-}
-
-async fn hold_watches(cluster: &Cluster) -> Result<Vec<AbortHandle>> {
-    let kinds = [
-        "/api/v1/pods",
-        "/api/v1/nodes",
-        "/apis/scheduling.volcano.sh/v1beta1/podgroups",
-        "/apis/scheduling.volcano.sh/v1beta1/queues",
-        "/apis/topology.volcano.sh/v1alpha1/hypernodes",
-        "/apis/scheduling.k8s.io/v1/priorityclasses",
-        "/apis/policy/v1/poddisruptionbudgets",
-        "/api/v1/resourcequotas",
-        "/api/v1/namespaces",
-        "/api/v1/persistentvolumeclaims",
-        "/api/v1/persistentvolumes",
-    ];
-    let mut tasks = Vec::new();
-    for kind in kinds {
-        let request = Request::get(format!("{kind}?watch=true")).body(Vec::new())?;
-        let stream = cluster.client().request_events::<IgnoredAny>(request).await?;
-        tasks.push(tokio::spawn(stream.for_each(|_| std::future::ready(()))).abort_handle());
-    }
-    Ok(tasks)
-}
-
-/// Without a kubelet, deleted pods only disappear without a grace period.
-async fn remove_pods(cluster: &Cluster) -> Result<()> {
-    let request = Request::delete(pods(SPACE)).header("content-type", "application/json").body(
-        json!({ "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0 })
-            .to_string()
-            .into_bytes(),
-    )?;
-    cluster.client().request_text(request).await?;
-    cluster.wait_for_pods(SPACE, PATIENCE, |pods| pods.is_empty()).await?;
-    Ok(())
 }
 
 /// A scheduler that is frozen while the pods are created, so that only its own work is measured.
@@ -206,15 +172,13 @@ async fn equal_pods(
     scheduler: &str,
 ) -> Result<Run> {
     match page {
-        Some(page) => drop(
-            wait(PATIENCE, async || page.text("/readyz").await.map_err(|e| e.to_string())).await?,
-        ),
+        Some(page) => ready(page).await?,
         // Kubernetes' own scheduler has no page here: it is ready when it has bound a pod.
         None => warm_up(cluster, scheduler).await?,
     }
     server.pause()?;
     cluster.create_all(&pods(SPACE), equal(arguments.pods, scheduler)).await?;
-    let mut binds = Binds::watch(cluster).await?;
+    let mut binds = Changes::watch(cluster, Change::Bound, "equal-").await?;
     let pid = server.pid().ok_or("the scheduler has ended")?;
     let before = cpu_time(pid)?;
     server.resume()?;
@@ -238,80 +202,42 @@ async fn warm_up(cluster: &Cluster, scheduler: &str) -> Result<()> {
     remove_pods(cluster).await
 }
 
-async fn large_gang(cluster: &Cluster, (server, page): &mut (Server, Cluster)) -> Result<Duration> {
-    wait(PATIENCE, async || page.text("/readyz").await.map_err(|error| error.to_string())).await?;
-    let mut binds = Binds::watch(cluster).await?;
+/// What one process needs for its first gang, for its second, and for many at once.
+async fn gangs_of_a_process(
+    cluster: &Cluster,
+    (mut server, page): (Server, Cluster),
+) -> Result<[f64; 3]> {
+    ready(&page).await?;
+    let first = large_gang(cluster).await?;
+    let again = large_gang(cluster).await?;
+    let many = many_gangs(cluster, &mut server).await?;
+    server.stop().await?;
+    Ok([first, again, many].map(|time| time.as_secs_f64()))
+}
+
+async fn large_gang(cluster: &Cluster) -> Result<Duration> {
+    let mut binds = Changes::watch(cluster, Change::Bound, "large-").await?;
     let gang = Gang::new("large", GANG).gpus(8);
     cluster.create_gang(&gang).await?;
     let created = Instant::now();
     let (_, last) = binds.count(GANG).await?;
-    server.stop().await?;
     remove_pods(cluster).await?;
-    cluster.delete(&format!("{}/large", crate::cluster::podgroups(SPACE))).await?;
+    remove_groups(cluster).await?;
     Ok(last.saturating_duration_since(created))
 }
 
-/// Observes pods being bound.
-struct Binds {
-    seen: tokio::sync::mpsc::UnboundedReceiver<Instant>,
-    task: AbortHandle,
-}
-
-impl Binds {
-    async fn watch(cluster: &Cluster) -> Result<Binds> {
-        let (sender, seen) = tokio::sync::mpsc::unbounded_channel();
-        let list: List = cluster.get("/api/v1/pods?limit=1").await?;
-        let path =
-            format!("/api/v1/pods?watch=true&resourceVersion={}", list.metadata.resource_version);
-        let stream =
-            cluster.client().request_events::<Slim>(Request::get(path).body(Vec::new())?).await?;
-        let task = tokio::spawn(async move {
-            let mut bound = std::collections::HashSet::new();
-            let mut stream = std::pin::pin!(stream);
-            while let Some(event) = stream.next().await {
-                if let Ok(WatchEvent::Added(pod) | WatchEvent::Modified(pod)) = event
-                    && pod.spec.node_name.is_some()
-                    && bound.insert(pod.metadata.name)
-                {
-                    let _ = sender.send(Instant::now());
-                }
-            }
-        });
-        Ok(Binds { seen, task: task.abort_handle() })
-    }
-
-    /// When the first and the last of `count` pods were seen.
-    async fn count(&mut self, pods: usize) -> Result<(Instant, Instant)> {
-        let (mut first, mut last) = (None, Instant::now());
-        for number in 1..=pods {
-            let next = tokio::time::timeout(PATIENCE, self.seen.recv()).await;
-            let late = || Failure::from(format!("only {} of {pods} pods were bound", number - 1));
-            last = next.map_err(|_| late())?.ok_or_else(late)?;
-            first.get_or_insert(last);
-        }
-        Ok((first.unwrap_or(last), last))
-    }
-}
-
-impl Drop for Binds {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-#[derive(Clone, Deserialize)]
-struct Slim {
-    metadata: SlimMeta,
-    spec: SlimSpec,
-}
-
-#[derive(Clone, Deserialize)]
-struct SlimMeta {
-    name: String,
-}
-
-#[derive(Clone, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SlimSpec {
-    node_name: Option<String>,
+/// The scheduler is frozen while they are created, so that they come at once.
+async fn many_gangs(cluster: &Cluster, server: &mut Server) -> Result<Duration> {
+    let gangs: Vec<Gang> =
+        (0..GANGS).map(|at| Gang::new(&format!("small-{at}"), OF_EACH).gpus(1)).collect();
+    server.pause()?;
+    cluster.create_all(&podgroups(SPACE), gangs.iter().map(Gang::podgroup)).await?;
+    cluster.create_all(&pods(SPACE), gangs.iter().flat_map(Gang::pods)).await?;
+    let mut binds = Changes::watch(cluster, Change::Bound, "small-").await?;
+    let begin = Instant::now();
+    server.resume()?;
+    let (_, last) = binds.count(GANGS * OF_EACH).await?;
+    remove_pods(cluster).await?;
+    remove_groups(cluster).await?;
+    Ok(last.saturating_duration_since(begin))
 }

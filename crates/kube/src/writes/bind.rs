@@ -47,6 +47,7 @@ impl Bind {
             tokio::time::sleep(refusal.pause(attempt)).await;
             attempt += 1;
         }
+        context.metrics.wrote("bind");
         context.metrics.bind.observe(in_ms(begin.elapsed()));
         context.metrics.attempt("scheduled");
         Some(Event::Bound { key: self.pod, uid: self.uid, node: self.node })

@@ -16,6 +16,8 @@ struct Bench {
     now: Time,
     /// When the last cycle wanted to be called again.
     wake: Option<Time>,
+    /// What the binds of the last cycle write on pods to end nominations.
+    with_binds: Vec<(&'static str, String)>,
 }
 
 impl Bench {
@@ -24,7 +26,8 @@ impl Bench {
         let config = Config::parse("test", CONFIG).expect("a good configuration");
         let engine = Engine::new(config, vec!["volcano".to_owned()]);
         let (nominations, now) = (Nominations::default(), Time(1_000_000));
-        let mut bench = Bench { engine, nominations, now, wake: None };
+        let with_binds = Vec::new();
+        let mut bench = Bench { engine, nominations, now, wake: None, with_binds };
         let ready = json!([{ "type": "Ready", "status": "True" }]);
         let room = json!({ "cpu": "1", "pods": "10" });
         let node = json!({ "metadata": { "name": "n" }, "status": { "allocatable": room, "conditions": ready } });
@@ -57,6 +60,10 @@ impl Bench {
         self.now = self.now.plus_ms(20);
         let plan = self.engine.cycle(self.now);
         self.wake = plan.wake;
+        self.with_binds.clear();
+        for place in &plan.binds {
+            self.with_binds.extend(self.nominations.end_with_bind(place));
+        }
         let writes = self.nominations.compare(&self.engine, &plan).into_iter();
         let told = writes.map(|AnnotationWrite { object, desired, .. }| {
             let node = desired.annotations[PIPELINED_NODE].as_deref().unwrap_or("nothing");
@@ -129,6 +136,64 @@ fn a_bound_pod_says_nothing_of_nominations() {
     let (key, uid, node) = ("d/high".to_owned(), "high-uid".to_owned(), "n".to_owned());
     bench.hear(Event::Bound { key, uid, node });
     assert!(bench.cycle().is_empty());
+}
+
+/// A nominated pod whose room is free now, and is bound.
+fn fulfilled() -> Bench {
+    let mut bench = Bench::new();
+    bench.pod("low", 1, 1, &running());
+    bench.pod("high", 9, 2, &json!({}));
+    assert_eq!(bench.cycle(), ["d/high is nominated to n, with evictions"]);
+    bench.pod("high", 9, 3, &nominated("n"));
+    bench.hear(Event::Gone { kind: Kind::Pod, key: "d/low".into(), uid: "low-uid".into() });
+    assert!(bench.cycle().is_empty());
+    bench
+}
+
+fn bound(status: &str) -> Value {
+    let mut pod = nominated("n");
+    pod["metadata"]["annotations"][PIPELINED_STATUS] = json!(status);
+    pod["spec"] = json!({ "nodeName": "n" });
+    pod
+}
+
+#[test]
+fn a_nomination_ends_with_the_bind_and_needs_no_write() {
+    let mut bench = fulfilled();
+    let ended: BTreeMap<&str, String> = bench.with_binds.iter().cloned().collect();
+    let texts = [(EVICTION_OCCURRED, "false"), (PIPELINED_NODE, ""), (PIPELINED_STATUS, "false")];
+    assert_eq!(ended, texts.map(|(key, text)| (key, text.to_owned())).into());
+    let (key, uid, node) = ("d/high".to_owned(), "high-uid".to_owned(), "n".to_owned());
+    bench.hear(Event::Bound { key, uid, node });
+    assert!(bench.cycle().is_empty(), "the pod is not seen bound yet");
+    bench.pod("high", 9, 4, &bound("false"));
+    assert!(bench.cycle().is_empty());
+    // A pod that was not nominated has nothing to end.
+    let mut bench = Bench::new();
+    bench.pod("high", 9, 1, &json!({}));
+    assert!(bench.cycle().is_empty());
+    assert_eq!(bench.with_binds, []);
+}
+
+#[test]
+fn a_bound_pod_that_still_says_that_it_is_nominated_is_cleaned_up() {
+    // Another scheduler was faster; or the nomination was on its way and arrived after the bind.
+    for order in [["true", "true"], ["false", "true"]] {
+        let mut bench = fulfilled();
+        bench.pod("high", 9, 4, &bound(order[0]));
+        bench.pod("high", 9, 5, &bound(order[1]));
+        assert_eq!(bench.cycle(), ["d/high is nominated to nothing"], "{order:?}");
+        assert!(bench.cycle().is_empty());
+    }
+}
+
+#[test]
+fn a_bind_that_failed_ends_no_nomination() {
+    let mut bench = fulfilled();
+    let (key, uid) = ("d/high".to_owned(), "high-uid".to_owned());
+    bench.hear(Event::BindFailed { key, uid, cause: "no answer".to_owned(), at: bench.now });
+    bench.hear(Event::gone(Kind::Node, "n"));
+    assert_eq!(bench.cycle(), ["d/high is nominated to nothing"]);
 }
 
 #[test]
