@@ -86,7 +86,14 @@ fn a_bad_configuration_is_rejected_and_the_old_one_stays() -> Result<()> {
         let log = log_of(plane, "muster")?;
         let lines: std::result::Result<Vec<Value>, _> =
             log.lines().map(serde_json::from_str).collect();
-        assert!(lines?.iter().any(|line| line["level"] == "DEBUG"), "{log}");
+        let debug: Vec<Value> =
+            lines?.into_iter().filter(|line| line["level"] == "DEBUG").collect();
+        let binds = |line: &&Value| line["message"] == "binding" && line["gang"] == "default/large";
+        let bind = debug.iter().find(binds).ok_or_else(|| format!("no bind in the log:\n{log}"))?;
+        assert!(bind["pod"].is_string() && bind["node"] == "node-0", "{bind}");
+        assert!(bind["cause"].is_string(), "{bind}");
+        let of_libraries = |line: &&Value| !line["target"].to_string().contains("muster");
+        assert_eq!(debug.iter().find(of_libraries), None, "requests do not drown decisions");
         assert_eq!(scheduler.server.stop().await?, 0, "SIGTERM ends it cleanly");
         scheduler.replay()
     })

@@ -3,27 +3,27 @@
 //! now and then.
 
 mod hypernodes;
+mod queues;
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use muster_api::core::Pod;
 use muster_api::kinds::{Kind, Object};
-use muster_api::{
-    PodGroup, PodGroupCondition, PodGroupPhase, PodGroupStatus, Quantity, Queue, QueueStatus,
-};
-use muster_engine::ids::{GangId, ResourceId};
+use muster_api::{PodGroup, PodGroupCondition, PodGroupStatus};
+use muster_engine::ids::GangId;
 use muster_engine::model::Cluster;
 use muster_engine::model::gangs::{Gang, Origin};
 use muster_engine::model::pods::PodState;
 use muster_engine::{Engine, Event, Reason, Stage, status};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc::UnboundedSender;
 
 use self::hypernodes::HyperNodeReporter;
+use self::queues::QueueReporter;
 use crate::clock::wall_clock;
-use crate::metrics::{ByQueue, Metrics, PHASES};
+use crate::metrics::Metrics;
 use crate::writes::{Patch, Record, Target, Write};
 
 /// How often the counts in a PodGroup's status are renewed, and the numbers in its message.
@@ -47,7 +47,7 @@ pub struct Reporter {
     groups: HashMap<String, Known>,
     /// The reason in the `PodScheduled` condition of waiting pods.
     marks: HashMap<String, String>,
-    queues: HashMap<String, Option<QueueStatus>>,
+    queues: QueueReporter,
     /// Gangs whose status is out of date but must wait: for their binds, for pods that leave, or for
     /// time to pass.
     held: BTreeSet<GangId>,
@@ -76,7 +76,7 @@ impl Reporter {
             writes,
             groups: HashMap::new(),
             marks: HashMap::new(),
-            queues: HashMap::new(),
+            queues: QueueReporter::default(),
             held: BTreeSet::new(),
             leaving: HashMap::new(),
             hyper_nodes: HyperNodeReporter::default(),
@@ -91,7 +91,7 @@ impl Reporter {
             Event::Object(object) => self.hear_object(object),
             Event::Gone { kind: Kind::Pod, key, .. } => drop(self.marks.remove(key)),
             Event::Gone { kind: Kind::PodGroup, key, .. } => drop(self.groups.remove(key)),
-            Event::Gone { kind: Kind::Queue, key, .. } => drop(self.queues.remove(key)),
+            Event::Gone { kind: Kind::Queue, key, .. } => self.queues.forget(key),
             Event::Gone { kind: Kind::HyperNode, key, .. } => self.hyper_nodes.forget(key),
             _ => {}
         }
@@ -101,7 +101,7 @@ impl Reporter {
         match object {
             Object::Pod(pod) => self.hear_pod(pod),
             Object::PodGroup(group) => self.hear_group(group, object),
-            Object::Queue(queue) => drop(self.queues.insert(name_of(queue), queue.status.clone())),
+            Object::Queue(queue) => self.queues.hear(queue),
             Object::HyperNode(domain) => self.hyper_nodes.hear(domain),
             _ => {}
         }
@@ -303,45 +303,9 @@ impl Reporter {
         }
         self.seen = cluster.generation;
         self.next_look = now + LOOKS;
-        self.tell_queues(cluster, metrics);
+        self.queues.tell(cluster, metrics, &self.writes);
         self.hyper_nodes.tell(cluster, &self.writes);
         None
-    }
-
-    fn tell_queues(&mut self, cluster: &Cluster, metrics: &Metrics) {
-        let counts = count_phases(cluster);
-        show_queues(cluster, metrics, &counts);
-        show_waiting(cluster, metrics);
-        for (_, queue) in cluster.queues.iter().filter(|(_, queue)| queue.exists) {
-            let Some(known) = self.queues.get_mut(&*queue.name) else { continue };
-            let [pending, inqueue, running, unknown, completed] =
-                counts.get(&*queue.name).copied().unwrap_or_default();
-            let held = queue.held.iter().filter(|&(_, amount)| amount != 0);
-            let allocated = held.map(|(id, amount)| {
-                (cluster.dimensions.name(id).to_owned(), quantity(cluster, id, amount))
-            });
-            let fresh = known.is_none();
-            let old = known.clone().unwrap_or_default();
-            let new = QueueStatus {
-                allocated: allocated.collect(),
-                pending,
-                inqueue,
-                running,
-                unknown,
-                completed,
-                ..old.clone()
-            };
-            if old == new && !fresh {
-                continue;
-            }
-            let body = queue_body(&old, &new, fresh);
-            *known = Some(new);
-            let _ = self.writes.send(Write::Patch(Patch::new(
-                Target::Queue(queue.name.to_string()),
-                "",
-                body,
-            )));
-        }
     }
 }
 
@@ -357,10 +321,6 @@ fn young(cluster: &Cluster, gang: &Gang) -> Option<Duration> {
     let told = newest.map_or(since, |created| since.max(created.plus_ms(GROWS_MS - YOUNG_MS)));
     let left = told.plus_ms(YOUNG_MS).0 - wall_clock().0;
     (left > 0).then(|| Duration::from_millis(left as u64))
-}
-
-fn name_of(queue: &Queue) -> String {
-    queue.metadata.name.clone()
 }
 
 fn condition(status: &PodGroupStatus) -> Option<&PodGroupCondition> {
@@ -408,85 +368,5 @@ fn record_of(gang: &Gang, warning: bool, reason: &'static str, note: String) -> 
     }
 }
 
-fn quantity(cluster: &Cluster, id: ResourceId, amount: i64) -> Quantity {
-    match cluster.dimensions.name(id) {
-        "cpu" => Quantity::from_milli(amount),
-        _ => Quantity::from_units(amount),
-    }
-}
-
-/// The queue controller owns the state; only a queue without any status is reported as open.
-fn queue_body(old: &QueueStatus, new: &QueueStatus, fresh: bool) -> Value {
-    let mut body = json!(new);
-    let object = body.as_object_mut().expect("a struct");
-    object.remove("reservation");
-    if !fresh {
-        object.remove("state");
-    }
-    let mut allocated = json!(new.allocated);
-    for gone in old.allocated.keys().filter(|name| !new.allocated.contains_key(*name)) {
-        allocated[gone] = Value::Null;
-    }
-    body["allocated"] = allocated;
-    body
-}
-
-/// How many PodGroups of each queue are in each phase, in the order of [`PHASES`].
-fn count_phases(cluster: &Cluster) -> BTreeMap<&str, [i32; PHASES.len()]> {
-    let mut counts: BTreeMap<&str, [i32; PHASES.len()]> = BTreeMap::new();
-    for (_, gang) in cluster.gangs.iter().filter(|(_, gang)| gang.origin == Origin::Group) {
-        let place = match gang.phase {
-            PodGroupPhase::Pending => 0,
-            PodGroupPhase::Inqueue => 1,
-            PodGroupPhase::Running => 2,
-            PodGroupPhase::Unknown => 3,
-            PodGroupPhase::Completed => 4,
-        };
-        counts.entry(&cluster.queues[gang.queue].name).or_default()[place] += 1;
-    }
-    counts
-}
-
-fn show_queues(cluster: &Cluster, metrics: &Metrics, counts: &BTreeMap<&str, [i32; PHASES.len()]>) {
-    let queues = &metrics.queues;
-    queues.clear();
-    for (_, queue) in cluster.queues.iter().filter(|(_, queue)| queue.exists) {
-        let name = &*queue.name;
-        let resource = |id| cluster.dimensions.name(id);
-        queue.held.iter().for_each(|(id, amount)| queues.allocated.set(name, resource(id), amount));
-        queue
-            .requested
-            .iter()
-            .for_each(|(id, amount)| queues.request.set(name, resource(id), amount));
-        queue
-            .deserved
-            .iter()
-            .for_each(|(id, amount)| queues.deserved.set(name, resource(id), amount));
-        queue
-            .capability
-            .iter()
-            .for_each(|(id, amount)| queues.capacity.set(name, resource(id), amount));
-        let label = ByQueue { queue_name: name.to_owned() };
-        queues.weight.get_or_create(&label).set(i64::from(queue.weight));
-        let counted = counts.get(name).copied().unwrap_or_default();
-        for (family, count) in queues.phases.iter().zip(counted) {
-            family.get_or_create(&label).set(i64::from(count));
-        }
-    }
-}
-
-/// Gangs that wait, by the step that stopped them.
-fn show_waiting(cluster: &Cluster, metrics: &Metrics) {
-    let stages =
-        [Stage::Reference, Stage::Admission, Stage::Gang, Stage::Quota, Stage::Order, Stage::Nodes];
-    let mut waiting: BTreeMap<Stage, i64> = stages.into_iter().map(|stage| (stage, 0)).collect();
-    for &gang in cluster.gangs.waiting() {
-        if let Some(reason) = cluster.gangs[gang].reasons.first() {
-            *waiting.entry(reason.stage()).or_default() += 1;
-        }
-    }
-    metrics.unschedulable.set(waiting.values().sum());
-    for (stage, count) in waiting {
-        metrics.pending(stage.name(), count);
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -49,8 +49,10 @@ const NOMINATIONS: usize = 32;
 /// Evictions under way at once. An API server takes 100 ms and more for each, most of it waiting
 /// until it has seen all budgets, and many at once as fast as one.
 const EVICTIONS: usize = 128;
-/// Patches under way at once.
+/// Patches under way at once, and while binds or evictions wait: each costs an API server as much as
+/// a bind.
 const PATCHES: usize = 16;
+const PATCHES_MEANWHILE: usize = 2;
 /// Events under way at once, how many may wait, and how many may be written in a second.
 const RECORDS: usize = 2;
 const RECORDS_WAITING: usize = 1_000;
@@ -61,8 +63,8 @@ const BATCH: usize = 1_024;
 
 /// After the last decision: how long writes that wait are still sent, and how long those under way
 /// may take, binds excepted. Another replica waits for the lease.
-const LAST_STARTS: Duration = Duration::from_millis(1_200);
-const LAST_WRITES: Duration = Duration::from_millis(1_500);
+const LAST_STARTS: Duration = Duration::from_millis(1_000);
+const LAST_WRITES: Duration = Duration::from_millis(1_300);
 /// How often that is checked.
 const CHECK: Duration = Duration::from_millis(20);
 
@@ -267,15 +269,18 @@ impl WriteQueue {
         {
             self.evicting.push(Box::pin(eviction.send(self.context.clone())));
         }
-        while self.patching.len() < PATCHES
+        // Binds and evictions go first: while any wait, few statuses and no events are written.
+        let calm = self.binds.is_empty() && self.evictions.is_empty();
+        let patches = if calm { PATCHES } else { PATCHES_MEANWHILE };
+        while self.patching.len() < patches
             && let Some(target) = self.patches.pop_front()
         {
             let Some(patch) = self.newest.remove(&target) else { continue };
             self.under_way.insert(target);
             self.patching.push(Box::pin(patch.send(self.context.clone())));
         }
-        // Binds go first: while any wait, no events are written; nor while the lease waits.
-        while self.binds.is_empty()
+        // Nor are events written while another replica waits for the lease.
+        while calm
             && self.last_decision.is_none()
             && self.recording.len() < RECORDS
             && self.recorded < RECORDS_PER_SECOND

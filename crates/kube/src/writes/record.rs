@@ -17,7 +17,7 @@ use crate::lease::micro_time;
 const LONGEST_NOTE: usize = 1_000;
 /// When the process ends: events under way at once, and how long writing them may take.
 const REST: usize = 8;
-const REST_TIME: Duration = Duration::from_secs(1);
+const REST_TIME: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub struct Record {
