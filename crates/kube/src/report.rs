@@ -48,8 +48,8 @@ pub struct Reporter {
     /// The reason in the `PodScheduled` condition of waiting pods.
     marks: HashMap<String, String>,
     queues: QueueReporter,
-    /// Gangs whose status is out of date but must wait: for their binds, for pods that leave, or for
-    /// time to pass.
+    /// Gangs whose status is out of date but must wait: for binds, for pods that leave, or for time
+    /// to pass.
     held: BTreeSet<GangId>,
     /// Gangs of which pods leave, and since when nothing is written for that.
     leaving: HashMap<GangId, Instant>,

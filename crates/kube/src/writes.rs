@@ -49,8 +49,8 @@ const NOMINATIONS: usize = 32;
 /// Evictions under way at once. An API server takes 100 ms and more for each, most of it waiting
 /// until it has seen all budgets, and many at once as fast as one.
 const EVICTIONS: usize = 128;
-/// Patches under way at once, and while binds or evictions wait: each costs an API server as much as
-/// a bind.
+/// Patches under way at once, and while binds or evictions wait. Each costs an API server as much
+/// as a bind.
 const PATCHES: usize = 16;
 const PATCHES_MEANWHILE: usize = 2;
 /// Events under way at once, how many may wait, and how many may be written in a second.
