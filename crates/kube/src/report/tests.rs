@@ -7,6 +7,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::*;
 
 const CONFIG: &str = "actions: allocate, preempt
+configurations:
+- name: preempt
+  arguments: {mode: gang}
 tiers:
 - plugins: [{name: priority}, {name: gang}, {name: predicates}]
 ";
