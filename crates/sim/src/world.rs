@@ -146,36 +146,14 @@ impl World {
         Some(Event::from(pod.clone()))
     }
 
-    /// Binds a pod and ends its nomination. What is noted of its cards is written with it.
+    /// Binds a pod, if it is still the one that was meant and no other writer was faster. What is
+    /// noted of its cards is written with it.
     pub fn bind(
         &mut self,
         key: &str,
         uid: &str,
         node: &str,
         notes: Notes,
-    ) -> Result<Event, Refusal> {
-        self.bind_with(key, uid, node, notes, clear_nomination)
-    }
-
-    /// Binds a pod as an API server does, which removes nothing from its object.
-    pub fn bind_only(
-        &mut self,
-        key: &str,
-        uid: &str,
-        node: &str,
-        notes: Notes,
-    ) -> Result<Event, Refusal> {
-        self.bind_with(key, uid, node, notes, |_| {})
-    }
-
-    /// Binds a pod, if it is still the one that was meant and no other writer was faster.
-    fn bind_with(
-        &mut self,
-        key: &str,
-        uid: &str,
-        node: &str,
-        notes: Notes,
-        change: impl FnOnce(&mut Pod),
     ) -> Result<Event, Refusal> {
         let pod =
             self.pods.get(key).filter(|pod| pod.metadata.uid == uid).ok_or(Refusal::PodIsGone)?;
@@ -190,7 +168,7 @@ impl World {
         }
         let bound = self.change_pod(key, |pod| {
             pod.spec.node_name = Some(node.to_owned());
-            change(pod);
+            clear_nomination(pod);
             let notes = notes.iter().map(|(key, text)| ((*key).to_owned(), text.clone()));
             pod.metadata.annotations.extend(notes);
         });

@@ -111,7 +111,7 @@ impl<'c> Day<'c> {
         };
         let (Some(key), Some(node)) = (self.any_pod(others), self.any_node()) else { return };
         let uid = self.world.pods[&key].metadata.uid.clone();
-        if let Ok(event) = self.world.bind_only(&key, &uid, &node, &[]) {
+        if let Ok(event) = self.world.bind(&key, &uid, &node, &[]) {
             self.tell(event);
         }
     }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_api::keys::{PIPELINED_NODE, PIPELINED_STATUS, RESERVATIONS};
+use muster_api::keys::{PIPELINED_NODE, RESERVATIONS};
 use muster_api::{Reserved, Time};
 use muster_engine::model::gangs::Origin;
 use muster_engine::model::pods::PodState;
@@ -190,9 +190,7 @@ impl Day<'_> {
                 _ => continue,
             };
             let object = &self.world.pods[&**name];
-            let says = |key: &str| object.metadata.annotations.get(key).map(String::as_str);
-            let stands = says(PIPELINED_STATUS) != Some("false");
-            let written = says(PIPELINED_NODE).filter(|_| stands);
+            let written = object.metadata.annotations.get(PIPELINED_NODE).map(String::as_str);
             if written != nominated {
                 return Invariant::Written.fails(format!(
                     "{name} is {:?}, but its object is nominated to {written:?}",

@@ -71,8 +71,7 @@ impl Day<'_> {
     pub(super) fn execute(&mut self, plan: &Plan) {
         for bind in &plan.binds {
             self.writes.order.bind(&bind.pod);
-            let cards = plan.card_note(&bind.pod).iter().cloned();
-            let notes = cards.chain(self.writes.nominations.end_with_bind(bind)).collect();
+            let notes = plan.card_note(&bind.pod).to_vec();
             self.send(Request::Bind { pod: name(bind), node: bind.node.to_string(), notes });
         }
         let nominations = self.writes.nominations.compare(&self.engine, plan);
@@ -194,7 +193,7 @@ impl Day<'_> {
     fn arrive(&mut self, request: &Request, fate: Fate) -> Result<(), Refusal> {
         let event = match request {
             Request::Bind { pod: (key, uid), node, notes } => {
-                self.world.bind_only(key, uid, node, notes)
+                self.world.bind(key, uid, node, notes)
             }
             Request::Evict { pod: (key, uid) } => self.world.evict(key, uid),
             Request::Annotate(write) => self.world.annotate(write).ok_or(Refusal::ObjectIsGone),
