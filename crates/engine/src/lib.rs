@@ -80,5 +80,5 @@ pub use settings::argument::Argument;
 
 /// Where the pods of a gang are.
 pub mod search {
-    pub use crate::model::topology::places::{around, domain_of};
+    pub use crate::model::topology::places::domain_of;
 }

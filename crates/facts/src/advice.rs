@@ -72,9 +72,7 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
             Reason::NeverPreempts { .. } => {
                 "wait for free room, or remove preemptionPolicy: Never".to_owned()
             }
-            Reason::NeverMoves { .. } => {
-                "wait for free room, or make the gang preemptable".to_owned()
-            }
+            Reason::NeverMoves { .. } => "wait for free room, or make the gang preemptable".to_owned(),
             // Other reasons of the gang say which room it lacks.
             Reason::NothingToTake { .. } if !help.is_empty() => continue,
             Reason::NominationsLost { .. } => continue,
@@ -91,12 +89,17 @@ pub fn help(engine: &Engine, id: GangId, shortage: &Shortage) -> Vec<String> {
                 domains::help(cluster, id, (*wanted, subgroup.as_deref()), near)
             }
             Reason::Backoff { until, .. } => format!("wait until {until}"),
+            Reason::NotBound { preemptor, .. } => outranked_by(preemptor),
             Reason::Nominated { .. } => "wait: its nodes are being freed".to_owned(),
         };
         help.push(advice);
     }
     help.dedup();
     help
+}
+
+fn outranked_by(preemptor: &str) -> String {
+    format!("wait for free room, or raise its priority above that of {preemptor}")
 }
 
 fn more_pods(lack: u32, gated: u32) -> String {

@@ -13,17 +13,7 @@ use muster_referee::{Story, judge, make_case, tamper, try_case};
 const CLUSTERS: u64 = 1_000;
 
 /// Rules that the scheduler is known to break.
-const NOT_YET: &[&str] = &[
-    "beneficiary",
-    "budgets",
-    "capability",
-    "needed",
-    "no-bind-in-vain",
-    "nominated-room",
-    "pod-rules",
-    "run-time",
-    "topology",
-];
+const NOT_YET: &[&str] = &["needed", "no-bind-in-vain"];
 
 fn runner(folder: &tempfile::TempDir, thread: usize) -> Runner {
     let folder = folder.path().join(thread.to_string());

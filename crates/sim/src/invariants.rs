@@ -7,6 +7,7 @@ mod evictions;
 mod facts;
 mod fair_shares;
 mod gangs;
+pub mod keeping;
 mod moves;
 mod node_refusals;
 mod nodes;

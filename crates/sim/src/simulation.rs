@@ -16,6 +16,7 @@ use muster_write_order::{AnnotationWrite, Desired};
 use crate::chaos::{Moment, Witness};
 use crate::curves::Curves;
 use crate::invariants;
+use crate::invariants::keeping::LastBinds;
 use crate::report::{self, CycleLine, EventLine, HeldNomination, Report};
 use crate::violation::Violation;
 use crate::world::{Refusal, World};
@@ -67,6 +68,7 @@ pub struct Simulation {
     /// Hears what the engine hears and plans.
     witness: Option<Box<Witness<'static>>>,
     options: Options,
+    last_binds: LastBinds,
     /// Not there yet, by when they come; the next one last.
     coming: Vec<(Time, Event)>,
     cycle: u64,
@@ -102,6 +104,7 @@ impl Simulation {
             curves: None,
             witness,
             options,
+            last_binds: LastBinds::default(),
             coming,
             cycle: 0,
             told: HashMap::new(),
@@ -167,6 +170,7 @@ impl Simulation {
         }
         if self.options.check {
             invariants::check(&self.engine, self.engine.decisions())?;
+            self.last_binds.check(&self.engine, self.engine.decisions(), self.world.now)?;
         }
         self.report.cycles.push(CycleLine {
             cycle: self.cycle,
@@ -355,10 +359,12 @@ impl Simulation {
             if self.options.events {
                 self.report.events.extend(event_line(self.cycle, &event));
             }
+            self.last_binds.hear(&self.engine, &event);
             self.hear(event);
         }
         while self.coming.last().is_some_and(|(time, _)| *time <= self.world.now) {
             let (_, event) = self.coming.pop().expect("looked at");
+            self.last_binds.hear(&self.engine, &event);
             self.hear(event);
         }
     }

@@ -27,6 +27,8 @@ pub enum Invariant {
     StaleGang,
     /// No pod is evicted that could have stayed.
     EvictionNeeded,
+    /// No pod is bound that the next cycle evicts for another gang.
+    BoundInVain,
     /// A gang for which pods are evicted gets all that it lacks.
     PreemptorComplete,
     /// An eviction breaks no gang but those that it says it breaks.

@@ -9,9 +9,10 @@ use lines::Line;
 use muster_api::Time;
 use muster_api::manifest::{Found, Object, read};
 use muster_engine::config::Config;
-use muster_engine::{Decisions, Engine, Event};
+use muster_engine::{Cause, Decisions, Engine, Event, Eviction, Method};
 use muster_sim::Invariant::{self, *};
 use muster_sim::invariants;
+use muster_sim::invariants::keeping::LastBinds;
 
 const BORN: &str = "2026-01-05T00:00:00Z";
 /// A minute later.
@@ -315,4 +316,32 @@ fn a_plan_is_seen_to_say_what_the_model_does_not() {
     let other = other.into_iter().find(|&node| node != bind.node).expect("two nodes");
     decided.plan.binds = vec![muster_engine::Bind { node: other, ..bind }];
     sees(violated(&decided.engine, &decided.plan), PlanIsInModel, "not allocated");
+}
+
+// What one cycle binds, the next does not evict.
+
+#[test]
+fn a_pod_that_was_bound_in_vain_is_seen_unless_something_happened_since() {
+    let decided = Decided::by("allocate", "gang", "node a cpu=1\npod low cpu=1 class=low");
+    let (engine, mut next) = (&decided.engine, Decisions::default());
+    let bind = decided.plan.binds[0];
+    next.evictions.push(Eviction {
+        pod: bind.pod,
+        node: bind.node,
+        action: "preempt",
+        preemptor: engine.cluster().pods.gang[bind.pod],
+        cause: Cause::Outranked { priority: 1, preemptor: 10, next: None },
+        method: Method::Evict,
+    });
+    let later = NOW.plus_ms(1000);
+    let mut last = LastBinds::default();
+    last.check(engine, &decided.plan, NOW).expect("nothing was bound before");
+    let violation = last.check(engine, &next, later).expect_err("low was bound just now");
+    sees((violation.invariant, violation.what), BoundInVain, "low is evicted for another gang");
+    let mut last = LastBinds::default();
+    last.check(engine, &decided.plan, NOW).expect("nothing was bound before");
+    for object in objects(&format!("{CLASSES}\npod high cpu=1 class=high")) {
+        last.hear(engine, &Event::from(object));
+    }
+    last.check(engine, &next, later).expect("a pod came meanwhile");
 }

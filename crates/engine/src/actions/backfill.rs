@@ -15,6 +15,7 @@ use crate::model::txn::{Mark, Move, Txn};
 use crate::order::gates::gate;
 use crate::order::pods::{Serving, in_order};
 use crate::order::session::{Action, Session};
+use crate::placement::fit::fits;
 use crate::placement::rankings::Rankings;
 use crate::placement::request::PlacementRequest;
 use crate::placement::search::place_gang;
@@ -118,7 +119,7 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
         }
     }
     txn.rewind(start);
-    filled.retain(|(gang, moves)| stands(&mut txn, session.policy, *gang, moves));
+    filled.retain(|(gang, moves)| stands(&mut txn, session.policy, session.rankings, *gang, moves));
     let moves = txn.commit();
     session.record(&moves);
     for (gang, _) in filled {
@@ -126,20 +127,24 @@ fn fill_behind(session: &mut Session, queue: QueueId, head: GangId) {
     }
 }
 
-/// Repeats the moves now that the trial is undone: nominations of other gangs and the queue's limit
-/// must still allow them.
-fn stands(txn: &mut Txn, policy: &Policy, gang: GangId, moves: &[Move]) -> bool {
+/// Repeats the moves now that the trial is undone: beside the pods that really run, the nodes, the
+/// nominations of other gangs and the queue's limit must still allow them.
+fn stands(
+    txn: &mut Txn,
+    policy: &Policy,
+    rankings: &mut Rankings,
+    gang: GangId,
+    moves: &[Move],
+) -> bool {
     let mark = txn.mark();
     for step in moves {
         let shape = txn.pods.shape[step.pod];
-        let allowed = policy.may_allocate(txn, gang, shape, Room::Idle).is_ok();
-        txn.replay(&[*step]);
         let node = step.to.node().expect("a filler is bound");
-        let over = |(resource, _)| txn.nodes.future_idle(resource, node) < 0;
-        if !allowed || txn.nominated_count > 0 && txn.shapes[shape].request.iter().any(over) {
+        if !fits(txn, policy, rankings, (gang, shape, node), Room::Idle) {
             txn.rewind(mark);
             return false;
         }
+        txn.replay(&[*step]);
     }
     // Pods of its own that had left in the trial are back.
     let near = txn.gangs[gang].topology_rules.is_none() || is_near_enough(txn, gang);

@@ -178,6 +178,11 @@ pub enum Reason {
         #[serde(default)]
         found: Found,
     },
+    /// There was room, but in the next cycle its pods would be evicted again.
+    NotBound {
+        action: ActionName,
+        preemptor: Arc<str>,
+    },
     /// Its pods are nominated; other pods must terminate first.
     #[serde(alias = "Promised")]
     Nominated {
@@ -227,6 +232,9 @@ pub struct Lack {
 /// The name of a rule: from the list of plugins, or from a journal of another version.
 type PluginName = Cow<'static, str>;
 
+/// The name of an action: from the list of actions, or from a journal of another version.
+type ActionName = Cow<'static, str>;
+
 impl Reason {
     /// Whether two pods of a gang get the same answers for all nodes.
     pub(crate) fn says_the_same_of_nodes(&self, other: &Reason) -> bool {
@@ -263,7 +271,9 @@ impl Reason {
             | Reason::NotEnoughOfSubgroup { .. }
             | Reason::NotEnoughOfRole { .. } => Stage::Gang,
             Reason::OverLimit { .. } | Reason::OutdoesSibling { .. } => Stage::Quota,
-            Reason::Behind { .. } | Reason::Backoff { .. } => Stage::Order,
+            Reason::Behind { .. } | Reason::Backoff { .. } | Reason::NotBound { .. } => {
+                Stage::Order
+            }
             Reason::NoNodes { .. }
             | Reason::NoDomain { .. }
             | Reason::TooFarApart { .. }

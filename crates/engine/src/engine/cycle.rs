@@ -9,7 +9,7 @@ use crate::base::ids::GangId;
 use crate::decision::decisions::Decisions;
 use crate::engine::Engine;
 use crate::engine::cycle::Phase::{Actions, Step};
-use crate::eviction::{losses, review};
+use crate::eviction::{as_if_running, beneficiaries, losses, review};
 use crate::model::gangs::Gang;
 use crate::model::usage::Memory;
 use crate::nomination::{backoff, lost, publish, reaffirm, release, reservations, restore};
@@ -42,9 +42,7 @@ const PHASES: &[Phase] = &[
     Actions,
     Step(explain_missing_backfill),
     // The decisions of the actions are reviewed together.
-    Step(review::review),
-    // Some pods that were to move may stay after all.
-    Step(reservations::review),
+    Step(review_together),
     Step(losses::count_losses),
     Step(backoff::release_backoff_room),
     Step(release::release_incomplete),
@@ -82,12 +80,7 @@ impl Engine {
         for phase in PHASES {
             match phase {
                 Step(step) => step(&mut session),
-                Actions => {
-                    for action in session.actions {
-                        (action.run)(&mut session);
-                        through(action.name);
-                    }
-                }
+                Actions => as_if_running::run_all(&mut session, through),
             }
         }
         self.rests = decisions.is_empty().then_some((self.cluster.generation, decisions.wake));
@@ -105,6 +98,9 @@ impl Engine {
             plan,
             now,
             heads: Vec::new(),
+            ran_at: Vec::new(),
+            bound_first: None,
+            on_trial: Vec::new(),
             held_during_backoff: Vec::new(),
             released_for: BTreeMap::new(),
         }
@@ -142,6 +138,24 @@ fn admit_all_without_enqueue(session: &mut Session) {
     let pending: Vec<GangId> = gangs.waiting().iter().copied().filter(pending).collect();
     for gang in pending {
         gangs.set_phase(gang, PodGroupPhase::Inqueue);
+    }
+}
+
+/// How often decisions are reviewed at most because evicting actions were repeated.
+const REVIEWS: usize = 4;
+
+/// Reviews the decisions until no evicting action would decide anything else for what is bound.
+fn review_together(session: &mut Session) {
+    for at in 0..REVIEWS {
+        if !as_if_running::repeat(session) && at > 0 {
+            break;
+        }
+        // Nominations that are of no use need no evictions.
+        release::release_incomplete(session);
+        review::review(session);
+        beneficiaries::review(session);
+        // Some pods that were to move may stay after all.
+        reservations::review(session);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::base::purpose::Purpose;
 use crate::decision::decisions::Decisions;
 use crate::decision::staleness::{Fate, Staleness};
 use crate::engine::Engine;
+use crate::eviction::as_if_running;
 use crate::eviction::queries;
 use crate::eviction::queries::TakingBack;
 use crate::eviction::request::EvictionRequest;
@@ -74,7 +75,9 @@ impl Engine {
             let mut plan = Decisions::default();
             let mut session = self.session(&mut plan, now);
             if let Some(request) = EvictionRequest::of(session.settings, action) {
+                as_if_running::begin(&mut session, request);
                 at(&mut session, request);
+                as_if_running::put_back(&mut session);
             }
         }
         self.rankings = rankings;

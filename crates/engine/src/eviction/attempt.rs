@@ -161,7 +161,7 @@ impl<'t> Attempt<'t> {
             return Err(self.refused(txn, placement, refused));
         }
         let victims = txn.evicted().into_iter().map(|(pod, _)| vec![(pod, self.gang)]);
-        self.record.work.reprieved += give_back_by_importance(txn, rankings, policy, victims);
+        self.record.work.reprieved += give_back_by_importance(txn, rankings, policy, &[], victims);
         Ok(())
     }
 }

@@ -7,7 +7,6 @@ use crate::base::ids::{GangId, NodeId, PodId, QueueId, ResourceId};
 use crate::base::purpose::Purpose;
 use crate::eviction::candidates::{Eligibility, eligibility, gang_stays, in_scope};
 use crate::eviction::domain_candidates::CandidateDomain;
-use crate::eviction::lower_nominations::lower_nominations;
 use crate::eviction::need::Need;
 use crate::eviction::per_domain::Stage;
 use crate::eviction::search::Search;
@@ -143,11 +142,7 @@ impl Search<'_> {
     ) {
         let mut gangs: Vec<GangId> = cluster.gangs.iter().map(|(gang, _)| gang).collect();
         gangs.retain(|&gang| self.may_give(cluster, gang, stage));
-        let mut lacks = Lacks::of(cluster, need, domains);
-        let nominated = |state| matches!(state, PodState::Nominated(_));
-        for gang in lower_nominations(cluster, &self.preemptor, &cluster.nodes.by_rank) {
-            lacks.free(cluster, gang, nominated, |_, _| ());
-        }
+        let lacks = Lacks::of(cluster, need, domains);
         let best = best_gangs(cluster, &gangs, &lacks, table);
         let by_queue = (self.preemptor.purpose == Purpose::Reclaim).then(|| {
             self.sort_by_queue(cluster, &mut gangs);

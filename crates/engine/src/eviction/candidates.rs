@@ -72,7 +72,7 @@ pub fn gang_stays(cluster: &Cluster, preemptor: &Preemptor, gang: GangId) -> Opt
         Purpose::Reclaim if !cluster.queues[row.queue].reclaimable => Some(NOT_RECLAIMABLE),
         // A gang that is being bound is not evicted by bundles.
         _ if preemptor.by_gang() && row.counts.allocated > 0 => Some(BOUND_NOW),
-        _ => was_nominated_this_cycle(cluster, gang).then_some(GETS_ROOM),
+        _ => was_served_this_cycle(cluster, gang).then_some(GETS_ROOM),
     }
 }
 
@@ -121,17 +121,8 @@ fn gang_moves(cluster: &Cluster, preemptor: &Preemptor, pod: PodId) -> Option<Ve
 
 /// Whether pods are evicted for a gang in this cycle. Evicting the gang too, or releasing its
 /// nominations, would make those evictions useless.
-pub fn was_nominated_this_cycle(cluster: &Cluster, gang: GangId) -> bool {
-    let nominated_now = |pod: &PodId| {
-        let nomination = cluster
-            .nomination_ledger
-            .get(pod)
-            .filter(|nomination| nomination.needs_evictions && !nomination.published);
-        nomination.is_some_and(|nomination| {
-            cluster.pods.state[*pod] == PodState::Nominated(nomination.node)
-        })
-    };
-    cluster.gangs[gang].counts.nominated > 0 && cluster.gangs[gang].pods.iter().any(nominated_now)
+pub fn was_served_this_cycle(cluster: &Cluster, gang: GangId) -> bool {
+    cluster.served_now.contains(&gang)
 }
 
 /// Evicts a pod, unless a rule that counts earlier evictions forbids it.

@@ -9,6 +9,7 @@ use crate::decision::cause::Cause;
 use crate::decision::choice::NextChoice;
 use crate::decision::decisions::Eviction;
 use crate::decision::reason::Reason;
+use crate::eviction::as_if_running::count_as_running;
 use crate::eviction::causes::{Causes, cause};
 use crate::eviction::request::EvictionRequest;
 use crate::model::nominations::Nomination;
@@ -26,6 +27,14 @@ pub fn commit(
     let EvictionRequest { action, purpose, settings } = request;
     session.record(moves);
     session.cluster.freed += 1;
+    if moves.iter().any(|step| matches!(step.to, PodState::Releasing(_))) {
+        session.cluster.served_now.insert(gang);
+        // A gang that lost a nomination and gets the same node again has a new one.
+        for step in moves.iter().filter(|step| matches!(step.to, PodState::Nominated(_))) {
+            let nomination = session.cluster.nomination_ledger.get_mut(&step.pod);
+            nomination.into_iter().for_each(|nomination| nomination.published = false);
+        }
+    }
     for step in moves {
         let (PodState::Running(node), PodState::Releasing(_)) = (step.from, step.to) else {
             continue;
@@ -59,13 +68,7 @@ pub fn commit(
     }
     let places = session.cluster.gangs[gang].counts.nominated;
     session.cluster.gangs.explain(gang, vec![Reason::Nominated { places }]);
-    // A gang that lost a nomination waits again and must be tried again.
-    for step in moves.iter().filter(|step| step.to == PodState::Pending) {
-        if let Some(other) = session.cluster.pods.gang[step.pod] {
-            session.cluster.gangs[other].did_not_fit_at = None;
-            session.released_for.insert(other, gang);
-        }
-    }
+    count_as_running(session, moves.iter().map(|step| step.pod));
 }
 
 /// Turns moves into evictions with reservations: the pod that moves is evicted like any other, and

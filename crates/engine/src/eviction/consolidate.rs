@@ -284,6 +284,8 @@ impl Search<'_> {
     ) -> Result<Moved, Stranded> {
         let size = |cluster: &Cluster, pod: PodId| size_of(cluster, cluster.pods.shape[pod]);
         evicted.sort_by_key(|&pod| Reverse(size(txn, pod)));
+        // Pods that a rule keeps which counts what has left.
+        let mut kept: BTreeSet<PodId> = BTreeSet::new();
         let mut at = 0;
         while let Some(&pod) = evicted.get(at) {
             let PodState::Releasing(node) = txn.pods.state[pod] else {
@@ -299,7 +301,7 @@ impl Search<'_> {
             }
             let others = movable.anywhere.map_or(Vec::new(), |all| {
                 self.pods_to_move_as_well(txn, rankings, pod, all, |other| {
-                    stay.contains(&other) || evicted.contains(&other)
+                    stay.contains(&other) || evicted.contains(&other) || kept.contains(&other)
                 })
             });
             if others.is_empty() {
@@ -309,7 +311,18 @@ impl Search<'_> {
                 log.refusal.kept.entry(TOO_MANY.rule).or_insert(others.len() as u32);
                 return Err(Stranded { node, pod });
             }
-            others.iter().for_each(|&other| txn.evict(other));
+            let mark = txn.mark();
+            let vetoed = others.iter().find_map(|&other| {
+                let veto = evict_one(txn, self.policy, &self.preemptor, other).err()?;
+                Some((other, veto))
+            });
+            if let Some((other, veto)) = vetoed {
+                txn.rewind(mark);
+                log.refusal.kept.entry(veto.rule).or_insert(1);
+                log.refusal.note_end(veto);
+                kept.insert(other);
+                continue;
+            }
             evicted.extend(others);
             evicted[at..].sort_by_key(|&pod| Reverse(size(txn, pod)));
         }

@@ -9,7 +9,6 @@ use crate::base::room::Room;
 use crate::eviction::bundles;
 use crate::eviction::bundles::Tenant;
 use crate::eviction::candidates::{Eligibility, eligibility, in_scope};
-use crate::eviction::lower_nominations::lower_nominations;
 use crate::eviction::need::Need;
 use crate::eviction::order::{fair_share_order, ordered};
 use crate::eviction::search::Search;
@@ -94,13 +93,7 @@ impl Search<'_> {
             if holds && need.wanted.iter().all(|&(resource, wanted)| total(resource) >= wanted) {
                 let lack = need.lacks(txn, &nodes);
                 let least = lack.iter().map(|&(resource, lack)| need.weigh(resource, lack)).sum();
-                // Releasing nominations costs nothing, and a move costs half as much as an
-                // eviction.
-                let least = if lower_nominations(txn, &self.preemptor, &nodes).is_empty() {
-                    least
-                } else {
-                    0
-                };
+                // A move costs half as much as an eviction.
                 let least = if self.fair_share_order() { least / 2 } else { least };
                 found.push(CandidateDomain {
                     domain,

@@ -9,13 +9,13 @@ use crate::base::ids::{DomainId, NodeId, PodId, ResourceId, ShapeId};
 use crate::base::parts_per_million::share;
 use crate::base::room::Room;
 use crate::eviction::fit::{StillFits, Target};
-use crate::eviction::lower_nominations::nominations_still_fit;
 use crate::model::Cluster;
 use crate::model::gangs::missing::missing_after_nominations;
 use crate::model::pods::PodState;
 use crate::model::shapes::{one_shape, size_of};
 use crate::model::topology::places::{PlacedPods, domain_of};
 use crate::model::txn::Txn;
+use crate::nomination::still_fit::nominations_still_fit;
 use crate::placement::rankings::Rankings;
 use crate::placement::request::{Kind, NodeQuery, PlacementRequest, Vicinity};
 use crate::placement::search::place_gang;
@@ -62,7 +62,7 @@ impl<'s> DomainFit<'s> {
             gang.rules().is_empty() && (single_shape || all) && required.iter().all(plain);
         let has_minimum = missing_after_nominations(gang, true).total == 0;
         let near = gang.topology_rules.is_some();
-        let others = near.then(|| PlacedPods::of(txn, &gang.pods));
+        let others = near.then(|| PlacedPods::of(txn, placement.gang, None));
         let mut waiting: Vec<(ShapeId, Vec<PodId>)> = Vec::new();
         for &pod in required {
             let shape = txn.pods.shape[pod];

@@ -10,7 +10,6 @@ use crate::eviction::domain_candidates::{CandidateDomain, Victims};
 use crate::eviction::domain_fit::DomainFit;
 use crate::eviction::evict_until_it_fits::{Evicted, Rules, evict_until_it_fits};
 use crate::eviction::give_back::{beyond_budgets, give_back_bundles};
-use crate::eviction::lower_nominations::{nominate_again, release_lower};
 use crate::eviction::need::Need;
 use crate::eviction::per_domain::{Solution, Stage};
 use crate::eviction::relocate::is_moved;
@@ -61,7 +60,6 @@ impl Search<'_> {
         if candidate.victims.is_none() {
             candidate.victims = Some(self.victims(txn, need, candidate));
         }
-        let nominations = release_lower(txn, &self.preemptor, &candidate.nodes);
         let victims = candidate.victims.as_ref()?;
         victims.kept.iter().for_each(|&(pod, veto)| log.record_veto(&[pod], veto));
         let (allowed, others): (Vec<&Bundle>, Vec<&Bundle>) =
@@ -75,7 +73,6 @@ impl Search<'_> {
             log.refusal.nodes += candidate.nodes.len() as u32;
             return None;
         };
-        nominate_again(txn, self.policy, &nominations);
         let causes = self.causes(txn, &mut cleared.taken, victims);
         let Cleared { way, taken, moved, given_back } = cleared;
         let cost = way.cost;

@@ -9,7 +9,6 @@ use rustc_hash::FxHashSet;
 use crate::base::ids::{NodeId, PodId, ShapeId};
 use crate::eviction::bundles::gangs_broken_by;
 use crate::eviction::domain_candidates::CandidateDomain;
-use crate::eviction::lower_nominations::release_lower;
 use crate::eviction::need::Need;
 use crate::eviction::per_domain::Stage;
 use crate::eviction::search::Search;
@@ -84,7 +83,6 @@ impl Search<'_> {
         }
         let victims = candidate.victims.as_ref()?;
         let mark = txn.mark();
-        release_lower(txn, &self.preemptor, &candidate.nodes);
         let allowed = victims.bundles.iter().filter(|bundle| bundle.kind <= stage.allowed);
         let allowed: Vec<Bundle> = allowed.flat_map(Bundle::units).collect();
         let mut enough = Enough::new(txn, need, &candidate.nodes);

@@ -1,7 +1,9 @@
 //! Which pods are evicted for which gang. Of the action that asks, this code knows only the name.
 
 pub mod arguments;
+pub mod as_if_running;
 pub mod attempt;
+pub mod beneficiaries;
 pub mod best_domain;
 pub mod bounds;
 pub mod bundles;
@@ -18,7 +20,6 @@ pub mod evict_until_it_fits;
 pub mod fit;
 pub mod give_back;
 pub mod losses;
-pub mod lower_nominations;
 pub mod need;
 pub mod node_candidates;
 pub mod order;

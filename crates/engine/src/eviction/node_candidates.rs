@@ -7,12 +7,10 @@ use crate::base::ids::{NodeId, PodId, ResourceId, ShapeId};
 use crate::base::room::Room;
 use crate::decision::choice::Line;
 use crate::eviction::candidates::{Eligibility, group_eligibility};
-use crate::eviction::lower_nominations::lower_nominations;
 use crate::eviction::order::{eviction_order, priority};
 use crate::eviction::per_pod::SearchLog;
 use crate::eviction::trace::Outcome;
 use crate::model::Cluster;
-use crate::model::pods::PodState;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
 use crate::policy::preemptor::Preemptor;
@@ -87,7 +85,7 @@ pub fn candidates(
             continue;
         }
         let mut victims = eligible(cluster, policy, preemptor, node, log);
-        if victims.is_empty() && lower_nominations(cluster, preemptor, &[node]).is_empty() {
+        if victims.is_empty() {
             log.conclude(node, || Outcome::NoCandidates);
             continue;
         }
@@ -96,7 +94,7 @@ pub fn candidates(
         if !broken.is_empty() {
             victims.sort_by_key(|pod| broken.contains(pod));
         }
-        match enough(cluster, preemptor, shape, node, &victims) {
+        match enough(cluster, shape, node, &victims) {
             Ok(needed) => {
                 let estimate = cost(cluster, policy, preemptor, node, &victims[..needed]);
                 found.push(Candidate { node, victims, estimate });
@@ -136,26 +134,16 @@ fn eligible(
 /// amounts alone; or what it lacks even without all of them.
 pub fn enough(
     cluster: &Cluster,
-    preemptor: &Preemptor,
     shape: ShapeId,
     node: NodeId,
     victims: &[PodId],
 ) -> Result<usize, Vec<(ResourceId, i64)>> {
-    let nominated = |resource: ResourceId| -> i64 {
-        let pods = lower_nominations(cluster, preemptor, &[node])
-            .into_iter()
-            .flat_map(|gang| &cluster.gangs[gang].pods);
-        let here = pods.filter(|&&pod| cluster.pods.state[pod] == PodState::Nominated(node));
-        here.map(|&pod| cluster.request_of(cluster.pods.shape[pod], resource)).sum()
-    };
     let mut lacks: Vec<(ResourceId, i64)> = cluster.shapes[shape]
         .request
         .iter()
         .map(|(resource, want)| (resource, want - cluster.nodes.future_idle(resource, node)))
         .filter(|&(_, lack)| lack > 0)
-        .map(|(resource, lack)| (resource, lack - nominated(resource)))
         .collect();
-    lacks.retain(|&(_, lack)| lack > 0);
     for (count, &pod) in victims.iter().enumerate() {
         if lacks.is_empty() {
             return Ok(count);

@@ -12,7 +12,6 @@ use crate::eviction::candidates::evict_one;
 use crate::eviction::evict_until_it_fits::{Evicted, Rules, evict_until_it_fits};
 use crate::eviction::fit::NodeFit;
 use crate::eviction::give_back::give_back;
-use crate::eviction::lower_nominations::{fits_without_nominated, nominate_again, release_lower};
 use crate::eviction::node_candidates::{Candidate, Cost, candidates, cost};
 use crate::eviction::order::priority;
 use crate::eviction::refusal::Refusal;
@@ -180,7 +179,7 @@ pub fn make_room(
         match attempt(txn, rankings, policy, preemptor, candidate, &mut log) {
             Some((victims, given_back)) => {
                 let cost = cost(txn, policy, preemptor, node, &victims);
-                log.conclude(node, || worked(txn, mark, &victims, &cost));
+                log.conclude(node, || worked(txn, &victims, &cost));
                 let other = match &best {
                     Some(known) if known.cost <= cost => Some((node, cost)),
                     _ => {
@@ -264,7 +263,6 @@ pub fn attempt(
     let node = candidate.node;
     let shape = txn.pods.shape[preemptor.pod];
     let mut fit = NodeFit { policy, gang: preemptor.gang, shape, node };
-    let nominations = release_lower(txn, preemptor, &[node]);
     let victims = candidate.victims.iter().copied();
     let evict = |txn: &mut Txn, pod, _| {
         let evicted = evict_one(txn, policy, preemptor, pod);
@@ -278,21 +276,15 @@ pub fn attempt(
     };
     let given_back = give_back(txn, rankings, &mut fit, victims.iter().rev());
     victims.retain(|&pod| txn.pods.state[pod].leaving().is_some());
-    if !fits_without_nominated(txn, policy, preemptor, shape, node) {
-        return None;
-    }
     txn.nominate(preemptor.pod, node);
-    nominate_again(txn, policy, &nominations);
     Some((victims, given_back))
 }
 
 /// The outcome of a node where the pod fits.
-fn worked(txn: &Txn, mark: Mark, victims: &[PodId], cost: &Cost) -> Outcome {
-    let was_released = |step: &Move| {
-        matches!(step.from, PodState::Nominated(_)) && txn.pods.state[step.pod] == PodState::Pending
-    };
-    let released =
-        txn.since(mark).iter().filter(|step| was_released(step)).map(|step| step.pod).collect();
+fn worked(txn: &Txn, victims: &[PodId], cost: &Cost) -> Outcome {
+    // Nominated pods count as running, but they are not evicted.
+    let is_nominated = |pod: &&PodId| txn.nomination_ledger.contains_key(pod);
+    let (released, victims): (Vec<PodId>, Vec<PodId>) = victims.iter().partition(is_nominated);
     let cost = EvictionCost {
         broken: cost.broken,
         price: cost.price,
@@ -302,7 +294,7 @@ fn worked(txn: &Txn, mark: Mark, victims: &[PodId], cost: &Cost) -> Outcome {
         sum_of_priorities: cost.sum - ((cost.pods as i64) << 31),
         pods: cost.pods,
     };
-    Outcome::Works { victims: victims.to_vec(), released, cost }
+    Outcome::Works { victims, released, cost }
 }
 
 /// The outcome of a node where the pod does not fit although all candidates are evicted.

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::ids::{GangId, NodeId, PodId, ResourceId};
 use crate::decision::cause::Cause;
-use crate::decision::decisions::Eviction;
+use crate::decision::decisions::{Bind, Eviction};
 use crate::eviction::fit::StillFits;
 use crate::eviction::give_back::give_back;
-use crate::eviction::lower_nominations::nominations_still_fit;
 use crate::eviction::order::importance_order;
 use crate::model::Cluster;
 use crate::model::txn::Txn;
+use crate::nomination::still_fit::{limits_still_hold, nominations_still_fit};
 use crate::order::session::Session;
 use crate::placement::rankings::Rankings;
 use crate::policy::answers::Policy;
@@ -49,20 +49,23 @@ pub fn review(session: &mut Session) {
         }
     }
     let (policy, rankings) = (session.policy, &mut *session.rankings);
+    let binds = session.plan.binds.clone();
     let mut txn = Txn::begin(session.cluster);
-    let mut given_back = give_back_by_importance(&mut txn, rankings, policy, single);
-    given_back += give_back_by_importance(&mut txn, rankings, policy, whole.values().cloned());
+    let mut given_back = give_back_by_importance(&mut txn, rankings, policy, &binds, single);
+    let sets = whole.values().cloned();
+    given_back += give_back_by_importance(&mut txn, rankings, policy, &binds, sets);
     // Surplus is of no use to a gang that stays broken.
     whole.retain(|_, victims| {
         victims.iter().any(|&(pod, _)| txn.pods.state[pod].leaving().is_some())
     });
     safe.retain(|(gang, _)| !whole.contains_key(gang));
     let safe = by_subgroup(&txn, safe);
-    given_back += give_back_by_importance(&mut txn, rankings, policy, safe);
+    given_back += give_back_by_importance(&mut txn, rankings, policy, &binds, safe);
     session.plan.search_counters.reprieved += given_back;
     let given_back_pods: BTreeSet<PodId> = txn.commit().into_iter().map(|step| step.pod).collect();
     session.plan.evictions.retain(|eviction| !given_back_pods.contains(&eviction.pod));
     if !given_back_pods.is_empty() {
+        session.cluster.freed += 1;
         recount(session);
     }
     review_moves(session, moved);
@@ -93,7 +96,8 @@ fn review_moves(session: &mut Session, moved: Vec<(GangId, Victim)>) {
         let pods: Vec<PodId> = set.iter().map(|&(pod, _)| pod).collect();
         let mut txn = Txn::begin(session.cluster);
         txn.end_reservations_for(gang, &pods);
-        let given_back = give_back_by_importance(&mut txn, session.rankings, session.policy, [set]);
+        let (rankings, binds) = (&mut *session.rankings, &session.plan.binds);
+        let given_back = give_back_by_importance(&mut txn, rankings, session.policy, binds, [set]);
         if given_back == 0 {
             continue;
         }
@@ -122,7 +126,7 @@ fn by_subgroup(cluster: &Cluster, victims: Vec<(GangId, Victim)>) -> Vec<Vec<Vic
 }
 
 /// Corrects the number of pods in the causes of bundles that were given back in part.
-fn recount(session: &mut Session) {
+pub fn recount(session: &mut Session) {
     let mut counts: BTreeMap<(Option<GangId>, Option<GangId>, bool), u32> = BTreeMap::new();
     let cluster = &*session.cluster;
     let key = |eviction: &Eviction, whole: bool| {
@@ -150,6 +154,8 @@ pub type Victim = (PodId, GangId);
 struct NominationsFit<'s> {
     policy: &'s Policy,
     preemptors: BTreeMap<PodId, GangId>,
+    /// What this cycle has bound.
+    binds: &'s [Bind],
 }
 
 impl StillFits for NominationsFit<'_> {
@@ -173,6 +179,7 @@ impl StillFits for NominationsFit<'_> {
         let place = |&pod: &PodId| Some((txn.pods.state[pod].node()?, *self.preemptors.get(&pod)?));
         let places: BTreeSet<(NodeId, GangId)> = pods.iter().filter_map(place).collect();
         places.into_iter().all(|(node, gang)| nominations_still_fit(txn, self.policy, gang, node))
+            && limits_still_hold(txn, self.policy, self.binds, pods)
     }
 }
 
@@ -183,6 +190,7 @@ pub fn give_back_by_importance(
     txn: &mut Txn,
     rankings: &mut Rankings,
     policy: &Policy,
+    binds: &[Bind],
     victims: impl IntoIterator<Item = Vec<Victim>>,
 ) -> u32 {
     let mut preemptors = BTreeMap::new();
@@ -194,6 +202,6 @@ pub fn give_back_by_importance(
         preemptors.extend(set);
     }
     sets.sort_by(|a, b| importance_order(txn, b.0, a.0));
-    let mut fit = NominationsFit { policy, preemptors };
+    let mut fit = NominationsFit { policy, preemptors, binds };
     give_back(txn, rankings, &mut fit, sets.into_iter().map(|(_, pods)| pods))
 }

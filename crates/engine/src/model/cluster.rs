@@ -95,6 +95,9 @@ pub struct Cluster {
     /// The nominations that have not ended yet.
     #[serde(alias = "promised")]
     pub nomination_ledger: BTreeMap<PodId, Nomination>,
+    /// The gangs for which pods are evicted in this cycle.
+    #[serde(skip)]
+    pub(crate) served_now: BTreeSet<GangId>,
     /// How many pods are nominated, or have room reserved for their successor.
     #[serde(alias = "nominations")]
     pub nominated_count: u32,
@@ -189,7 +192,9 @@ impl Cluster {
         }
         self.count_on_node(pod, from, -1);
         self.pods.state[pod] = to;
-        if matches!(from, PodState::Releasing(_)) || matches!(to, PodState::Releasing(_)) {
+        if matches!(from, PodState::Releasing(_))
+            || matches!(to, PodState::Releasing(_) | PodState::Running(_))
+        {
             self.budgets.ask(pod, to);
         }
         from

@@ -181,6 +181,9 @@ pub struct Pod {
     pub started: Option<Time>,
     /// When it was scheduled, according to its condition.
     pub scheduled: Option<Time>,
+    /// Whether it only counts as running while an action decides which pods to evict.
+    #[serde(skip)]
+    pub on_trial: bool,
     /// Whether its object is being deleted.
     pub leaves: bool,
     /// Whether the kubelet reports that its containers run.

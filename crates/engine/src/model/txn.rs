@@ -105,6 +105,14 @@ impl<'c> Txn<'c> {
         }
     }
 
+    /// Ends the reservation for the successor of a pod, if there is one. Returns its node.
+    pub fn end_reservation_for(&mut self, gang: GangId, pod: PodId) -> Option<NodeId> {
+        let place = *self.cluster.reservations_for(gang, &[pod]).first()?;
+        let node = self.cluster.gangs[gang].reserved()[place].node;
+        self.end_reservations_for(gang, &[pod]);
+        Some(node)
+    }
+
     fn step(&mut self, pod: PodId, to: PodState) {
         if self.cluster.shares_cards(pod) {
             self.cards.push((self.log.len(), self.cluster.devices.held(pod).cloned()));

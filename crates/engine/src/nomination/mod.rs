@@ -10,3 +10,4 @@ pub mod reaffirm;
 pub mod release;
 pub mod reservations;
 pub mod restore;
+pub mod still_fit;

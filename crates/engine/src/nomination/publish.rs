@@ -51,4 +51,5 @@ pub fn publish(session: &mut Session) {
         a.cmp(b).then_with(|| cluster.pods.name(left.pod).cmp(cluster.pods.name(right.pod)))
     });
     plan.nominations = news.into_iter().map(|(_, place)| place).collect();
+    cluster.served_now.clear();
 }

@@ -1,6 +1,6 @@
 //! Releases nominations at the end of a cycle that are of no use. Those that cannot be kept were
-//! released at its start (`reaffirm.rs`), those of lower gangs in between
-//! (`eviction/lower_nominations.rs`).
+//! released at its start (`reaffirm.rs`), those that evicting actions withdrew in between
+//! (`eviction/as_if_running.rs`).
 
 use crate::base::ids::GangId;
 use crate::model::Cluster;

@@ -53,10 +53,40 @@ pub struct Session<'e> {
     /// Gangs that keep all gangs behind them in their queue waiting, found by `allocate` for
     /// `backfill`.
     pub heads: Vec<(QueueId, GangId)>,
+    /// How things stood when each of the actions ran last.
+    pub ran_at: Vec<Stamp>,
+    /// How many pods were bound before the first action that evicts.
+    pub bound_first: Option<usize>,
+    /// Pods that count as running while an action decides which pods to evict.
+    pub on_trial: Vec<OnTrial>,
     /// Pods whose gangs back off, with room that is held for them during this cycle.
     pub held_during_backoff: Vec<PodId>,
     /// The gangs whose nominations were released in this cycle, and for which stronger gang.
     pub released_for: BTreeMap<GangId, GangId>,
+}
+
+/// What changes with every decision of an action.
+#[derive(PartialEq, Eq)]
+pub struct Stamp {
+    binds: usize,
+    nominations: usize,
+    freed: u64,
+}
+
+impl Stamp {
+    pub fn of(session: &Session) -> Stamp {
+        let (binds, nominations) = (session.plan.binds.len(), session.plan.nominations.len());
+        Stamp { binds, nominations, freed: session.cluster.freed }
+    }
+}
+
+/// A pod that was bound in this cycle or is nominated, and counts as running on its node for now.
+pub struct OnTrial {
+    pub pod: PodId,
+    /// Its state otherwise.
+    pub state: PodState,
+    /// When it started, according to the cluster.
+    pub started: Option<Time>,
 }
 
 impl Session<'_> {

@@ -47,11 +47,10 @@ pub fn steps(
 pub fn allowed_domains(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<DomainId>, Reason> {
     let (gang, domains) = (&cluster.gangs[id], &cluster.domains);
     let place = cluster.pods.subgroup[pod];
-    let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
     let rule = gang.subgroups().get(place as usize).and_then(|group| group.rule);
     let of_rule = rule.and_then(|rule| gang.rules()[rule as usize].tier_limit.as_ref());
-    let of_gang = tops(domains, gang.tier_limit(), around(cluster, &gang.pods))?;
-    let of_group = tops(domains, of_rule, around(cluster, company))?;
+    let of_gang = tops(domains, gang.tier_limit(), around(cluster, id, None))?;
+    let of_group = tops(domains, of_rule, around(cluster, id, Some(place)))?;
     let both = |&a: &DomainId| {
         of_group.iter().copied().filter_map(move |b| {
             match (domains.holds(a, b), domains.holds(b, a)) {
@@ -69,7 +68,7 @@ pub fn allowed_domains(cluster: &Cluster, id: GangId, pod: PodId) -> Result<Vec<
 pub fn domains_for(cluster: &Cluster, id: GangId) -> Result<Vec<Vec<DomainId>>, Reason> {
     let gang = &cluster.gangs[id];
     let tier_limit = gang.tier_limit().filter(|tier_limit| tier_limit.hard);
-    steps(&cluster.domains, tier_limit, around(cluster, &gang.pods), ROOT)
+    steps(&cluster.domains, tier_limit, around(cluster, id, None), ROOT)
 }
 
 pub fn tops(

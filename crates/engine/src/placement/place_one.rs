@@ -25,8 +25,7 @@ pub fn free_place(
         return rankings.best(&ask);
     }
     let place = cluster.pods.subgroup[pod];
-    let company = gang.pods.iter().filter(|&&other| cluster.pods.subgroup[other] == place);
-    let others = PlacedPods::of(cluster, company);
+    let others = PlacedPods::of(cluster, id, Some(place));
     tops.iter().find_map(|&within| {
         let common_domain = others
             .common_domain

@@ -155,7 +155,7 @@ impl Search<'_, '_> {
     ) -> Result<(), Vec<Reason>> {
         let gang = &txn.gangs[self.gang];
         let (tier_limit, ruled) = (gang.tier_limit().cloned(), !gang.rules().is_empty());
-        let others = PlacedPods::of(txn, &gang.pods);
+        let others = PlacedPods::of(txn, self.gang, None);
         let steps = steps(&txn.domains, tier_limit.as_ref(), others.common_domain, ROOT)
             .map_err(|reason| vec![reason])?;
         let set = Set { subgroup: None, inside: ROOT, pods, missing, others: &others };

@@ -46,6 +46,7 @@ pub fn word(reason: &Reason) -> &'static str {
         Reason::NeverPreempts { .. } => "PreemptionNotAllowed",
         Reason::NeverMoves { .. } => "NobodyMovesForIt",
         Reason::NothingToTake { .. } => "NothingToEvict",
+        Reason::NotBound { .. } => "WouldBeEvicted",
         Reason::Nominated { .. } => "WaitingForRoom",
         Reason::NominationsLost { .. } => "NominationsLost",
         Reason::NoNodes { .. } => "NotEnoughResources",
@@ -126,6 +127,7 @@ pub fn message(reason: &Reason, dimensions: &Dimensions) -> String {
         Reason::NothingToTake { purpose, nodes, kept, found } => {
             nothing_to_take(*purpose, *nodes, kept, *found)
         }
+        Reason::NotBound { action, preemptor } => not_bound(action, preemptor),
         Reason::Nominated { places } => nominated(*places),
         Reason::NominationsLost { pods, loss } => nominations_lost(*pods, loss, dimensions),
         Reason::NoNodes { placed, wanted, pod, histogram } => {
@@ -147,6 +149,10 @@ pub fn idle_policy(idle: &IdlePolicy) -> String {
         Mismatch::Earlier => "an earlier policy holds for all pods that it selects".to_owned(),
     };
     format!("subGroupPolicy {policy} holds for no pod: {why}")
+}
+
+fn not_bound(action: &str, preemptor: &str) -> String {
+    format!("not bound, because {action} would evict it for {preemptor} in the next cycle")
 }
 
 fn nominated(places: u32) -> String {

@@ -1,5 +1,7 @@
 //! What one cycle gives, the next does not take away.
 
+use std::collections::BTreeSet;
+
 use crate::rules::Rule;
 use crate::timeline::{Moment, Story, makes_room};
 
@@ -44,7 +46,8 @@ fn nominated_room(story: &Story) -> Vec<(usize, String)> {
     if !binds_come_first(story) {
         return broken;
     }
-    for moment in story.moments.iter().skip(1) {
+    for pair in story.moments.windows(2) {
+        let (before, moment) = (&pair[0], &pair[1]);
         for (pod, name) in &moment.held_before {
             let kept = moment.held.get(pod) == Some(name);
             let bound = moment.binds.iter().any(|(bound, _)| bound == pod);
@@ -52,12 +55,16 @@ fn nominated_room(story: &Story) -> Vec<(usize, String)> {
                 continue;
             };
             let gang = story.gang_key(pod);
-            let taken = takers(story, moment, name, &gang);
+            let taken = takers(story, (before, moment), name, &gang);
             let others = moment.staying().chain(moment.kept());
             let used = story.used_on(name, others) + story.request(pod);
-            let without = used - taken.iter().map(|taker| story.request(taker)).sum();
+            let fits_without = |pods: &[String]| {
+                let freed = pods.iter().map(|pod| story.request(pod)).sum();
+                (used - freed).exceeds(&node.allocatable).is_none()
+            };
             if used.exceeds(&node.allocatable).is_some()
-                && without.exceeds(&node.allocatable).is_none()
+                && fits_without(&taken)
+                && !fits_without(&gains(story, moment, name))
             {
                 let text = format!("{pod} loses its nomination to {name} to {}", taken.join(", "));
                 broken.push((moment.cycle, text));
@@ -75,9 +82,26 @@ pub fn binds_come_first(story: &Story) -> bool {
     actions.iter().rposition(binds).is_none_or(|last| last < first)
 }
 
-/// Pods of other gangs that were bound to a node without a nomination to it.
-fn takers(story: &Story, moment: &Moment, node: &str, gang: &str) -> Vec<String> {
-    let nominated = |pod: &String| moment.held_before.get(pod).is_some_and(|at| at == node);
+/// What gangs for which pods leave get on a node: actions that evict may withdraw nominations.
+fn gains(story: &Story, moment: &Moment, node: &str) -> Vec<String> {
+    let served: BTreeSet<&str> = moment.made_room().map(|(_, gang)| gang).collect();
+    let new = moment.nominations.iter().filter(|(_, at)| *at == node).map(|(pod, _)| pod.clone());
+    let new = new.filter(|pod| served.contains(story.gang_key(pod).as_str()));
+    let moved = moment.evictions.iter().filter(|one| one.moves_to.as_deref() == Some(node));
+    new.chain(moved.map(|one| one.pod.clone())).collect()
+}
+
+/// Pods of other gangs that were bound to a node that was not kept for them, by a nomination or as
+/// successors of moved pods.
+fn takers(
+    story: &Story,
+    (before, moment): (&Moment, &Moment),
+    node: &str,
+    gang: &str,
+) -> Vec<String> {
+    let kept = [&moment.held_before, &before.awaited];
+    let nominated =
+        |pod: &String| kept.iter().any(|kept| kept.get(pod).is_some_and(|at| at == node));
     let binds = moment.binds.iter().filter(|(pod, at)| at == node && !nominated(pod));
     binds.map(|(pod, _)| pod.clone()).filter(|pod| story.gang_key(pod) != gang).collect()
 }

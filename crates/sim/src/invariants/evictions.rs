@@ -26,6 +26,7 @@ pub fn check(engine: &Engine, plan: &Decisions) -> Result<(), Violation> {
         vetoes::check(engine, plan, at)?;
         if let Some(preemptor) = eviction.preemptor {
             preemptor_gets_what_it_lacks(engine, eviction, preemptor)?;
+            preemptor_gains(engine, plan, eviction, preemptor)?;
             // Bundles and moves are looked at as such.
             if !matches!(eviction.cause, Cause::Bundle { .. } | Cause::Moved { .. }) {
                 is_needed(engine, eviction, preemptor)?;
@@ -83,6 +84,25 @@ fn preemptor_gets_what_it_lacks(
             "{} is evicted for {}, which still lacks {missing} pods",
             cluster.pods.name(eviction.pod),
             gang.key
+        )),
+    }
+}
+
+/// Pods leave only for a gang that gets a node in the same plan.
+fn preemptor_gains(
+    engine: &Engine,
+    plan: &Decisions,
+    eviction: &Eviction,
+    preemptor: GangId,
+) -> Result<(), Violation> {
+    let cluster = engine.cluster();
+    let mut places = plan.nominations.iter().chain(&plan.binds);
+    match places.any(|place| cluster.pods.gang[place.pod] == Some(preemptor)) {
+        true => Ok(()),
+        false => Invariant::EvictionNeeded.fails(format!(
+            "{} is evicted for {}, which gets no node",
+            cluster.pods.name(eviction.pod),
+            cluster.gangs[preemptor].key
         )),
     }
 }

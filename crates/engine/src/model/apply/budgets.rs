@@ -14,7 +14,7 @@ use crate::model::selectors::Selector;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Budgets {
     rows: BTreeMap<String, Budget>,
-    /// Evicted pods; the cluster may not know yet.
+    /// Evicted pods, also those that move to other nodes; the cluster may not know yet.
     asked: FxHashSet<PodId>,
 }
 
@@ -34,10 +34,13 @@ impl Budgets {
         self.rows.values()
     }
 
+    /// Notes that a pod was evicted, or that it stays after all. An evicted pod that moves is
+    /// nominated to its new node in the same transaction, and counts as evicted all the same.
     pub(in crate::model) fn ask(&mut self, pod: PodId, state: PodState) {
         match state {
-            PodState::Releasing(_) => self.asked.insert(pod),
-            _ => self.asked.remove(&pod),
+            PodState::Releasing(_) => drop(self.asked.insert(pod)),
+            PodState::Nominated(_) | PodState::Pending => {}
+            _ => drop(self.asked.remove(&pod)),
         };
     }
 
@@ -46,12 +49,14 @@ impl Budgets {
     }
 
     /// Whether the budget of a pod allows its eviction. The API server never evicts a pod that is in
-    /// several: it calls that a misconfiguration.
+    /// several: it calls that a misconfiguration. Pods that count as running for now do not stand in
+    /// for pods that run.
     pub fn allow(&self, cluster: &Cluster, pod: PodId) -> bool {
         let mut concerned = self.rows.values().filter(|budget| budget.is_about(cluster, pod));
+        let on_trial = cluster.pods.fact[pod].on_trial;
         match (concerned.next(), concerned.next()) {
             (None, _) => true,
-            (Some(budget), None) => self.left(cluster, budget) > 0,
+            (Some(budget), None) => self.left(cluster, budget, on_trial) > 0,
             (Some(_), Some(_)) => false,
         }
     }
@@ -61,17 +66,21 @@ impl Budgets {
         self.rows.values().any(|budget| budget.allowed.is_none() && budget.is_about(cluster, pod))
     }
 
-    /// How many more pods of a budget may be evicted.
-    fn left(&self, cluster: &Cluster, budget: &Budget) -> i64 {
+    /// How many more pods of a budget may be evicted, with or without those that only count as
+    /// running for now.
+    fn left(&self, cluster: &Cluster, budget: &Budget, with_on_trial: bool) -> i64 {
+        let counts = |pod: PodId| with_on_trial || !cluster.pods.fact[pod].on_trial;
         match budget.allowed {
             Some(allowed) => {
                 // The status counts pods that the cluster knows to terminate.
                 let news = |pod: &&PodId| {
-                    !cluster.pods.fact[**pod].leaves && budget.is_about(cluster, **pod)
+                    !cluster.pods.fact[**pod].leaves
+                        && budget.is_about(cluster, **pod)
+                        && counts(**pod)
                 };
                 i64::from(allowed) - self.asked.iter().filter(news).count() as i64
             }
-            None => budget.rare(cluster),
+            None => budget.rare(cluster, counts),
         }
     }
 
@@ -88,7 +97,7 @@ impl Budgets {
             }
             broken.extend(concerned.clone().copied().filter(|pod| !seen.insert(*pod)));
             let asked = concerned.clone().filter(|pod| self.asked.contains(pod)).count() as i64;
-            let left = (self.left(cluster, budget) + asked).max(0);
+            let left = (self.left(cluster, budget, false) + asked).max(0);
             broken.extend(concerned.skip(left as usize).copied());
         }
         broken.sort_unstable();
@@ -103,13 +112,14 @@ impl Budget {
             && self.selector.matches(&cluster.pods.fact[pod].labels)
     }
 
-    /// How many more may be evicted, counted from the pods.
-    fn rare(&self, cluster: &Cluster) -> i64 {
+    /// How many more may be evicted, counted from the pods that are up and count.
+    fn rare(&self, cluster: &Cluster, counts: impl Fn(PodId) -> bool) -> i64 {
         let pods = cluster.pods.live().filter(|&pod| self.is_about(cluster, pod));
         let of_all: Vec<PodId> = pods.filter(|&pod| !cluster.pods.state[pod].finished()).collect();
         let all = of_all.len() as i64;
         let stays = |state: PodState| state.occupies() && !matches!(state, PodState::Releasing(_));
-        let up = of_all.iter().filter(|&&pod| stays(cluster.pods.state[pod])).count() as i64;
+        let up = |&&pod: &&PodId| stays(cluster.pods.state[pod]) && counts(pod);
+        let up = of_all.iter().filter(up).count() as i64;
         let part = |amount: &IntOrString| match amount {
             IntOrString::Int(count) => *count,
             IntOrString::String(text) => {

@@ -208,6 +208,7 @@ impl Cluster {
             created: meta.creation_timestamp.unwrap_or_default(),
             started: object.status.start_time,
             scheduled: scheduled.and_then(|condition| condition.last_transition_time),
+            on_trial: false,
             leaves: meta.deletion_timestamp.is_some(),
             runs: object.status.phase == "Running",
             role: meta.annotation_or_label(TASK_SPEC).map(|role| self.names.intern(role)),

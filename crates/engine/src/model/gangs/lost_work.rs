@@ -36,11 +36,11 @@ fn lost(began: Time, saved: Option<Time>, end: Option<Time>, now: Time) -> i64 {
 
 /// When the gang had its minimum, those of its roles and its subgroups; none if it never had.
 /// Attempts within a cycle do not change it: an evicted pod counts until its object says that it
-/// terminates.
+/// terminates, and one that is nominated has started only if it moves.
 pub fn began(cluster: &Cluster, gang: GangId) -> Option<Time> {
     let gang = &cluster.gangs[gang];
     let counts = |pod: &&PodId| match cluster.pods.state[**pod] {
-        PodState::Running(_) | PodState::Succeeded => true,
+        PodState::Running(_) | PodState::Nominated(_) | PodState::Succeeded => true,
         PodState::Releasing(_) => !cluster.pods.fact[**pod].leaves,
         _ => false,
     };

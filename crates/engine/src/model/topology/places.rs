@@ -16,9 +16,9 @@ pub struct PlacedPods {
 }
 
 impl PlacedPods {
-    /// Where these pods are or will be.
-    pub fn of<'p>(cluster: &Cluster, pods: impl IntoIterator<Item = &'p PodId>) -> PlacedPods {
-        PlacedPods::on(&cluster.domains, pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
+    /// Where the pods of a gang, or of one of its subgroups, are or will be.
+    pub fn of(cluster: &Cluster, gang: GangId, subgroup: Option<u32>) -> PlacedPods {
+        PlacedPods::on(&cluster.domains, nodes_of(cluster, gang, subgroup).into_iter())
     }
 
     pub fn on(domains: &Domains, nodes: impl Iterator<Item = NodeId>) -> PlacedPods {
@@ -39,12 +39,22 @@ impl PlacedPods {
     }
 }
 
-/// The smallest domain that holds the placed ones of these pods.
-pub fn around<'p>(
-    cluster: &Cluster,
-    pods: impl IntoIterator<Item = &'p PodId>,
-) -> Option<DomainId> {
-    cluster.domains.around(pods.into_iter().filter_map(|&pod| place_of(cluster, pod)))
+/// The smallest domain that holds the placed pods of a gang, or of one of its subgroups, if there
+/// are any.
+pub fn around(cluster: &Cluster, gang: GangId, subgroup: Option<u32>) -> Option<DomainId> {
+    cluster.domains.around(nodes_of(cluster, gang, subgroup))
+}
+
+/// The nodes where the pods of a gang, or of one of its subgroups, are or will be, also those that
+/// are reserved for pods that will be created again.
+fn nodes_of(cluster: &Cluster, gang: GangId, subgroup: Option<u32>) -> Vec<NodeId> {
+    let row = &cluster.gangs[gang];
+    let counts = |&&pod: &&PodId| subgroup.is_none_or(|at| cluster.pods.subgroup[pod] == at);
+    let placed = row.pods.iter().filter(counts).filter_map(|&pod| place_of(cluster, pod));
+    let name = subgroup.map(|at| row.subgroups().get(at as usize).map(|group| &group.name));
+    let reserved = row.reserved().iter();
+    let reserved = reserved.filter(|one| name.is_none_or(|name| name == one.subgroup.as_ref()));
+    placed.chain(reserved.map(|one| one.node)).collect()
 }
 
 /// Where a pod is or will be, unless it terminates.
@@ -70,23 +80,25 @@ pub fn is_near_enough(cluster: &Cluster, id: GangId) -> bool {
         tier_limit.limit(&cluster.domains).is_ok_and(|limit| cluster.domains[domain].tier <= limit)
     };
     let mut pins: Vec<Option<DomainId>> = vec![None; gang.subgroups().len()];
+    let mut pin = |at: usize, node: NodeId| {
+        let Some(pin) = pins.get_mut(at) else { return };
+        let smallest = cluster.domains.smallest_around(node);
+        *pin = Some(pin.map_or(smallest, |pin| cluster.domains.common(pin, smallest)));
+    };
     for &pod in &gang.pods {
-        let common_domain = pins.get_mut(cluster.pods.subgroup[pod] as usize);
-        if let (Some(common_domain), Some(node)) = (common_domain, place_of(cluster, pod)) {
-            let smallest = cluster.domains.smallest_around(node);
-            *common_domain =
-                Some(common_domain.map_or(smallest, |common_domain| {
-                    cluster.domains.common(common_domain, smallest)
-                }));
+        if let Some(node) = place_of(cluster, pod) {
+            pin(cluster.pods.subgroup[pod] as usize, node);
+        }
+    }
+    for reserved in gang.reserved() {
+        let is_of = |group: &Subgroup| Some(&group.name) == reserved.subgroup.as_ref();
+        if let Some(at) = gang.subgroups().iter().position(is_of) {
+            pin(at, reserved.node);
         }
     }
     let of_rule = |group: &Subgroup| gang.rules()[group.rule? as usize].tier_limit.as_ref();
-    holds(gang.tier_limit(), around(cluster, &gang.pods))
-        && gang
-            .subgroups()
-            .iter()
-            .zip(pins)
-            .all(|(group, common_domain)| holds(of_rule(group), common_domain))
+    holds(gang.tier_limit(), around(cluster, id, None))
+        && gang.subgroups().iter().zip(pins).all(|(group, pin)| holds(of_rule(group), pin))
 }
 
 /// Whether no subgroup of these pods is placed in part. A subgroup that lost pods before does not
@@ -100,5 +112,5 @@ pub fn has_whole_subgroups(cluster: &Cluster, gang: GangId, placed: &[(PodId, No
 
 /// The domain that holds the placed pods of a gang, if there are any.
 pub fn domain_of(cluster: &Cluster, gang: GangId) -> Option<DomainId> {
-    around(cluster, &cluster.gangs[gang].pods)
+    around(cluster, gang, None)
 }

@@ -157,6 +157,11 @@ impl Search<'_, '_> {
             highest[at] = highest[at].max(txn.pods.order[pod]);
             places[at].extend(place_of(txn, pod));
         }
+        for reserved in gang.reserved() {
+            let is_of = |group: &Subgroup| Some(&group.name) == reserved.subgroup.as_ref();
+            let at = subgroups.iter().position(is_of);
+            at.into_iter().for_each(|at| places[at].push(reserved.node));
+        }
         for (group, places) in groups.iter_mut().zip(places) {
             group.others = PlacedPods::on(&txn.domains, places.into_iter());
         }
