@@ -37,6 +37,27 @@ pub struct Meta {
     pub creation_timestamp: Option<Time>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<Time>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub owner_references: Vec<OwnerReference>,
+}
+
+/// An object that another one belongs to and goes with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OwnerReference {
+    #[serde(skip_serializing_if = "is_default")]
+    pub api_version: String,
+    #[serde(skip_serializing_if = "is_default")]
+    pub kind: String,
+    #[serde(skip_serializing_if = "is_default")]
+    pub name: String,
+    #[serde(skip_serializing_if = "is_default")]
+    pub uid: String,
+    /// Whether it is the one that made the object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_owner_deletion: Option<bool>,
 }
 
 impl Meta {
@@ -49,6 +70,11 @@ impl Meta {
         }
         key.push_str(&self.name);
         key
+    }
+
+    /// The object that made this one.
+    pub fn controller(&self) -> Option<&OwnerReference> {
+        self.owner_references.iter().find(|owner| owner.controller == Some(true))
     }
 
     /// The value of an annotation, else of the label with the same key.

@@ -56,6 +56,9 @@ pub const SIMULATED_TERMINATION: &str = "muster.sh/simulated-termination";
 pub const SIMULATED_FINALIZER: &str = "muster.sh/simulated-finalizer";
 /// How many times the embedded cluster refuses to evict a pod.
 pub const SIMULATED_EVICTION_REFUSALS: &str = "muster.sh/simulated-eviction-refusals";
+/// When and with which exit code the embedded cluster lets a pod end, for example "3 exits 137 after
+/// 5m, once".
+pub const SIMULATED_EXIT: &str = "muster.sh/simulated-exit";
 /// How long a gang may wait before it goes first (plugin `sla`).
 pub const SLA_WAITING_TIME: [&str; 2] = ["volcano.sh/sla-waiting-time", "sla-waiting-time"];
 /// The node that a waiting pod is nominated to, written by an earlier run.
@@ -123,7 +126,7 @@ pub const CARD_NOTES: [&str; 8] = [
 pub const AS_FOUND: &str = "muster.sh/as-found";
 
 /// Every annotation that is read.
-pub const ANNOTATIONS: [&str; 42] = [
+pub const ANNOTATIONS: [&str; 43] = [
     AS_FOUND,
     COOLDOWN_TIME,
     EXPECTED_END_TIME,
@@ -151,6 +154,7 @@ pub const ANNOTATIONS: [&str; 42] = [
     RUNNING_ESTIMATE,
     SIMULATED_DURATION,
     SIMULATED_EVICTION_REFUSALS,
+    SIMULATED_EXIT,
     SIMULATED_FINALIZER,
     SIMULATED_TERMINATION,
     SLA_WAITING_TIME[0],

@@ -39,11 +39,20 @@ pub(crate) mod kubernetes {
 
 /// Volcano's kinds.
 pub(crate) mod volcano {
+    mod command;
+    mod cron_job;
     mod hypernode;
+    mod job;
+    mod job_defaults;
+    mod job_flow;
     mod podgroup;
     mod queue;
 
+    pub use command::*;
+    pub use cron_job::*;
     pub use hypernode::*;
+    pub use job::*;
+    pub use job_flow::*;
     pub use podgroup::*;
     pub use queue::*;
 }
@@ -96,6 +105,8 @@ pub enum Presence {
     Installed,
     /// Those that have its definition. A server without it has no such objects.
     Optional,
+    /// The same, and only controllers read it: the scheduler does not watch it.
+    Controllers,
 }
 
 /// A row of the table.
@@ -168,7 +179,7 @@ macro_rules! kinds {
             }
 
             /// The fields of the object, without its kind.
-            pub(crate) fn fields(&self) -> serde_json::Result<Value> {
+            pub fn fields(&self) -> serde_json::Result<Value> {
                 match self {
                     $(Object::$kind(object) => serde_json::to_value(object),)*
                 }
@@ -217,9 +228,19 @@ kinds! {
     Node "v1" "nodes" Cluster Always;
     PodGroup "scheduling.volcano.sh/v1beta1" "podgroups" Namespaced Installed;
     Pod "v1" "pods" Namespaced Always;
+    Job "batch.volcano.sh/v1alpha1" "jobs" Namespaced Controllers;
+    CronJob "batch.volcano.sh/v1alpha1" "cronjobs" Namespaced Controllers;
+    Command "bus.volcano.sh/v1alpha1" "commands" Namespaced Controllers;
+    JobTemplate "flow.volcano.sh/v1alpha1" "jobtemplates" Namespaced Controllers;
+    JobFlow "flow.volcano.sh/v1alpha1" "jobflows" Namespaced Controllers;
 }
 
 impl Kind {
+    /// What the scheduler reads.
+    pub fn of_scheduler() -> impl Iterator<Item = Kind> {
+        Kind::ALL.iter().copied().filter(|kind| kind.presence() != Presence::Controllers)
+    }
+
     pub fn named(name: &str) -> Option<Kind> {
         Kind::ALL.iter().copied().find(|kind| kind.name() == name)
     }

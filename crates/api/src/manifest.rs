@@ -2,6 +2,7 @@
 //! that is wrong in one pass: a mistake in one document does not hide mistakes in the next.
 
 mod documents;
+mod patch;
 mod skipped;
 mod spelling;
 mod trim;
@@ -13,6 +14,7 @@ use std::io::BufRead;
 
 pub use crate::kinds::Object;
 pub use documents::DOCUMENT_BYTES;
+pub use patch::merge_patch;
 pub use trim::trim;
 pub use write::{document, sorted, write};
 

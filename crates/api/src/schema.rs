@@ -2,7 +2,7 @@
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
-use crate::Quantity;
+use crate::{Quantity, keys};
 
 /// Amounts by resource name. The limits keep down the cost that the API server estimates for CEL
 /// rules over them.
@@ -53,4 +53,40 @@ pub(crate) fn object_name(_: &mut SchemaGenerator) -> Schema {
         "maxLength": 253,
         "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$",
     })
+}
+
+/// The name of a queue.
+pub(crate) fn queue_name(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = object_name(generator);
+    schema.insert("default".to_owned(), keys::DEFAULT_QUEUE.into());
+    schema
+}
+
+/// What another part of the system knows in detail: it is kept as it is.
+pub(crate) fn anything(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+pub(crate) fn count(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "format": "int32", "minimum": 0 })
+}
+
+pub(crate) fn count64(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "format": "int64", "minimum": 0 })
+}
+
+pub(crate) fn positive(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "format": "int32", "minimum": 1 })
+}
+
+pub(crate) fn number(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "format": "int32" })
+}
+
+pub(crate) fn text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string" })
+}
+
+pub(crate) fn flag(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "boolean" })
 }

@@ -3,10 +3,12 @@
 //! exist) are not checked here.
 
 mod custom_kinds;
+mod job;
 mod pod;
 
 pub use custom_kinds::validate_hyper_node;
 pub(crate) use custom_kinds::{validate_pod_group, validate_queue};
+pub(crate) use job::{validate_cron_job, validate_job, validate_job_flow, validate_job_spec};
 pub(crate) use pod::{check_node_term, validate_pod};
 
 use crate::core::{LabelSelector, Meta, Requirement};
@@ -226,6 +228,14 @@ impl Problems {
         let label = (keys::COOLDOWN_TIME, "labels", meta.labels.get(keys::COOLDOWN_TIME));
         for (key, place, text) in annotations.into_iter().chain([label]) {
             self.duration(format!("metadata.{place}[{key}]"), text);
+        }
+    }
+
+    /// How pods end in the embedded cluster.
+    fn exits(&mut self, meta: &Meta) {
+        let text = meta.annotations.get(keys::SIMULATED_EXIT);
+        if let Some(error) = text.and_then(|text| crate::simulated::exit_error(text)) {
+            self.add(format!("metadata.annotations[{}]", keys::SIMULATED_EXIT), error.to_string());
         }
     }
 

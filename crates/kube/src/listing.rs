@@ -69,7 +69,7 @@ pub async fn list_all(
         forbidden: Vec::new(),
         message: String::new(),
     };
-    for kind in Kind::ALL {
+    for kind in Kind::of_scheduler() {
         kind.with_type(List(&mut reader)).await?;
     }
     match reader.forbidden.is_empty() {

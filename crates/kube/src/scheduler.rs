@@ -227,7 +227,7 @@ fn start_watches(
     metrics: &Arc<Metrics>,
     decider: &mut Decider,
 ) {
-    for &kind in Kind::ALL {
+    for kind in Kind::of_scheduler() {
         decider.unread.insert(kind);
         kind.with_type(StartWatch { client, news, metrics });
     }

@@ -108,7 +108,7 @@ fn objects_that_nothing_acts_on_are_warnings_with_their_meaning() {
         format!("apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{}}\n")
     };
     for (api_version, kind, meaning) in [
-        ("flow.volcano.sh/v1alpha1", "JobFlow", "nothing creates Jobs from it here"),
+        ("training.volcano.sh/v1alpha1", "HyperJob", "nothing creates Jobs from it here"),
         (
             "scheduling.volcano.sh/v1alpha2",
             "PodGroup",
@@ -126,9 +126,9 @@ fn objects_that_nothing_acts_on_are_warnings_with_their_meaning() {
         );
         assert!(lines[0].starts_with(&start), "{lines:?}");
     }
-    let both = format!("{0}---\n{0}", object("flow.volcano.sh/v1alpha1", "JobFlow"));
+    let both = format!("{0}---\n{0}", object("training.volcano.sh/v1alpha1", "HyperJob"));
     let (_, lines) = checked(&both);
-    assert!(lines[0].contains("2 × JobFlow of flow.volcano.sh/v1alpha1 are not acted on"));
+    assert!(lines[0].contains("2 × HyperJob of training.volcano.sh/v1alpha1 are not acted on"));
     // A group with a wrong letter, and a version that Kubernetes does not have, are mistakes.
     for (api_version, kind) in
         [("scheduling.volcano.io/v1beta1", "PodGroup"), ("v1", "Queue"), ("v2", "Pod")]

@@ -48,12 +48,15 @@ impl Walk<'_> {
             annotations,
             creation_timestamp: _,
             deletion_timestamp: _,
+            owner_references,
         } = meta;
         self.name(class, name);
         self.name(Class::Namespace, namespace);
         // The embedded cluster derives one from the name.
         uid.clear();
         *resource_version = None;
+        // Scheduling doesn't read them.
+        owner_references.clear();
         self.labels(labels);
         self.annotations(annotations);
     }
@@ -106,6 +109,7 @@ impl Walk<'_> {
                     if value.bytes().all(|byte| b"0123456789./".contains(&byte)) => {}
                 keys::NODEGROUP_LIMITS => self.group_limits(value),
                 keys::RESERVATIONS => self.reservations(value),
+                keys::SIMULATED_EXIT if crate::simulated::exit_error(value).is_none() => {}
                 keys::GPU_INDEX | keys::GPU_UNHEALTHY if cards::numbers(value).is_some() => {}
                 keys::USE_GPU_TYPE | keys::NOUSE_GPU_TYPE => {}
                 keys::USE_GPU_ID | keys::NOUSE_GPU_ID => {

@@ -156,6 +156,7 @@ metadata:
   annotations:
     muster.sh/simulated-duration: secret
     muster.sh/simulated-eviction-refusals: secret
+    muster.sh/simulated-exit: secret
     muster.sh/simulated-finalizer: secret
     muster.sh/simulated-termination: secret
     scheduling.k8s.io/group-name: secret

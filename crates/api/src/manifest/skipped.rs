@@ -7,32 +7,7 @@ use crate::kinds::Kind;
 const VOLCANO: &str = ".volcano.sh";
 
 /// Volcano's kinds that nothing here acts on, by group, and what that means.
-const NOT_ACTED_ON: [(&str, &str, &str); 7] = [
-    (
-        "batch.volcano.sh",
-        "CronJob",
-        "nothing creates Jobs from it here: Volcano's controllers do that on a cluster",
-    ),
-    (
-        "batch.volcano.sh",
-        "Job",
-        "nothing creates its PodGroup and pods here: Volcano's controllers do that on a cluster",
-    ),
-    (
-        "bus.volcano.sh",
-        "Command",
-        "nothing carries it out here: Volcano's controllers do that on a cluster",
-    ),
-    (
-        "flow.volcano.sh",
-        "JobFlow",
-        "nothing creates Jobs from it here: Volcano's controllers do that on a cluster",
-    ),
-    (
-        "flow.volcano.sh",
-        "JobTemplate",
-        "nothing creates Jobs from it here: Volcano's controllers do that on a cluster",
-    ),
+const NOT_ACTED_ON: [(&str, &str, &str); 2] = [
     (
         "nodeinfo.volcano.sh",
         "Numatopology",
@@ -96,8 +71,7 @@ mod tests {
     #[test]
     fn what_people_expect_to_work_has_a_meaning() {
         for (api_version, kind, expected) in [
-            ("batch.volcano.sh/v1alpha1", "Job", "nothing creates its PodGroup and pods here"),
-            ("flow.volcano.sh/v1alpha1", "JobFlow", "nothing creates Jobs from it here"),
+            ("training.volcano.sh/v1alpha1", "HyperJob", "nothing creates Jobs from it here"),
             ("shard.volcano.sh/v1alpha1", "NodeShard", "nothing here acts on it"),
             ("v1", "Podd", "did you mean Pod?"),
             ("scheduling.volcano.sh/v1beta1", "PodGroups", "did you mean PodGroup?"),

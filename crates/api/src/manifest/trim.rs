@@ -27,6 +27,7 @@ fn trim_meta(object: &mut Object) {
     let as_found = !object.problems().is_empty();
     let meta = object.meta_mut();
     meta.resource_version = None;
+    meta.owner_references.clear();
     meta.annotations.retain(|key, _| keys::ANNOTATIONS.contains(&key.as_str()));
     if as_found {
         meta.annotations.insert(keys::AS_FOUND.to_owned(), "true".to_owned());

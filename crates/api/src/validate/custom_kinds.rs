@@ -47,7 +47,7 @@ pub fn validate_pod_group(group: &PodGroup) -> Vec<Problem> {
     problems.0
 }
 
-fn check_topology(problems: &mut Problems, path: &str, topology: &NetworkTopologySpec) {
+pub(super) fn check_topology(problems: &mut Problems, path: &str, topology: &NetworkTopologySpec) {
     if let Some(tier) = topology.highest_tier_allowed {
         problems.at_least(format!("{path}.highestTierAllowed"), 0, tier);
     }

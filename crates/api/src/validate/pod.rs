@@ -14,6 +14,7 @@ pub fn validate_pod(pod: &Pod) -> Vec<Problem> {
     problems.durations(&pod.metadata);
     problems.times(&pod.metadata);
     problems.revocable(&pod.metadata);
+    problems.exits(&pod.metadata);
     group_name(&mut problems, pod);
     departure(&mut problems, pod);
     for (index, container) in spec.containers.iter().enumerate() {

@@ -43,7 +43,7 @@ pub struct PodGroupSpec {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub min_task_member: BTreeMap<String, i32>,
     /// The queue whose share the group uses.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "queue_name"))]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::queue_name"))]
     pub queue: String,
     /// The PriorityClass of the group.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -74,13 +74,6 @@ impl Default for PodGroupSpec {
             sub_group_policy: Vec::new(),
         }
     }
-}
-
-#[cfg(feature = "schema")]
-fn queue_name(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let mut schema = schema::object_name(generator);
-    schema.insert("default".to_owned(), keys::DEFAULT_QUEUE.into());
-    schema
 }
 
 /// How close to each other pods must be.
