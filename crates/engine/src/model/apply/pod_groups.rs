@@ -18,6 +18,12 @@ use crate::model::notes::GroupAnnotations;
 use crate::model::queues::DEFAULT;
 use crate::model::topology::subgroups::{Rule, TierLimit, TopologyRules};
 
+/// Whether it is a name that only quotas have: for what is requested under its plain name too, for
+/// limits, or for a number of objects.
+fn is_name_of_quota(resource: &str) -> bool {
+    ["requests.", "limits.", "count/"].iter().any(|prefix| resource.starts_with(prefix))
+}
+
 impl Cluster {
     pub(in crate::model) fn pod_group(&mut self, object: &PodGroup) {
         let meta = &object.metadata;
@@ -92,8 +98,13 @@ impl Cluster {
             .collect();
         let rules: Vec<Rule> =
             spec.sub_group_policy.iter().map(|policy| Rule::of(&mut self.names, policy)).collect();
-        let min_resources =
-            spec.min_resources.as_ref().map(|list| self.dimensions.sparse(list, false));
+        // Volcano's Job controller also writes the amounts under the names that quotas have for
+        // them. No node has those.
+        let min_resources = spec.min_resources.as_ref().map(|list| {
+            let mut list = list.clone();
+            list.retain(|name, _| !is_name_of_quota(name));
+            self.dimensions.sparse(&list, false)
+        });
         self.nodes.widen(self.dimensions.len());
 
         let gang = &mut self.gangs[id];
