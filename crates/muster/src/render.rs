@@ -5,6 +5,7 @@ pub mod difference;
 pub mod explanation;
 pub mod fairshare;
 mod gangs;
+mod jobs;
 mod legend;
 mod map;
 pub mod plot;

@@ -85,6 +85,9 @@ scenarios! {
     the_second_gang_starts_when_the_first_ends: "first-gang" "--until-stable";
     events_are_shown_cycle_by_cycle: "first-gang" "--until-stable" "--events";
     room_is_made_by_consolidation_and_by_reclaim: "gpu-cluster" "--until-stable" "--events";
+    finished_steps_of_a_flow_start_the_next: "job-flow";
+    only_the_broken_partition_is_restarted: "job-partitions";
+    a_job_is_restarted_and_completed: "mpi-job";
     a_gang_without_its_launcher_waits: "roles";
     pods_that_share_gpus_need_a_card: "shared-gpus";
     rules_between_pods_hold_for_gangs: "spread-and-affinity";

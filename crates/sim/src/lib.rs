@@ -24,11 +24,13 @@ pub mod curves;
 pub mod difference;
 pub mod generate;
 pub mod invariants;
+mod manager;
 pub mod report;
 mod simulation;
 mod violation;
 mod world;
 
+pub use manager::Change;
 pub use report::Report;
 pub use simulation::{Options, Progress, STEP_MS, Simulation, Until};
 pub use violation::{Invariant, Violation};

@@ -1,6 +1,7 @@
 //! What a run did, as data. Its JSON form is a contract (`docs/simulate-json.md`).
 
 use muster_api::Time;
+use muster_api::kinds::Object;
 use muster_engine::Engine;
 use muster_engine::ids::{GangId, QueueId};
 use muster_facts::{GangLine, QueueLine, gang_line, queue_line};
@@ -23,6 +24,12 @@ pub struct Report {
     /// Pods that came with a deletionTimestamp later than the first cycle.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub terminating: Vec<Terminating>,
+    /// Each Job at the end of the run, by name; only if there are Jobs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobLine>,
+    /// When Jobs changed their phase, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub job_changes: Vec<JobChange>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventLine>,
     /// When a gang began to wait, or to wait for another reason; `event` is the reason in one
@@ -126,6 +133,51 @@ pub struct EventLine {
     pub cycle: u64,
     pub object: String,
     pub event: String,
+}
+
+/// A Job came to a phase, or waits for something else than before.
+#[derive(Clone, Debug, Serialize)]
+pub struct JobChange {
+    pub cycle: u64,
+    pub job: String,
+    pub phase: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+}
+
+/// A Job at the end of the run.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobLine {
+    pub name: String,
+    pub queue: String,
+    pub phase: &'static str,
+    pub message: String,
+    pub retry_count: i32,
+    pub pending: i32,
+    pub running: i32,
+    pub succeeded: i32,
+    pub failed: i32,
+}
+
+impl JobLine {
+    pub fn of(object: &Object) -> Option<JobLine> {
+        let Object::Job(job) = object else { return None };
+        let status = &job.status;
+        let mut spec = job.spec.clone();
+        spec.set_defaults();
+        Some(JobLine {
+            name: job.metadata.key(),
+            queue: spec.queue,
+            phase: status.state.phase.name(),
+            message: status.state.message.clone(),
+            retry_count: status.retry_count,
+            pending: status.pending,
+            running: status.running,
+            succeeded: status.succeeded,
+            failed: status.failed,
+        })
+    }
 }
 
 impl Report {

@@ -17,6 +17,7 @@ use crate::chaos::{Moment, Witness};
 use crate::curves::Curves;
 use crate::invariants;
 use crate::invariants::keeping::LastBinds;
+use crate::manager::Manager;
 use crate::report::{self, CycleLine, EventLine, HeldNomination, Report};
 use crate::violation::Violation;
 use crate::world::{Refusal, World};
@@ -65,6 +66,8 @@ pub struct Simulation {
     pub report: Report,
     /// What queues use and should have, if that is to be shown.
     pub curves: Option<Curves>,
+    /// Makes pods of Jobs, if there are any.
+    manager: Option<Manager>,
     /// Hears what the engine hears and plans.
     witness: Option<Box<Witness<'static>>>,
     options: Options,
@@ -91,6 +94,7 @@ impl Simulation {
         options: Options,
     ) -> Simulation {
         let report = Report::new(world.now);
+        let manager = Manager::of(&world);
         let (coming, present): (Vec<_>, Vec<_>) = world.list().into_iter().partition(|event| {
             options.arrivals && arrival(event).is_some_and(|time| time > world.now)
         });
@@ -102,6 +106,7 @@ impl Simulation {
             engine,
             report,
             curves: None,
+            manager,
             witness,
             options,
             last_binds: LastBinds::default(),
@@ -118,7 +123,15 @@ impl Simulation {
         simulation
     }
 
+    /// The engine and the controllers are told of an event.
     fn hear(&mut self, event: Event) {
+        if let Some(manager) = &mut self.manager {
+            manager.hear(&event);
+        }
+        self.tell_engine(event);
+    }
+
+    fn tell_engine(&mut self, event: Event) {
         match &mut self.witness {
             None => self.engine.apply(event),
             Some(witness) => {
@@ -156,12 +169,14 @@ impl Simulation {
             }
         }
         self.report.conclude(&self.engine);
+        self.report.jobs = self.world.others(Kind::Job).filter_map(report::JobLine::of).collect();
         Ok(())
     }
 
     /// One cycle: plan, and do what was planned.
     pub fn step(&mut self) -> Result<Plan, Violation> {
         self.cycle += 1;
+        self.manage();
         let begin = Instant::now();
         let plan = self.engine.cycle(self.world.now);
         let duration = begin.elapsed();
@@ -190,6 +205,26 @@ impl Simulation {
         }
         self.execute(&plan);
         Ok(plan)
+    }
+
+    /// The controllers take their turns, and the engine is told what they did.
+    fn manage(&mut self) {
+        let Some(mut manager) = self.manager.take() else { return };
+        for event in manager.turn(&mut self.world) {
+            self.tell_engine(event);
+        }
+        let cycle = self.cycle;
+        let changes = manager.changes.drain(..);
+        self.report.job_changes.extend(changes.map(|change| report::JobChange {
+            cycle,
+            job: change.job,
+            phase: change.phase.name(),
+            message: change.message,
+        }));
+        let told = manager.told.drain(..).filter(|_| self.options.events);
+        let lines = told.map(|(object, event)| EventLine { cycle, object, event });
+        self.report.events.extend(lines);
+        self.manager = Some(manager);
     }
 
     /// The gang of a pod; a pod that is gone by now stands for itself.
@@ -380,7 +415,8 @@ impl Simulation {
             return Some(self.world.now.plus_ms(STEP_MS));
         }
         let arrival = self.coming.last().map(|(time, _)| *time);
-        let next = [arrival, self.world.next_end()].into_iter().flatten().min();
+        let managed = self.manager.as_ref().and_then(|manager| manager.wake);
+        let next = [arrival, self.world.next_end(), managed].into_iter().flatten().min();
         // Time alone matters only while there is something it could help, or while what it does is
         // recorded.
         let gangs = &self.engine.cluster().gangs;
@@ -392,6 +428,9 @@ impl Simulation {
 
     /// Something is bound but not started, or has a nomination that no pod's end will fulfil.
     fn unsettled(&self) -> bool {
+        if self.manager.as_ref().is_some_and(|manager| manager.was_busy) {
+            return true;
+        }
         let pods = &self.engine.cluster().pods;
         let is_leaving = |pod: &Pod| pod.metadata.deletion_timestamp.is_some();
         let awaits_an_end = self.world.pods.values().any(is_leaving);

@@ -2,15 +2,15 @@
 //! out as an event, as an API server's watch would tell it.
 
 mod departures;
+mod objects;
 
 use std::collections::BTreeMap;
 
 use muster_api::core::{Node, NodeStatus, Pod};
-use muster_api::keys::{
-    CARD_NOTES, EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS, SIMULATED_DURATION,
-};
+use muster_api::keys::{CARD_NOTES, EVICTION_OCCURRED, PIPELINED_NODE, PIPELINED_STATUS};
 use muster_api::kinds::{Kind, Object};
-use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time, parse_duration};
+use muster_api::simulated::ending;
+use muster_api::{HyperNode, PodGroup, PodGroupStatus, Queue, Time};
 use muster_engine::Event;
 use muster_write_order::{AnnotationWrite, ObjectName};
 
@@ -48,7 +48,7 @@ pub struct World {
     /// Evicted pods take their own grace period to terminate, instead of a second.
     pub grace: bool,
     departures: Departures,
-    /// Objects that nothing here acts on.
+    /// Objects of all other kinds.
     others: BTreeMap<(Kind, String), Object>,
     /// The version of the newest change, as an API server counts.
     version: u64,
@@ -71,8 +71,8 @@ impl World {
         if kind == Kind::Pod {
             self.departures.forget(&key);
         }
-        if matches!(kind, Kind::Node | Kind::Pod | Kind::PodGroup) && meta.uid.is_empty() {
-            meta.uid = format!("uid-{key}");
+        if meta.uid.is_empty() {
+            objects::give_uid(kind, &key, meta);
         }
         match object {
             Object::Node(node) => drop(self.nodes.insert(key, *node)),
@@ -310,16 +310,18 @@ impl World {
                     events.extend(self.change_pod(&key, |pod| pod.status.phase = "Failed".into()));
                     continue;
                 }
-                let again = recreate && pod.metadata.annotations.contains_key(EVICTED);
+                // The pods of a Job are created again by its controller.
+                let again = recreate
+                    && pod.metadata.annotations.contains_key(EVICTED)
+                    && !objects::is_of_job(pod);
                 let pod = pod.clone();
                 events.extend(self.remove_pod(&key));
                 if again {
                     events.push(self.put_pod(reborn(pod, now)));
                 }
             } else if pod.status.phase == "Running" {
-                let failed = deadline(pod).is_some_and(|end| end <= now)
-                    && finish(pod).is_none_or(|end| end > now);
-                let phase = if failed { "Failed" } else { "Succeeded" };
+                let succeeds = ending(pod).is_some_and(|ending| ending.exit_code == Some(0));
+                let phase = if succeeds { "Succeeded" } else { "Failed" };
                 events.extend(self.change_pod(&key, |pod| pod.status.phase = phase.into()));
             } else {
                 events.extend(self.change_pod(&key, |pod| {
@@ -349,9 +351,7 @@ impl World {
         match self.departures.of(key, pod) {
             Some(departure) if is_over => Some(departure.gone),
             Some(departure) => Some(departure.terminated),
-            None if pod.status.phase == "Running" => {
-                [finish(pod), deadline(pod)].into_iter().flatten().min()
-            }
+            None if pod.status.phase == "Running" => ending(pod).map(|ending| ending.at),
             None => None,
         }
     }
@@ -370,15 +370,6 @@ fn clear_nomination(pod: &mut Pod) {
         pod.metadata.annotations.remove(key);
     }
     pod.status.nominated_node_name = None;
-}
-
-fn finish(pod: &Pod) -> Option<Time> {
-    let run = parse_duration(pod.metadata.annotations.get(SIMULATED_DURATION)?).ok()?;
-    Some(pod.status.start_time?.plus_ms(run))
-}
-
-fn deadline(pod: &Pod) -> Option<Time> {
-    Some(pod.status.start_time?.plus_ms(pod.spec.active_deadline_seconds?.saturating_mul(1000)))
 }
 
 /// The same pod as its controller makes it again: pending, new, without a nomination.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use muster_api::Time;
 use muster_api::keys::SCHEDULER_NAMES;
+use muster_api::kinds::Kind;
 use muster_api::manifest::Object;
 use muster_engine::Engine;
 use muster_journal::Configuration;
@@ -23,6 +24,7 @@ use journal::Recorder;
 #[derive(Args)]
 #[command(after_help = "Examples:
   muster simulate -f examples/first-gang
+  muster simulate -f examples/mpi-job (a Job from its first pod to its end)
   muster simulate -f cluster.yaml -f jobs.yaml --until-stable
   muster simulate                     (the cluster of the default kubeconfig)
   muster simulate --what-if new-job.yaml (which gangs would wait or be evicted?)
@@ -39,8 +41,8 @@ pub struct SimulateArgs {
     /// given several times
     #[arg(long, value_name = "FILE|DIR|-", conflicts_with_all = ["chaos", "events"])]
     what_if: Vec<String>,
-    /// How many cycles to run, one second apart [default: 1; with --what-if 10, so that evicted
-    /// pods have left]
+    /// How many cycles to run, one second apart [default: 1, or until the end if there are Jobs;
+    /// with --what-if 10, so that evicted pods have left]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "until_stable")]
     cycles: Option<u64>,
     /// Run until nothing is planned any more and no pod will end
@@ -104,6 +106,7 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
         note_if_nothing_is_ours(&loaded.collection);
     }
     let text = loaded.text.clone();
+    let has_jobs = loaded.collection.objects.iter().any(makes_pods);
     let (mut world, config) = loaded.world(args.now.unwrap_or_else(wall_clock));
     world.grace = args.grace;
     if args.chaos {
@@ -112,7 +115,7 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     let recorder = args.recorder(text)?;
     let witness = recorder.as_ref().map(Recorder::witness);
     let engine = Engine::new(config, scheduler_names());
-    let mut simulation = Simulation::before(witness, world, engine, args.options(1));
+    let mut simulation = Simulation::before(witness, world, engine, args.options(1, has_jobs));
     if args.usage_curves.is_some() {
         let resource = render::scarce(simulation.engine.cluster());
         simulation.curves = Some(Curves::new(resource, simulation.world.now));
@@ -136,13 +139,19 @@ pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     }
 }
 
+/// Whether controllers make pods of the object.
+fn makes_pods(object: &Object) -> bool {
+    matches!(object.kind(), Kind::Job | Kind::JobFlow)
+}
+
 /// A run without a pod for us shows nothing, and the reason is easily overlooked.
 fn note_if_nothing_is_ours(collection: &Collection) {
     let is_ours = |object: &Object| match object {
         Object::Pod(pod) => SCHEDULER_NAMES.contains(&pod.spec.scheduler_name.as_str()),
         _ => false,
     };
-    if !collection.objects.iter().any(is_ours) {
+    let is_work = |object: &Object| is_ours(object) || makes_pods(object);
+    if !collection.objects.iter().any(is_work) {
         let names = SCHEDULER_NAMES.join(" or ");
         terminal::note(format_args!("nothing to schedule: no pod has schedulerName {names}"));
     }
@@ -167,12 +176,15 @@ impl SimulateArgs {
         Recorder::create(folder, config).map(Some)
     }
 
-    /// How to run: for this many cycles unless another option says how long.
-    fn options(&self, cycles: u64) -> Options {
+    /// How to run: for this many cycles unless another option, or a Job, says how long.
+    fn options(&self, cycles: u64, has_jobs: bool) -> Options {
         Options {
-            until: match self.until_stable {
-                true => Until::Stable,
-                false => Until::Cycles(self.cycles.unwrap_or(cycles)),
+            until: match (self.until_stable, self.cycles) {
+                (true, _) => Until::Stable,
+                (false, Some(cycles)) => Until::Cycles(cycles),
+                // The story of a Job takes as long as the Job.
+                (false, None) if has_jobs => Until::Stable,
+                (false, None) => Until::Cycles(cycles),
             },
             recreate: !self.no_recreate,
             events: self.events,

@@ -5,7 +5,7 @@ use muster_sim::Simulation;
 
 use super::screen::Screen;
 use super::text::{BOLD, Names, styled};
-use super::{gangs, map, queues, timeline};
+use super::{gangs, jobs, map, queues, timeline};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -17,7 +17,8 @@ pub fn print(simulation: &Simulation, wide: bool) -> Result<(), Failure> {
 fn story(simulation: &Simulation, wide: bool, screen: Screen) -> Vec<String> {
     let cluster = simulation.engine.cluster();
     let report = &simulation.report;
-    let names = Names::new(report.gangs.iter().map(|gang| gang.name.as_str()));
+    let gangs = report.gangs.iter().map(|gang| gang.name.as_str());
+    let names = Names::new(gangs.chain(report.jobs.iter().map(|job| job.name.as_str())));
     let known = |queue: &muster_facts::QueueLine| {
         simulation.world.queues.contains_key(&queue.name)
             || queue.name != "root" && report.gangs.iter().any(|gang| gang.queue == queue.name)
@@ -25,6 +26,7 @@ fn story(simulation: &Simulation, wide: bool, screen: Screen) -> Vec<String> {
     let parts = [
         vec![header(simulation, report.queues.iter().filter(|queue| known(queue)).count())],
         timeline::lines(simulation, &names, screen),
+        jobs::lines(&report.jobs, &names, screen),
         gangs::lines(cluster, &report.gangs, &names, wide, screen),
         queues::lines(&report.queues, known, screen),
         map::lines(cluster, &names, screen),
@@ -43,6 +45,10 @@ fn header(simulation: &Simulation, queues: usize) -> String {
         (cluster.gangs.iter().count(), "gang"),
         (queues, "queue"),
     ];
-    let counts = counts.map(|(count, noun)| counted(count as u64, noun)).join(", ");
+    let mut counts = counts.map(|(count, noun)| counted(count as u64, noun)).to_vec();
+    if !simulation.report.jobs.is_empty() {
+        counts.insert(1, counted(simulation.report.jobs.len() as u64, "job"));
+    }
+    let counts = counts.join(", ");
     format!("at {}: {counts}", styled(BOLD, &simulation.report.now))
 }

@@ -6,8 +6,8 @@ mod departures;
 use std::collections::{BTreeMap, HashMap};
 
 use anstyle::Style;
-use muster_api::keys::SIMULATED_DURATION;
-use muster_api::{Time, parse_duration};
+use muster_api::Time;
+use muster_api::simulated::ending;
 use muster_engine::explain::{counted, duration, grouped};
 use muster_engine::model::Cluster;
 use muster_sim::Simulation;
@@ -36,6 +36,7 @@ pub fn lines(simulation: &Simulation, names: &Names, screen: Screen) -> Vec<Stri
         ("terminating", teller.terminating()),
         ("left", teller.departures()),
         ("ended", teller.ends()),
+        ("changes of jobs", teller.job_changes()),
         ("evicted", teller.evictions()),
         ("bound", teller.binds()),
         ("nominated", teller.nominations()),
@@ -265,19 +266,7 @@ impl Teller<'_> {
             if !is_over || pod.metadata.deletion_timestamp.is_some() {
                 continue;
             }
-            let Some(start) = pod.status.start_time else { continue };
-            let run = pod
-                .metadata
-                .annotations
-                .get(SIMULATED_DURATION)
-                .and_then(|text| parse_duration(text).ok());
-            let deadline =
-                pod.spec.active_deadline_seconds.map(|seconds| seconds.saturating_mul(1000));
-            let Some(end) =
-                [run, deadline].into_iter().flatten().min().map(|run| start.plus_ms(run))
-            else {
-                continue;
-            };
+            let Some(end) = ending(pod).map(|ending| ending.at) else { continue };
             if let Some(cycle) = self.clock.cycle_at(end).filter(|_| end > self.clock.start) {
                 let counts = ended.entry((cycle, self.simulation.gang_of(key))).or_default();
                 *(if failed { &mut counts.1 } else { &mut counts.0 }) += 1;
@@ -295,6 +284,36 @@ impl Teller<'_> {
             (cycle, vec![format!("{name} ended: {}", parts.join(", "))])
         };
         ended.iter().map(line).collect()
+    }
+
+    /// "job train Restarting: RestartJob: pod train-worker-3 failed with exit code 137"
+    fn job_changes(&self) -> Vec<(u64, Vec<String>)> {
+        let lines = |change: &muster_sim::report::JobChange| {
+            let name = self.name(&change.job);
+            let plain = format!("job {name} {}", change.phase);
+            // What led to a phase is said once.
+            let again = change.phase == "Pending" || change.phase == "Aborted";
+            let why = match change.message.as_str() {
+                "" => String::new(),
+                _ if again && !self.is_trouble(change) => String::new(),
+                message => format!(": {message}"),
+            };
+            let mut lines = self.sentence(&format!("{plain}{why}"));
+            if let Some(rest) = lines[0].strip_prefix(&plain) {
+                let phase = styled(super::jobs::style(change.phase), change.phase);
+                lines[0] = format!("job {} {phase}{rest}", styled(BOLD, &name));
+            }
+            (change.cycle, lines)
+        };
+        self.simulation.report.job_changes.iter().map(lines).collect()
+    }
+
+    /// Whether the message is new, and not what led to the phase before.
+    fn is_trouble(&self, change: &muster_sim::report::JobChange) -> bool {
+        let changes = &self.simulation.report.job_changes;
+        let before = changes.iter().take_while(|other| !std::ptr::eq(*other, change));
+        let last = before.filter(|other| other.job == change.job).last();
+        last.is_none_or(|last| last.message != change.message)
     }
 
     /// "ring-3 evicted for urgent: gang ring is evicted as a whole"

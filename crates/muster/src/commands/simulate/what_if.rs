@@ -52,7 +52,7 @@ fn simulated(
     bar: &Bar,
 ) -> Result<Simulation, Failure> {
     let engine = Engine::new(config, scheduler_names());
-    let mut simulation = Simulation::new(world, engine, args.options(CYCLES));
+    let mut simulation = Simulation::new(world, engine, args.options(CYCLES, false));
     let result = simulation.run(|progress| bar.show(&progress));
     result.map(|()| simulation).map_err(|problem| {
         bar.done();
