@@ -202,7 +202,7 @@ impl Jobs {
                 let job = of_job.and_then(|uid| self.keys.get(uid)).cloned();
                 let work = match &job {
                     Some(job) => self.work.get_mut(job),
-                    None => self.work.values_mut().find(|work| named(&work)),
+                    None => self.work.values_mut().find(|work| named(work)),
                 };
                 if let Some(work) = work
                     && named(&&mut *work)
