@@ -10,6 +10,7 @@ use crate::base::parts_per_million::share;
 use crate::base::resources::PODS;
 use crate::model::Cluster;
 use crate::model::gangs::missing::missing_after_nominations;
+use crate::model::pods::PodState;
 use crate::model::txn::Txn;
 use crate::policy::bundle::{Bundle, BundleKind, Needed};
 
@@ -35,6 +36,10 @@ pub fn split(
     // A gang whose missing pods are nominated does not count as broken.
     let broken =
         !txn.gangs[gang].ready(true) && missing_after_nominations(&txn.gangs[gang], true).total > 0;
+    let is_on_trial = |&pod: &PodId| {
+        txn.pods.fact[pod].on_trial && matches!(txn.pods.state[pod], PodState::Running(_))
+    };
+    let on_trial: Vec<PodId> = txn.gangs[gang].pods.iter().copied().filter(is_on_trial).collect();
     let mark = txn.mark();
     let mut safe = Vec::new();
     let mut core = Vec::with_capacity(pods.len());
@@ -42,7 +47,7 @@ pub fn split(
     // A gang is only broken if that frees room of use to the preemptor.
     let mut useful = false;
     for &mut Tenant { pod, deficit } in pods {
-        if deficit.is_some() && (broken || txn.gangs[gang].can_spare(txn.pods.place(pod))) {
+        if deficit.is_some() && (broken || can_spare(txn, gang, pod, &on_trial)) {
             txn.evict(pod);
             safe.push(pod);
         } else {
@@ -96,6 +101,24 @@ pub fn split(
     if useful && !broken {
         add(txn, BundleKind::Whole, true, core, rest);
     }
+}
+
+/// Whether a gang keeps its minimum without a pod. For a pod that runs, those on trial do not stand
+/// in: they have not started.
+fn can_spare(txn: &mut Txn, gang: GangId, pod: PodId, on_trial: &[PodId]) -> bool {
+    let place = txn.pods.place(pod);
+    if on_trial.is_empty() || on_trial.contains(&pod) {
+        return txn.gangs[gang].can_spare(place);
+    }
+    let mark = txn.mark();
+    for &other in on_trial {
+        if matches!(txn.pods.state[other], PodState::Running(_)) {
+            txn.evict(other);
+        }
+    }
+    let can_spare = txn.gangs[gang].can_spare(place);
+    txn.rewind(mark);
+    can_spare
 }
 
 /// The order of eviction in a gang: pods whose room is of use, then those that free more of what is

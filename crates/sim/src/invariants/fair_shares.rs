@@ -1,6 +1,7 @@
 //! What holds where queues take back by their fair shares, told from what they have in the end.
 //! Only plans with one search for room, by reclaim, and without nominations for other gangs are
-//! looked at: what was there in between can be told from them.
+//! looked at, in which no pod was left unbound and no nomination withdrawn: what was there in
+//! between can be told from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use muster_engine::ids::{GangId, QueueId, ResourceId};
 use muster_engine::model::Cluster;
 use muster_engine::model::queues::Queue;
 use muster_engine::shares::Shares;
-use muster_engine::{Amounts, Cause, Decisions, Engine, Eviction};
+use muster_engine::{Amounts, Cause, Decisions, Engine, Eviction, Reason};
 
 use super::facts::{gangs_of, has_queue_tree, is_by_scenario};
 use crate::violation::{Invariant, Violation};
@@ -25,8 +26,13 @@ pub fn check(engine: &Engine, plan: &Decisions) -> Result<(), Violation> {
         plan.evictions.iter().filter(|eviction| !matches!(eviction.cause, Cause::Moved { .. }));
     let lost: Vec<&Eviction> = lost.collect();
     let own = plan.nominations.iter().all(|bind| cluster.pods.gang[bind.pod] == Some(preemptor));
+    // Pods that counted as running when the search began, and do not run after it.
+    let withdrawn = |reason: &Reason| {
+        matches!(reason, Reason::NotBound { .. } | Reason::NominationsLost { .. })
+    };
+    let whole = !cluster.gangs.iter().any(|(_, gang)| gang.reasons.iter().any(withdrawn));
     let once = plan.searches.iter().filter(|search| search.found).count() == 1;
-    if !once || !own || !plan.evictions.iter().all(reclaims) || lost.is_empty() {
+    if !once || !own || !whole || !plan.evictions.iter().all(reclaims) || lost.is_empty() {
         return Ok(());
     }
     let tree = has_queue_tree(engine);
