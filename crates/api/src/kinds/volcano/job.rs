@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 #[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::anonymise::{Class, Walk, tidy};
-use crate::core::{Meta, is_default};
+use crate::core::{Meta, Pod, is_default};
 use crate::kinds::Contents;
 #[cfg(feature = "schema")]
 use crate::schema;
@@ -386,8 +386,8 @@ impl JobSpec {
         } = self;
         walk.name(Class::Scheduler, scheduler_name);
         volumes.clear();
-        // Arguments hold names, and may hold keys.
-        plugins.values_mut().for_each(Vec::clear);
+        // Arguments hold names, and may hold keys; and no plugin changes where pods run.
+        plugins.clear();
         walk.name(Class::Queue, queue);
         walk.name(Class::PriorityClass, priority_class_name);
         if let Some(topology) = network_topology {
@@ -395,8 +395,7 @@ impl JobSpec {
         }
         for task in tasks {
             walk.name(Class::Role, &mut task.name);
-            // Templates hold environments, images and whatever a newer Kubernetes knows.
-            task.template = Value::Null;
+            task.template = anonymous_template(&task.template, walk);
             let before = task.depends_on.iter_mut().flat_map(|before| &mut before.name);
             walk.names(Class::Role, before);
             let topology = task
@@ -409,4 +408,13 @@ impl JobSpec {
             );
         }
     }
+}
+
+/// What scheduling needs of a template. Otherwise it holds environments, images and whatever a newer
+/// Kubernetes knows.
+fn anonymous_template(template: &Value, walk: &mut Walk<'_>) -> Value {
+    let Ok(mut pod) = serde_json::from_value::<Pod>(template.clone()) else { return Value::Null };
+    pod.visit_names(walk);
+    let Meta { labels, annotations, .. } = &pod.metadata;
+    json!({ "metadata": { "labels": labels, "annotations": annotations }, "spec": pod.spec })
 }
